@@ -109,7 +109,7 @@ def test_a_patch_that_is_clicked_is_the_one_that_looks(open_view, tmp_path):
 
 
 def test_colours_are_the_weights(open_view):
-    """On a white picture: the page's white towards the ink, by the square root of the share of the largest."""
+    """On a white picture: the page's white towards the ink, by the square root; the scale of 13 keys ends at 1."""
     some = itself()
     page = open_view(view.image(some, WHITE))
     seen = Image.open(page_picture(page, "canvas")).convert("RGB")
@@ -117,9 +117,17 @@ def test_colours_are_the_weights(open_view):
     ink = numpy.array([0x0B, 0x2A, 0x6F])
     for index in range(12):
         x, y = cell(page, *divmod(index, 4))
-        share = round(255 * float((row[1 + index] / row.max()) ** 0.5)) / 255
+        share = round(255 * float(row[1 + index] ** 0.5)) / 255
         expected = 255 + STRONG * share * (ink - 255)
         assert numpy.abs(numpy.array(seen.getpixel((int(x), int(y)))) - expected).max() <= 2
+
+
+def test_an_even_head_leaves_the_picture_to_be_seen(open_view):
+    """Of 65 tokens, each with 1 / 65: the scale ends at 16 times that, and its root is a quarter of the ink."""
+    page = open_view(view.image(AttentionMaps(torch.full((1, 1, 65, 65), 1 / 65)), Image.new("RGB", (64, 64), "white")))
+    seen = Image.open(page_picture(page, "canvas")).convert("RGB")
+    expected = 255 + STRONG * 0.25 * (numpy.array([0x0B, 0x2A, 0x6F]) - 255)
+    assert numpy.abs(numpy.array(seen.getpixel((200, 200))) - expected).max() <= 3
 
 
 def test_dark_pages_too(open_view):

@@ -113,11 +113,26 @@ def test_a_language_model_that_sees_begins_with_a_word_that_sees():
 
 def test_the_still_ends_its_scale_where_the_page_does():
     """At the largest of all the token's weights, also of the one beside the picture."""
-    weights = torch.full((1, 1, 13, 13), 0.01)
+    weights = torch.full((1, 1, 101, 101), 0.0012)
     weights[..., 0] = 0.88
     made = view.image(AttentionMaps(weights), picture())
     bar = made.figure().axes[-1]
     assert [label.get_text() for label in bar.get_yticklabels()][-1] == "0.88"
+
+
+def test_an_even_head_leaves_the_picture_to_be_seen():
+    """64 patches and a class token, no weight above 0.017: the scale ends at 16 / 65, and even weights are pale."""
+    draw = torch.Generator().manual_seed(0)
+    weights = 1 + 0.1 * torch.rand(1, 2, 65, 65, generator=draw)
+    maps = AttentionMaps(weights / weights.sum(-1, keepdim=True))
+    assert maps.weights.max() < 0.017
+    figure = view.image(maps, Image.new("RGB", (64, 64), "white")).figure()
+    texts = [label.get_text() for label in figure.axes[-1].get_yticklabels()]
+    assert (texts[-1], "0.015 even" in texts) == ("0.25", True)
+    shaded = numpy.asarray(figure.axes[1].images[0].get_array())
+    ink = numpy.array([0x0B, 0x2A, 0x6F]) / 255
+    even = 1 + 0.88 * 0.25 * (ink - 1)  # the square root of 1 / 16
+    assert numpy.abs(shaded - even).max() < 0.02
 
 
 def test_without_a_class_token_the_middle_is_shown_first():

@@ -19,16 +19,17 @@ from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
 from tfviz.view.still.tables import shares
 from tfviz.view.studio.classify import classify
+from tfviz.view.studio.classify_image import classify_image
 from tfviz.view.studio.fill import fill
 from tfviz.view.studio.translate import translate
 from tfviz.view.studio.write import write
 from tfviz.view.tables import gates, positions, similarity
 
 __all__ = [
-    "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "compare", "curves",
-    "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live", "mask", "masks", "modules",
-    "order", "planes", "points", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps", "text",
-    "theme", "translate", "tree", "words", "write",
+    "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "classify_image",
+    "compare", "curves", "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live",
+    "mask", "masks", "modules", "order", "planes", "points", "positions", "rows", "scatter", "shares", "similarity",
+    "sources", "steps", "text", "theme", "translate", "tree", "words", "write",
 ]  # fmt: skip
 
 validate_public(globals(), __all__)

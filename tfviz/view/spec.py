@@ -20,6 +20,7 @@ from tfviz.look.maps import AttentionMaps
 NUMBERED = 100  # cells of a heatmap that show their numbers, on a linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+EVEN_TIMES = 16  # the scale of weights on a picture ends here at the earliest, in even weights: one of 1 / keys
 
 ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
 
@@ -123,6 +124,17 @@ def attention_heatmap(
     return Heatmap(
         values, rows, columns, Scale("linear" if few else "sqrt"), allowed, block=block, numbered=few, **more
     )
+
+
+def picture_scale(largest: float, keys: int) -> Scale:
+    """Return the scale of weights that are shaded on a picture: up to the largest, and to 16 even weights at least.
+
+    So what an even head does to each of `keys` tokens, 1 / keys, is pale, and the picture stays to be seen.
+
+    >>> picture_scale(0.017, 64).limit, picture_scale(0.9, 64).limit, picture_scale(0.3, 8).limit
+    (0.25, 0.9, 1.0)
+    """
+    return Scale("sqrt", max(largest, min(1.0, EVEN_TIMES / keys)))
 
 
 def is_numbered(rows: int, columns: int) -> bool:

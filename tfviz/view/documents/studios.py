@@ -1,58 +1,9 @@
 """Documents of studios: pages in which a trained model is questioned."""
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
 
-from tfviz.view.documents.heads import HeadsState
-
-
-class SpecialTokens(TypedDict):
-    """Ids that every text begins and ends with; null for none."""
-
-    before: int | None
-    after: int | None
-
-
-class CausalModel(TypedDict):
-    """A model beside the one of a studio, which reads from the left.
-
-    Attributes:
-        vocabulary: the index of its vocabulary.
-        before: the id that its texts begin with.
-        context: tokens that it reads at most.
-    """
-
-    vocabulary: int
-    before: int | None
-    context: int
-
-
-class StudioState(HeadsState):
-    """What the reader of a studio chooses, beside the heads to look at.
-
-    Attributes:
-        off: heads that are switched off, [site, head].
-        open: whether the map of the chosen head is shown in full.
-    """
-
-    off: list[list[Any]]
-    open: bool
-
-
-class StudioBase(TypedDict):
-    """What all studios have.
-
-    Attributes:
-        programs: the model, by what is asked of it; where a kernel has it, only the sites that can be seen.
-        vocabularies: as `to_spec` of `tfviz.text` describes them.
-        note: a sentence below all.
-        tries: experiments that the author proposes, [name, the state that it sets].
-    """
-
-    title: str
-    programs: NotRequired[dict[str, Any]]
-    vocabularies: list[dict[str, Any]]
-    note: NotRequired[str]
-    tries: list[list[Any]]
+from tfviz.view.documents.heads import ImageSpec, Patches
+from tfviz.view.documents.studio_base import CausalModel, SpecialTokens, StudioBase, StudioState
 
 
 class WriteState(StudioState):
@@ -116,6 +67,38 @@ class ClassifyDocument(StudioBase):
     special_tokens: SpecialTokens
     context: int
     state: ClassifyState
+
+
+class ClassifyImageState(StudioState):
+    """A picture that is classified.
+
+    Attributes:
+        hidden_patches: by number, row by row from the upper left.
+        label: whose probability is followed.
+        shade: what the patches are shaded by: attention, the effect that each has on the label, or nothing.
+    """
+
+    hidden_patches: list[int]
+    label: int
+    shade: Literal["attention", "effect", "nothing"]
+
+
+class ClassifyImageDocument(StudioBase):
+    """A classifier of pictures; its program takes the patches that are hidden, a truth value for each.
+
+    Attributes:
+        labels: in the order of its logits.
+        picture: what is drawn.
+        patches: where its tokens lie.
+        words: of the tokens.
+    """
+
+    kind: Literal["classify-image"]
+    labels: list[str]
+    picture: ImageSpec
+    patches: Patches
+    words: list[str]
+    state: ClassifyImageState
 
 
 class FillState(StudioState):
@@ -195,4 +178,4 @@ class TranslateDocument(StudioBase):
     state: TranslateState
 
 
-StudioDocument = WriteDocument | ClassifyDocument | FillDocument | TranslateDocument
+StudioDocument = WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument

@@ -16,9 +16,9 @@ export type DrawingKind = "number" | "bars" | "lines" | "grid" | "arrows" | "dot
 
 export type ControlSpec = SliderSpec | MenuSpec | SwitchSpec | PointsSpec | CellsSpec | SwitchesSpec | TextSpec | OrderSpec | AngleSpec;
 
-export type StudioDocument = WriteDocument | ClassifyDocument | FillDocument | TranslateDocument;
+export type StudioDocument = WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
-export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | PointsDocument | InteractDocument | WriteDocument | ClassifyDocument | FillDocument | TranslateDocument;
+export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | PointsDocument | InteractDocument | WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
 /** Which word each token of a side is a piece of, by number. */
 export interface TokenGroups {
@@ -555,6 +555,51 @@ export interface ClassifyDocument {
   /** tokens that it reads at most. */
   context: number;
   state: ClassifyState;
+}
+
+/** A picture that is classified. */
+export interface ClassifyImageState {
+  mode: HeadMode;
+  part: number;
+  layer: number;
+  head: number;
+  marked: number[][];
+  how: "mean" | "max";
+  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden: number[];
+  merged: boolean;
+  rows: number[];
+  cols: number[];
+  least: number;
+  most: number;
+  direction: "at" | "by";
+  off: any[][];
+  open: boolean;
+  /** by number, row by row from the upper left. */
+  hidden_patches: number[];
+  /** whose probability is followed. */
+  label: number;
+  /** what the patches are shaded by: attention, the effect that each has on the label, or nothing. */
+  shade: "attention" | "effect" | "nothing";
+}
+
+/** A classifier of pictures; its program takes the patches that are hidden, a truth value for each. */
+export interface ClassifyImageDocument {
+  title: string;
+  programs?: Record<string, any>;
+  vocabularies: Record<string, any>[];
+  note?: string;
+  tries: any[][];
+  kind: "classify-image";
+  /** in the order of its logits. */
+  labels: string[];
+  /** what is drawn. */
+  picture: ImageSpec;
+  /** where its tokens lie. */
+  patches: Patches;
+  /** of the tokens. */
+  words: string[];
+  state: ClassifyImageState;
 }
 
 /** A text with gaps. */

@@ -20,7 +20,7 @@ KINDS = {  # what a view shows -> the bundle that shows it, and that of its work
     "points": ("charts",),
     "interact": ("interact", "engine"),
     "interact-snapshot": ("interact",),
-    **dict.fromkeys(("write", "translate", "classify", "fill"), ("studios", "engine")),
+    **dict.fromkeys(("write", "translate", "classify", "classify-image", "fill"), ("studios", "engine")),
 }
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

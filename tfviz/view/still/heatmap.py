@@ -27,6 +27,7 @@ PIXELS = 1600  # of the longer side of a heatmap that stands alone
 CELL = 0.42  # inches of a cell with its number
 WORD = 0.135  # inches a word takes on an axis
 LOW = 1.8  # inches of a figure whose colour bar has room for few numbers
+EVEN_APART = 0.06  # of a colour bar: numbers as near as that to the even weight are left out
 HATCH = "//////"
 MARK = "C6"  # vermillion: of the eight colours, the one that reads on both pages and on any shade
 
@@ -128,14 +129,29 @@ def caption(axes: Axes, heatmap: Heatmap, wide: float, tall: float, name: str = 
 
 
 def colourbar(
-    figure: Figure | SubFigure, image: ScalarMappable, axes: Sequence[Axes] | numpy.ndarray | Axes, scale: Scale
+    figure: Figure | SubFigure,
+    image: ScalarMappable,
+    axes: Sequence[Axes] | numpy.ndarray | Axes,
+    scale: Scale,
+    even: float | None = None,
 ) -> None:
-    """Draw a colour bar beside the panels that share it, with fewer numbers in a low figure."""
+    """Draw a colour bar beside the panels that share it, with fewer numbers in a low figure.
+
+    Args:
+        even: the weight of each key where all have the same, which is marked.
+    """
     ticks = scale.ticks
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, aspect=28, shrink=0.9)
     low = figure.bbox.height <= LOW * figure.dpi  # where all numbers would lie on each other
     written = {ticks[0], ticks[len(ticks) // 2], ticks[-1]} if low else set(ticks)
     bar.set_ticks(ticks, labels=[formatted(tick) if tick in written else "" for tick in ticks])
+    if even is not None:
+        bar.ax.axhline(even, color=matplotlib.rcParams["xtick.labelcolor"], linewidth=1)
+        apart = [tick for tick in ticks if abs(tick**0.5 - even**0.5) > EVEN_APART * scale.limit**0.5]
+        labels = {tick: formatted(tick) if tick in written else "" for tick in apart} | {
+            even: f"{formatted(even)} even"
+        }
+        bar.set_ticks(sorted(labels), labels=[labels[tick] for tick in sorted(labels)])
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.spec import Scale
+from tfviz.view.spec import picture_scale
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.heatmap import colourbar, norm
 from tfviz.view.still.images import tinted
@@ -136,7 +136,8 @@ def image_overlay(
 
     def draw() -> Figure:
         weights = {one: placed.weights(layer, one, placed.side, token) for one in shown}
-        limit = max(largest for *_, largest in weights.values()) or 1.0
+        keys = placed.maps.shape[3]
+        scale = picture_scale(max(largest for *_, largest in weights.values()), keys)
         down = 1 if len(shown) < ONE_LINE else 2
         across = -(-(len(shown) + 1) // down)
         height = WIDTH * min(2.5, picture.height / picture.width)
@@ -147,9 +148,8 @@ def image_overlay(
         _panel(axes.flat[0], numpy.asarray(picture), "the picture")
         _outline(axes.flat[0], getattr(placed, placed.side), token)
         for panel, (one, (values, allowed, _)) in zip(axes.flat[1:], weights.items()):
-            _panel(panel, tinted(picture, numpy.sqrt(values / limit), allowed, int(WIDTH * DPI)), f"head {one}")
-        scale = Scale("sqrt", limit)
-        colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale)
+            _panel(panel, tinted(picture, numpy.sqrt(values / scale.limit), allowed, int(WIDTH * DPI)), f"head {one}")
+        colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale, even=1 / keys)
         set_title(figure, drawable(title))
         return figure
 

@@ -9,12 +9,14 @@ from torch import Tensor, nn
 
 from tfviz.portable.program import Program
 from tfviz.text import subwords
-from tfviz.view.documents.studios import ClassifyDocument, SpecialTokens
+from tfviz.view.documents.studio_base import SpecialTokens
+from tfviz.view.documents.studios import ClassifyDocument
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
+from tfviz.view.studio.labels import check_label_logits, check_labels
 from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
@@ -55,8 +57,7 @@ def classify(
         ValueError: the model cannot travel (it says why), or is past the budget; the text is empty or too long; not a
             name for each logit.
     """
-    if isinstance(labels, str) or len(labels) < 2:
-        raise ValueError(f"labels is {labels!r}; give a list of two names or more")
+    check_labels(labels)
     vocab = subwords.as_vocabulary(vocab)
     vocabulary = requirements.vocabulary_document(vocab, kernel)
     special_tokens: SpecialTokens = {
@@ -68,14 +69,7 @@ def classify(
     ids = requirements.frame_text(vocab.encode(text), special_tokens, context)
     requirements.check_embeddings(model, vocab, program)
     logits = program(ids)["logits"]
-    if len({*labels}) < len(labels):
-        raise ValueError(f"labels are {list(labels)}, where two are alike; give each class a name of its own")
-    if logits.shape != (1, len(labels)):
-        raise ValueError(
-            f"labels has {len(labels)} names, and for one text the model gives numbers of the shape "
-            f"{list(logits.shape)}; it must be [1, {len(labels)}]"
-        )
-    requirements.check_finite(logits)
+    check_label_logits(labels, logits, "text")
     document: ClassifyDocument = {
         "kind": "classify", "title": title, "tries": tries_spec(tries, CHOICES),
         "vocabularies": [vocabulary], "labels": list(labels), "context": context,

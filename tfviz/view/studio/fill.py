@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.text import subwords
-from tfviz.view.documents.studios import FillDocument, SpecialTokens
+from tfviz.view.documents.studio_base import SpecialTokens
+from tfviz.view.documents.studios import FillDocument
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows

@@ -13,7 +13,7 @@ from tfviz.portable.export import export
 from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
 from tfviz.validation import describe
-from tfviz.view.documents.studios import SpecialTokens
+from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.studio.local_program import LocalProgram, max_positions
 
 if TYPE_CHECKING:

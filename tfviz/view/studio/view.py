@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from tfviz.portable.program import Program, pack
-from tfviz.view.documents.studios import StudioDocument, StudioState
+from tfviz.view.documents.studio_base import StudioState
+from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.page.blobs import BASE64
 from tfviz.view.page.heads import STATE
 from tfviz.view.page.html import View

@@ -21,7 +21,9 @@ from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio.local_program import LocalProgram
 
-NOTE_STATIC = "Still: a model in Python said this, and it is not here any more. These are the heads of the last text."
+NOTE_STATIC = (
+    "Still: a model in Python said this, and it is not here any more. These are the heads of what was asked last."
+)
 EXACT = 1_000_000  # weights that are sent in 32 bits each
 
 

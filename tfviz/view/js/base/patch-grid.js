@@ -2,6 +2,7 @@
 
 import { ABSENT, Grid } from "./grid.js";
 import { quoted } from "./pen.js";
+import spec from "./spec.json" with { type: "json" };
 
 /** @import { Patches, PatchSides } from "../documents.d.ts" */
 /** @import { AnyGrid, Side } from "../types.d.ts" */
@@ -104,9 +105,14 @@ export function spread(tokenProfile, patches, limit) {
 }
 
 // Where the scale of some profiles ends: at their largest number.
-/** @param {Profile[]} profiles */
+/** @param {Pick<Profile, "values">[]} profiles */
 export const largest = (profiles) =>
   profiles.reduce((max, { values }) => values.reduce((peak, value) => Math.max(peak, Math.abs(value)), max), 0) || 1;
+
+// The same for weights on a picture, as `picture_scale` of `spec.py` says: an even head leaves the picture to be seen.
+/** @param {Pick<Profile, "values">[]} profiles @param {number} keys */
+export const weightLimit = (profiles, keys) =>
+  Math.max(profiles.length ? largest(profiles) : 0, Math.min(1, spec.even_times / keys));
 
 // What a token looks at, or what looks at it, in each head: what a sheet shows instead of the heads themselves.
 /** @template {Words & { patches?: PatchSides }} Part @param {Map<string, AnyGrid>} grids @param {Part} part @param {Token} token */
@@ -114,7 +120,10 @@ export function spreadAll(grids, part, { side, index }) {
   const patches = patchGrids(part)[side === "rows" ? "cols" : "rows"];
   if (!patches) return null;
   const profiles = [...grids].map(([key, grid]) => /** @type {const} */ ([key, profile(grid, part, side, index)]));
-  const limit = largest(profiles.map(([, tokenProfile]) => tokenProfile));
+  const limit = weightLimit(
+    profiles.map(([, tokenProfile]) => tokenProfile),
+    part.cols.length,
+  );
   const thumbs = new Map(profiles.map(([key, tokenProfile]) => [key, spread(tokenProfile, patches, limit)]));
   return { thumbs, limit, placed: { ...part, rows: numbered(patches.rows), cols: numbered(patches.columns) } };
 }

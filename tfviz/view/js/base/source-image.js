@@ -3,11 +3,14 @@
 import { FORBIDDEN, OPEN } from "./grid.js";
 
 /** @import { Grid } from "./grid.js" */
+/** @typedef {{ rows: number, columns: number, cells: number[][] }} Covered patches, [row, column], that are hidden */
 
 const PALE = 0.55; // of the picture's own tones, on the page
 const STRONG = 0.88; // of the ink, where the weight is the largest
 
 export class SourceImage {
+  meanColour = "";
+
   /** @param {import("../documents.d.ts").ImageSpec} image */
   constructor({ src, width, height }) {
     this.width = width;
@@ -19,14 +22,42 @@ export class SourceImage {
     return this.image.decode();
   }
 
-  /** @param {Grid | null} grid null: the picture alone @param {number} width in pixels of the device @param {number} height @param {import("./theme.js").Theme} theme @param {number} ratio */
-  paint(grid, width, height, theme, ratio) {
+  // Its mean colour.
+  get mean() {
+    if (this.meanColour) return this.meanColour;
+    const { data } = this.pen(this.width, this.height).getImageData(0, 0, this.width, this.height);
+    const sums = [0, 0, 0];
+    for (let at = 0; at < data.length; at++) if (at % 4 < 3) sums[at % 4] += data[at];
+    this.meanColour = `rgb(${sums.map((sum) => Math.round((4 * sum) / data.length)).join(" ")})`;
+    return this.meanColour;
+  }
+
+  /** @param {number} width @param {number} height */
+  pen(width, height) {
     const canvas = Object.assign(document.createElement("canvas"), { width, height });
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
     pen.drawImage(this.image, 0, 0, width, height);
+    return pen;
+  }
+
+  /** @param {Grid | null} grid null: the picture alone @param {number} width in pixels of the device @param {number} height @param {import("./theme.js").Theme} theme @param {number} ratio @param {Covered | null} [covered] */
+  paint(grid, width, height, theme, ratio, covered = null) {
+    const pen = this.pen(width, height);
+    if (covered) this.cover(pen, width, height, covered);
     const image = pen.getImageData(0, 0, width, height);
     if (grid) tint(image, grid, theme, ratio);
     return image;
+  }
+
+  // Some of its patches become its mean colour.
+  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Covered} covered */
+  cover(pen, width, height, { rows, columns, cells }) {
+    if (cells.length) pen.fillStyle = this.mean;
+    for (const [row, column] of cells) {
+      const [left, right] = [column, column + 1].map((at) => Math.round((at * width) / columns));
+      const [top, bottom] = [row, row + 1].map((at) => Math.round((at * height) / rows));
+      pen.fillRect(left, top, right - left, bottom - top);
+    }
   }
 }
 

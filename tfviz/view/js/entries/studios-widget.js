@@ -3,6 +3,7 @@
 import { TraitStore, widget } from "../base/widget.js";
 import { Classifier } from "../studios/classifier.js";
 import { Filler } from "../studios/filler.js";
+import { ImageClassifier } from "../studios/image-classifier.js";
 import { kernelEngine, kernelVocabulary } from "../studios/kernel.js";
 import { Translator } from "../studios/translator.js";
 import { Writer } from "../studios/writer.js";
@@ -10,7 +11,13 @@ import { Writer } from "../studios/writer.js";
 /** @import { Studio, StudioOptions } from "../studios/studio.js" */
 
 /** @type {Record<string, new (host: HTMLElement, source: any, store: StateStore, options: StudioOptions) => Studio<any>>} */
-const STUDIOS = { write: Writer, classify: Classifier, fill: Filler, translate: Translator };
+const STUDIOS = {
+  write: Writer,
+  classify: Classifier,
+  "classify-image": ImageClassifier,
+  fill: Filler,
+  translate: Translator,
+};
 
 // The choices are members of one trait.
 class StateStore extends TraitStore {

@@ -5,7 +5,7 @@ import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
-import { describeToken, largest, profile, spread } from "../base/patch-grid.js";
+import { describeToken, largest, profile, spread, weightLimit } from "../base/patch-grid.js";
 import { chartCanvas } from "./head-stage.js";
 import { legend } from "./legend.js";
 import { PictureLayout } from "./picture-layout.js";
@@ -63,7 +63,8 @@ export class ImageStage {
     const names = panels.map(({ name }) => name);
     this.layout = new PictureLayout(part, chosen, names, this.source, width);
     const profiles = panels.map(({ grid }) => profile(grid, part, chosen.side, chosen.index));
-    const limits = [false, true].map((signed) => largest(profiles.filter((weights) => weights.signed === signed)));
+    const [unsigned, signed] = [false, true].map((kind) => profiles.filter((weights) => weights.signed === kind));
+    const limits = [weightLimit(unsigned, part.cols.length), largest(signed)];
     this.limits = profiles.map((weights) => limits[Number(weights.signed)]);
     const onto = this.layout.patches[this.layout.other];
     this.maps = profiles.map((weights, i) => onto && spread(weights, onto, this.limits[i]));
@@ -158,7 +159,7 @@ export class ImageStage {
     this.outline(pen, chosen, theme.mark, 2.5);
     if (cursor) this.outline(pen, cursor, theme.ink, 1.5);
     const map = this.maps[i];
-    if (map) legend(pen, theme, map, left + wide + 14, top, Math.min(tall, 180));
+    if (map) legend(pen, theme, map, left + wide + 14, top, Math.min(tall, 180), 1 / this.part.cols.length);
   }
 
   /** @param {Pen} pen @param {Token} token @param {string} stroke @param {number} thick */

@@ -13,7 +13,7 @@ import { patchGrids } from "../base/patch-grid.js";
 
 const WIDEST_PICTURE = 520;
 const TALLEST_PICTURE = 560;
-const SCALE_WIDTH = 74; // for the scale beside it
+const SCALE_WIDTH = 96; // for the scale beside it
 const APART = 20; // between pictures
 const ABOVE_PICTURE = 20;
 const EDGE_LEFT = 3; // room for an outline

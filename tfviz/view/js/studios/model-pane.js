@@ -73,6 +73,7 @@ export class ModelPane {
       Math.floor((room - GAP * (count - 1)) / count);
     this.side = Math.max(SMALLEST, Math.min(LARGEST, fitting(WIDE, columns), fitting(TALL, rows)));
     this.element.style.setProperty("--side", `${this.side}px`);
+    this.element.style.setProperty("--columns", String(columns));
     this.element.replaceChildren(...this.groups.map((group, part) => this.group(group, part)));
   }
 

@@ -270,6 +270,11 @@ export class Studio {
     return this.live.grid(part, layer, head);
   }
 
+  /** The small map of a head. @param {Place} place */
+  thumbOf(place) {
+    return this.gridOf(place);
+  }
+
   // The colours of a piece of text: those of the largest weight of its tokens, `first` to `last`, in a row of a map.
   /** @param {Grid} grid @param {number} row @param {number} first @param {number} last */
   shadeOf(grid, row, first, last) {
@@ -309,7 +314,7 @@ export class Studio {
   showModel() {
     if (!this.groups.length) return;
     const { at } = this;
-    const grid = (/** @type {Place} */ place) => this.gridOf(place);
+    const grid = (/** @type {Place} */ place) => this.thumbOf(place);
     this.frame.subject.textContent = this.subject;
     const off = this.store.get("off").length > 0;
     this.howTo.replaceChildren(off ? this.allOn : "click: look · ×: off");
@@ -335,8 +340,13 @@ export class Studio {
 
   showSentence() {
     const { at } = this;
-    const does = this.isOff(at) ? "is off." : habitSentence(this.gridOf(at), this.idsOf(at.part), this.unit);
+    const does = this.isOff(at) ? "is off." : this.habit(at);
     this.sentenceOfHead.replaceChildren(h("b", {}, this.nameOf(at)), ` ${does} ${this.worth(at)}`);
+  }
+
+  /** What a head does, in a sentence. @param {Place} at */
+  habit(at) {
+    return habitSentence(this.gridOf(at), this.idsOf(at.part), this.unit);
   }
 
   /** What the model loses without a head, in a sentence. @param {Place} _at @returns {string} */

@@ -1,0 +1,54 @@
+"""Values that do not fit, at the door of the studio of a vision transformer."""
+
+SETUP = """
+import torch
+from torch import nn
+from PIL import Image
+from tfviz import view
+nan = float("nan")
+class ViT(nn.Module):
+    def __init__(self, tokens=4):
+        super().__init__()
+        self.tokens, self.embed, self.head = tokens, nn.Conv2d(3, 8, 2, 2), nn.Linear(8, 2)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    def forward(self, pixels): return self.head(self.layer(self.embed(pixels).flatten(2).mT[:, : self.tokens]).mean(1))
+class Peeks(ViT):
+    def forward(self, pixels): return super().forward(pixels) if pixels.sum() > 0 else -super().forward(pixels)
+def sick():
+    model = ViT()
+    model.head.bias.data.fill_(nan)
+    return model
+def ask(**more):
+    given = {"model": ViT(), "pixels": torch.rand(3, 4, 4), "labels": ["no", "yes"]}
+    return view.classify_image(**{**given, **more})
+"""
+CASES = [
+    ("ask()", "= highest probability"),
+    ("ask(pixels=torch.rand(1, 3, 4, 4).double().float(), picture=torch.rand(8, 8), title='</script>')", "= highest"),
+    ("ask(model='vit')", "model"),
+    ("ask(pixels=None)", "pixels"),
+    ("ask(pixels=torch.rand(4, 4))", r"pixels has the shape \[4, 4\]; give one picture"),
+    ("ask(pixels=torch.rand(2, 3, 4, 4))", r"pixels has the shape \[2, 3, 4, 4\]; give one picture"),
+    ("ask(pixels=torch.rand(3, 0, 4))", r"pixels has the shape \[3, 0, 4\]"),
+    ("ask(pixels=torch.ones(3, 4, 4).long())", "pixels are torch.int64; give floats"),
+    ("ask(pixels=torch.full((3, 4, 4), nan))", "pixels holds numbers that are not finite"),
+    ("ask(pixels=torch.rand(3, 4, 4, device='meta'))", "meta"),
+    ("ask(pixels=torch.rand(1, 4, 4))", r"ViT cannot read pixels of the shape \[1, 1, 4, 4\]"),
+    ("ask(pixels=torch.rand(3, 4, 4).double())", r"ViT cannot read pixels of the shape \[1, 3, 4, 4\]"),
+    ("ask(labels=['no', 'yes', 'so'])", r"labels has 3 names, and for one picture .* \[1, 2\]; it must be \[1, 3\]"),
+    ("ask(labels=['no', 'no'])", "labels are .*, where two are alike"),
+    ("ask(labels='ab')", "labels is 'ab'"),
+    ("ask(model=sick())", "the model's logits are not finite"),
+    ("ask(model=ViT(3))", r"the patches of ViT cannot be found: its 3 tokens fit no grid of 4 × 4 pixels; give grid="),
+    ("ask(grid=(3, 3))", "its 4 tokens fit no 3 × 3 patches of 4 × 4 pixels"),
+    ("ask(grid=(-1, 3))", "rows is -1"),
+    ("ask(model=nn.Conv2d(3, 2, 4))", "the patches of Conv2d cannot be found, since no attention is seen in it"),
+    ("ask(model=nn.Flatten())", "Flatten has no weights"),
+    ("ask(model=Peeks())", "cannot travel"),
+    ("ask(model=ViT().half(), pixels=torch.rand(3, 4, 4).half())", "float16, and a page computes in float32"),
+    ("ask(picture=torch.rand(8, 4, 3))", "picture is 4 × 8, and the model's pixels 4 × 4"),
+    ("ask(picture='nowhere.png')", "there is no file nowhere.png"),
+    ("ask(weights='float8')", "weights is 'float8'"),
+    ("ask(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
+    ("ask(tries={'x': {'text': 'a'}})", r"tries\['x'\] sets text; it can set head, hidden_patches"),
+]  # fmt: skip

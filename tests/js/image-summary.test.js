@@ -1,0 +1,62 @@
+// Where a head looks on a picture, and what is lost without patches: numbers by hand.
+
+import "./stubs.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FORBIDDEN, Grid, OPEN } from "../../tfviz/view/js/base/grid.js";
+import { weightLimit } from "../../tfviz/view/js/base/patch-grid.js";
+import { effectSentence, looksAt, lookSentence, strongestPatches } from "../../tfviz/view/js/studios/image-summary.js";
+
+const WORDS = ["cls", "(0,0)", "(0,1)", "(1,0)", "(1,1)"];
+const PATCHES = { first: 1, rows: 2, columns: 2, upward: false };
+const EVEN = [0.2, 0.2, 0.2, 0.2, 0.2];
+
+/** A head of these rows; the others are even. */
+const head = (rows, state = new Uint8Array(25).fill(OPEN)) =>
+  Grid.of(WORDS, WORDS, Float32Array.from(WORDS.flatMap((_, i) => rows[i] ?? EVEN)), state);
+const near = (values, expected) => expected.forEach((one, i) => assert.ok(Math.abs(values[i] - one) < 1e-6));
+
+test("a query looks with its row, all in the mean with the mean of theirs", () => {
+  const grid = head({ 0: [0.1, 0.5, 0.2, 0.1, 0.1] });
+  near(looksAt(grid, 0).values, [0.1, 0.5, 0.2, 0.1, 0.1]);
+  near(looksAt(grid, null).values, [0.18, 0.26, 0.2, 0.18, 0.18]);
+});
+
+test("a query that may look nowhere is not in the mean", () => {
+  const state = new Uint8Array(25).fill(OPEN).fill(FORBIDDEN, 0, 5);
+  near(looksAt(head({ 0: [0, 0, 0, 0, 0] }, state), null).values, EVEN);
+});
+
+test("the strongest patches are counted from the first patch, and the class token is none", () => {
+  assert.deepEqual(strongestPatches([0.6, 0.1, 0.05, 0.15, 0.1], PATCHES, 3), [2, 0, 3]);
+});
+
+test("a sentence of what a head looks at", () => {
+  const says = (row) => lookSentence(looksAt(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
+  assert.equal(says([0.1, 0.1, 0.5, 0.2, 0.1]), "looks from cls most at patch (0,1): 0.5, 2.5 times the even weight.");
+  assert.equal(
+    says([0.6, 0.1, 0.05, 0.15, 0.1]),
+    "looks from cls most at cls (0.6), and of the patches at (1,0): 0.15, 0.75 times the even weight.",
+  );
+  assert.equal(
+    says([0.2, 0.22, 0.18, 0.2, 0.2]),
+    "looks from cls almost evenly at all 5 tokens: at most 0.22, 1.1 times the even weight.",
+  );
+});
+
+test("a sentence of what is lost", () => {
+  assert.equal(effectSentence("“cat”", 0.81, 0.32, 6, 0), "Without these 6 patches “cat” falls from 81 % to 32 %.");
+  assert.equal(
+    effectSentence("“cat”", 0.32, 0.81, 1, 2),
+    "Without this patch and 2 heads “cat” rises from 32 % to 81 %.",
+  );
+  assert.equal(effectSentence("“cat”", 0.5, 0.5, 0, 1), "Without 1 head “cat” stays at 50 %.");
+  assert.equal(effectSentence("“cat”", 0.5, 0.5, 0, 0), "");
+});
+
+test("a scale on a picture ends at the largest weight, and at 16 even weights at least", () => {
+  const limit = (value, keys) => weightLimit([{ values: Float32Array.of(value, 0) }], keys);
+  assert.equal(limit(0.017, 64), 0.25);
+  assert.equal(limit(0.5, 64), 0.5);
+  assert.equal(limit(0.5, 8), 1);
+});

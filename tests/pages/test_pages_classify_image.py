@@ -1,0 +1,418 @@
+"""The studio of a vision transformer, in Chromium without a network: what it computes is what Python computes."""
+
+import csv
+import io
+import re
+from functools import cache
+
+import numpy
+import pytest
+import torch
+from browser import axe, plain, press, serious, takes
+from PIL import Image
+from studios import (
+    button,
+    calm,
+    click,
+    do_try,
+    focused,
+    leave,
+    opened_link,
+    says,
+    state,
+    switch,
+    tab_to,
+    wide,
+    with_kernel,
+)
+from studios import tensor as numbers
+from torch import nn
+
+from tfviz import look, view
+
+pytest_plugins = ["browser", "studios"]
+LABELS = ["cat", "so <b>so</b>", "sea"]
+ROWS, COLUMNS = 3, 4
+COUNT = ROWS * COLUMNS
+
+
+class Block(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
+        self.mix = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
+
+    def forward(self, x):
+        x = x + self.attention(x, x, x, need_weights=False)[0]
+        return x + self.mix(x)
+
+
+class ViT(nn.Module):
+    """In plain torch, for pictures of 6 x 8 pixels: 3 x 4 patches of 2 x 2."""
+
+    def __init__(self, extra=1, dim=12, heads=3):
+        super().__init__()
+        self.extra = nn.Parameter(torch.randn(1, extra, dim))
+        self.embed = nn.Conv2d(3, dim, 2, 2)
+        self.positions = nn.Parameter(torch.randn(1, extra + COUNT, dim))
+        self.blocks = nn.ModuleList([Block(dim, heads) for _ in range(2)])
+        self.head = nn.Linear(dim, 3)
+
+    def forward(self, pixels):
+        x = torch.cat([self.extra.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).mT], 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x.mean(1))
+
+
+@cache
+def pixels():
+    return torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(1))
+
+
+@cache
+def vit(extra=1):
+    torch.manual_seed(0)
+    model = wide(ViT(extra))
+    return model, view.classify_image(model, pixels(), LABELS, weights="float32")
+
+
+def python(model, hidden=(), off=()):
+    """What torch gives for the pixels without these patches, painted by hand, and its maps, with some heads off."""
+    image = pixels().clone()
+    for patch in hidden:
+        row, column = divmod(patch, COLUMNS)
+        image[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2] = pixels().mean((1, 2))[:, None, None]
+    edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in off}
+    with torch.no_grad(), look.capture(model, "*.pattern", edit=edit) as seen:
+        return model(image[None])[0], seen
+
+
+def close(page, model, hidden=(), off=()):
+    """The page's logits and maps of these patches and heads are torch's; returns torch's probabilities."""
+    mask = [int(patch in hidden) for patch in range(COUNT)]
+    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
+    one = [
+        told for told in page.evaluate("told") if told["inputs"]["hidden"]["data"] == mask and told["edits"] == edits
+    ]
+    expected, seen = python(model, hidden, off)
+    torch.testing.assert_close(numbers(one[-1]["outputs"]["logits"])[0], expected, rtol=0, atol=1e-4)
+    for site, maps in one[-1]["patterns"].items():
+        torch.testing.assert_close(numbers(maps[0]).float(), seen[site], rtol=0, atol=1e-4)
+    return expected.softmax(-1)
+
+
+def at(patch):
+    """The middle of a patch, as a share of the picture."""
+    row, column = divmod(patch, COLUMNS)
+    return (column + 0.5) / COLUMNS, (row + 0.5) / ROWS
+
+
+def place(page, patch):
+    box = page.locator(".patches canvas").bounding_box()
+    across, down = at(patch)
+    return box["x"] + across * box["width"], box["y"] + down * box["height"]
+
+
+def press_patch(page, patch):
+    page.mouse.click(*place(page, patch))
+    calm(page)
+
+
+def hover(page, patch):
+    page.mouse.move(*place(page, patch))
+    calm(page)
+
+
+def shares(page):
+    texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
+    return dict(page.locator(".says .share").evaluate_all(texts))
+
+
+def percent(value):
+    return float(re.sub("[<> %]", "", value)) / 100
+
+
+def shows(page, expected):
+    found = shares(page)
+    assert [percent(found[label]) for label in LABELS] == pytest.approx(expected.tolist(), abs=0.006)
+
+
+def sentence(page):
+    return plain(page.locator(".sentence-of-head").text_content())
+
+
+def colour(page, patch):
+    """The middle of a patch, a little aside of the sign of a hidden one."""
+    picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
+    across, down = at(patch)
+    return numpy.array(picture.getpixel((int(across * picture.width), int((down - 0.12) * picture.height)))).astype(int)
+
+
+def written(share):
+    return re.sub(r"\.0+$", "", f"{100 * float(share):.2g}") + " %"
+
+
+def test_a_patch_is_hidden_by_a_click_and_brought_back(studio):
+    model, made = vit()
+    page = studio(made)
+    before = close(page, model)
+    shows(page, before)
+    press_patch(page, 6)
+    after = close(page, model, [6])
+    shows(page, after)
+    best = int(before.argmax())
+    moved = "falls" if after[best] < before[best] else "rises"
+    assert (
+        f"Without this patch “{LABELS[best]}” {moved} from {written(before[best])} to {written(after[best])}."
+        in sentence(page)
+    )
+    assert page.locator(".says .mark").count() == len(LABELS)
+    press_patch(page, 6)
+    shows(page, before)
+    assert "Without" not in sentence(page)
+
+
+def test_a_stroke_hides_what_it_comes_over_and_is_one_step_back(studio):
+    model, made = vit()
+    page = studio(made)
+    page.mouse.move(*place(page, 0))
+    page.mouse.down()
+    page.mouse.move(*place(page, 2))  # at once: the patch on the way is hidden, too
+    page.mouse.up()
+    leave(page)
+    shows(page, close(page, model, [0, 1, 2]))
+    assert "Without these 3 patches" in sentence(page)
+    click(page, "Undo")
+    shows(page, close(page, model))
+    click(page, "Redo")
+    shows(page, close(page, model, [0, 1, 2]))
+    click(page, "Show all patches")
+    shows(page, close(page, model))
+    assert focused(page, "canvas")
+
+
+def test_by_keys_alone(studio):
+    model, made = vit()
+    page = studio(made)
+    tab_to(page, ".patches canvas")
+    calm(page)
+    assert says(page).startswith("Patch (0,0): cls looks at it with ")
+    press(page, "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", " ")
+    calm(page)
+    assert says(page).startswith("Patch (2,1): hidden; ")
+    shows(page, close(page, model, [9]))
+    press(page, "End", "Delete")
+    calm(page)
+    shows(page, close(page, model, [9, 11]))
+    press(page, "Home", "ArrowRight", "Enter")
+    calm(page)
+    shows(page, close(page, model, [11]))
+    press(page, "Control+z")
+    calm(page)
+    shows(page, close(page, model, [9, 11]))
+
+
+def test_a_hidden_patch_has_the_mean_colour_of_the_picture(studio):
+    _, made = vit()
+    page = studio(made)
+    click_tab(page, "nothing")
+    press_patch(page, 5)
+    leave(page)
+    stretched = (pixels() - pixels().min()) / (pixels().max() - pixels().min()) * 255
+    assert numpy.abs(colour(page, 5) - stretched.mean((1, 2)).numpy()).max() <= 2
+
+
+def click_tab(page, name):
+    page.get_by_role("tab", name=name, exact=True).click()
+    calm(page)
+
+
+def test_the_picture_is_shaded_by_what_the_class_token_or_the_patch_under_the_pointer_looks_at(studio):
+    model, made = vit()
+    page = studio(made)
+    _, seen = python(model)
+    maps = torch.stack([seen[f"blocks.{layer}.attention.pattern"][0] for layer in (0, 1)])
+    for query, hovered in ((0, None), (1 + 7, 7)):
+        if hovered is None:
+            leave(page)
+        else:
+            hover(page, hovered)
+        row = maps[1, 0, query]
+        top = 1 + int(row[1:].argmax())
+        name = "cls" if query == 0 else "(1,3)"
+        assert page.locator(".pane.text h4 small").text_content() == f"from {name}, layer 1 head 0"
+        if row.max() >= 1.5 / 13:
+            assert f"({(top - 1) // 4},{(top - 1) % 4})" in sentence(page)
+    assert page.locator(".pane .scale").text_content() == "weight01dashed: even, 0.077"
+
+
+def test_a_head_is_cut_and_all_are_on_again(studio):
+    model, made = vit()
+    page = studio(made)
+    switch(page, 1, 2)
+    shows(page, close(page, model, off=[(1, 2)]))
+    assert "Without 1 head" in sentence(page)
+    press_patch(page, 3)
+    shows(page, close(page, model, [3], [(1, 2)]))
+    assert "Without this patch and 1 head" in sentence(page)
+    click(page, "All on", "Undo", "Undo", "Undo")
+    shows(page, close(page, model))
+
+
+def test_another_label_is_followed(studio):
+    model, made = vit()
+    page = studio(made)
+    press_patch(page, 6)
+    leave(page)
+    (before, _), (after, _) = python(model), python(model, [6])
+    for index in (0, 2):
+        page.locator(".says .share", has_text=LABELS[index]).click()
+        calm(page)
+        moves = written(before.softmax(-1)[index]), written(after.softmax(-1)[index])
+        assert f"“{LABELS[index]}”" in sentence(page)
+        assert moves[1] in sentence(page)
+
+
+def odds(logits, label):
+    return (logits[label] - torch.cat([logits[:label], logits[label + 1 :]]).logsumexp(0)).item()
+
+
+def test_the_patch_that_matters_most_is_found_by_leaving_each_out(studio):
+    model, made = vit()
+    page = studio(made)
+    label = made.document["state"]["label"]
+    falls = {patch: odds(python(model, [patch])[0], label) for patch in range(COUNT)}
+    worst = min(falls, key=falls.get)
+    do_try(page, "Hide the patch that matters most")
+    shows(page, close(page, model, [worst]))
+    assert "without the patch, log-odds of" in page.locator(".pane .scale").text_content()
+    click(page, "Undo")
+    shows(page, close(page, model))
+    hover(page, worst)
+    assert "without it" not in says(page)  # it is shaded by attention again, but what was measured stays known
+    click_tab(page, "effect")
+    hover(page, worst)
+    assert "; without it “" in says(page)
+
+
+def test_the_head_that_matters_most_is_found_by_leaving_each_out(studio):
+    model, made = vit()
+    page = studio(made)
+    label = made.document["state"]["label"]
+    falls = {(layer, head): odds(python(model, off=[(layer, head)])[0], label) for layer in (0, 1) for head in range(3)}
+    worst = min(falls, key=falls.get)
+    do_try(page, "Switch off the head that matters most")
+    shows(page, close(page, model, off=[worst]))
+    assert sentence(page).startswith(f"Layer {worst[0]}, head {worst[1]} is off.")
+
+
+def test_the_four_patches_that_a_head_looks_at_most_are_left(studio):
+    model, made = vit()
+    page = studio(made)
+    _, seen = python(model)
+    kept = seen["blocks.1.attention.pattern"][0, 0, 0, 1:].topk(4).indices.tolist()
+    do_try(page, "Show only the 4 patches this head looks at most")
+    shows(page, close(page, model, [patch for patch in range(COUNT) if patch not in kept]))
+
+
+def test_the_address_holds_what_was_done(studio, opens):
+    model, made = vit()
+    page = studio(made)
+    press_patch(page, 2)
+    press_patch(page, 8)
+    switch(page, 0, 1)
+    other = opened_link(page, opens)
+    assert "Without these 2 patches and 1 head" in sentence(other)
+    expected = python(model, [2, 8], [(0, 1)])[0].softmax(-1)
+    shows(other, expected)
+
+
+def test_an_address_with_patches_that_are_not_there_is_no_error(studio, opens):
+    _, made = vit()
+    page = studio(made)
+    press_patch(page, 2)
+    page.locator("summary", has_text="Share").click()
+    click(page, "Copy link")
+    address = page.evaluate("location.href").replace("%5B2%5D", "%5B2%2C99%2C-1%5D")
+    assert "99" in address
+    other = opens()
+    other.goto(address)
+    other.wait_for_function("document.querySelector('.tfviz')?.dataset.alive")
+    calm(other)
+    assert "Without this patch" in sentence(other)
+
+
+def test_a_model_without_a_class_token_looks_from_all_patches(studio):
+    model, made = vit(extra=0)
+    page = studio(made)
+    shows(page, close(page, model))
+    assert "from all patches in the mean" in sentence(page)
+    hover(page, 4)
+    assert says(page) == "Patch (1,0)"
+    assert "from (1,0)" in sentence(page)
+
+
+def test_the_opened_head_is_the_whole_map(studio):
+    model, made = vit()
+    page = studio(made)
+    page.get_by_role("button", name="Open this head").click()
+    calm(page)
+    assert page.locator(".inner canvas").is_visible()
+    press_patch(page, 6)
+    shows(page, close(page, model, [6]))
+
+
+def test_what_is_taken_away(studio, tmp_path):
+    model, made = vit()
+    page = studio(made)
+    press_patch(page, 6)
+    leave(page)
+    expected = close(page, model, [6])
+    lines = list(csv.reader(takes(page, "CSV", tmp_path).read_text(encoding="utf-8").splitlines()))
+    found = {line[0]: float(line[1]) for line in lines if line[0] in LABELS}
+    assert [found[label] for label in LABELS] == pytest.approx(expected.tolist(), abs=1e-3)
+    with Image.open(takes(page, "PNG", tmp_path)) as png:
+        assert png.height > 350
+    assert "data:image/png" in takes(page, "SVG", tmp_path).read_text(encoding="utf-8")
+    assert state(takes(page, "HTML", tmp_path))["hidden_patches"] == [6]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_a_telephone(studio, scheme):
+    _, made = vit()
+    page = studio(made, scheme=scheme, width=400)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator(".patches canvas").bounding_box()["width"] <= 400
+    press_patch(page, 6)
+    axe(page)
+    assert serious(page) == []
+
+
+def test_a_finger_hides_and_points_at_nothing_when_it_is_gone(studio):
+    model, made = vit()
+    page = studio(made, width=400, has_touch=True)
+    page.touchscreen.tap(*place(page, 6))
+    calm(page)
+    shows(page, close(page, model, [6]))
+    assert page.locator(".pane.text h4 small").text_content().startswith("from cls")
+
+
+def test_a_kernel_answers(opens):
+    model, _ = vit()
+    page = opens()
+    live = view.classify_image(model, pixels(), LABELS, kernel=True)
+    with_kernel(page, live, "studios-widget", "state")
+    page.locator(".says .share").first.wait_for()
+    calm(page)
+    press_patch(page, 1)
+    assert live.state["hidden_patches"] == [1]
+    shows(page, python(model, [1])[0].softmax(-1))
+
+
+def test_buttons_have_names(studio):
+    _, made = vit()
+    page = studio(made)
+    assert button(page, "Hide every other patch").count() == 1
+    name = page.locator(".patches canvas").get_attribute("aria-label")
+    assert name == "Picture in 3 × 4 patches: arrows move, Space hides a patch or brings it back"

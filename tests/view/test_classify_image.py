@@ -1,0 +1,212 @@
+"""What the studio of a vision transformer sends: the model with its picture, where its patches lie, what it refuses."""
+
+import re
+from functools import cache
+
+import numpy
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from tfviz import look, view
+from tfviz.view.studio.image_requirements import patched_pixels
+
+LABELS = ["cat", "dog", "sea"]
+SITES = ["blocks.0.attention", "blocks.1.attention"]
+
+
+class Block(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
+        self.forward_part = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
+
+    def forward(self, x):
+        x = x + self.attention(x, x, x, need_weights=False)[0]
+        return x + self.forward_part(x)
+
+
+class ViT(nn.Module):
+    """In plain torch, for pictures of 6 x 8 pixels: 3 x 4 patches of 2 x 2, with `extra` tokens before them."""
+
+    def __init__(self, classes=3, extra=1, layers=2, heads=3, dim=12):
+        super().__init__()
+        self.extra = nn.Parameter(torch.randn(1, extra, dim))
+        self.embed = nn.Conv2d(3, dim, 2, 2)
+        self.positions = nn.Parameter(torch.randn(1, extra + 12, dim))
+        self.blocks = nn.ModuleList([Block(dim, heads) for _ in range(layers)])
+        self.head = nn.Linear(dim, classes)
+
+    def forward(self, pixels):
+        patches = self.embed(pixels).flatten(2).mT
+        x = torch.cat([self.extra.expand(len(pixels), -1, -1), patches], 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x[:, 0])
+
+
+@cache
+def vit(**sizes):
+    torch.manual_seed(3)
+    model = ViT(**sizes).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=0.4)
+    return model
+
+
+@cache
+def pixels():
+    return torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(1))
+
+
+def made(**given):
+    return view.classify_image(**{"model": vit(), "pixels": pixels(), "labels": LABELS, "weights": "float32", **given})
+
+
+def covered(hidden):
+    """By hand: each channel of a hidden patch of 2 x 2 pixels is the mean of that channel."""
+    by_hand = pixels().clone()
+    for patch in hidden:
+        row, column = divmod(patch, 4)
+        for channel in range(3):
+            by_hand[channel, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2] = pixels()[channel].mean()
+    return by_hand[None]
+
+
+def test_the_verdict_is_said_and_the_page_is_told_where_the_patches_lie():
+    shares = vit()(pixels()[None])[0].softmax(-1)
+    best = int(shares.argmax())
+    shown = made()
+    assert shown.summary == f"Classify: 3 × 4 patches\nhighest probability: {LABELS[best]!r} {shares[best]:.3g}"
+    described = shown.document
+    assert described["kind"] == "classify-image"
+    assert described["patches"] == {"first": 1, "rows": 3, "columns": 4, "upward": False}
+    assert described["words"][:3] == ["cls", "(0,0)", "(0,1)"]
+    assert len(described["words"]) == 13
+    state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "layer", "off")}
+    assert state == {"hidden_patches": [], "label": best, "shade": "attention", "layer": 1, "off": []}
+    assert shown.html() == made().html()
+
+
+@pytest.mark.parametrize("hidden", [[], [0], [11], [1, 5, 6], list(range(12))])
+def test_the_program_without_patches_is_the_model_of_pixels_without_them(hidden):
+    patched = patched_pixels(vit(), pixels()[None], None)
+    mask = torch.zeros(12, dtype=torch.bool)
+    mask[hidden] = True
+    torch.testing.assert_close(patched.without(mask), covered(hidden))
+    live = made(kernel=True)
+    outputs = live._programs["read"](mask)["logits"]
+    torch.testing.assert_close(outputs, vit()(covered(hidden)).detach(), rtol=0, atol=1e-5)
+
+
+def test_pixels_travel_with_the_weights_in_the_same_bytes():
+    stored = made().document["programs"]["read"]["weights"]
+    (own,) = (weight for weight in stored if weight["shape"] == [1, 3, 6, 8])
+    start, length = own["at"]
+    sent = numpy.frombuffer(made().data[start : start + length], numpy.float32).reshape(3, 6, 8)
+    assert (sent == pixels().numpy()).all()
+
+
+@pytest.mark.parametrize(("extra", "first"), [(1, 1), (2, 2), (5, 5)])
+def test_tokens_before_the_patches_are_found(extra, first):
+    described = made(model=vit(extra=extra)).document
+    assert (described["patches"]["first"], described["patches"]["columns"]) == (first, 4)
+
+
+def test_square_patches_are_found_before_a_square_of_patches():
+    """16 x 4 pixels in 16 patches: 8 x 2 squares of 2 pixels, not 4 x 4 of 4 x 1."""
+
+    class Tall(ViT):
+        def __init__(self):
+            super().__init__()
+            self.positions = nn.Parameter(torch.randn(1, 17, 12))
+
+    described = view.classify_image(Tall(), torch.randn(3, 16, 4), LABELS).document
+    assert [described["patches"][side] for side in ("first", "rows", "columns")] == [1, 8, 2]
+
+
+def test_a_model_of_hugging_face_is_a_classifier_too():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.ViTConfig(
+        image_size=32, patch_size=8, hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=16,
+        num_labels=3,
+    )  # fmt: skip
+    model, batch = transformers.ViTForImageClassification(config).eval(), torch.randn(1, 3, 32, 32)
+    shown = view.classify_image(model, batch, LABELS, weights="float32")
+    assert shown.document["patches"] == {"first": 1, "rows": 4, "columns": 4, "upward": False}
+    share = model(batch).logits.softmax(-1)
+    assert shown.summary.endswith(f"{LABELS[int(share.argmax())]!r} {share.max():.3g}")
+
+
+def test_the_still_shows_the_picture_and_the_likeliest():
+    figure = made(picture=Image.new("RGB", (800, 600), "red")).figure()
+    left, right = figure.axes
+    assert tuple(left.images[0].get_array()[0, 0]) == (255, 0, 0)
+    shares = vit()(pixels()[None])[0].softmax(-1).sort(descending=True)
+    assert [label.get_text() for label in right.get_yticklabels()] == [LABELS[i] for i in shares.indices]
+    numpy.testing.assert_allclose([bar.get_width() for bar in right.patches], shares.values.detach(), atol=1e-5)
+
+
+def test_a_kernel_answers_without_patches_and_heads_and_leaves_what_it_said():
+    live = made(kernel=True)
+    hidden = [int(patch in (2, 7)) for patch in range(12)]
+    sent = []
+    live.send = lambda content, buffers=None: sent.append((content, buffers))
+    off = [{"site": f"{SITES[1]}.pattern", "head": 2, "do": "zero"}]
+    live._on_message(
+        live, {"id": 1, "run": "read", "inputs": [["hidden", [12], hidden]], "edits": off, "watch": True}, []
+    )
+    ((content, buffers),) = sent
+    assert "error" not in content, content
+    with torch.no_grad(), look.capture(vit(), "*.pattern", edit={off[0]["site"]: look.edits.zero(2)}):
+        expected = vit()(covered([2, 7]))[0]
+    torch.testing.assert_close(
+        torch.frombuffer(bytearray(buffers[0]), dtype=torch.float32), expected, rtol=0, atol=1e-5
+    )
+    left = live.view()
+    assert "without 2 patches" in left.summary
+    assert left.document["parts"][0]["rows"][:2] == ["cls", "(0,0)"]
+    assert "a model in Python said this" in left.document["note"]
+
+
+WRONG = [
+    ({"pixels": torch.rand(6, 8)}, "pixels has the shape [6, 8]; give one picture, [channel, height, width]"),
+    ({"pixels": torch.rand(2, 3, 6, 8)}, "pixels has the shape [2, 3, 6, 8]; give one picture"),
+    ({"pixels": torch.zeros(3, 6, 8, dtype=torch.uint8)}, "pixels are torch.uint8; give floats"),
+    ({"pixels": torch.full((3, 6, 8), torch.nan)}, "pixels holds numbers that are not finite"),
+    ({"pixels": torch.rand(1, 6, 8)}, "ViT cannot read pixels of the shape [1, 1, 6, 8]: "),
+    ({"pixels": torch.rand(3, 10, 8)}, "ViT cannot read pixels of the shape [1, 3, 10, 8]: "),
+    ({"labels": ["a", "b"]}, "labels has 2 names, and for one picture the model gives numbers of the shape [1, 3]"),
+    ({"labels": ["a", "b", "b"]}, "where two are alike"),
+    ({"grid": (2, 5)}, "the patches of ViT cannot be found: its 13 tokens fit no 2 × 5 patches of 6 × 8 pixels"),
+    ({"grid": (0, 5)}, "rows is 0"),
+    ({"model": nn.Sequential(nn.Flatten(), nn.Linear(144, 3))}, "no attention is seen in it; give a vision"),
+    ({"model": nn.Flatten()}, "Flatten has no weights"),
+    ({"picture": Image.new("RGB", (60, 60))}, "picture is 60 × 60, and the model's pixels 8 × 6"),
+    ({"budget": 100}, "bytes in a page, the budget is 100"),
+    ({"weights": "float8"}, "weights is 'float8'"),
+    ({"tries": {"x": {"text": "a"}}}, "tries['x'] sets text; it can set head, hidden_patches, "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "says"), WRONG, ids=lambda value: str(value)[:40])
+def test_what_is_wrong_is_said_in_a_sentence(given, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        made(**given)
+
+
+def test_a_model_whose_tokens_are_no_grid_is_refused():
+    class Odd(ViT):
+        def __init__(self):
+            super().__init__()
+            self.positions = nn.Parameter(torch.randn(1, 11, 12))
+
+        def forward(self, image):
+            patches = self.embed(image).flatten(2).mT[:, :10]
+            x = torch.cat([self.extra, patches], 1) + self.positions
+            return self.head(self.blocks[0](x)[:, 0])
+
+    with pytest.raises(ValueError, match="its 11 tokens fit no grid of 6 × 8 pixels; give grid="):
+        made(model=Odd())

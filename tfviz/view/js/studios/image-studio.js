@@ -1,0 +1,146 @@
+// A studio of one picture: which patches are hidden, what the model gives without them, and where its heads look.
+
+import { counted } from "../base/numbers.js";
+import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
+import { looksAt } from "./image-summary.js";
+import { Studio } from "./studio.js";
+
+/** @import { ClassifyImageDocument } from "../documents.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Profile } from "../base/patch-grid.js" */
+/** @import { Edit, Pattern } from "../types.d.ts" */
+/** @import { Place } from "./model-pane.js" */
+/** @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} ImageAnswer what a model gives, under the key of what was asked */
+
+const REMEMBERED = 2000; // answers
+
+/** @extends {Studio<ClassifyImageDocument>} */
+export class ImageStudio extends Studio {
+  /** @type {Map<string, ImageAnswer>} what was asked -> what the model gave; the newest */
+  answers = new Map();
+  /** @type {ImageAnswer | null} */
+  answer = null;
+  /** @type {ImageAnswer | null} of the whole picture with all heads on */
+  compared = null;
+  turn = 0;
+  /** @type {Map<string, Profile>} where each head looks, by place */
+  looks = new Map();
+  /** @type {Map<string, Grid>} the same on the patches of the picture, on one scale */
+  thumbs = new Map();
+  /** Where that scale ends. */
+  limit = 1;
+
+  get subject() {
+    const [{ sites, heads }] = this.groups;
+    const { rows, columns } = this.described.patches;
+    return `${counted(sites.length, "layer")} × ${counted(heads, "head")} · ${rows} × ${columns} patches`;
+  }
+
+  get patchGrid() {
+    return new PatchGrid(this.described.patches, this.described.words);
+  }
+
+  // How many there are.
+  get patchCount() {
+    const { rows, columns } = this.described.patches;
+    return rows * columns;
+  }
+
+  /** @param {number} patch */
+  patchName(patch) {
+    return this.described.words[this.described.patches.first + patch];
+  }
+
+  // Patches that are hidden; an address may name others.
+  get hidden() {
+    return this.store.get("hidden_patches").filter((patch) => patch >= 0 && patch < this.patchCount);
+  }
+
+  /** @param {Iterable<number>} patches */
+  hide(patches) {
+    this.store.set({ hidden_patches: [...new Set(patches)].sort((a, b) => a - b) });
+  }
+
+  // The label that is followed.
+  get label() {
+    return Math.max(0, Math.min(this.described.labels.length - 1, this.store.get("label")));
+  }
+
+  /** @abstract the patch that is pointed at @returns {number | null} */
+  get pointed() {
+    return null;
+  }
+
+  // The token that looks: the patch that is pointed at, else the class token; null for all in the mean.
+  get query() {
+    const { first } = this.described.patches;
+    if (this.pointed !== null) return first + this.pointed;
+    return first ? 0 : null;
+  }
+
+  // The same in words.
+  get from() {
+    return this.query === null ? "from all patches in the mean" : `from ${this.described.words[this.query]}`;
+  }
+
+  // What the model gives without these patches; null if something else was asked for meanwhile on this lane.
+  /** @param {string} lane @param {number[]} hidden @param {{ edits?: Edit[], watch?: boolean }} [options] @returns {Promise<ImageAnswer | null>} */
+  async ask(lane, hidden, { edits = [], watch = false } = {}) {
+    const key = JSON.stringify([hidden, edits]);
+    if (this.answer?.key === key) return this.answer;
+    const known = this.answers.get(key);
+    if (known && !watch) return known;
+    const data = new Uint8Array(this.patchCount);
+    for (const patch of hidden) data[patch] = 1;
+    const result = await this.run(lane, "read", { hidden: { shape: [data.length], data } }, { edits, watch });
+    if (!result) return null;
+    const logits = result.outputs.logits.data;
+    if (!logits.every(Number.isFinite)) {
+      this.frame.failed(new Error("the model's logits are not finite; it has nothing to say"));
+      return null;
+    }
+    this.answers.set(key, { key, logits, patterns: null }); // maps are large
+    for (const [oldest] of this.answers) if (this.answers.size > REMEMBERED) this.answers.delete(oldest);
+    return { key, logits, patterns: result.patterns };
+  }
+
+  // The model's answer to what is chosen now, and to the whole picture; false if something else is asked by now.
+  async read() {
+    const turn = ++this.turn;
+    const { hidden, edits } = this;
+    const [answer, whole] = await Promise.all([
+      this.ask("read", hidden, { edits, watch: true }),
+      hidden.length || edits.length ? this.ask("whole", []) : null,
+    ]);
+    if (!answer || turn !== this.turn || this.frame.closed) return false;
+    const renewed = answer !== this.answer;
+    this.answer = answer;
+    this.compared = whole ?? answer;
+    const { words } = this.described;
+    if (renewed && answer.patterns) this.showMaps(answer.patterns, () => [words, words]);
+    else this.showModel();
+    return true;
+  }
+
+  showModel() {
+    if (!this.groups.length) return;
+    const { query, patchGrid } = this;
+    this.looks = new Map(this.places.map((place) => [keyOf(place), looksAt(this.gridOf(place), query)]));
+    this.limit = Math.ceil(100 * weightLimit([...this.looks.values()], this.described.words.length)) / 100;
+    this.thumbs = new Map([...this.looks].map(([key, look]) => [key, spread(look, patchGrid, this.limit)]));
+    super.showModel();
+  }
+
+  /** Where a head looks. @param {Place} place */
+  lookOf(place) {
+    return /** @type {Profile} */ (this.looks.get(keyOf(place)));
+  }
+
+  /** @param {Place} place */
+  thumbOf(place) {
+    return /** @type {Grid} */ (this.thumbs.get(keyOf(place)));
+  }
+}
+
+/** @type {(place: Place) => string} */
+const keyOf = ({ part, layer, head }) => `${part}.${layer}.${head}`;

@@ -1,0 +1,80 @@
+// Where a head looks on a picture, and what is lost without some patches, in numbers and words.
+
+import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
+import { counted, formatted, percent } from "../base/numbers.js";
+import { profile } from "../base/patch-grid.js";
+
+/** @import { Profile } from "../base/patch-grid.js" */
+/** @import { Patches } from "../documents.d.ts" */
+
+const NEARLY_EVEN = 1.5; // times the even weight: a head that gives no token more looks at all of them alike
+
+/**
+ * What a query looks at, a weight for each key; without a query the mean of all that may look somewhere.
+ * @param {Grid} grid @param {number | null} query
+ */
+export function looksAt(grid, query) {
+  if (query !== null) return profile(grid, grid, "rows", query);
+  const { rows, cols } = grid;
+  const values = new Float32Array(cols.length);
+  const state = new Uint8Array(cols.length).fill(FORBIDDEN);
+  const queries = [...rows.keys()].filter((row) => !grid.dead(row));
+  for (const row of queries)
+    for (let col = 0; col < cols.length; col++) {
+      values[col] += grid.at(row, col) / queries.length;
+      state[col] = Math.min(state[col], grid.kind(row, col));
+    }
+  return /** @type {Profile} */ (new Grid(cols, ["mean"], new Uint8Array(0), state, { values }));
+}
+
+/**
+ * The patches with the largest weights, the first of equal ones before others.
+ * @param {ArrayLike<number>} weights of all tokens @param {Patches} patches @param {number} most
+ */
+export function strongestPatches(weights, { first, rows, columns }, most) {
+  const all = Array.from({ length: rows * columns }, (_, patch) => patch);
+  return all.sort((a, b) => weights[first + b] - weights[first + a] || a - b).slice(0, most);
+}
+
+/**
+ * What a head does on a picture, in a sentence.
+ * @param {Profile} look of one query, or of all in the mean @param {string[]} words of the tokens @param {Patches} patches
+ * @param {string} from the query in words
+ */
+export function lookSentence(look, words, patches, from) {
+  const { values, state } = look;
+  const count = state.reduce((sum, kind) => sum + Number(kind === OPEN), 0);
+  const even = 1 / count;
+  const top = values.reduce((best, value, token) => (value > values[best] ? token : best), 0);
+  const times = (/** @type {number} */ value) =>
+    `${formatted(value)}, ${formatted(value / even)} times the even weight`;
+  if (values[top] < NEARLY_EVEN * even)
+    return `looks ${from} almost evenly at all ${counted(count, "token")}: at most ${times(values[top])}.`;
+  const [patch] = strongestPatches(values, patches, 1);
+  const best = patches.first + patch;
+  if (top === best) return `looks ${from} most at patch ${words[best]}: ${times(values[best])}.`;
+  return `looks ${from} most at ${words[top]} (${formatted(values[top])}), and of the patches at ${words[best]}: ${times(values[best])}.`;
+}
+
+/**
+ * What is changed, as the beginning of a sentence; empty where nothing is.
+ * @param {number} hidden patches @param {number} off heads
+ */
+export function withoutWords(hidden, off) {
+  const these = (/** @type {number} */ count, /** @type {string} */ one, /** @type {string} */ many) =>
+    count === 1 ? `this ${one}` : `these ${formatted(count)} ${many}`;
+  const lost = [hidden && these(hidden, "patch", "patches"), off && counted(off, "head")].filter(Boolean);
+  return lost.length ? `Without ${lost.join(" and ")}` : "";
+}
+
+/**
+ * How the probability of a label moves without some patches and heads, in a sentence.
+ * @param {string} label @param {number} before @param {number} after @param {number} hidden @param {number} off
+ */
+export function effectSentence(label, before, after, hidden, off) {
+  const without = withoutWords(hidden, off);
+  if (!without) return "";
+  const [from, to] = [percent(before), percent(after)];
+  if (from === to) return `${without} ${label} stays at ${to}.`;
+  return `${without} ${label} ${after < before ? "falls" : "rises"} from ${from} to ${to}.`;
+}

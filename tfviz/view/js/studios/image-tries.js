@@ -1,0 +1,58 @@
+// Guided experiments on a picture: what matters most is found by leaving it out.
+
+import { strongestPatches } from "./image-summary.js";
+import { oddsOf } from "./word-effects.js";
+
+/** @import { ImageClassifier } from "./image-classifier.js" */
+/** @import { Place } from "./model-pane.js" */
+
+const STRONGEST = 4; // patches
+
+/** @param {ImageClassifier} studio */
+export function imageTries(studio) {
+  const { store } = studio;
+  const all = [...Array(studio.patchCount).keys()];
+  const { columns } = studio.described.patches;
+  return [
+    {
+      name: "Hide the patch that matters most",
+      act: async () => {
+        store.set({ shade: "effect" });
+        await studio.settled();
+        const patch = studio.effects.strongest;
+        if (patch !== null) studio.hide([...studio.hidden, patch]);
+      },
+    },
+    { name: "Switch off the head that matters most", act: () => switchOffStrongest(studio) },
+    {
+      name: `Show only the ${STRONGEST} patches this head looks at most`,
+      act: () => {
+        const kept = strongestPatches(studio.lookOf(studio.at).values, studio.described.patches, STRONGEST);
+        studio.hide(all.filter((patch) => !kept.includes(patch)));
+      },
+    },
+    {
+      name: "Hide every other patch",
+      act: () => studio.hide(all.filter((patch) => (Math.floor(patch / columns) + patch) % 2)),
+    },
+  ];
+}
+
+// The head without which the log-odds of the label that is followed fall most.
+/** @param {ImageClassifier} studio */
+async function switchOffStrongest(studio) {
+  /** @type {{ place: Place | null, odds: number }} */
+  let worst = { place: null, odds: Infinity };
+  for (const place of studio.places.filter((one) => !studio.isOff(one))) {
+    const site = studio.groups[place.part].sites[place.layer];
+    const edits = [...studio.edits, { site, head: place.head, do: /** @type {const} */ ("zero") }];
+    const answer = await studio.ask("measure", studio.hidden, { edits });
+    if (!answer) return;
+    const odds = oddsOf(answer.logits, studio.label);
+    if (odds < worst.odds) worst = { place, odds };
+  }
+  if (!worst.place) return;
+  const { part, layer, head } = worst.place;
+  studio.look(worst.place);
+  studio.toggleHeads(studio.groups[part].sites[layer], [head]);
+}

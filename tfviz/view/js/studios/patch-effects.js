@@ -1,0 +1,78 @@
+// What each patch of a picture is worth to a classifier: the model reads the picture without it, one after the other.
+
+import { ABSENT, Grid, OPEN } from "../base/grid.js";
+import { h } from "../base/elements.js";
+import { oddsOf } from "./word-effects.js";
+
+/** @import { ImageStudio } from "./image-studio.js" */
+
+const LEAST_LIMIT = 0.5; // of the scale: below it all are pale
+const OFTEN = 150; // milliseconds between two drawings while patches are measured
+
+export class PatchEffects {
+  /** @type {Map<number, Float32Array>} patch -> the logits without it */
+  logits = new Map();
+  /** Of what they were measured. */
+  key = "";
+
+  /** @param {ImageStudio} studio @param {() => void} changed called when there are more */
+  constructor(studio, changed) {
+    this.studio = studio;
+    this.changed = changed;
+    this.progress = h("progress", { "aria-label": "Patches left out so far", hidden: true });
+  }
+
+  // Begin anew where the picture or the heads are others; until something else is asked.
+  async measure() {
+    const { studio } = this;
+    const { turn, hidden, edits } = studio;
+    const key = JSON.stringify([hidden, edits]);
+    if (key !== this.key) this.logits = new Map();
+    this.key = key;
+    const rest = [...Array(studio.patchCount).keys()].filter(
+      (patch) => !hidden.includes(patch) && !this.logits.has(patch),
+    );
+    this.progress.max = rest.length;
+    let last = performance.now();
+    for (const [done, patch] of rest.entries()) {
+      this.progress.value = done;
+      this.progress.hidden = false;
+      const without = [...hidden, patch].sort((a, b) => a - b);
+      const answer = await studio.ask("measure", without, { edits });
+      if (turn !== studio.turn || studio.frame.closed) return;
+      if (answer) this.logits.set(patch, answer.logits);
+      if (performance.now() - last < OFTEN) continue;
+      this.changed();
+      last = performance.now();
+    }
+    this.progress.hidden = true;
+    this.changed();
+  }
+
+  // By how much the log-odds of the label that is followed would move without a patch; undefined where that is not known.
+  /** @param {number} patch @returns {number | undefined} */
+  of(patch) {
+    const { answer, label } = this.studio;
+    const without = this.logits.get(patch);
+    if (!answer || !without || this.key !== answer.key) return undefined;
+    return oddsOf(without, label) - oddsOf(answer.logits, label);
+  }
+
+  // On the patches of the picture.
+  get grid() {
+    const { studio } = this;
+    const { rows, columns } = studio.described.patches;
+    const effects = Array.from({ length: rows * columns }, (_, patch) => this.of(patch));
+    const limit = Math.max(LEAST_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
+    const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : OPEN));
+    const names = (/** @type {number} */ count) => Array.from({ length: count }, (_, i) => String(i));
+    const values = effects.map((effect) => effect ?? 0);
+    return Grid.of(names(rows), names(columns), values, state, { scale: "diverging", limit });
+  }
+
+  // The patch without which the label that is followed loses most; null where none is measured.
+  get strongest() {
+    const known = [...this.logits.keys()].filter((patch) => this.of(patch) !== undefined);
+    return known.sort((a, b) => Number(this.of(a)) - Number(this.of(b)))[0] ?? null;
+  }
+}

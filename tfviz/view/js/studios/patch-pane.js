@@ -1,0 +1,204 @@
+// A picture in its patches: to point at, to hide by pressing or dragging, by keys too; shaded by numbers of its patches.
+
+import { following, h } from "../base/elements.js";
+import { CanvasPen } from "../base/pen.js";
+import { SourceImage } from "../base/source-image.js";
+import { chartCanvas } from "../stages/head-stage.js";
+import { STEPS } from "../stages/pointing.js";
+
+/** @import { ImageSpec, Patches } from "../documents.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Pen } from "../types.d.ts" */
+/**
+ * @typedef {object} PatchHandlers
+ * @property {(patch: number | null) => void} point
+ * @property {(hidden: number[]) => void} hide all that are hidden now
+ * @property {(stroke: () => Promise<void>) => void} group what a stroke does is one step of Undo
+ */
+
+const [WIDEST, TALLEST] = [440, 384]; // pixels
+const BEFORE_LAYOUT = 300;
+
+export class PatchPane {
+  /** @type {number | null} the patch under the pointer or the cursor */
+  pointed = null;
+  /** Where the keys go on from. */
+  cursor = 0;
+  /** @type {Set<number>} */
+  hidden = new Set();
+  /** @type {Grid | null} what the patches are shaded by */
+  grid = null;
+  /** @type {{ hides: boolean, before: number[], end: () => void } | null} a stroke of the pointer */
+  stroke = null;
+  /** @type {{ key: string, image: ImageData } | null} the pixels drawn last */
+  painted = null;
+  width = BEFORE_LAYOUT;
+  height = BEFORE_LAYOUT;
+
+  /** @param {Theme} theme @param {ImageSpec} picture @param {Patches} patches @param {PatchHandlers} handlers */
+  constructor(theme, picture, patches, handlers) {
+    this.theme = theme;
+    this.patches = patches;
+    this.handlers = handlers;
+    this.source = new SourceImage(picture);
+    const { rows, columns } = patches;
+    const name = `Picture in ${rows} × ${columns} patches: arrows move, Space hides a patch or brings it back`;
+    this.canvas = chartCanvas(name);
+    this.element = h("div", { class: "patches" }, this.canvas);
+    following(
+      this.canvas,
+      (event) => this.moved(event),
+      () => this.stroke || this.point(null),
+    );
+    this.canvas.addEventListener("pointerdown", (event) => this.begin(event));
+    this.canvas.onpointerup = (event) => this.finish(event);
+    this.canvas.onpointercancel = () => this.cancel();
+    this.canvas.onkeydown = (event) => this.press(event);
+    this.canvas.onfocus = () => this.canvas.matches(":focus-visible") && this.point(this.cursor);
+    this.canvas.onblur = () => this.point(null);
+  }
+
+  /** @param {PointerEvent} event */
+  patchAt({ clientX, clientY }) {
+    const { rows, columns } = this.patches;
+    const box = this.canvas.getBoundingClientRect();
+    const at = (/** @type {number} */ share, /** @type {number} */ count) =>
+      Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    return at((clientY - box.top) / box.height, rows) * columns + at((clientX - box.left) / box.width, columns);
+  }
+
+  /** @param {number | null} patch */
+  point(patch) {
+    if (patch === this.pointed) return;
+    this.pointed = patch;
+    if (patch !== null) this.cursor = patch;
+    this.handlers.point(patch);
+  }
+
+  /** @param {PointerEvent} event */
+  moved(event) {
+    const patch = this.patchAt(event);
+    if (this.stroke) for (const crossed of this.between(this.cursor, patch)) this.set(crossed, this.stroke.hides);
+    this.point(patch);
+  }
+
+  // The patches on the way from one to another, both included: a fast pointer leaves some out.
+  /** @param {number} from @param {number} to */
+  between(from, to) {
+    const { columns } = this.patches;
+    const [row, column] = [Math.floor(from / columns), from % columns];
+    const [down, across] = [Math.floor(to / columns) - row, (to % columns) - column];
+    const steps = Math.max(1, Math.abs(down), Math.abs(across));
+    return Array.from({ length: steps + 1 }, (_, i) => {
+      const [y, x] = [down, across].map((far) => Math.round((far * i) / steps));
+      return (row + y) * columns + column + x;
+    });
+  }
+
+  // A stroke hides, or brings back, what it comes over, as it does with the patch that it begins on.
+  /** @param {PointerEvent} event */
+  begin(event) {
+    if (event.button) return;
+    const patch = this.patchAt(event);
+    const before = [...this.hidden];
+    this.cursor = patch;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.handlers.group(
+      () =>
+        new Promise((end) => {
+          this.stroke = { hides: !this.hidden.has(patch), before, end };
+          this.set(patch, this.stroke.hides);
+        }),
+    );
+  }
+
+  /** @param {PointerEvent} event */
+  finish({ pointerType }) {
+    this.stroke?.end();
+    this.stroke = null;
+    if (pointerType === "touch") this.point(null);
+  }
+
+  // The finger scrolls the page: nothing was meant.
+  cancel() {
+    if (this.stroke) this.handlers.hide(this.stroke.before);
+    this.finish(/** @type {PointerEvent} */ ({ pointerType: "touch" }));
+  }
+
+  /** @param {number} patch @param {boolean} hides */
+  set(patch, hides) {
+    if (this.hidden.has(patch) === hides) return;
+    if (hides) this.hidden.add(patch);
+    else this.hidden.delete(patch);
+    this.handlers.hide([...this.hidden]);
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    if (event.metaKey || event.altKey || event.ctrlKey) return;
+    const { rows, columns } = this.patches;
+    const [row, column] = [Math.floor(this.cursor / columns), this.cursor % columns];
+    const within = (/** @type {number} */ place, /** @type {number} */ count) =>
+      Math.max(0, Math.min(count - 1, place));
+    const [down, across] = STEPS[event.key] ?? EDGES[event.key] ?? [];
+    if (down !== undefined) this.point(within(row + down, rows) * columns + within(column + across, columns));
+    else if (HIDING.has(event.key)) {
+      this.point(this.cursor);
+      this.handlers.group(async () => this.set(this.cursor, !this.hidden.has(this.cursor)));
+    } else if (event.key === "Escape") this.point(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {number[]} hidden @param {Grid | null} grid */
+  show(hidden, grid) {
+    this.hidden = new Set(hidden);
+    this.grid = grid;
+    const { width, height } = this.source;
+    this.width = Math.floor(Math.min(this.element.clientWidth || BEFORE_LAYOUT, WIDEST, (TALLEST * width) / height));
+    this.height = Math.round((this.width * height) / width);
+    this.paint(new CanvasPen(this.canvas, this.width, this.height));
+  }
+
+  /** @param {Pen} pen */
+  paint(pen) {
+    const { theme, patches, hidden, pointed } = this;
+    const [wide, tall] = [this.width / patches.columns, this.height / patches.rows];
+    pen.image(this.pixels(pen.ratio), 0, 0);
+    for (let row = 1; row < patches.rows; row++)
+      pen.line(0, row * tall, this.width, row * tall, { stroke: theme.page, thick: 0.5, alpha: 0.7 });
+    for (let column = 1; column < patches.columns; column++)
+      pen.rect(column * wide - 0.25, 0, 0.5, this.height, { fill: theme.page, alpha: 0.7 });
+    const corner = (/** @type {number} */ patch) => [
+      (patch % patches.columns) * wide,
+      Math.floor(patch / patches.columns) * tall,
+    ];
+    for (const patch of hidden) {
+      const [x, y] = corner(patch);
+      pen.line(x + 0.3 * wide, y + 0.3 * tall, x + 0.7 * wide, y + 0.7 * tall, { stroke: theme.ink, thick: 1.5 });
+      pen.line(x + 0.3 * wide, y + 0.7 * tall, x + 0.7 * wide, y + 0.3 * tall, { stroke: theme.ink, thick: 1.5 });
+    }
+    if (pointed === null) return;
+    const [x, y] = corner(pointed);
+    pen.rect(x + 1, y + 1, wide - 2, tall - 2, { stroke: theme.mark, thick: 2.5 });
+  }
+
+  // Made anew only where what is shown, its size or the colours are others.
+  /** @param {number} ratio */
+  pixels(ratio) {
+    const { grid, theme, patches, hidden } = this;
+    const [width, height] = [this.width, this.height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const key = `${width} ${height} ${theme.key} ${[...hidden]} ${grid?.scale} ${grid?.limit} ${grid?.codes}`;
+    if (this.painted?.key === key) return this.painted.image;
+    const cells = [...hidden].map((patch) => [Math.floor(patch / patches.columns), patch % patches.columns]);
+    const image = this.source.paint(grid, width, height, theme, ratio, { ...patches, cells });
+    this.painted = { key, image };
+    return image;
+  }
+}
+
+const HIDING = new Set([" ", "Enter", "Delete", "Backspace"]);
+/** @type {Record<string, number[]>} */
+const EDGES = { Home: [0, -Infinity], End: [0, Infinity] };

@@ -1,0 +1,23 @@
+// What the colours of patches mean, in a line: numbers at both ends, and where all weights would be the same.
+
+import { SCALES } from "../base/grid.js";
+import { h } from "../base/elements.js";
+import { formatted, withSign } from "../base/numbers.js";
+import { css } from "../base/theme.js";
+
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Theme } from "../base/theme.js" */
+
+/** @param {Theme} theme @param {Grid} grid @param {number} tokens that a query looks at @param {string} label whose log-odds move */
+export function scaleParts(theme, grid, tokens, label) {
+  const lut = theme.lut(grid);
+  const stops = [0, 64, 128, 192, 255].map((code) => css(lut[code])).join(", ");
+  const gradient = h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
+  const number = (/** @type {string} */ text) => h("output", {}, text);
+  const ends = (/** @type {string} */ low, /** @type {string} */ high) => [number(low), gradient, number(high)];
+  if (grid.signed)
+    return [`without the patch, log-odds of ${label}`, ...ends(withSign(-grid.limit), withSign(grid.limit))];
+  const even = 1 / tokens;
+  gradient.append(h("i", { style: `left: ${100 * SCALES[grid.scale].place(even / grid.limit)}%` }));
+  return ["weight", ...ends("0", formatted(grid.limit)), `dashed: even, ${formatted(even)}`];
+}

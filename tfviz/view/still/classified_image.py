@@ -1,0 +1,67 @@
+"""Draw a picture in its patches beside what a classifier says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib
+import numpy
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from PIL import Image
+from torch import Tensor
+
+from tfviz.shapes import Bool, Float
+from tfviz.view.still.formatting import counted, formatted
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.patch_grid import PatchGrid
+from tfviz.view.still.picture import Picture, frame, set_title, shorten
+
+BARS = 8  # labels at most, the likeliest
+HEIGHT = 2.4  # inches of the picture
+NAME = 24  # characters of a label
+
+
+def classified_image(
+    picture: Image.Image,
+    grid: PatchGrid,
+    hidden: Bool[Tensor, " patch"],
+    labels: Sequence[str],
+    shares: Float[Tensor, " label"],
+    title: str,
+) -> Picture:
+    """Draw the picture, its hidden patches in its mean colour, beside the probabilities of the likeliest labels."""
+    top = shares.topk(min(BARS, len(labels))).indices.tolist()
+    without = f" without {counted(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
+    heading = f"{title}: {grid.rows} × {grid.columns} patches{without}"
+
+    def draw() -> Figure:
+        wide = HEIGHT * min(2.0, picture.width / picture.height)
+        figure = Figure(figsize=(wide + 3.4, HEIGHT + 0.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(wide, 3.0))
+        pixels = numpy.asarray(picture)
+        left.imshow(pixels, extent=(0, grid.columns, grid.rows, 0), aspect=grid.columns / wide * HEIGHT / grid.rows)
+        for patch in hidden.nonzero().flatten().tolist():
+            row, column = divmod(patch, grid.columns)
+            mean = pixels.mean((0, 1)) / 255
+            left.add_patch(Rectangle((column, row), 1, 1, facecolor=mean, edgecolor="none"))
+        ink = matplotlib.rcParams["figure.facecolor"]
+        left.hlines(range(1, grid.rows), 0, grid.columns, color=ink, linewidth=0.4, alpha=0.6)
+        left.vlines(range(1, grid.columns), 0, grid.rows, color=ink, linewidth=0.4, alpha=0.6)
+        left.set(xticks=[], yticks=[])
+        frame(left)
+        right.barh(range(len(top)), shares[top].numpy(), color="C5", height=0.72)
+        for row, label in enumerate(top):
+            right.text(float(shares[label]) + 0.02, row, formatted(float(shares[label])), va="center", fontsize=8)
+        right.set_yticks(range(len(top)), [shorten(drawable(labels[label]), NAME) for label in top])
+        right.set(xlim=(0, 1.22), xticks=[])
+        right.set_title("probability", loc="left")
+        right.invert_yaxis()
+        right.grid(False)
+        right.spines[["right", "top", "bottom"]].set_visible(False)
+        right.tick_params(axis="y", length=0)
+        set_title(figure, heading)
+        return figure
+
+    best = top[0]
+    return Picture(draw, f"{heading}\nhighest probability: {labels[best]!r} {formatted(float(shares[best]), 3)}")

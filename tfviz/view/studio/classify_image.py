@@ -1,0 +1,117 @@
+"""The studio of a vision transformer: what it says of a picture, and what each patch and head is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from tfviz.checks import at_least
+from tfviz.portable.program import Program
+from tfviz.view.documents.studios import ClassifyImageDocument
+from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.html import View
+from tfviz.view.still.classified_image import classified_image
+from tfviz.view.still.images import image_spec, read_image
+from tfviz.view.still.picture import Picture
+from tfviz.view.studio.image_requirements import check_pixels, image_program, patched_pixels
+from tfviz.view.studio.labels import check_label_logits, check_labels
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
+
+if TYPE_CHECKING:
+    from tfviz.view.studio.widget import ModelWidget, Request
+# what `tries` can set
+CHOICES = ("hidden_patches", "label", "shade", "off", "layer", "head")
+ALIKE = 0.02  # proportions of two pictures that differ less are the same
+
+
+def classify_image(
+    model: nn.Module,
+    pixels: Tensor,
+    labels: Sequence[str],
+    title: str = "Classify",
+    *,
+    picture: Any = None,
+    grid: tuple[int, int] | None = None,
+    weights: str = "float16",
+    budget: float | None = BUDGET,
+    kernel: bool = False,
+    tries: Mapping[str, Mapping[str, Any]] | None = None,
+) -> View | ModelWidget:
+    """Let the reader question a vision transformer: hide patches, see where heads look, switch heads off.
+
+    The model travels in the page with the picture, and computes there. A model of Hugging Face:
+
+        pixels = processor(photo, return_tensors="pt").pixel_values
+        view.classify_image(model, pixels, list(model.config.id2label.values()), picture=photo)
+
+    Args:
+        model: gives logits, batch label, for pixels, batch channel height width, or what has them as `.logits`; each of
+            its patches looks at each, as in `ViTForImageClassification`, beside a class token, registers or none.
+        pixels: one picture as the model takes it, [channel, height, width] or a batch of it. A hidden patch is painted
+            in the mean of each channel over the picture.
+        labels: their names, in the order of the logits.
+        picture: what is drawn in its place, cropped alike; None: the pixels, stretched. See `view.image`.
+        grid: rows and columns of patches; None: of square ones.
+        weights: how they and the pixels travel: "float32", "float16", or "int8".
+        budget: bytes that model and pixels may take in the page; None: no limit.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the heads of what was asked last.
+        tries: experiments that stand above the view as buttons: name -> what it sets, such as
+            `{"No sky": {"hidden_patches": [0, 1, 2, 3]}}`; those that every such view has follow.
+
+    Raises:
+        TypeError: the picture is none.
+        ValueError: the model cannot read the pixels; its patches cannot be found; it cannot travel (it says why), or is
+            past the budget; not a name for each logit.
+    """
+    check_labels(labels)
+    if grid is not None:
+        at_least(1, rows=grid[0], columns=grid[1])
+    patched = patched_pixels(model, check_pixels(pixels), grid)
+    drawn = _picture(picture, patched.pixels)
+    program = image_program(model, patched, None if kernel else weights)
+    none = torch.zeros(patched.count, dtype=torch.bool)
+    logits = program(none)["logits"]
+    check_label_logits(labels, logits, "picture")
+    tokens = [str(token) for token in range(patched.grid.patches.stop)]
+    words = patched.grid.words(tokens, ())
+    document: ClassifyImageDocument = {
+        "kind": "classify-image", "title": title, "tries": tries_spec(tries, CHOICES), "vocabularies": [],
+        "labels": list(labels), "picture": image_spec(drawn), "patches": patched.grid.to_spec(), "words": words,
+        "state": {
+            **STUDIO_STATE, "layer": patched.layers - 1, "hidden_patches": [], "label": int(logits.argmax()),
+            "shade": "attention",
+        },
+    }  # fmt: skip
+
+    def still(hidden: Tensor, logits: Tensor) -> Picture:
+        shares = logits[0].float().softmax(-1)
+        return classified_image(drawn, patched.grid, hidden, labels, shares, title)
+
+    if isinstance(program, Program):
+        return studio_view(document, still(none, logits), {"read": program}, budget)
+
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+        return still(request.inputs[0], outputs["logits"])
+
+    return studio_widget(document, {"read": program}, {"read": [none]}, draw_static, lambda _: {"": (words, words)}, [])
+
+
+def _picture(picture: Any, pixels: Tensor) -> Image.Image:
+    """Return what is drawn: a picture of the proportions of the pixels, or these.
+
+    Raises:
+        ValueError: it has other proportions.
+    """
+    drawn = read_image(pixels[0] if picture is None else picture)
+    height, width = pixels.shape[2:]
+    if abs(drawn.width * height / (drawn.height * width) - 1) > ALIKE:
+        raise ValueError(
+            f"picture is {drawn.width} × {drawn.height}, and the model's pixels {width} × {height} (width × height); "
+            "give it cropped as these are"
+        )
+    return drawn

@@ -1,0 +1,164 @@
+"""Check that a model and a picture suit a studio; the model as a program of the patches that are hidden."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.checks import materialized
+from tfviz.logits import extract_logits
+from tfviz.look.capture import Capture, capture
+from tfviz.portable.export import export
+from tfviz.portable.function_module import eval_mode
+from tfviz.portable.program import Program
+from tfviz.shapes import Bool, Float
+from tfviz.view.still.patch_grid import EXTRA, PatchGrid, Shape, find_grid
+from tfviz.view.studio.local_program import LocalProgram
+from tfviz.view.studio.requirements import check_weights
+
+
+@dataclass(frozen=True)
+class PatchedPixels:
+    """The pixels of one picture as a model takes them, and the grid of its patches.
+
+    Attributes:
+        layers: of the model's attention.
+    """
+
+    pixels: Float[Tensor, "1 channel height width"]
+    grid: PatchGrid
+    layers: int
+
+    @property
+    def count(self) -> int:
+        return self.grid.rows * self.grid.columns
+
+    def without(self, hidden: Bool[Tensor, " patch"]) -> Float[Tensor, "1 channel height width"]:
+        """Return the pixels with each hidden patch painted in the mean of each channel over the picture."""
+        height, width = self.pixels.shape[2:]
+        rows, columns = self.grid.rows, self.grid.columns
+        down, across = height // rows, width // columns
+        cells = hidden.reshape(rows, 1, columns, 1).expand(rows, down, columns, across)
+        mean = self.pixels.mean((2, 3), keepdim=True)
+        return torch.where(cells.reshape(1, 1, height, width), mean, self.pixels)
+
+
+def check_pixels(pixels: Tensor) -> Tensor:
+    """Return one picture as a batch, [1, channel, height, width].
+
+    Raises:
+        ValueError: it is not one picture, in floating-point numbers, all of them finite.
+    """
+    materialized(pixels=pixels)
+    shape = list(pixels.shape)
+    batch = pixels[None] if pixels.dim() == 3 else pixels
+    if batch.dim() != 4 or len(batch) != 1 or not batch.numel():
+        raise ValueError(
+            f"pixels has the shape {shape}; give one picture, [channel, height, width], as the model takes"
+        )
+    if not batch.is_floating_point():
+        raise ValueError(f"pixels are {pixels.dtype}; give floats, normalised as the model takes them")
+    if not bool(batch.isfinite().all()):
+        raise ValueError("pixels holds numbers that are not finite; look for NaN in the picture")
+    return batch.detach()
+
+
+def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> PatchedPixels:
+    """Return the pixels with their patches, which the tokens of the model's attention are.
+
+    Args:
+        pixels: [1, channel, height, width].
+        shape: rows and columns of patches; None: of square patches.
+
+    Raises:
+        ValueError: the model cannot read the picture, or its patches cannot be found.
+    """
+    first = next(model.parameters(), None)
+    if first is None:
+        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    pixels = pixels.to(first.device)
+    height, width = pixels.shape[2:]
+    seen = _captured(model, pixels)
+    tokens = _token_count(type(model).__name__, seen)
+    words = [str(token) for token in range(tokens)]
+    grid = find_grid(words, (height, width), shape or _square_patches(tokens, height, width))
+    fits = grid is not None and shape in (None, (grid.rows, grid.columns))
+    if grid is None or not fits or height % grid.rows or width % grid.columns:
+        cells = "no grid" if shape is None else f"no {shape[0]} × {shape[1]} patches"
+        raise ValueError(
+            f"the patches of {type(model).__name__} cannot be found: its {tokens} tokens fit {cells} of "
+            f"{height} × {width} pixels; give grid=(rows, columns)"
+        )
+    return PatchedPixels(pixels, grid, len(seen))
+
+
+def _captured(model: nn.Module, pixels: Tensor) -> Capture:
+    """Return what is captured while the model reads the pixels.
+
+    Raises:
+        ValueError: it cannot read them, or has no attention.
+    """
+    name = type(model).__name__
+    try:
+        with eval_mode(model), torch.no_grad(), capture(model, "*.pattern") as seen:
+            model(pixels)
+    except LookupError as error:
+        raise ValueError(
+            f"the patches of {name} cannot be found, since no attention is seen in it; give a vision transformer"
+        ) from error
+    except Exception as error:  # whatever it is, the reader's own call would raise it
+        raise ValueError(f"{name} cannot read pixels of the shape {list(pixels.shape)}: {error}") from error
+    return seen
+
+
+def _token_count(name: str, seen: Capture) -> int:
+    """Return the number of tokens, each of which looks at each in all layers.
+
+    Raises:
+        ValueError: that is not so.
+    """
+    shapes = dict.fromkeys(tuple(seen[site].shape) for site in seen)
+    sizes = {shape[-2:] for shape in shapes}
+    tokens = next(iter(sizes))[0]
+    if sizes != {(tokens, tokens)} or any(len(shape) != 4 or shape[0] != 1 for shape in shapes):
+        raise ValueError(
+            f"the patches of {name} cannot be found: its attention has the shapes {', '.join(map(str, shapes))}; give "
+            "a model each of whose patches looks at each, (1, head, token, token) in all layers"
+        )
+    return tokens
+
+
+def _square_patches(tokens: int, height: int, width: int) -> Shape | None:
+    """Return rows and columns of patches as wide as high; None if there are not that many."""
+    for extra in EXTRA:
+        rows, columns = (round(math.sqrt((tokens - extra) * side)) for side in (height / width, width / height))
+        if rows * columns == tokens - extra > 0 and rows * width == columns * height:
+            return rows, columns
+    return None
+
+
+def image_program(model: nn.Module, patched: PatchedPixels, weights: str | None) -> Program | LocalProgram:
+    """Return a program that reads the picture without some patches: portable, or without `weights` the local model.
+
+    Raises:
+        ValueError: the model gives no logits, or cannot travel.
+    """
+
+    def read(hidden: Tensor) -> dict[str, Tensor]:
+        outputs = model(patched.without(hidden))
+        logits = extract_logits(outputs)
+        if not isinstance(logits, Tensor):
+            raise ValueError(
+                f"{type(model).__name__} gives a {type(outputs).__name__}, without logits: give the model with its "
+                "head, such as ViTForImageClassification where this is ViTModel"
+            )
+        return {"logits": logits}
+
+    if weights is None:
+        return LocalProgram(model, read, {"hidden": "bool"})
+    check_weights(model)
+    none = torch.zeros(patched.count, dtype=torch.bool, device=patched.pixels.device)
+    return export(read, none, weights=weights)

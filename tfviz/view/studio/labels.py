@@ -1,0 +1,27 @@
+"""Check that a classifier has a name for each of its logits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from tfviz.view.studio.requirements import check_finite
+
+
+def check_labels(labels: Sequence[str]) -> None:
+    """Raise ValueError unless these are two different names or more."""
+    if isinstance(labels, str) or len(labels) < 2:
+        raise ValueError(f"labels is {labels!r}; give a list of two names or more")
+    if len({*labels}) < len(labels):
+        raise ValueError(f"labels are {list(labels)}, where two are alike; give each class a name of its own")
+
+
+def check_label_logits(labels: Sequence[str], logits: Tensor, what: str) -> None:
+    """Raise ValueError unless the logits of one text or picture, `what`, are finite and one for each label."""
+    if logits.shape != (1, len(labels)):
+        raise ValueError(
+            f"labels has {len(labels)} names, and for one {what} the model gives numbers of the shape "
+            f"{list(logits.shape)}; it must be [1, {len(labels)}]"
+        )
+    check_finite(logits)
