@@ -236,6 +236,22 @@ def test_what_is_kept_changes_nothing(name, width):
         torch.testing.assert_close(kept.sums, anew.sums, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("width", [1, 3])
+def test_the_rows_of_a_text_are_where_its_tokens_were_chosen(width):
+    model, source = model_of("additive"), some_sources()
+    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=width, length=9))
+    last = beams[-1]
+    assert len({*last.lengths[last.ended].tolist()}) > 1
+    for rank in range(width):
+        rows = beam.rows(beams, rank)
+        for text in range(len(source)):
+            expected, at = [], rank
+            for step in reversed(range(len(beams))):
+                at = int(beams[step].parents[text, at])
+                expected.insert(0, width * text + at if step < last.lengths[text, rank] else -1)
+            assert rows[text].tolist() == expected
+
+
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("taken", [1, 2, 99])
 def test_the_model_comes_back_as_it_was(training, taken):

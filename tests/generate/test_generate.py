@@ -112,6 +112,13 @@ def test_tokens_are_drawn_as_often_as_probable():
     torch.testing.assert_close(drawn.bincount(minlength=5) / 2000, sampler.probabilities(LOGITS), atol=0.03, rtol=0)
 
 
+@pytest.mark.parametrize(("drawn", "token"), [(0.0, 1), (0.25, 3), (0.75, 3), (1 - 2**-53, 3)])
+def test_a_token_without_a_probability_is_not_drawn(monkeypatch, drawn, token):
+    logits = torch.tensor([0.0, 0.25, 0.0, 0.75, 0.0]).log()
+    monkeypatch.setattr(torch, "rand", lambda *size, **how: torch.tensor(drawn, dtype=torch.float64))
+    assert Sampler().choose(logits) == token
+
+
 def test_logits_that_are_not_finite_are_an_error():
     model = gpt()
     nn.init.constant_(model.norm.weight, torch.nan)

@@ -4,9 +4,11 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
+import { LinesStage } from "../../tfviz/view/js/stages/head-modes.js";
 import { Lines } from "../../tfviz/view/js/stages/link-stage.js";
 
 const theme = { soft: "soft", ink: "ink", faint: "faint", focus: "focus", head: () => "head" };
+const OPEN = new Uint8Array(8);
 const WEIGHTS = [0.6, 0.3, 0.1, 0, 0.5, 0.5, 0.01, 0.01, 0.98];
 
 function drawn(look) {
@@ -45,4 +47,16 @@ test("a locked word has a sign, and the cursor a frame on its side", () => {
 test("what is scrolled out of sight is not drawn", () => {
   const { calls } = drawn({ scroll: 10_000, tall: 100 });
   assert.equal(calls.text.length, 2);
+});
+
+test("a word is read with what is strongest on the other side, head by head", () => {
+  const heads = [
+    { name: "head 0", grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0.5, 0.25, 0, 0.25, 0, 0, 1, 0), OPEN) },
+    { name: "head 1", grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0, 0.75, 0.25, 0, 0.5, 0.5, 0, 0), OPEN) },
+  ];
+  const read = (...word) =>
+    LinesStage.prototype.reading.call({ lines: { heads } }, ...word).replace(/[\u2068\u2069]/g, ""); // isolates
+  assert.equal(read("rows", 0), "“a” → head 0: “w” 0.5, “x” 0.25, “z” 0.25; head 1: “x” 0.75, “y” 0.25, “w” 0");
+  assert.equal(read("cols", 1), "“x” ← head 0: “a” 0.25, “b” 0; head 1: “a” 0.75, “b” 0.5");
+  assert.equal(read("cols", 2), "“y” ← head 0: “b” 1, “a” 0; head 1: “a” 0.25, “b” 0");
 });

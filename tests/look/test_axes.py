@@ -129,6 +129,15 @@ def test_axes_that_do_not_fit_are_told(axes):
         parse_axes(axes, (B, H, Q, K), Heads())
 
 
+@pytest.mark.parametrize(
+    ("axes", "shape"), [("b h q k", (B, H, Q, K)), ("(b h=3) q k", (B * H, Q, K)), ("h q k", SOFT[0].shape)]
+)
+def test_what_the_reader_says_counts_more_than_what_the_module_says(axes, shape):
+    found = parse_axes(axes, shape, Heads(count=4))
+    assert found.sizes[1:] == (H, Q, K)
+    assert torch.equal(found.to_bhqk(SOFT[: found.sizes[0]].reshape(shape)), SOFT[: found.sizes[0]])
+
+
 def test_there_and_back():
     torch.manual_seed(1)
     for shape, roles, heads in [

@@ -424,3 +424,19 @@ def test_entropy_and_distance_by_hand():
     weights = torch.tensor([[1.0, 0, 0], [0.5, 0, 0.5], [0.25, 0.5, 0.25]])
     torch.testing.assert_close(measures.entropy(weights), torch.tensor([0, 1, 1.5]) * math.log(2))
     torch.testing.assert_close(measures.distance(weights), torch.tensor([0, 1, 1.0]))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_pattern_mask_and_shape_are_those_of_the_last_firing(lazy):
+    masks = [torch.ones(5, 5).bool().tril(), torch.ones(5, 4).bool().triu()]
+    model = Calls(lambda x, y, mask: functional.scaled_dot_product_attention(x, y, y, mask))
+    with capture(model, lazy=lazy) as seen:
+        for mask in masks:
+            model(random(2, 3, 5, 4), random(2, 3, mask.shape[1], 4), mask)
+    firings = seen.firings("pattern")
+    for (weights, allowed), mask in zip(firings, masks, strict=True):
+        assert torch.equal(allowed.expand(weights.shape), mask.expand(weights.shape))
+        assert torch.equal(weights > 0, mask.expand(weights.shape))
+    assert torch.equal(seen["pattern"], firings[-1][0])
+    assert torch.equal(seen.allowed("pattern"), firings[-1][1])
+    assert seen.shapes["pattern"] == (2, 3, 5, 4)

@@ -106,6 +106,23 @@ def same(plain, made, head):
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_a_block_is_open_where_one_of_its_cells_is(name):
+    with capture(MODELS[name], lazy=True) as seen:
+        MODELS[name]()
+    for text in range(TEXTS):
+        (layer,) = AttentionMaps.of(seen, batch=text).layers
+        for head, block in ((head, block) for head in (0, 4) for block in (1, 2, 3, 5)):
+            allowed, found = layer.allowed(head), layer.allowed_blocks(head, block)
+            if allowed is None:
+                assert found is None
+                continue
+            for down, across in torch.cartesian_prod(*map(torch.arange, found.shape)).tolist():
+                rows, keys = (slice(at * block, (at + 1) * block) for at in (down, across))
+                assert found[down, across] == allowed[rows, keys].any()
+            assert found.shape == (-(-QUERIES // block), -(-KEYS // block))
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_a_file_keeps_what_weights_are_made_of(name, tmp_path):
     model = MODELS[name]
     with capture(nn.ModuleList([model, MODELS["causal"]]), lazy=True) as seen:

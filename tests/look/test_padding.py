@@ -115,6 +115,18 @@ def test_a_change_is_over_what_either_sees():
     assert rows[3] == pytest.approx(0.5, abs=1e-6)
 
 
+def test_a_step_of_generation_is_as_far_from_its_keys_as_in_the_whole_text():
+    weights = drawn(seed=4)[0].tril()
+    weights = weights / weights.sum(-1, keepdim=True)
+    places = torch.arange(LENGTH)
+    far = (weights * (places[:, None] - places).abs()).sum(-1)
+    for last in (1, 2, LENGTH):
+        step = AttentionMaps(weights[:, :, -last:], WORDS[-last:], WORDS)
+        torch.testing.assert_close(measures.distance(step), far[:, :, -last:].mean(-1))
+    with pytest.raises(ValueError, match="no distance is known where 2 queries look at 7 keys of another text"):
+        measures.distance(AttentionMaps(weights[:, :, -2:], WORDS[:2], WORDS))
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
 def test_a_text_beside_it_in_the_batch_changes_nothing(dtype, lazy):

@@ -275,6 +275,26 @@ def test_heads_are_switched_off_by_key_by_their_cross_and_by_layers(studio):
         assert layer.get_attribute("aria-pressed") == str(count == 5).lower()
 
 
+def test_arrows_go_from_head_to_head_through_all_parts(studio):
+    _, shown = translated()
+    page = studio(shown)
+    names = page.locator(".cell > .head").evaluate_all("heads => heads.map(head => head.getAttribute('aria-label'))")
+    way = [name for name in names if " 1 of layer" in name]  # part by part, layer by layer
+    column = [name for name in names if name.startswith("encoder") and "of layer 1" in name]
+    assert (len(way), len(column)) == (6, 3)
+
+    def focused_after(key):
+        press(page, key)
+        return page.evaluate("document.activeElement.shadowRoot.activeElement.getAttribute('aria-label')")
+
+    for key, (first, *others) in {
+        "ArrowRight": way, "ArrowLeft": way[::-1], "ArrowDown": column, "ArrowUp": column[::-1],
+    }.items():  # fmt: skip
+        page.get_by_role("button", name=first).focus()
+        assert [focused_after(key) for _ in others] == others
+        assert focused_after(key) == others[-1]
+
+
 def test_what_is_typed_last_wins(studio):
     made, shown = translated()
     page = studio(set_to(shown, width=5))

@@ -150,6 +150,20 @@ def test_the_line_is_dragged(studio, tmp_path):
     assert saved(page, tmp_path)["top_k"] == 2
 
 
+def test_a_bar_is_kept_where_the_line_is_dragged_past_its_middle(studio):
+    page = studio(written()[1])
+    line, rows = page.locator(".cut"), page.locator(".shares .share")
+    for place, part, kept in ((6, 0.6, 7), (6, 0.4, 6), (2, 0.4, 2), (2, 0.6, 3), (0, 0.1, 1)):
+        start = line.bounding_box()
+        page.mouse.move(start["x"] + 9, start["y"] + 4)
+        page.mouse.down()
+        row = rows.nth(place).bounding_box()
+        page.mouse.move(start["x"] + 9, row["y"] + part * row["height"])
+        calm(page)
+        page.mouse.up()
+        assert line.get_attribute("aria-valuenow") == str(kept)
+
+
 def test_heads_off_are_those_of_python_and_so_is_their_cost(studio):
     model, made = written()
     page = studio(set_to(made, prompt="face.bad"))
@@ -203,6 +217,23 @@ def test_the_sentence_of_a_head_is_what_python_finds(studio):
     assert told == f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter; with this head on {whole:.2f}."
     click(page, "Open this head ↓")
     assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] != "Layer 1, head 2"  # one that is on
+
+
+def test_the_cost_of_a_head_is_told_with_other_heads_as_they_are(studio):
+    model, made = written()
+    page = studio(set_to(made, prompt="face.badface.bad", layer=1, head=2))
+    switch(page, 0, 2)  # of the same number, in another layer
+    ids = VOCAB.encode("face.badface.bad")
+
+    def cost(*layers):
+        edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(2) for layer in layers}
+        with torch.no_grad(), look.capture(model, edit=edit):
+            return f"{functional.cross_entropy(model(ids[None])[0, :-1], ids[1:]):.2f}"
+
+    assert len({cost(), cost(0), cost(1), cost(0, 1)}) == 4
+    page.get_by_text(f"Without it the text costs {cost(0, 1)} nats a letter instead of {cost(0)}.").wait_for()
+    switch(page, 1, 2)
+    page.get_by_text(f"The text costs {cost(0, 1)} nats a letter; with this head on {cost(0)}.").wait_for()
 
 
 # What the reader does

@@ -84,6 +84,11 @@ def windows():
         for padded in (False, True):
             yield st.just(Case("avg_pool1d", (text, [4], [3], [1], up, padded)))
             yield st.just(Case("avg_pool2d", (image, [3, 2], [], [1, 0], up, padded)))
+        # where a last window would begin in the margin, there is none
+        yield st.just(Case("max_pool1d", (text, [2], [5], [1], [1], up)))
+        yield st.just(Case("max_pool2d", (image, [2, 2], [7, 4], [1, 1], [1, 1], up)))
+        yield st.just(Case("avg_pool1d", (text, [1], [3], [0], up)))
+        yield st.just(Case("avg_pool2d", (image, [2, 2], [7, 4], [1, 1], up)))
     yield st.just(Case("avg_pool2d", (image, [2]), {"divisor_override": 3}))
 
 

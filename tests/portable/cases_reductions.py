@@ -1,5 +1,7 @@
 """Examples of operations that make one number of many, or go along one axis."""
 
+from itertools import product
+
 import torch
 from case_strategies import FULL, SHAPES, along, reductions
 from hypothesis import strategies as st
@@ -19,10 +21,11 @@ def reducing():
     yield reductions("prod.dim_int", ANY, "axis")
     for op in ("amax", "amin"):
         yield reductions(op, shapes=FULL, odd=True)
-    for op in ("var", "var_mean"):
-        yield reductions(f"{op}.correction", keep=False).map(
-            lambda case: case._replace(kwargs={"correction": 0.5, "keepdim": True})
+    for op, correction in product(("var", "var_mean"), (0.5, 0, 1, 2, None)):
+        yield reductions(f"{op}.correction", shapes=FULL, keep=False).map(
+            lambda case, correction=correction: case._replace(kwargs={"correction": correction, "keepdim": True})
         )
+    yield reductions("var.correction", keep=False)
     for op in ("max.dim", "min.dim", "argmax", "argmin"):
         yield reductions(op, ("float", "int"), "axis", FULL, odd=True)
     yield reductions("argmax", ("float", "int"), "all", FULL, odd=True)

@@ -139,6 +139,9 @@ def indexing():
         shape = X[tuple(slice(None) if one is None else one for one in given)].shape
         yield st.just(Case("index_put", (X, given, torch.tensor(-1.0))))
         yield st.just(Case("index_put", (X, given, torch.ones(shape), True)))
+    far = [None, places, None, places]  # not beside each other: their axis comes first
+    yield st.just(Case("index.Tensor", (torch.arange(120.0).reshape(2, 3, 4, 5), far)))
+    yield st.just(Case("index_put", (torch.arange(120.0).reshape(2, 3, 4, 5), far, X[0, :, 0, None, None])))
     yield st.just(Case("index.Tensor", (X, [None, masks[2]])))
     yield st.just(Case("index_put", (INTS, [None, masks[2]], torch.tensor(7))))
     yield st.sampled_from([Case("one_hot", (torch.tensor([[1, 0], [3, 2]]), n)) for n in (-1, 5)])

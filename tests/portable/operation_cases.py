@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
+from torch.utils._pytree import tree_leaves
 
 KINDS = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
 ARRAYS = {"float32": numpy.float32, "int64": numpy.int32, "bool": numpy.uint8}
+DRAWN = 20  # examples of a strategy; most of the first ones are empty
 DROPPED = {"memory_format", "layout", "device", "pin_memory", "generator", "out"}
 SETTINGS = settings(
     derandomize=True, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
@@ -127,13 +129,21 @@ def compare(page, cases):
 
 
 def collected(strategy, count):
-    """So many examples of a strategy, always the same ones."""
+    """So many examples of a strategy, always the same ones, from the smallest to the largest of those drawn."""
     found = []
 
-    @settings(SETTINGS, max_examples=count)
+    @settings(SETTINGS, max_examples=DRAWN)
     @given(strategy)
     def gather(case):
         found.append(case)
 
     gather()
-    return found[:count]
+    found.sort(key=_work)
+    places = [round(place * (len(found) - 1) / (count - 1)) for place in range(count)]
+    return [found[place] for place in dict.fromkeys(places)]
+
+
+def _work(case):
+    """How much an operation has to do: what is given, times what is made; often nothing, since sizes may be 0."""
+    given = sum(value.numel() for value in tree_leaves(case.args) if isinstance(value, torch.Tensor))
+    return given * sum(made.numel() for made in case.expected())

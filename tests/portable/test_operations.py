@@ -1,5 +1,7 @@
 """The page's operations against torch, in Node."""
 
+from functools import cache
+
 import cases_elementwise
 import cases_layers
 import cases_reductions
@@ -13,7 +15,7 @@ from tfviz import portable
 pytest_plugins = ["node"]
 
 FAMILIES = {**cases_elementwise.FAMILIES, **cases_reductions.FAMILIES, **cases_shapes.FAMILIES, **cases_layers.FAMILIES}
-EXAMPLES = 3  # of each way to call an operation
+EXAMPLES = 5  # of each way to call an operation
 X = torch.arange(6.0).reshape(2, 3)
 ATTEND = "scaled_dot_product_attention"
 WRONG = [
@@ -53,6 +55,7 @@ def engine(fresh_node):
     return prepared(fresh_node)
 
 
+@cache
 def cases(family):
     return [case for strategy in FAMILIES[family]() for case in collected(strategy, EXAMPLES)]
 

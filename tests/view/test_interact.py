@@ -17,6 +17,7 @@ from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.spec import Scale, result_scale, round_up
 from tfviz.view.still.formatting import formatted
 
+pytest_plugins = ["node"]
 NONE = Parameter.empty
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
 
@@ -284,6 +285,37 @@ COLOURS = [  # numbers, drawn as, the scale and where it ends
 def test_a_scale_follows_the_numbers_unless_told(numbers, scale, expected):
     assert result_scale("grid", torch.tensor(numbers), scale) == Scale(*expected)
     assert result_scale("grid", torch.tensor(numbers), scale, 9.0) == Scale(expected[0], 9.0)
+
+
+PLANES = [  # in a plane there is room for names, and points do not leave it when they are moved
+    ("arrows", [[0.25, 0.5]], 0.0, ("linear", 0.6)),
+    ("dots", [[0.25, 0.5]], 3.0, ("linear", 3.0)),
+    ("dots", [[0.25, -0.5]], 3.0, ("diverging", 3.0)),
+    ("arrows", [[4.0, -1.0]], 3.0, ("diverging", 5.0)),
+    ("grid", [[4.0, -1.0]], 0.0, ("diverging", 4.0)),
+    ("arrows", [[0.25, 0.75]], 3.0, ("linear", 1.0)),
+]
+
+
+@pytest.mark.parametrize(("kind", "numbers", "least", "expected"), PLANES)
+def test_a_plane_ends_where_its_points_can_go(kind, numbers, least, expected):
+    assert result_scale(kind, torch.tensor(numbers), least=least) == Scale(*expected)
+
+
+def test_a_page_has_the_same_scales(node):
+    node.load("interact/scales")
+    cases = [("grid", numbers, scale, 0.0, expected) for numbers, scale, expected in COLOURS]
+    cases += [(kind, numbers, None, least, expected) for kind, numbers, least, expected in PLANES]
+    for kind, numbers, scale, least, expected in cases:
+        cells = [str(number) for row in numbers for number in row]
+        given = {"kind": kind, "scale": scale, "limit": None, "min_limit": least}
+        script = """([cells, shape, given]) => {
+            const named = { inf: Infinity, "-inf": -Infinity, nan: NaN };
+            const data = Float32Array.from(cells, (cell) => named[cell] ?? Number(cell));
+            const tensor = { shape, dtype: "float32", data };
+            return [scaleOf(tensor, given), scaleOf(tensor, { ...given, limit: 9 })]; }"""
+        found = node.evaluate(script, [cells, [len(numbers), len(numbers[0])], given])
+        assert [tuple(one.values()) for one in found] == [expected, (expected[0], 9)]
 
 
 def test_truth_values_are_shares():

@@ -9,8 +9,12 @@ import torch
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.lazy import LazyAttention
 from tfviz.view.page import heads as page_heads
+from tfviz.view.page import payload
 from tfviz.view.page.maps import token_groups
+from tfviz.view.still.downsampling import COARSE, largest_weight
 
 
 def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
@@ -89,6 +93,38 @@ def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
         assert abs((code / 255) ** 2 - largest) <= 0.004
 
 
+def computed():
+    draw = torch.Generator().manual_seed(3)
+    layers = []
+    for _ in range(2):
+        query, key = (torch.randn(1, 3, 64, 16, generator=draw) for _ in range(2))
+        layers.append(LazyAttention(AttentionCall(query, key, key[..., :0], None, 0.5)))
+    return AttentionMaps(layers)
+
+
+@pytest.mark.parametrize("kind", ["weights", "computed"])
+def test_all_of_it_takes_no_more_than_the_budget(kind, monkeypatch):
+    monkeypatch.setattr(payload, "CELLS", 0 if kind == "computed" else payload.CELLS)
+    some = computed() if kind == "computed" else maps(3, 4, 64, 64, seed=5)
+    forms = set()
+    for budget in range(4_000, 44_000, 2_000):
+        described, data = page_heads.heads_document({"": some}, page_heads.STATE, None, budget)
+        assert len(data) * 4 / 3 <= budget
+        forms.add(described["note"].replace(f"{budget / 1000}", ""))
+    assert len(forms) > 3
+
+
+@pytest.mark.parametrize("top", [1, 4])
+def test_the_strongest_keys_take_the_budget_and_no_more(top):
+    def size(budget):
+        return len(page_heads.heads_document({"": maps()}, page_heads.STATE, None, budget, top=top)[1]) * 4 / 3
+
+    needed = size(1e6)
+    assert size(needed) == needed
+    with pytest.raises(ValueError, match="take more than the budget"):
+        size(needed - 1)
+
+
 def test_a_budget_too_small_for_anything_is_an_error():
     with pytest.raises(ValueError, match="not even blocks"):
         page_heads.heads_document({"": maps(8, 8, 50, 50)}, page_heads.STATE, None, 100)
@@ -122,3 +158,17 @@ def test_blocks_are_the_largest_of_their_cells():
     codes = torch.arange(15, dtype=torch.uint8).view(1, 1, 3, 5)
     assert AttentionMaps(codes).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
     assert AttentionMaps((codes / 255) ** 2).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
+
+
+def test_the_sharpest_look_of_a_map_that_is_computed_is_that_of_the_whole():
+    draw = torch.Generator().manual_seed(7)
+    query, key = torch.randn(1, 8, 150, 4, generator=draw), torch.randn(1, 8, 200, 4, generator=draw)
+    some = AttentionMaps([LazyAttention(AttentionCall(query, key, key[..., :0], None, 1.0))])
+    beyond = 0
+    for head in range(8):
+        row, col = divmod(int(some[0, head].argmax()), 200)
+        beyond += row >= COARSE and col >= COARSE
+        found = largest_weight(some, 0, head)
+        assert found == (row, col, pytest.approx(float(some[0, head].max())))
+        assert f"'{row}' looks most sharply, at '{col}'" in repr(view.head(some, 0, head))
+    assert beyond

@@ -144,18 +144,12 @@ def image_program(model: nn.Module, patched: PatchedPixels, weights: str | None)
     """Return a program that reads the picture without some patches: portable, or without `weights` the local model.
 
     Raises:
-        ValueError: the model gives no logits, or cannot travel.
+        TypeError: the model gives no logits.
+        ValueError: it cannot travel.
     """
 
     def read(hidden: Tensor) -> dict[str, Tensor]:
-        outputs = model(patched.without(hidden))
-        logits = extract_logits(outputs)
-        if not isinstance(logits, Tensor):
-            raise ValueError(
-                f"{type(model).__name__} gives a {type(outputs).__name__}, without logits: give the model with its "
-                "head, such as ViTForImageClassification where this is ViTModel"
-            )
-        return {"logits": logits}
+        return {"logits": extract_logits(model(patched.without(hidden)))}
 
     if weights is None:
         return LocalProgram(model, read, {"hidden": "bool"})

@@ -11,7 +11,7 @@ export class History {
   future = [];
   grouped = false;
   restoring = false;
-  at = 0;
+  at = -Infinity;
   changed = "";
 
   /**

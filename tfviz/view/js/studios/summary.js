@@ -93,5 +93,5 @@ export function habitSentence(grid, ids, unit) {
   const [best] = habitsOf(grid, ids);
   if (best && best.of > 1 && best.count >= best.of / 2)
     return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
-  return `spreads its look over ${formatted(Math.max(1, Math.round(breadthOf(grid))))} ${unit}s or so.`;
+  return `spreads its look over ${counted(Math.max(1, Math.round(breadthOf(grid))), unit)} or so.`;
 }

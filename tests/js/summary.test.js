@@ -1,0 +1,71 @@
+// What a head does, in a sentence: where its queries look most, or over how many keys they spread.
+
+import "./stubs.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
+import { breadthOf, habitSentence, habitsOf } from "../../tfviz/view/js/studios/summary.js";
+
+const NO_MASK = () => false;
+
+/** Queries that look at one key each. */
+function looking(keys, forbidden = NO_MASK) {
+  const n = keys.length;
+  const cells = Array.from({ length: n * n }, (_, i) => [Math.floor(i / n), i % n]);
+  const words = keys.map(String);
+  const values = Float32Array.from(cells, ([query, key]) => (keys[query] === key ? 1 : 0));
+  return Grid.of(
+    words,
+    words,
+    values,
+    Uint8Array.from(cells, (cell) => (forbidden(...cell) ? FORBIDDEN : 0)),
+  );
+}
+const counts = (grid, ids) =>
+  Object.fromEntries(habitsOf(grid, ids).flatMap(({ kind, count }) => (count ? [[kind, count]] : [])));
+
+test("a habit of half the queries is told, one of fewer is not", () => {
+  assert.equal(habitSentence(looking([0, 0, 1, 0, 4]), [], "letter"), "looks one letter back in 2 of 4 places.");
+  assert.equal(habitSentence(looking([0, 0, 2, 5, 1, 3]), [], "letter"), "spreads its look over 1 letter or so.");
+  assert.equal(habitSentence(looking([0, 1, 2]), [], "token"), "looks at the token itself in 2 of 2 places.");
+  assert.equal(habitSentence(looking([3, 3, 4, 5, 5, 5]), [], "word"), "looks two words ahead in 3 of 5 places.");
+});
+
+test("one place is too few for a habit", () => {
+  assert.equal(habitSentence(looking([0, 0]), [], "letter"), "spreads its look over 1 letter or so.");
+  const even = Grid.of([..."ab"], [..."xy"], new Float32Array(4).fill(0.5), new Uint8Array(4));
+  assert.equal(habitSentence(even, [], "letter"), "spreads its look over 2 letters or so.");
+});
+
+test("the first query is not counted, nor one that may look nowhere", () => {
+  assert.deepEqual(counts(looking([2, 1, 0]), []), { "at 0": 1, "at -2": 1, first: 1 });
+  assert.deepEqual(
+    counts(
+      looking([2, 1, 0], (query) => query === 1),
+      [],
+    ),
+    { "at -2": 1, first: 1 },
+  );
+  assert.equal(habitsOf(looking([2, 1, 0], (query) => query === 1), [])[0].of, 1); // prettier-ignore
+});
+
+test("the same token before, and what followed it", () => {
+  const ids = [7, 8, 7, 8, 9];
+  assert.deepEqual(counts(looking([0, 0, 1, 2, 4]), ids), { "at -1": 3, induction: 2, "at 0": 1, first: 1 });
+  assert.deepEqual(counts(looking([0, 1, 0, 1, 0]), ids), {
+    "at -2": 2, duplicate: 2, first: 2, "at 0": 1, "at -4": 1,
+  }); // prettier-ignore
+});
+
+test("of equal weights the first counts, and no forbidden one", () => {
+  const equal = (state) => Grid.of(["a", "b"], ["x", "y", "z"], new Float32Array(6).fill(1 / 3), state);
+  assert.deepEqual(counts(equal(new Uint8Array(6)), []), { "at -1": 1, first: 1 });
+  assert.deepEqual(counts(equal(Uint8Array.of(0, 0, 0, FORBIDDEN, 0, 0)), []), { "at 0": 1 });
+});
+
+test("the breadth is that of the query in the middle: e to the power of its entropy", () => {
+  const rows = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.25, 0.25, 0.25]]; // prettier-ignore
+  const grid = Grid.of([..."abc"], [..."wxyz"], Float32Array.from(rows.flat()), new Uint8Array(12));
+  assert.ok(Math.abs(breadthOf(grid) - 2) < 1e-6);
+  assert.equal(breadthOf(Grid.of([], [], new Float32Array(), new Uint8Array())), 0);
+});
