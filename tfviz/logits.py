@@ -11,11 +11,13 @@ def extract_logits(output: Any) -> Tensor:
     """Return a model's output if it is a tensor, else its `.logits` (Hugging Face) or `.tokens` (`models.BERT`).
 
     Raises:
-        TypeError: it has neither.
+        ValueError: it has neither.
     """
     name = next((name for name in ("logits", "tokens") if hasattr(output, name)), None)
     logits = getattr(output, name) if name else output
     if not isinstance(logits, Tensor):
-        raise TypeError(f"the model gives {describe(output)} without logits; give a model with a head, whose output is "
-                        "logits or has them as .logits")  # fmt: skip
+        raise ValueError(
+            f"the model gives {describe(output)} without logits; give the model with its head, such as GPT2LMHeadModel "
+            "where this is GPT2Model"
+        )
     return logits

@@ -144,8 +144,7 @@ def image_program(model: nn.Module, patched: PatchedPixels, weights: str | None)
     """Return a program that reads the picture without some patches: portable, or without `weights` the local model.
 
     Raises:
-        TypeError: the model gives no logits.
-        ValueError: it cannot travel.
+        ValueError: the model gives no logits, or cannot travel.
     """
 
     def read(hidden: Tensor) -> dict[str, Tensor]:

@@ -124,8 +124,7 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     """Return the logits of each token, [batch, position, vocab].
 
     Raises:
-        TypeError: there are none.
-        ValueError: they are of another shape.
+        ValueError: there are none, or of another shape.
     """
     with eval_mode(model), torch.no_grad():
         try:

@@ -67,7 +67,7 @@ export class History {
       return await action();
     } finally {
       this.grouped = false;
-      this.at = 0;
+      this.at = -Infinity;
       if (this.now !== before) this.past.push(before);
       this.moved();
     }
@@ -99,7 +99,7 @@ export class History {
     this.store.set(Object.fromEntries(this.names.map((name, i) => [name, values[i]])));
     this.restoring = false;
     this.last = this.now;
-    this.at = 0;
+    this.at = -Infinity;
     this.moved();
   }
 }
