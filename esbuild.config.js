@@ -1,13 +1,32 @@
-// Build the scripts of pages and widgets into tfviz/view/static: `npm run build`; with --check, fail where one is stale.
+// Build the scripts of pages and widgets into tfviz/view/static: `npm run build`. With --check, fail where one is stale or
+// too large. With --watch, build anew at each change, readable and with source maps.
 
 import { readFile, writeFile } from "node:fs/promises";
-import { build, transform } from "esbuild";
+import { basename } from "node:path";
+import { build, context, transform } from "esbuild";
 
+/** @import { BuildOptions, Plugin } from "esbuild" */
+
+const SOURCES = "tfviz/view/js";
+const OUT = "tfviz/view/static";
 const PAGES = ["attention", "charts", "engine", "interact", "maps", "studios"];
 const WIDGETS = ["interact-widget", "maps-widget", "studios-widget"];
-const OUT = "tfviz/view/static";
 
-/** Style sheets are texts, minified as the scripts are. */
+/** The most bytes that a bundle may have: every notebook output carries its own copy. Raise one where that is worth it. */
+const LIMITS = {
+  "attention.js": 7_900,
+  "charts.js": 55_400,
+  "engine.js": 47_300,
+  "interact-widget.js": 101_100,
+  "interact.js": 103_900,
+  "maps-widget.js": 92_500,
+  "maps.js": 95_600,
+  "page.css": 200,
+  "studios-widget.js": 198_300,
+  "studios.js": 197_800,
+};
+
+/** Style sheets are texts, minified as the scripts are. @type {Plugin} */
 const styles = {
   name: "styles",
   setup({ onLoad }) {
@@ -18,6 +37,7 @@ const styles = {
   },
 };
 
+/** @type {BuildOptions & { write: false }} */
 const common = {
   bundle: true,
   tsconfigRaw: {}, // tsconfig.json is for tsc alone: "strict" there would change what is built
@@ -26,20 +46,46 @@ const common = {
   charset: "utf8",
   outdir: OUT,
   write: false,
-  plugins: [styles],
 };
-const entries = (names) => names.map((name) => `tfviz/view/js/entries/${name}.js`);
-// In a page each script is a function that gives its exports: a view calls it, and a worker gets its text.
-const wrapped = { format: "iife", globalName: "bundle", banner: { js: "()=>{" }, footer: { js: "return bundle}" } };
-const built = await Promise.all([
-  build({ ...common, ...wrapped, entryPoints: entries(PAGES) }),
-  build({ ...common, format: "esm", entryPoints: entries(WIDGETS) }),
-]);
+const entries = (names) => names.map((name) => `${SOURCES}/entries/${name}.js`);
+/** @type {(BuildOptions & { write: false })[]} */
+const builds = [
+  {
+    ...common,
+    plugins: [styles],
+    entryPoints: entries(PAGES),
+    // In a page each script is a function that returns its exports: a view calls it, and a worker gets its text.
+    format: "iife",
+    globalName: "bundle",
+    banner: { js: "()=>{" },
+    footer: { js: "return bundle}" },
+  },
+  { ...common, plugins: [styles], entryPoints: entries(WIDGETS), format: "esm" },
+  { ...common, entryPoints: [`${SOURCES}/base/page.css`] }, // Python puts it into the pages that it writes
+];
 
-for (const { path, text } of built.flatMap(({ outputFiles }) => outputFiles)) {
-  if (!process.argv.includes("--check")) await writeFile(path, text);
-  else if ((await readFile(path, "utf8").catch(() => "")) !== text) {
-    console.error(`${path} is stale: npm run build`);
-    process.exitCode = 1;
-  }
+async function watch() {
+  /** @type {BuildOptions} */
+  const readable = { minify: false, sourcemap: "inline", write: true, logLevel: "info" };
+  for (const options of builds) await (await context({ ...options, ...readable })).watch();
 }
+
+/** Compare a file with what it would be now, and with its limit. */
+async function check(path, text) {
+  const [name, size] = [basename(path), Buffer.byteLength(text)];
+  const problems = [];
+  if ((await readFile(path, "utf8").catch(() => "")) !== text) problems.push(`${path} is stale: npm run build`);
+  if (!(size <= LIMITS[name]))
+    problems.push(`${path} has ${size} bytes, more than its limit of ${LIMITS[name]} (LIMITS in esbuild.config.js)`);
+  for (const problem of problems) console.error(problem);
+  if (problems.length) process.exitCode = 1;
+}
+
+async function main() {
+  if (process.argv.includes("--watch")) return watch();
+  const built = await Promise.all(builds.map((options) => build(options)));
+  const output = process.argv.includes("--check") ? check : writeFile;
+  await Promise.all(built.flatMap(({ outputFiles }) => outputFiles).map(({ path, text }) => output(path, text)));
+}
+
+await main();

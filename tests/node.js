@@ -10,7 +10,7 @@ async function answer({ load, run, call, argument }) {
   return {};
 }
 
-globalThis.window = globalThis;
+Object.assign(globalThis, { window: globalThis });
 for await (const line of createInterface({ input: process.stdin })) {
   const told = await answer(JSON.parse(line)).catch((error) => ({ error: String(error.message ?? error) }));
   process.stdout.write(`${JSON.stringify(told)}\n`);

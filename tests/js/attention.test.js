@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { near, tensor } from "./helpers.js";
 import { ATTENTION } from "../../tfviz/view/js/engine/attention.js";
 import { Machine } from "../../tfviz/view/js/engine/machine.js";
 import { Products } from "../../tfviz/view/js/engine/products.js";
@@ -9,18 +10,12 @@ import { Products } from "../../tfviz/view/js/engine/products.js";
 const products = await Products.make();
 const attend = ATTENTION.scaled_dot_product_attention;
 
-const tensor = (shape, data, dtype = "float32") => ({ shape, dtype, data: Float32Array.from(data) });
 const mask = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(data) });
 
 /** A machine that sees the weights of its attention. */
 function watching() {
   const machine = new Machine(products);
   return Object.assign(machine, { node: { pattern: "site" }, edits: [], watch: true, patterns: {} });
-}
-
-function near(actual, expected) {
-  assert.equal(actual.length, expected.length);
-  expected.forEach((value, i) => assert.ok(Math.abs(actual[i] - value) < 1e-6, `${i}: ${actual[i]}, not ${value}`));
 }
 
 // Scores of 0 and ln 3 (a query of width 1): weights 1/4 and 3/4.
@@ -94,4 +89,13 @@ test("a softmax over the last of three axes is an attention; over two axes it is
   assert.equal(machine.patterns.site.length, 1);
   ATTENTION["softmax.int"](machine, tensor([1, 2], [0, LN3]), -1);
   assert.equal(machine.patterns.site.length, 1);
+});
+
+test("an edit of causal attention shares out what the query may still see, and shows what it saw", () => {
+  const machine = Object.assign(watching(), { edits: [{ site: "site", do: "hide", cells: [[2, 0]] }] });
+  const [query, key] = [tensor([1, 1, 3, 1], [1, 1, 1]), tensor([1, 1, 3, 1], [0, LN3, 0])];
+  const out = attend(machine, query, key, tensor([1, 1, 3, 1], [4, 8, 0]), null, 0, true);
+  near(machine.patterns.site[0].data, [1, 0, 0, 1 / 4, 3 / 4, 0, 0, 3 / 4, 1 / 4]);
+  assert.deepEqual([...machine.patterns.site[0].open], [1, 0, 0, 1, 1, 0, 1, 1, 1]); // what the model allows
+  near(out.data, [4, 7, 6]);
 });

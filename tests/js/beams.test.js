@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { stub } from "./helpers.js";
 import * as beams from "../../tfviz/view/js/studios/beams.js";
 
 const { highest, logarithms, nextBeam, NO_TEXT, scoreOf, wayTo } = beams;
@@ -73,11 +74,11 @@ test("a length penalty lets the longer text win", () => {
 });
 
 test("a text's way leads through its parents", () => {
-  const columns = [
+  const columns = stub([
     [{ parent: 0 }, { parent: 0 }],
     [{ parent: 1 }, { parent: 0 }],
     [{ parent: 1 }, { parent: 0 }],
-  ];
+  ]);
   assert.deepEqual(wayTo(columns, 2, 0), [0, 1, 0]);
   assert.deepEqual(wayTo(columns, 2, 1), [1, 0, 1]);
   assert.deepEqual(wayTo(columns, 0, 1), [1]);

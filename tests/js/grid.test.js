@@ -3,18 +3,15 @@
 import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { near, stub } from "./helpers.js";
 import * as grids from "../../tfviz/view/js/base/grid.js";
 import { paint } from "../../tfviz/view/js/base/paint.js";
 
 const { ABSENT, codeOf, combine, difference, FORBIDDEN, Grid, linear, merge, OPEN, without } = grids;
 
-const grid = (rows, cols, values, state = new Uint8Array(values.length), options = {}) =>
+/** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} [state] @param {object} [options] */
+const grid = (rows, cols, values, state = values.map(() => OPEN), options = {}) =>
   Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), options);
-
-function near(actual, expected) {
-  assert.equal(actual.length, expected.length);
-  expected.forEach((value, i) => assert.ok(Math.abs(actual[i] - value) < 1e-6, `${i}: ${actual[i]}, not ${value}`));
-}
 
 test("a code is the root of a weight, and 128 is zero where values have a sign", () => {
   assert.deepEqual(
@@ -103,13 +100,15 @@ test("few cells stand on a linear scale", () => {
 });
 
 test("a pixel is the strongest cell under it, a forbidden cell is hatched", () => {
-  globalThis.ImageData = class {
-    constructor(width, height) {
-      Object.assign(this, { width, height, data: new Uint8ClampedArray(4 * width * height) });
-    }
-  };
+  globalThis.ImageData = stub(
+    class {
+      constructor(width, height) {
+        Object.assign(this, { width, height, data: new Uint8ClampedArray(4 * width * height) });
+      }
+    },
+  );
   const lut = Uint32Array.from({ length: 256 }, (_, code) => code);
-  const theme = { lut: () => lut, blank: 1000, hatched: 2000 };
+  const theme = stub({ lut: () => lut, blank: 1000, hatched: 2000 });
   const pixels = (some, window, width, height) =>
     new Uint32Array(paint(some, window, width, height, theme).data.buffer);
   const some = grid([..."ab"], [..."cdef"], [0, 0.04, 0.16, 0, 0, 0, 0, 1], [0, 0, 0, 0, FORBIDDEN, FORBIDDEN, 0, 0]);

@@ -3,6 +3,7 @@
 import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { near, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
 import { Heatmap } from "../../tfviz/view/js/stages/heatmap.js";
 
@@ -11,16 +12,12 @@ const words = (count, letter) => Array.from({ length: count }, (_, i) => `${lett
 /** A heatmap of `rows` x `cols` cells, placed in 600 pixels. */
 function placed(rows = 20, cols = 40) {
   const grid = new Grid(words(rows, "q"), words(cols, "k"), new Uint8Array(rows * cols), new Uint8Array(rows * cols));
-  const map = new Heatmap({});
+  const map = new Heatmap(stub({}));
   map.place(grid, 600);
   return map;
 }
 
 const shown = ({ window: { x, y, wide, tall } }) => [x, y, wide, tall];
-
-function near(actual, expected) {
-  actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-9, `${actual}, not ${expected}`));
-}
 
 test("at first all cells are shown", () => {
   assert.deepEqual(shown(placed()), [0, 0, 40, 20]);

@@ -3,11 +3,12 @@
 import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { recorder, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
 import { LinesStage } from "../../tfviz/view/js/stages/head-modes.js";
 import { Lines } from "../../tfviz/view/js/stages/link-stage.js";
 
-const theme = { soft: "soft", ink: "ink", faint: "faint", focus: "focus", head: () => "head" };
+const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", head: () => "head" });
 const OPEN = new Uint8Array(8);
 const WEIGHTS = [0.6, 0.3, 0.1, 0, 0.5, 0.5, 0.01, 0.01, 0.98];
 
@@ -15,8 +16,7 @@ function drawn(look) {
   const grid = Grid.of([..."abc"], [..."xyz"], Float32Array.from(WEIGHTS), new Uint8Array(9));
   const lines = new Lines(theme, ["query", "key"]);
   lines.place([{ grid, ink: 0, name: "head" }], 600);
-  const calls = { line: [], rect: [], text: [] };
-  const pen = Object.fromEntries(Object.keys(calls).map((name) => [name, (...given) => calls[name].push(given)]));
+  const { pen, calls } = recorder();
   lines.draw(pen, look);
   const words = calls.text.slice(2); // after the names of both sides
   return { lines, calls, lit: words.filter(([, , , { fill }]) => fill === "ink").map(([, , text]) => text) };

@@ -3,10 +3,11 @@
 import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { recorder, stub } from "./helpers.js";
 import { Sheet } from "../../tfviz/view/js/stages/sheet.js";
 
 const lut = new Uint32Array(256);
-const theme = {
+const theme = stub({
   lut: () => lut,
   weight: lut,
   signed: lut,
@@ -15,14 +16,13 @@ const theme = {
   mark: "mark",
   ink: "ink",
   focus: "focus",
-};
+});
 
 /** What a sheet of 2 layers and 3 heads draws, none of which has arrived. */
 function drawn(look) {
-  const sheet = new Sheet(theme);
-  sheet.place({ layers: 2, heads: 3, rows: [..."abcd"], cols: [..."abcd"] }, 600);
-  const calls = { rect: [], text: [], line: [] };
-  const pen = Object.fromEntries(Object.keys(calls).map((name) => [name, (...given) => calls[name].push(given)]));
+  const sheet = new Sheet(theme, []);
+  sheet.place(stub({ layers: 2, heads: 3, rows: [..."abcd"], cols: [..."abcd"] }), 600);
+  const { pen, calls } = recorder();
   sheet.draw(pen, { grids: new Map(), chosen: [0, 0], marked: [], focused: false, ...look });
   const outlined = (ink) => calls.rect.filter(([, , , , { stroke }]) => stroke === ink).map((box) => box.slice(0, 2));
   return { sheet, calls, outlined };
@@ -59,9 +59,9 @@ test("the chosen head is outlined unless it is marked", () => {
     [
       [1, 1],
       [0, 2],
-    ].map((head) =>
+    ].map(([layer, head]) =>
       both.sheet
-        .box(...head)
+        .box(layer, head)
         .slice(0, 2)
         .map((at) => at + 1),
     ),

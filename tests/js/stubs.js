@@ -1,5 +1,7 @@
 // What modules need of a browser where they only measure texts: six pixels a letter.
 
-globalThis.document = {
+import { stub } from "./helpers.js";
+
+globalThis.document = stub({
   createElement: () => ({ getContext: () => ({ measureText: (text) => ({ width: 6 * [...text].length }) }) }),
-};
+});

@@ -2,15 +2,17 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { stub } from "./helpers.js";
 import { unitsOf, wholeWithin } from "../../tfviz/view/js/studios/units.js";
 
 /** A vocabulary that cuts a text by a rule; a token is its text, "?" the unknown one. */
-const cutting = (rule) => ({
-  encode: (text) => text.match(rule) ?? [],
-  decode: (ids) => ids.join(""),
-  words: (ids) => [...ids],
-  special: { unknown: "?" },
-});
+const cutting = (rule) =>
+  stub({
+    encode: (text) => text.match(rule) ?? [],
+    decode: (ids) => ids.join(""),
+    words: (ids) => [...ids],
+    special: { unknown: "?" },
+  });
 const texts = (units) => units.map(({ text }) => text);
 
 test("signs stand apart from words where their tokens do", () => {

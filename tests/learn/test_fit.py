@@ -265,7 +265,7 @@ def test_the_logits_of_hugging_face_models_are_found():
     mine, theirs = gpt(), HuggingFaceLike()
     assert run(mine) == run(theirs)
     assert evaluate.loss(theirs, [windows()[0]]) == evaluate.loss(mine, [windows()[0]])
-    with pytest.raises(TypeError, match="logits"):
+    with pytest.raises(ValueError, match="without logits"):
         run(HuggingFaceLike("hidden"))
 
 

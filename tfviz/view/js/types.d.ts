@@ -120,6 +120,20 @@ export interface Vocabulary {
   learn?(texts: string[]): Promise<boolean>;
 }
 
+// Elements.
+
+type Attribute = string | number | boolean | null | undefined;
+
+/** A property as it may be set: a number stands for its text, and a style is given as text. */
+type Settable<Value> = Value extends string ? Value | number : Value extends CSSStyleDeclaration ? string : Value;
+
+/** What `h` makes an element with: its properties and listeners, and attributes. */
+export type Properties<E extends Element> = { [Name in keyof E]?: Settable<E[Name]> | null } & {
+  class?: string;
+  charset?: string;
+  [name: `aria-${string}` | `data-${string}`]: Attribute;
+};
+
 // Pictures.
 
 /** Pixels, or cells [row, column]. */

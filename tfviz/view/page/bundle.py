@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 STATIC = Path(__file__).parent.parent / "static"
-PAGE_STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8").rstrip()
+PAGE_STYLE = (STATIC / "page.css").read_text(encoding="utf-8").rstrip()
 BUNDLE = re.compile(r'<script data-bundle="([\w-]+)">.*?</script>', re.DOTALL)
 
 

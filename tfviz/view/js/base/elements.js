@@ -1,11 +1,20 @@
 // Elements and controls: native ones, since those answer to keyboard and screen reader by themselves.
 
-// h("button", { onclick, ariaLabel, class: "..." }, "text", child)
-/** @param {string} tag @param {Record<string, any>} [properties] @param {(Node | string | null | undefined | false)[]} children @returns {any} the element */
+/** @import { Properties } from "../types.d.ts" */
+
+/**
+ * Make an element: h("button", { onclick, class: "tool", "aria-label": name }, "text", child). What the element has as a
+ * property is set as one, other names as attributes; null, undefined and false leave an attribute out.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Properties<HTMLElementTagNameMap[Tag]>} [properties]
+ * @param {(Node | string | null | undefined | false)[]} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
 export function h(tag, properties = {}, ...children) {
   /** @type {any} */
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
+  const element = document.createElement(/** @type {string} */ (tag));
+  for (const [name, value] of Object.entries(/** @type {Record<string, any>} */ (properties))) {
     if (name.startsWith("on") || (name in element && !name.includes("-"))) element[name] = value;
     else if (value !== null && value !== undefined && value !== false)
       element.setAttribute(name, value === true ? "" : value);
@@ -14,8 +23,14 @@ export function h(tag, properties = {}, ...children) {
   return element;
 }
 
-// A list to choose one from: [[value, text], ...]
-/** @template Value @param {string} name @param {(readonly [Value, string])[]} options @param {Value} value @param {(value: Value) => void} choose */
+/**
+ * Make a drop-down list to choose one option from: [[value, text], ...].
+ * @template Value
+ * @param {string} name
+ * @param {(readonly [Value, string])[]} options
+ * @param {Value} value
+ * @param {(value: Value) => void} choose
+ */
 export function select(name, options, value, choose) {
   const list = h(
     "select",
@@ -56,7 +71,7 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
     element,
     /** @param {number} now */
     show: (now) => {
-      input.value = now;
+      input.value = String(now);
       output.value = text(now);
       output.title = output.value;
       input.setAttribute("aria-valuetext", text(now));
@@ -79,8 +94,14 @@ export function check(name, value, choose) {
 /** @type {Record<string, number>} */
 const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
-// Buttons of which one is pressed; arrows move between them, so that they are one stop for the tab key.
-/** @template Value @param {string} name @param {(readonly [Value, string])[]} options @param {Value} value @param {(value: Value) => void} choose */
+/**
+ * Make a row of buttons of which one is pressed. Arrow keys move between them, so they are one tab stop.
+ * @template Value
+ * @param {string} name
+ * @param {(readonly [Value, string])[]} options
+ * @param {Value} value
+ * @param {(value: Value) => void} choose
+ */
 export function tabs(name, options, value, choose) {
   const buttons = options.map(([key, text]) =>
     h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text),
@@ -97,11 +118,10 @@ export function tabs(name, options, value, choose) {
       class: "tabs",
       role: "tablist",
       "aria-label": name,
-      /** @param {KeyboardEvent & { target: HTMLButtonElement }} event */
       onkeydown: (event) => {
         const open = buttons.filter((button) => !button.hidden);
         const step = STEPS[event.key];
-        const at = open.indexOf(event.target);
+        const at = open.indexOf(/** @type {HTMLButtonElement} */ (event.target));
         if (!step || at < 0) return;
         const next = open[(at + step + open.length) % open.length];
         choose(options[buttons.indexOf(next)][0]);
@@ -115,8 +135,13 @@ export function tabs(name, options, value, choose) {
   return { element, show };
 }
 
-// A mouse points as long as it is there; a finger points where it is put, and goes on pointing when it is gone.
-/** @param {HTMLElement} element @param {(event: PointerEvent) => void} points @param {() => void} leaves */
+/**
+ * Call `points` while a mouse is over the element, or where a finger touches it. A mouse that goes away calls `leaves`;
+ * a lifted finger does not.
+ * @param {HTMLElement} element
+ * @param {(event: PointerEvent) => void} points
+ * @param {() => void} leaves
+ */
 export function following(element, points, leaves) {
   element.onpointermove = points;
   element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && points(event));
@@ -129,8 +154,11 @@ export function following(element, points, leaves) {
 export const activeIn = (node) => /** @type {ShadowRoot} */ (node.getRootNode()).activeElement;
 
 /**
- * Where a key leads to in a row of places, the last of which is `last`; undefined for other keys.
- * @param {string} key @param {number} place @param {number} last @returns {number | undefined}
+ * Return the place that a key leads to in a row of places that ends at `last`; undefined for other keys.
+ * @param {string} key
+ * @param {number} place
+ * @param {number} last
+ * @returns {number | undefined}
  */
 export function stepIn(key, place, last) {
   /** @type {Record<string, number>} */

@@ -4,6 +4,7 @@
 /** @typedef {ArrayLike<number> & Iterable<number>} Numbers */
 /** @typedef {{ scale?: string, limit?: number }} Look */
 
+import { clamp } from "./clamp.js";
 import spec from "./spec.json" with { type: "json" };
 
 export const OPEN = 0;
@@ -14,8 +15,10 @@ export const NUMBERED = spec.numbered; // cells that can show their numbers
 /** @type {Record<string, (v: number) => number>} */
 const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
 
-// How numbers become colours, as `tfviz/view/spec.py` says: a value's place, 0 to 1, or -1 to 1 on a diverging scale.
-/** @type {Record<string, { place: (v: number) => number, ticks: number[], signed: boolean }>} */
+/**
+ * From a value to its place on a scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1 on a diverging scale.
+ * @type {Record<string, { place: (v: number) => number, ticks: number[], signed: boolean }>}
+ */
 export const SCALES = Object.fromEntries(
   Object.entries(spec.scales).map(([kind, { root, diverging, ticks }]) => [
     kind,
@@ -30,12 +33,18 @@ export class Grid {
   rest = null;
   /** @type {number[] | null} of the keys, those that are not hidden */
   visibleKeys = null;
-  /** Keys that there were before some were hidden. */
+  /** The number of keys before some were hidden. */
   keys = 0;
 
-  // codes: colour indices (0 to 255; with a sign, 128 is zero); state: OPEN, FORBIDDEN or ABSENT for each cell;
-  // values: the numbers themselves, where the codes are not exact enough to stand for them.
-  /** @param {string[]} rows @param {string[]} cols @param {Uint8Array} codes @param {Uint8Array} state @param {Look & { values?: Numbers | null, block?: number }} [look] */
+  /**
+   * `codes` are colour indices (0 to 255; on a diverging scale 128 is zero). `state` is OPEN, FORBIDDEN or ABSENT for
+   * each cell. `values` are the numbers themselves, where codes are not exact enough.
+   * @param {string[]} rows
+   * @param {string[]} cols
+   * @param {Uint8Array} codes
+   * @param {Uint8Array} state
+   * @param {Look & { values?: Numbers | null, block?: number }} [look]
+   */
   constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, block = 1 } = {}) {
     this.rows = rows;
     this.cols = cols;
@@ -47,7 +56,13 @@ export class Grid {
     this.block = block;
   }
 
-  /** @param {string[]} rows @param {string[]} cols @param {Numbers} values @param {Uint8Array} state @param {Look} [look] */
+  /**
+   * @param {string[]} rows
+   * @param {string[]} cols
+   * @param {Numbers} values
+   * @param {Uint8Array} state
+   * @param {Look} [look]
+   */
   static of(rows, cols, values, state, { scale = "sqrt", limit = 1 } = {}) {
     const codes = new Uint8Array(values.length);
     for (let i = 0; i < values.length; i++) codes[i] = codeOf(values[i], scale, limit);
@@ -75,8 +90,11 @@ export class Grid {
     return this.kind(row, col) === state;
   }
 
-  // Cells that the value of a cell stands for, down and across.
-  /** @param {number} [_row] @param {number} [_col] */
+  /**
+   * How many cells one number stands for, down and across.
+   * @param {number} [_row]
+   * @param {number} [_col]
+   */
   blockAt(_row, _col) {
     return this.block;
   }
@@ -88,8 +106,12 @@ export class Grid {
     return true;
   }
 
-  // The keys a query looks at, or the queries that look at a key, strongest first: [index, value]
-  /** @param {number} index @param {"row" | "col"} along @param {number} maxCount */
+  /**
+   * List the keys that a query looks at, or the queries that look at a key, strongest first: [index, value].
+   * @param {number} index
+   * @param {"row" | "col"} along
+   * @param {number} maxCount
+   */
   strongest(index, along, maxCount) {
     const count = along === "row" ? this.cols.length : this.rows.length;
     /** @type {[index: number, value: number][]} */
@@ -101,7 +123,7 @@ export class Grid {
     return pairs.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || a[0] - b[0]).slice(0, maxCount);
   }
 
-  // The same grid at half the size, each cell the strongest of four: what a small picture shows, nothing lost.
+  /** Return the grid at half the size: each cell is the strongest of four, so a small picture loses nothing. */
   half() {
     if (this.halves) return this.halves;
     const [n, m] = [this.rows.length, this.cols.length];
@@ -133,16 +155,23 @@ export class Grid {
   }
 }
 
-// The colour of a value.
-/** @param {number} value @param {string} scale @param {number} limit */
+/**
+ * Return the colour index of a value.
+ * @param {number} value
+ * @param {string} scale
+ * @param {number} limit
+ */
 export function codeOf(value, scale, limit) {
   const { place, signed } = SCALES[scale];
-  const at = Math.max(signed ? -1 : 0, Math.min(1, place(value / limit)));
+  const at = clamp(place(value / limit), signed ? -1 : 0, 1);
   return Math.round(signed ? 128 + 127 * at : 255 * at);
 }
 
-// Several heads as one: the mean or the maximum of each cell.
-/** @param {Grid[]} grids @param {"mean" | "max"} how */
+/**
+ * Combine several heads into one: the mean or the maximum of each cell.
+ * @param {Grid[]} grids
+ * @param {"mean" | "max"} how
+ */
 export function combine(grids, how) {
   const [first] = grids;
   if (grids.length === 1) return first;
@@ -158,8 +187,12 @@ export function combine(grids, how) {
   return Grid.of(first.rows, first.cols, values, state);
 }
 
-// On a linear scale where there are so few cells that each can show its number.
-/** @template {AnyGrid} G @param {G} grid @returns {G} */
+/**
+ * Put a grid on a linear scale if it has so few cells that each can show its number.
+ * @template {AnyGrid} G
+ * @param {G} grid
+ * @returns {G}
+ */
 export function linear(grid) {
   if (!(grid instanceof Grid) || grid.scale !== "sqrt" || grid.codes.length > NUMBERED) return grid;
   const { cols, codes, limit } = grid;
@@ -172,8 +205,11 @@ export function linear(grid) {
   return Object.assign(Object.create(Object.getPrototypeOf(grid)), grid, linearized);
 }
 
-// Without some keys, each row divided by what is left of it: what a head does beside them.
-/** @param {Grid} grid @param {Set<number>} hidden */
+/**
+ * Return a grid without some keys. Each row is divided by what is left of it: what the head does apart from them.
+ * @param {Grid} grid
+ * @param {Set<number>} hidden
+ */
 export function without(grid, hidden) {
   if (!hidden.size) return grid;
   const keys = grid.cols.length;
@@ -196,8 +232,12 @@ export function without(grid, hidden) {
   return Object.assign(filtered, { visibleKeys, keys });
 }
 
-// Pieces as words: weights summed over the keys of a word, averaged over its queries.
-/** @param {Grid} grid @param {number[]} rowGroups @param {number[]} colGroups */
+/**
+ * Merge word pieces into words: weights are summed over the keys of a word and averaged over its queries.
+ * @param {Grid} grid
+ * @param {number[]} rowGroups
+ * @param {number[]} colGroups
+ */
 export function merge(grid, rowGroups, colGroups) {
   const rows = joined(grid.rows, rowGroups);
   const cols = joined(grid.cols, colGroups);
@@ -224,8 +264,11 @@ function joined(words, groups) {
   return merged;
 }
 
-// Second minus first, cell by cell.
-/** @param {Grid} first @param {Grid} second */
+/**
+ * Subtract the first grid from the second, cell by cell.
+ * @param {Grid} first
+ * @param {Grid} second
+ */
 export function difference(first, second) {
   const values = Float32Array.from(first.codes, (_, i) => {
     const [row, col] = [Math.floor(i / first.cols.length), i % first.cols.length];
@@ -235,8 +278,11 @@ export function difference(first, second) {
   return Grid.of(first.rows, first.cols, values, state, { scale: "diverging-sqrt" });
 }
 
-// Keys that draw much of the weight of the queries that may see them, whatever they say (Xiao et al. 2023).
-/** @param {Grid} grid @param {number} [threshold] */
+/**
+ * Find attention sinks: keys that draw much of the weight of all queries that may see them (Xiao et al. 2023).
+ * @param {Grid} grid
+ * @param {number} [threshold]
+ */
 export function sinks(grid, threshold = 0.3) {
   /** @type {Set<number>} */
   const sinkKeys = new Set();

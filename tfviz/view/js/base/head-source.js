@@ -39,8 +39,13 @@ export class HeadSource extends PageData {
     return this.document.parts;
   }
 
-  // A head as it is in the page, possibly in blocks.
-  /** @param {number} part @param {number} layer @param {number} head @returns {Promise<Grid>} */
+  /**
+   * Return a head as the page has it, possibly in blocks.
+   * @param {number} part
+   * @param {number} layer
+   * @param {number} head
+   * @returns {Promise<Grid>}
+   */
   head(part, layer, head) {
     const { weights, heads } = this.parts[part];
     const at = layer * heads + head;
@@ -52,8 +57,7 @@ export class HeadSource extends PageData {
     return grid;
   }
 
-  // Of a part that has each query's strongest keys only, those; else null.
-  /** @param {number} part */
+  /** Return the strongest keys of a part that has only those; else null. @param {number} part */
   strongest(part) {
     this.tops ??= this.parts.map((spec) =>
       spec.top ? new TopKeys(spec, (piece) => inflated(this.slice(piece))) : null,
@@ -61,15 +65,24 @@ export class HeadSource extends PageData {
     return this.tops[part];
   }
 
-  // A head of strongest keys as a sheet shows it.
-  /** @param {number} part @param {number} at the head, counted through all layers */
+  /**
+   * Return a head of which only the strongest keys are known, as a sheet shows it.
+   * @param {number} part
+   * @param {number} at the head, counted through all layers
+   */
   strongestKeys(part, at) {
     const { rows, cols } = this.parts[part];
     return this.ranged(part, at, [0, rows.length], [0, cols.length], this.strongest(part)?.block ?? 1);
   }
 
-  // A part of a head in blocks, from the kernel, the engine, or what is known of its strongest keys.
-  /** @param {number} part @param {number} at @param {[from: number, to: number]} down @param {[from: number, to: number]} across @param {number} block */
+  /**
+   * Return a range of a head in blocks, from the kernel, the engine, or the strongest keys that are known.
+   * @param {number} part
+   * @param {number} at
+   * @param {[from: number, to: number]} down
+   * @param {[from: number, to: number]} across
+   * @param {number} block
+   */
   async ranged(part, at, down, across, block) {
     const { rows, cols, key_ranges, heads } = this.parts[part];
     const range = { rows: down, cols: across, block };
@@ -87,16 +100,25 @@ export class HeadSource extends PageData {
     return this.decoded(part, at, await inflated(this.slice(piece)), piece[2]);
   }
 
-  // Whether there is more of a head than the page shows at once.
-  /** @param {number} part @param {number} layer @param {number} head */
+  /**
+   * Tell whether a head has more cells than the page shows at once.
+   * @param {number} part
+   * @param {number} layer
+   * @param {number} head
+   */
   partly(part, layer, head) {
     const top = this.strongest(part);
     if (top) return top.block > 1;
     return Boolean(this.ask) && this.parts[part].weights[layer * this.parts[part].heads + head][2] > 1;
   }
 
-  // A head in full, where the page has it in blocks only; the last few are kept.
-  /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
+  /**
+   * Return a head in full, asking for it if the page has it only in blocks. The last few are kept.
+   * @param {number} part
+   * @param {number} layer
+   * @param {number} head
+   * @returns {Promise<AnyGrid>}
+   */
   fullHead(part, layer, head) {
     if (!this.partly(part, layer, head)) return this.head(part, layer, head);
     const { rows, cols, heads } = this.parts[part];
@@ -152,7 +174,13 @@ export class HeadSource extends PageData {
     return this.blocked(rows, cols, codes, block, state);
   }
 
-  /** @param {string[]} rows @param {string[]} cols @param {Uint8Array} codes @param {number} block @param {Uint8Array} state */
+  /**
+   * @param {string[]} rows
+   * @param {string[]} cols
+   * @param {Uint8Array} codes
+   * @param {number} block
+   * @param {Uint8Array} state
+   */
   blocked(rows, cols, codes, block, state) {
     if (block === 1) return new Grid(rows, cols, codes, state);
     /** @param {string[]} words */
@@ -161,8 +189,12 @@ export class HeadSource extends PageData {
     return new Grid(blockNames(rows), blockNames(cols), codes, state, { block });
   }
 
-  // A block is open where any of its cells is.
-  /** @param {number} part @param {number} block @param {number | null} mask */
+  /**
+   * Return the state of each block under a mask: open if any of its cells is.
+   * @param {number} part
+   * @param {number} block
+   * @param {number | null} mask
+   */
   async coarse(part, block, mask) {
     const { rows, cols } = this.parts[part];
     const wide = Math.ceil(cols.length / block);
@@ -176,8 +208,11 @@ export class HeadSource extends PageData {
     return state;
   }
 
-  // Each query's first key, then one past its last.
-  /** @param {number} index @returns {Promise<Int32Array>} */
+  /**
+   * Return the first key of each query, then for each query one past its last key.
+   * @param {number} index
+   * @returns {Promise<Int32Array>}
+   */
   keyRanges(index) {
     return this.remembered(
       `key ranges ${index}`,
@@ -185,8 +220,13 @@ export class HeadSource extends PageData {
     );
   }
 
-  // Of a range of rows and columns: a block is open where any of its rows may see any of its keys.
-  /** @param {number | null} index @param {[from: number, to: number]} rows @param {[from: number, to: number]} cols @param {number} block */
+  /**
+   * Return the state of each block in a range: open if any of its rows may see any of its keys.
+   * @param {number | null} index
+   * @param {[from: number, to: number]} rows
+   * @param {[from: number, to: number]} cols
+   * @param {number} block
+   */
   async within(index, [top, bottom], [left, right], block) {
     const wide = Math.ceil((right - left) / block);
     const state = new Uint8Array(Math.ceil((bottom - top) / block) * wide);

@@ -46,7 +46,7 @@ export class History {
   }
 
   /**
-   * Which choices differ between two states.
+   * Name the choices that differ between two states.
    * @param {string} before
    * @param {string} after
    */
@@ -55,10 +55,7 @@ export class History {
     return this.names.filter((_, i) => JSON.stringify(left[i]) !== JSON.stringify(right[i])).join(" ");
   }
 
-  /**
-   * All that `action` changes is one step.
-   * @param {() => any} action
-   */
+  /** Run an action as one step: one undo takes back all that it changes. @param {() => any} action */
   async group(action) {
     if (this.grouped) return action();
     const before = this.last;
@@ -105,7 +102,7 @@ export class History {
 }
 
 /**
- * The choices that differ from the first state, for the part of an address after `#`.
+ * Write the choices that differ from the first state, for the part of an address after `#`.
  * @param {History} history
  */
 export function addressOf({ first, now, names }) {
@@ -117,7 +114,7 @@ export function addressOf({ first, now, names }) {
 }
 
 /**
- * The choices of an address, of these names only; none where it cannot be read.
+ * Read the choices of these names from an address; none if it cannot be read.
  * @param {string} text
  * @param {Record<string, any>} state the values there are, whose kinds the new ones must have
  * @returns {Record<string, any>}

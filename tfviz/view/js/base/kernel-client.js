@@ -6,7 +6,7 @@ const SILENT = "the kernel does not answer: it may be busy, or gone";
 const LATE = 8000; // milliseconds until that is said
 
 export class KernelClient {
-  /** @type {Map<string, { resolve(reply: Reply): void, reject(error: Error): void, late: number }>} */
+  /** @type {Map<string, { resolve(reply: Reply): void, reject(error: Error): void, late: ReturnType<typeof setTimeout> }>} */
   waiting = new Map();
   count = 0;
 
@@ -38,7 +38,7 @@ export class KernelClient {
     else question.resolve({ content, pieces: buffers.map(bytesIn) });
   }
 
-  // What is shown now, as a page.
+  /** Ask for what is shown now, as a page. */
   async page() {
     const { pieces } = await this.ask({ page: true });
     return new Blob(pieces, { type: "text/html" });

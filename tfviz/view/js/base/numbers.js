@@ -1,44 +1,64 @@
 // Numbers as text: the same rules as `still/formatting.py`, and both are tested on one table of cases.
 // A measured number has two significant digits; a whole number, and the whole part of any other, has all of its own.
 
+import { clamp } from "./clamp.js";
+
 const LARGE = 1e10; // from here on, and below the next, a power of ten is written
 const SMALL = 1e-4;
 const GROUPED = 10_000; // from here on thousands are set apart, so that a year is not
 const NINES = 6; // digits that may tell a share from 1
 const NEARLY = 1 - 0.5 * 10 ** -NINES;
 
-// To so many significant digits. What is not 1 does not read as 1, unless it is so within a rounding of 32 bits.
-/** @param {number} value @param {number} [digits] */
+/**
+ * Write a number to so many significant digits. A value other than 1 never reads as 1, unless it differs only by
+ * float32 rounding.
+ * @param {number} value
+ * @param {number} [digits]
+ */
 export function formatted(value, digits = 2) {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
-  const size = Math.abs(value);
-  const minus = value < 0 ? "−" : "";
-  if (size === 0) return "0";
-  if (size < SMALL || size >= LARGE) {
-    const [mantissa, power] = size.toExponential(digits - 1).split("e");
-    return `${minus}${Number(mantissa)}e${power.replace("+", "").replace("-", "−")}`;
-  }
-  if (Number.isInteger(size)) return minus + grouped(String(size));
-  let places = Math.max(0, digits - 1 - powerOf(size));
-  while (size < 1 && Number(size.toFixed(places)) === 1 && places < NINES) places++;
-  return minus + trimmed(size.toFixed(places));
+  if (Number.isNaN(value)) return "NaN";
+  if (value === 0) return "0";
+  return (value < 0 ? "−" : "") + unsigned(Math.abs(value), digits);
 }
 
-// To so many decimals, none of them left out.
-/** @param {number} value @param {number} places */
+/** @param {number} size above 0 @param {number} digits */
+function unsigned(size, digits) {
+  if (size === Infinity) return "∞";
+  if (size < SMALL || size >= LARGE) {
+    const [mantissa, power] = size.toExponential(digits - 1).split("e");
+    return `${Number(mantissa)}e${power.replace("+", "").replace("-", "−")}`;
+  }
+  if (Number.isInteger(size)) return grouped(String(size));
+  let places = Math.max(0, digits - 1 - powerOf(size));
+  while (size < 1 && Number(size.toFixed(places)) === 1 && places < NINES) places++;
+  return trimmed(size.toFixed(places));
+}
+
+/**
+ * Write a number to so many decimals, trailing zeros included.
+ * @param {number} value
+ * @param {number} places
+ */
 export function fixed(value, places) {
   if (!Number.isFinite(value)) return formatted(value);
   const text = Math.abs(value).toFixed(places);
   return (value < 0 && Number(text) ? "−" : "") + grouped(text);
 }
 
-// The same, with a sign always: what was added.
-/** @param {number} value @param {number} [places] */
+/**
+ * Write a difference to so many decimals, with its sign, also a plus.
+ * @param {number} value
+ * @param {number} [places]
+ */
 export const withSign = (value, places = 2) =>
   (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + fixed(value, places);
 
-// In a cell: to hundredths of its scale's unit, whole numbers as they are; what is nearly nothing there is a dot.
-/** @param {number} value @param {number} limit */
+/**
+ * Write a number for a cell: to hundredths of its scale's unit, whole numbers as they are, a dot for what is nearly
+ * zero.
+ * @param {number} value
+ * @param {number} limit
+ */
 export function inCell(value, limit) {
   if (!Number.isFinite(value) || Number.isInteger(value)) return formatted(value);
   const size = Math.abs(value);
@@ -49,8 +69,7 @@ export function inCell(value, limit) {
   return formatted(value < 0 ? -rounded : rounded);
 }
 
-// A share in hundredths; what is neither none nor all does not read so.
-/** @param {number} share */
+/** Write a share as a percentage. Only 0 and 1 read as 0 % and 100 %. @param {number} share */
 export function percent(share) {
   if (share > 0 && share < 0.001) return "< 0.1 %";
   if (share >= 0.99995 && share < NEARLY) return "> 99.99 %";
@@ -61,8 +80,11 @@ export function percent(share) {
   return `${trimmed(hundredths.toFixed(places))} %`;
 }
 
-// What a slider stands at: as many decimals as its step has, more where the value needs them.
-/** @param {number} value @param {number} step */
+/**
+ * Write the value of a slider: with as many decimals as its step has, or more if the value needs them.
+ * @param {number} value
+ * @param {number} step
+ */
 export function stepped(value, step) {
   if (Math.abs(value) >= LARGE) return formatted(value, 6);
   const places = Math.min(
@@ -74,20 +96,22 @@ export function stepped(value, step) {
     : formatted(value, 6);
 }
 
-// For a program to read, such as a spreadsheet: four digits, of a whole number all.
-/** @param {number} value */
+/** Write a number for a program such as a spreadsheet: to four digits, whole numbers in full. @param {number} value */
 export function exportedNumber(value) {
   if (!Number.isFinite(value) || Number.isInteger(value)) return String(value);
-  return String(Number(value.toPrecision(Math.min(100, Math.max(4, 1 + powerOf(Math.abs(value)))))));
+  return String(Number(value.toPrecision(clamp(1 + powerOf(Math.abs(value)), 4, 100))));
 }
 
-// A count with what is counted.
-/** @param {number} count @param {string} singular @param {string} [plural] */
+/**
+ * Write a count and what is counted.
+ * @param {number} count
+ * @param {string} singular
+ * @param {string} [plural]
+ */
 export const counted = (count, singular, plural = `${singular}s`) =>
   `${formatted(count)} ${count === 1 ? singular : plural}`;
 
-// The power of ten of the first digit.
-/** @param {number} size */
+/** Return the power of ten of the first digit. @param {number} size */
 const powerOf = (size) => Number(size.toExponential().split("e")[1]);
 /** @param {string} text */
 const trimmed = (text) => grouped(text.includes(".") ? text.replace(/\.?0+$/, "") : text);

@@ -31,7 +31,7 @@ export class PageData {
   }
 
   /**
-   * The state of each cell, by a mask of the document; all are open without one.
+   * Return the state of each cell under a mask of the document; without a mask, all are open.
    * @param {number | null} index
    * @param {number} cells
    * @returns {Promise<Uint8Array>}
@@ -48,7 +48,7 @@ export class PageData {
   }
 
   /**
-   * What is known under a key, found once.
+   * Return what is stored under a key; make it the first time.
    * @template Value
    * @param {string} key
    * @param {() => Promise<Value>} make
@@ -70,7 +70,7 @@ export function bytesOf(base64) {
 }
 
 /**
- * Written and read by hand, which takes a seventh of the time of a stream piped through.
+ * Decompress bytes. Writing and reading by hand takes a seventh of the time of a piped stream.
  * @param {Uint8Array} bytes
  */
 export async function inflated(bytes) {

@@ -3,17 +3,19 @@
 import { h } from "./elements.js";
 import { PageData } from "./page-data.js";
 import { Store } from "./store.js";
-import PAGE_STYLE from "../../page/page.css";
+import PAGE_STYLE from "./page.css";
 
 /** @import { ViewDocument } from "../documents.d.ts" */
 /** @import { ViewOptions } from "../types.d.ts" */
 
-// Each bundle of this page by its key, as `tfviz/view/page/bundle.py` registers it: a function that gives its exports.
-/** @type {Record<string, () => any>} */
+/**
+ * The bundles of this page by key, as `tfviz/view/page/bundle.py` registers them: functions that return their exports.
+ * @type {Record<string, () => any>}
+ */
 const BUNDLES = /** @type {any} */ (globalThis.tfvizBundles ??= {});
 
 /**
- * Make the function that brings the views of a name to life, those that are not alive yet.
+ * Make the function that mounts the views of a name that are not mounted yet.
  * @param {Record<string, new (host: HTMLElement, data: any, store: Store<any>, options: ViewOptions) => object>} kinds the
  *   class that shows each kind of view
  * @returns {(name: string, kind: string, keys: string[]) => void} `keys`: this bundle, and that of the view's worker
@@ -33,8 +35,12 @@ export const viewMounter = (kinds) => (name, kind, keys) => {
 /** @param {HTMLElement} root @param {string} selector */
 const textOf = (root, selector) => root.querySelector(selector)?.textContent ?? "";
 
-// The view as a page of its own, as it stands now: the same data, the same scripts, no link.
-/** @param {HTMLElement} root @param {ViewDocument} described @param {string[]} keys */
+/**
+ * Return the view as a page of its own, as it stands now: the same data and scripts, no link.
+ * @param {HTMLElement} root
+ * @param {ViewDocument} described
+ * @param {string[]} keys
+ */
 function saved(root, described, keys) {
   const page = document.implementation.createHTMLDocument(described.title || "tfviz");
   const clone = page.importNode(root, true);

@@ -1,5 +1,6 @@
 // Cells to pixels: a part of a grid at any size, each pixel the strongest of the cells under it.
 
+import { clamp } from "./clamp.js";
 import { FORBIDDEN, OPEN } from "./grid.js";
 
 /** @import { Grid } from "./grid.js" */
@@ -39,8 +40,12 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
   return image;
 }
 
-// The grid at half its size as often as a pixel has twice as many cells, and how much smaller it is.
-/** @param {Grid} grid @param {number} cells under a pixel @returns {[Grid, number]} */
+/**
+ * Halve a grid as long as a pixel covers two cells or more; also return how many times smaller it is.
+ * @param {Grid} grid
+ * @param {number} cells under a pixel
+ * @returns {[Grid, number]}
+ */
 function reduced(grid, cells) {
   let fine = grid;
   let shrink = 1;
@@ -48,8 +53,14 @@ function reduced(grid, cells) {
   return [fine, shrink];
 }
 
-// For each pixel of a line the strongest code and the lowest state of the cells under it, in rows `from` to `to`.
-/** @param {Grid} grid @param {Int32Array} across @param {number} from @param {number} to @param {{ codes: Uint8Array, states: Uint8Array }} row */
+/**
+ * Find the strongest code and the lowest state of the cells under each pixel of a line, in rows `from` to `to`.
+ * @param {Grid} grid
+ * @param {Int32Array} across
+ * @param {number} from
+ * @param {number} to
+ * @param {{ codes: Uint8Array, states: Uint8Array }} row
+ */
 function pool(grid, across, from, to, { codes, states }) {
   const zero = grid.signed ? 128 : 0;
   const wide = grid.cols.length;
@@ -65,24 +76,34 @@ function pool(grid, across, from, to, { codes, states }) {
   }
 }
 
-// Slanting lines over the pixels of a line that show forbidden cells.
-/** @param {Uint32Array} pixels @param {Uint8Array} states @param {number} y @param {{ period: number, thick: number, colour: number }} lines */
+/**
+ * Draw slanting lines over the pixels of a line that show forbidden cells.
+ * @param {Uint32Array} pixels
+ * @param {Uint8Array} states
+ * @param {number} y
+ * @param {{ period: number, thick: number, colour: number }} lines
+ */
 function hatch(pixels, states, y, { period, thick, colour }) {
   for (let stripe = -(y % period); stripe < pixels.length; stripe += period)
     for (let x = Math.max(0, stripe); x < stripe + thick && x < pixels.length; x++)
       if (states[x] === FORBIDDEN) pixels[x] = colour;
 }
 
-// First and last cell under each pixel; the one at its middle where cells are larger than pixels.
-/** @param {number} start @param {number} length @param {number} pixels @param {number} cells */
+/**
+ * Return the first and last cell under each pixel; where cells are larger than pixels, the cell at its middle.
+ * @param {number} start
+ * @param {number} length
+ * @param {number} pixels
+ * @param {number} cells
+ */
 function spans(start, length, pixels, cells) {
   const ranges = new Int32Array(2 * pixels);
   const step = length / pixels;
   const last = cells - 1;
   for (let i = 0; i < pixels; i++) {
     const middle = Math.floor(start + (i + 0.5) * step);
-    ranges[2 * i] = Math.min(last, Math.max(0, step > 1 ? Math.floor(start + i * step) : middle));
-    ranges[2 * i + 1] = Math.min(last, Math.max(0, step > 1 ? Math.ceil(start + (i + 1) * step) - 1 : middle));
+    ranges[2 * i] = clamp(step > 1 ? Math.floor(start + i * step) : middle, 0, last);
+    ranges[2 * i + 1] = clamp(step > 1 ? Math.ceil(start + (i + 1) * step) - 1 : middle, 0, last);
   }
   return ranges;
 }

@@ -20,8 +20,11 @@ export class PatchGrid {
     this.words = words;
   }
 
-  // [row, col] from the upper left; null for a token that lies nowhere.
-  /** @param {number} index @returns {[number, number] | null} */
+  /**
+   * Return the place of a token on the picture: [row, col] from the upper left; null if it has none.
+   * @param {number} index
+   * @returns {[number, number] | null}
+   */
   cell(index) {
     const at = index - this.first;
     if (at < 0 || at >= this.rows * this.columns) return null;
@@ -38,29 +41,41 @@ export class PatchGrid {
     return this.upward ? this.rows - 1 - row : row;
   }
 
-  // The tokens beside the picture.
+  /** The tokens that have no place on the picture. */
   get others() {
     return [...this.words.keys()].filter((index) => !this.cell(index));
   }
 }
 
-// Where the tokens of both sides lie; null for a side of words.
-/** @param {Words & { patches?: PatchSides }} part @returns {Record<Side, PatchGrid | null>} */
+/**
+ * Return where the tokens of both sides lie on the picture; null for a side of words.
+ * @param {Words & { patches?: PatchSides }} part
+ * @returns {Record<Side, PatchGrid | null>}
+ */
 export function patchGrids({ patches, rows, cols }) {
   /** @param {Side} side @param {string[]} words */
   const of = (side, words) => (patches?.[side] ? new PatchGrid(patches[side], words) : null);
   return { rows: of("rows", rows), cols: of("cols", cols) };
 }
 
-// What a picture shows of a token, in words.
-/** @param {Words} part @param {Token} token */
+/**
+ * Describe what a picture shows of a token.
+ * @param {Words} part
+ * @param {Token} token
+ */
 export function describeToken(part, { side, index }) {
   const word = quoted(part[side][index], 40);
   return side === "rows" ? `what ${word} looks at` : `what looks at ${word}`;
 }
 
-// What a query looks at (side "rows"), or what looks at a key ("cols"): a grid with a row for each token of the other side.
-/** @param {AnyGrid} grid @param {Words} part @param {Side} side @param {number} index */
+/**
+ * Return what a query looks at (side "rows") or what looks at a key ("cols"): a grid with a row for each token of the
+ * other side.
+ * @param {AnyGrid} grid
+ * @param {Words} part
+ * @param {Side} side
+ * @param {number} index
+ */
 export function profile(grid, part, side, index) {
   const other = part[side === "rows" ? "cols" : "rows"];
   const values = new Float32Array(other.length);
@@ -79,8 +94,12 @@ export function profile(grid, part, side, index) {
   return /** @type {Profile} */ (column);
 }
 
-// Where a grid has a token: it may be in blocks, or without some keys.
-/** @param {AnyGrid} grid @param {Words} part @param {Side} axis */
+/**
+ * Make a function that finds a token in a grid, which may be in blocks or lack some keys.
+ * @param {AnyGrid} grid
+ * @param {Words} part
+ * @param {Side} axis
+ */
 function finder(grid, part, axis) {
   const visibleKeys = axis === "cols" && grid instanceof Grid ? grid.visibleKeys : null;
   const count = visibleKeys && grid instanceof Grid ? grid.keys : grid[axis].length;
@@ -90,8 +109,12 @@ function finder(grid, part, axis) {
   return (/** @type {number} */ index) => (at ? (at.get(Math.floor(index / block)) ?? -1) : Math.floor(index / block));
 }
 
-// The cells of a picture from a profile: the largest weight is the strongest ink.
-/** @param {Profile} tokenProfile @param {PatchGrid} patches @param {number} limit */
+/**
+ * Turn a profile into the cells of a picture: the largest weight has the strongest colour.
+ * @param {Profile} tokenProfile
+ * @param {PatchGrid} patches
+ * @param {number} limit
+ */
 export function spread(tokenProfile, patches, limit) {
   const order = Array.from({ length: patches.rows * patches.columns }, (_, i) =>
     patches.token(Math.floor(i / patches.columns), i % patches.columns),
@@ -104,18 +127,26 @@ export function spread(tokenProfile, patches, limit) {
   });
 }
 
-// Where the scale of some profiles ends: at their largest number.
-/** @param {Pick<Profile, "values">[]} profiles */
+/** Return the end of the common scale of some profiles: their largest number. @param {Pick<Profile, "values">[]} profiles */
 export const largest = (profiles) =>
   profiles.reduce((max, { values }) => values.reduce((peak, value) => Math.max(peak, Math.abs(value)), max), 0) || 1;
 
-// The same for weights on a picture, as `picture_scale` of `spec.py` says: an even head leaves the picture to be seen.
-/** @param {Pick<Profile, "values">[]} profiles @param {number} keys */
+/**
+ * Return the same for weights on a picture, as `picture_scale` of `spec.py` does: an even head leaves the picture to be
+ * seen.
+ * @param {Pick<Profile, "values">[]} profiles
+ * @param {number} keys
+ */
 export const weightLimit = (profiles, keys) =>
   Math.max(profiles.length ? largest(profiles) : 0, Math.min(1, spec.even_times / keys));
 
-// What a token looks at, or what looks at it, in each head: what a sheet shows instead of the heads themselves.
-/** @template {Words & { patches?: PatchSides }} Part @param {Map<string, AnyGrid>} grids @param {Part} part @param {Token} token */
+/**
+ * Return what a token looks at, or what looks at it, in each head: a sheet shows this instead of the heads themselves.
+ * @template {Words & { patches?: PatchSides }} Part
+ * @param {Map<string, AnyGrid>} grids
+ * @param {Part} part
+ * @param {Token} token
+ */
 export function spreadAll(grids, part, { side, index }) {
   const patches = patchGrids(part)[side === "rows" ? "cols" : "rows"];
   if (!patches) return null;

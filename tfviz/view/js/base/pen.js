@@ -6,8 +6,11 @@ import { SIGNS } from "./signs.js";
 
 const FONT = "system-ui, sans-serif";
 
-// Words as an axis can show them: a sign for what cannot be seen, never cut without a sign.
-/** @param {string} word @param {number} [longest] */
+/**
+ * Write a word for an axis: signs stand for characters that cannot be seen, and a cut is marked.
+ * @param {string} word
+ * @param {number} [longest]
+ */
 export function label(word, longest = 18) {
   const points = [...word];
   if (!points.length) return "∅";
@@ -18,8 +21,11 @@ export function label(word, longest = 18) {
   return points.length > longest ? visible + "…" : visible;
 }
 
-// A word in quotation marks, as part of a line: whatever way it is written, the line goes on from left to right.
-/** @param {string} word @param {number} [longest] */
+/**
+ * Quote a word within a line. The line stays left to right even if the word is not.
+ * @param {string} word
+ * @param {number} [longest]
+ */
 export const quoted = (word, longest = 60) => `“\u2068${label(word, longest)}\u2069”`;
 
 /** @param {string} character */
@@ -34,8 +40,13 @@ export function sign(character) {
 // Controls, marks of direction, halves of characters; but not the joiners that make one emoji of several.
 const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
-// Places on a line, moved as little as keeps them `gap` from one another and between two ends.
-/** @param {number[]} places @param {number} gap @param {number} low @param {number} high */
+/**
+ * Move places on a line as little as possible, so that they are `gap` apart and between two ends.
+ * @param {number[]} places
+ * @param {number} gap
+ * @param {number} low
+ * @param {number} high
+ */
 export function spaced(places, gap, low, high) {
   const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
   const moved = [...places];
@@ -60,8 +71,11 @@ export class CanvasPen {
     this.from(0, 0);
   }
 
-  // All that follows is drawn from here.
-  /** @param {number} x @param {number} y */
+  /**
+   * Move the origin of what is drawn from here on.
+   * @param {number} x
+   * @param {number} y
+   */
   from(x, y) {
     this.x = x;
     this.y = y;
@@ -105,8 +119,14 @@ export class CanvasPen {
     return void this.pen.restore();
   }
 
-  // A curve between two points that leaves and arrives level; straight where they are one above the other.
-  /** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 @param {LineLook} look */
+  /**
+   * Draw a curve between two points that leaves and arrives level; a straight line if one is above the other.
+   * @param {number} x1
+   * @param {number} y1
+   * @param {number} x2
+   * @param {number} y2
+   * @param {LineLook} look
+   */
   line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
     Object.assign(this.pen, { strokeStyle: stroke, lineWidth: thick, globalAlpha: alpha });
     this.pen.beginPath();
@@ -116,8 +136,12 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
-  // Pixels of the device, with their upper left corner at a point of the page.
-  /** @param {ImageData} data @param {number} x @param {number} y */
+  /**
+   * Draw pixels of the device, with the upper left corner at a point of the page.
+   * @param {ImageData} data
+   * @param {number} x
+   * @param {number} y
+   */
   image(data, x, y) {
     this.pen.putImageData(data, Math.round((this.x + x) * this.ratio), Math.round((this.y + y) * this.ratio));
   }
@@ -199,8 +223,7 @@ const escaped = (string) =>
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd")
     .replace(/[&<>"]/g, (c) => ENTITIES[c]);
 
-// How wide a text will be, in pixels.
-/** @type {CanvasRenderingContext2D | null} */
+/** Measure the width of a text in pixels. @type {CanvasRenderingContext2D | null} */
 let ruler = null;
 /** @param {string} string @param {number} [size] @param {boolean} [bold] */
 export function measure(string, size = 11, bold = false) {

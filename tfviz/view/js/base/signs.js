@@ -1,4 +1,7 @@
-/** Signs that most faces can draw, for characters that cannot be seen; those of the other control characters few can. */
+/**
+ * Visible signs for characters that cannot be seen, in most fonts; few fonts have signs for the other control
+ * characters.
+ */
 export const SIGNS = new Map([
   [" ", "␣"],
   ["\n", "⏎"],

@@ -22,7 +22,7 @@ export class SourceImage {
     return this.image.decode();
   }
 
-  // Its mean colour.
+  /** Its mean colour. */
   get mean() {
     if (this.meanColour) return this.meanColour;
     const { data } = this.pen(this.width, this.height).getImageData(0, 0, this.width, this.height);
@@ -32,7 +32,10 @@ export class SourceImage {
     return this.meanColour;
   }
 
-  /** @param {number} width @param {number} height */
+  /**
+   * @param {number} width
+   * @param {number} height
+   */
   pen(width, height) {
     const canvas = Object.assign(document.createElement("canvas"), { width, height });
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));

@@ -15,20 +15,23 @@ export class Theme {
   ramp = "";
   /** @type {string[]} */
   heads = [];
-  /** The colours of codes on a scale from 0, and on one with a sign. */
+  /** The colours of the codes of a sequential scale, and of a diverging one. */
   weight = new Uint32Array();
   signed = new Uint32Array();
-  /** Where there is nothing, and the lines over what a mask forbids. */
+  /** The colour of cells that do not exist, and the lines over cells that a mask forbids. */
   blank = 0;
   hatched = 0;
 
-  /** @param {HTMLElement} host @param {Record<string, import("../types.d.ts").Inks>} palette the inks of the light and the dark page */
+  /**
+   * @param {HTMLElement} host
+   * @param {Record<string, import("../types.d.ts").Inks>} palette the inks of the light and the dark page
+   */
   constructor(host, palette) {
     this.host = host;
     this.palette = palette;
   }
 
-  // True if the page's colours have changed since the last call.
+  /** Read the page's colours again; return whether they have changed. */
   renew() {
     const key = background(this.host);
     if (key === this.key) return false;
@@ -54,8 +57,7 @@ export class Theme {
     return css(this.lut(grid)[code]);
   }
 
-  // The ink that reads best on a colour of a scale, by the contrast of WCAG.
-  /** @param {number} pixel */
+  /** Return the ink with the best contrast (WCAG) on a colour of a scale. @param {number} pixel */
   inkOn(pixel) {
     const background = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
     /** @param {[string, number]} inks */
@@ -108,13 +110,21 @@ function rgb(colour) {
 /** @type {(colour: number[]) => number} */
 const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
-// Even to the eye: straight in OKLab, which the browser mixes itself.
-/** @param {string[]} stops @param {number} steps */
+/**
+ * Return where a code lies on a diverging scale, 0 to 2; 128 is the middle, so that zero is the page and nothing else.
+ * @param {number} code
+ */
+const divergingPlace = (code) => (code <= 128 ? code / 128 : 1 + (code - 128) / 127);
+
+/**
+ * Interpolate colours evenly to the eye: linearly in OKLab, which the browser mixes itself.
+ * @param {string[]} stops
+ * @param {number} steps
+ */
 function ramp(stops, steps) {
   const pen = paper(steps);
   for (let i = 0; i < steps; i++) {
-    // 128 is the middle of a scale with a sign, so that zero is the page and nothing else
-    const at = stops.length === 2 ? i / (steps - 1) : i <= 128 ? i / 128 : 1 + (i - 128) / 127;
+    const at = stops.length === 2 ? i / (steps - 1) : divergingPlace(i);
     const from = Math.min(Math.floor(at), stops.length - 2);
     pen.fillStyle = `color-mix(in oklab, ${stops[from + 1]} ${((at - from) * 100).toFixed(3)}%, ${stops[from]})`;
     pen.fillRect(i, 0, 1, 1);

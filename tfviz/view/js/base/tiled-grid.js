@@ -19,7 +19,12 @@ export class TiledGrid {
   turn = 0;
   version = 0;
 
-  /** @param {string[]} rows @param {string[]} cols @param {Grid} overview in blocks @param {(rows: [from: number, to: number], cols: [from: number, to: number], block: number) => Promise<Grid>} ask gives a part */
+  /**
+   * @param {string[]} rows
+   * @param {string[]} cols
+   * @param {Grid} overview in blocks
+   * @param {(rows: [from: number, to: number], cols: [from: number, to: number], block: number) => Promise<Grid>} ask gives a part
+   */
   constructor(rows, cols, overview, ask) {
     this.rows = rows;
     this.cols = cols;
@@ -29,21 +34,30 @@ export class TiledGrid {
     this.limit = overview.limit;
   }
 
-  // What shows a window of cells best, and the window in its own cells.
-  /** @param {Window} window @returns {[Grid, Window]} */
+  /**
+   * Return the grid that shows a window best, and the window in that grid's cells.
+   * @param {Window} window
+   * @returns {[Grid, Window]}
+   */
   part(window) {
     const finest = this.finest(window);
     return [finest.grid, inCells(finest, window)];
   }
 
-  // The finest grid that covers a window, and where it begins.
-  /** @param {Window} window @returns {Part} */
+  /**
+   * Return the finest grid that covers a window, and where it begins.
+   * @param {Window} window
+   * @returns {Part}
+   */
   finest(window) {
     return this.close && covers(this.close, window) ? this.close : { grid: this.overview, at: [0, 0] };
   }
 
-  // Finer, or another part, if this window needs it; whether something came.
-  /** @param {Window} window @param {number} pixels */
+  /**
+   * Load a finer grid or another part if this window needs it; return whether anything was loaded.
+   * @param {Window} window
+   * @param {number} pixels
+   */
   async look(window, pixels) {
     let block = 1;
     while (Math.max(window.wide, window.tall) / block > BLOCKS_PER_PIXEL * pixels) block *= 2;
@@ -63,15 +77,18 @@ export class TiledGrid {
     return true;
   }
 
-  // A query's weights, each exact.
-  /** @param {number} index @returns {Promise<Grid>} */
+  /**
+   * Load the exact weights of a query.
+   * @param {number} index
+   * @returns {Promise<Grid>}
+   */
   async row(index) {
     const row = this.known.get(index) ?? (await this.ask([index, index + 1], [0, this.cols.length], 1));
     this.known.set(index, row);
     return row;
   }
 
-  // The rows that were asked for.
+  /** The rows that were loaded. */
   get exact() {
     const exactRows = [...this.known].sort(([a], [b]) => a - b);
     /** @param {"codes" | "state"} name */
@@ -88,8 +105,12 @@ export class TiledGrid {
     );
   }
 
-  // The finest grid that has a cell, and where it has it.
-  /** @param {number} row @param {number} col @returns {[Grid, number, number]} */
+  /**
+   * Return the finest grid that holds a cell, and the cell's place in it.
+   * @param {number} row
+   * @param {number} col
+   * @returns {[Grid, number, number]}
+   */
   near(row, col) {
     const known = this.known.get(row);
     if (known) return [known, 0, col];

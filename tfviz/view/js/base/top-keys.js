@@ -7,7 +7,10 @@ export class TopKeys {
   heads = new Map();
   block = 1;
 
-  /** @param {import("../documents.d.ts").MapsPart} part @param {(piece: [number, number, number]) => Promise<Uint8Array>} unpacked gives the bytes of a piece */
+  /**
+   * @param {import("../documents.d.ts").MapsPart} part
+   * @param {(piece: [number, number, number]) => Promise<Uint8Array>} unpacked gives the bytes of a piece
+   */
   constructor({ rows, cols, weights, top }, unpacked) {
     this.rows = rows;
     this.cols = cols;
@@ -34,8 +37,11 @@ export class TopKeys {
     return { places: new Numbers(bytes.buffer, 0, count), codes: bytes.subarray(ends, ends + count), rest };
   }
 
-  // The codes of a range in blocks: 0 where nothing is known.
-  /** @param {number} at @param {import("../types.d.ts").Range} where */
+  /**
+   * Return the codes of a range in blocks: 0 where nothing is known.
+   * @param {number} at
+   * @param {import("../types.d.ts").Range} where
+   */
   async codes(at, { rows: [top, bottom], cols: [left, right], block }) {
     const { places, codes } = await this.head(at);
     const wide = Math.ceil((right - left) / block);

@@ -4,10 +4,7 @@ import { KernelClient } from "./kernel-client.js";
 
 /** @import { Choices } from "../types.d.ts" */
 
-/**
- * Some traits of a widget's model as a store: what the reader has chosen, which Python may read, set and observe.
- * @implements {Choices<any>}
- */
+/** A store over some traits of a widget's model, which Python may read, set and observe. @implements {Choices<any>} */
 export class TraitStore {
   /**
    * @param {any} model anywidget's
@@ -40,7 +37,7 @@ export class TraitStore {
 }
 
 /**
- * The widget as anywidget takes it.
+ * Make a widget in the form that anywidget expects.
  * @param {(host: HTMLElement, model: any, kernel: KernelClient) => any} show gives a view with announce(text) and close()
  */
 export const widget = (show) => ({

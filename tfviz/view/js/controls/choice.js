@@ -1,5 +1,6 @@
 // From the reader's choices to grids: which part and heads, combined, with keys hidden and pieces merged into words.
 
+import { clamp } from "../base/clamp.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
 import { counted } from "../base/numbers.js";
 import { describeToken } from "../base/patch-grid.js";
@@ -9,7 +10,7 @@ import { INKS } from "../base/theme.js";
 /** @import { AnyGrid, Choices, GridPanel, Locked, Side } from "../types.d.ts" */
 /** @import { Token, Words } from "../base/patch-grid.js" */
 /**
- * What a view of heads needs of its maps: see `HeadSource`, and `CapturedMaps` of the studios.
+ * What a view of heads needs of its attention maps: see `HeadSource`, and `CapturedMaps` of the studios.
  * @typedef {object} HeadMaps
  * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "gold" | "dividers" | "picture" | "title" | "note"> & { sheet?: boolean }} document sheet: false where all heads stand elsewhere
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
@@ -39,7 +40,7 @@ export class Choice {
     return this.source.parts[this.at];
   }
 
-  // How many layers and heads there are to choose from: of two captures that are compared, those that both have.
+  /** The numbers of layers and heads to choose from; of two captures that are compared, those that both have. */
   get shape() {
     const parts = this.arrange === "compare" ? this.source.parts : [this.part];
     /** @param {"layers" | "heads"} name */
@@ -47,25 +48,24 @@ export class Choice {
     return { layers: minimum("layers"), heads: minimum("heads") };
   }
 
-  // Whether there is a picture on which a side of these maps lies.
+  /** Whether one side of these maps lies on a picture. */
   get pictured() {
     return Boolean(this.source.document.picture);
   }
 
-  // The token whose weights a picture shows: of the queries, or of the keys.
-  /** @returns {Token} */
+  /** The token whose weights a picture shows, a query or a key. @returns {Token} */
   get token() {
     const side = this.store.get("direction") === "by" ? "cols" : "rows";
-    return { side, index: Math.max(0, Math.min(this.part[side].length - 1, this.store.get(side).at(-1) ?? 0)) };
+    return { side, index: clamp(this.store.get(side).at(-1) ?? 0, 0, this.part[side].length - 1) };
   }
 
-  // What a sheet of pictures shows of each head, in words.
+  /** What a sheet of pictures shows of each head, in words. */
   get pictureCaption() {
     const patches = this.part.patches?.[this.token.side === "rows" ? "cols" : "rows"];
     return patches ? `: ${describeToken(this.part, this.token)}` : "";
   }
 
-  // Whether all heads can be shown at once here: a studio has them beside its text.
+  /** Whether the view can show all heads at once; a studio shows them beside its text instead. */
   get sheet() {
     return this.source.document.sheet !== false;
   }
@@ -75,19 +75,20 @@ export class Choice {
     return layers * heads === 1;
   }
 
-  // Which heads are shown together: [layer, head], at least one.
-  /** @returns {number[][]} */
+  /** The heads that are shown together: [layer, head], at least one. @returns {number[][]} */
   get heads() {
     const { layers, heads } = this.shape;
-    /** @param {number} at @param {number} count */
-    const within = (at, count) => Math.max(0, Math.min(count - 1, at));
     const marked = this.part.top ? [] : this.store.get("marked"); // of the strongest only there is no mean
     const selected = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
-    return selected.map(([layer, head]) => [within(layer, layers), within(head, heads)]);
+    return selected.map(([layer, head]) => [clamp(layer, 0, layers - 1), clamp(head, 0, heads - 1)]);
   }
 
-  // What gives a head its colour: its number, or where heads of several layers are chosen its place among them, or -1.
-  /** @param {number} layer @param {number} head */
+  /**
+   * Return the number that gives a head its colour: its own number; if heads of several layers are chosen, its place
+   * among them, or -1.
+   * @param {number} layer
+   * @param {number} head
+   */
   ink(layer, head) {
     const on = this.heads;
     const severalLayers = on.some(([other]) => other !== on[0][0]);
@@ -96,32 +97,44 @@ export class Choice {
     return place < 0 ? place : INKS[place % INKS.length];
   }
 
-  // Whether the kernel has more of these heads than the page.
+  /** Whether the kernel has more of these heads than the page. */
   get partly() {
     return this.heads.some(([layer, head]) => this.source.partly(this.at, layer, head));
   }
 
-  // The rows and columns that are locked and there.
-  /** @param {AnyGrid} grid @returns {Locked} */
+  /**
+   * Return the rows and columns that are locked and exist in a grid.
+   * @param {AnyGrid} grid
+   * @returns {Locked}
+   */
   within(grid) {
     /** @param {Side} side */
     const existing = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
     return { rows: existing("rows"), cols: existing("cols") };
   }
 
-  /** @param {AnyGrid} grid @returns {number} the query whose row is read: the one locked last, or the last of all */
+  /**
+   * Return the query whose row is read: the one locked last, or the last of all.
+   * @param {AnyGrid} grid
+   */
   row(grid) {
     return this.within(grid).rows.at(-1) ?? grid.rows.length - 1;
   }
 
-  /** @param {number} part @param {number} layer @param {number} head @param {boolean} full whether it has to have all cells @returns {Promise<AnyGrid>} */
+  /**
+   * @param {number} part
+   * @param {number} layer
+   * @param {number} head
+   * @param {boolean} full whether it has to have all cells
+   * @returns {Promise<AnyGrid>}
+   */
   async grid(part, layer, head, full) {
     const grid = await (full ? this.source.fullHead(part, layer, head) : this.source.head(part, layer, head));
     if (this.arrange !== "steps" || !(grid instanceof Grid)) return grid;
     return stretched(grid, this.source.parts[part], this.largest);
   }
 
-  // The words of the largest of all steps.
+  /** The words of the largest of all steps. */
   get largest() {
     /** @param {Side} side @returns {(words: string[], part: Words) => string[]} */
     const longer = (side) => (words, part) => (part[side].length > words.length ? part[side] : words);
@@ -131,8 +144,13 @@ export class Choice {
     return this.longest;
   }
 
-  // The chosen heads of a part, each as it is to be shown, or all as one.
-  /** @param {number} part @param {boolean} together @param {boolean} full @returns {Promise<AnyGrid[]>} */
+  /**
+   * Return the chosen heads of a part, each as it is to be shown, or all combined into one.
+   * @param {number} part
+   * @param {boolean} together
+   * @param {boolean} full
+   * @returns {Promise<AnyGrid[]>}
+   */
   async resolveGrids(part, together, full) {
     const grids = await Promise.all(this.heads.map(([layer, head]) => this.grid(part, layer, head, full)));
     if (together && grids.length === 1 && !(grids[0] instanceof Grid) && this.unfiltered) return grids;
@@ -143,7 +161,7 @@ export class Choice {
     return combined.map((grid) => this.filtered(grid, part));
   }
 
-  // Whether a head is shown as it is, by itself: one too large to be held can be looked at closely then.
+  /** Whether a single head is shown unchanged; only then can one that is too large to be held be looked at closely. */
   get unfiltered() {
     /** @type {<Name extends keyof HeadsState>(name: Name, value: HeadsState[Name]) => boolean} */
     const as = (name, value) => this.store.get(name) === value;
@@ -167,8 +185,11 @@ export class Choice {
     );
   }
 
-  // The keys that the reader does not want to see.
-  /** @param {Grid} grid @returns {number[]} */
+  /**
+   * Return the keys that the reader has hidden.
+   * @param {Grid} grid
+   * @returns {number[]}
+   */
   hidden(grid) {
     if (this.part.top) return []; // what is left out cannot be shared out
     /** @param {string} word */
@@ -184,14 +205,21 @@ export class Choice {
     return kinds[this.store.get("hide")]?.() ?? [];
   }
 
-  // The chosen heads as one, as the only panel.
-  /** @param {boolean} full @returns {Promise<GridPanel[]>} */
+  /**
+   * Return the chosen heads combined, as the only panel.
+   * @param {boolean} full
+   * @returns {Promise<GridPanel[]>}
+   */
   async single(full) {
     return [{ name: "", grid: (await this.resolveGrids(this.at, true, full))[0], axes: this.source.document.axes }];
   }
 
-  // What stands side by side: one grid; or two captures and, where they have the same words, their difference.
-  /** @param {boolean} full @returns {Promise<GridPanel[]>} */
+  /**
+   * Return the panels that stand side by side: one grid; or two captures and, if they have the same words, their
+   * difference.
+   * @param {boolean} full
+   * @returns {Promise<GridPanel[]>}
+   */
   async panels(full) {
     if (this.arrange !== "compare") return this.single(full);
     const { parts } = this.source;
@@ -205,8 +233,7 @@ export class Choice {
     return [...panels, { name: `${parts[1].name} − ${parts[0].name}`, grid: difference(a, b), axes }];
   }
 
-  // What is shown, in words.
-  /** @param {string} mode */
+  /** Describe what is shown. @param {string} mode */
   caption(mode) {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
@@ -220,20 +247,26 @@ export class Choice {
   }
 }
 
-// A grid at half its size, as often as it takes.
-/** @param {Grid} grid @param {number} rows */
+/**
+ * Halve a grid until it has no more rows than this.
+ * @param {Grid} grid
+ * @param {number} rows
+ */
 function halved(grid, rows) {
   let smaller = grid;
   while (smaller.rows.length > rows) smaller = smaller.half();
   return smaller;
 }
 
-// Groups 3, 3, 5 as 0, 0, 1: numbered without gaps.
-/** @param {number[]} groups */
+/** Number groups without gaps: 3, 3, 5 becomes 0, 0, 1. @param {number[]} groups */
 const dense = (groups) => groups.map((group) => [...new Set(groups)].indexOf(group));
 
-// A step's grid in the frame of the largest: what does not exist yet is absent, not zero.
-/** @param {Grid} grid @param {Words} part @param {Words} largest */
+/**
+ * Extend a step's grid to the size of the largest: cells that do not exist yet are absent, not zero.
+ * @param {Grid} grid
+ * @param {Words} part
+ * @param {Words} largest
+ */
 function stretched(grid, part, largest) {
   /** @param {Side} side */
   const longer = (side) => largest[side].filter((_, i) => i % grid.block === 0).slice(grid[side].length);

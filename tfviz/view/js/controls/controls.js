@@ -37,7 +37,11 @@ const FEW = 6; // parts that have a button each,
 const SHORT = 90; // if their names are no longer together
 
 export class Controls {
-  /** @param {import("./choice.js").Choice} choice @param {Choices<HeadsState>} store @param {import("../base/theme.js").Theme} theme */
+  /**
+   * @param {import("./choice.js").Choice} choice
+   * @param {Choices<HeadsState>} store
+   * @param {import("../base/theme.js").Theme} theme
+   */
   constructor(choice, store, theme) {
     this.choice = choice;
     this.store = store;
@@ -48,7 +52,7 @@ export class Controls {
     const hide = (kind) => store.set({ hide: kind, hidden: kind === "chosen" ? store.get("cols") : [], cols: [] });
     /** @param {boolean} merged */
     const merge = (merged) => store.set({ merged, rows: [], cols: [] });
-    /** @type {Record<string, { element: any, show(value: any): void }>} */
+    /** @type {Record<string, { element: HTMLElement, show(value: any): void }>} */
     this.controls = {
       mode: tabs(
         "How to look",
@@ -72,13 +76,16 @@ export class Controls {
       merged: check("whole words", store.get("merged"), merge),
     };
     this.layer = h("div", { class: "layer" });
+    this.layerCount = 0;
     this.chips = h("div", { class: "chips", role: "group", "aria-label": "Heads" });
     const [mode, part, ...others] = Object.values(this.controls).map(({ element }) => element);
     this.element = h("div", { class: "controls" }, mode, part, this.layer, this.chips, ...others);
   }
 
-  // Steps have an order, so they have a slider; other parts buttons, or a list where there are many.
-  /** @param {{ name: string }[]} parts */
+  /**
+   * Make the control for the parts: a slider for steps, which have an order; else buttons, or a list if there are many.
+   * @param {{ name: string }[]} parts
+   */
   parts(parts) {
     const value = this.store.get("part");
     /** @param {number} part */
@@ -95,36 +102,40 @@ export class Controls {
   show() {
     const { store, choice, controls } = this;
     for (const [name, { show }] of Object.entries(controls)) show(store.get(/** @type {keyof HeadsState} */ (name)));
+    for (const [name, hide] of Object.entries(this.hidden)) controls[name].element.hidden = hide;
     const { layers, heads } = choice.shape;
-    const mode = store.get("mode");
-    const sheet = mode === "sheet";
-    /** @type {Record<string, boolean>} */
-    const hidden = {
-      part:
-        choice.source.parts.length === 1 || (choice.arrange === "compare" && (mode === "head" || mode === "picture")),
-      how: store.get("marked").length < 2 || sheet || mode === "lines",
-      direction: mode !== "words" && mode !== "picture" && !(sheet && choice.pictured),
-      least: mode !== "lines",
-      most: mode !== "lines",
-      hide: sheet || Boolean(choice.part.top),
-      merged: sheet || mode === "picture" || !choice.part.groups,
-    };
-    for (const [name, hide] of Object.entries(hidden)) controls[name].element.hidden = hide;
+    const sheet = store.get("mode") === "sheet";
     this.chips.hidden = choice.alone || sheet;
     this.layer.hidden = layers === 1 || sheet;
-    if (choice.sheet) controls.mode.element.firstChild.hidden = choice.alone;
+    if (choice.sheet) /** @type {HTMLElement} */ (controls.mode.element.firstChild).hidden = choice.alone;
     this.layers(layers);
     this.heads(heads);
+  }
+
+  /** Whether each control has nothing to set in this mode, or for these maps. @returns {Record<string, boolean>} */
+  get hidden() {
+    const { store, choice } = this;
+    /** @param {HeadMode[]} modes */
+    const mode = (...modes) => modes.includes(store.get("mode"));
+    return {
+      part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode("head", "picture")),
+      how: store.get("marked").length < 2 || mode("sheet", "lines"),
+      direction: !mode("words", "picture") && !(mode("sheet") && choice.pictured),
+      least: !mode("lines"),
+      most: !mode("lines"),
+      hide: mode("sheet") || Boolean(choice.part.top),
+      merged: mode("sheet", "picture") || !choice.part.groups,
+    };
   }
 
   /** @param {number} count */
   layers(count) {
     const { store } = this;
-    if (!this.list || this.layer.count !== count) {
+    if (!this.list || this.layerCount !== count) {
       const numbers = Array.from({ length: count }, (_, i) => /** @type {[number, string]} */ ([i, String(i)]));
       this.list = select("Layer", numbers, 0, (layer) => store.set({ layer, marked: [] }));
       this.layer.replaceChildren(this.list.element);
-      this.layer.count = count;
+      this.layerCount = count;
     }
     this.list.show(Math.min(store.get("layer"), count - 1));
   }
@@ -136,7 +147,7 @@ export class Controls {
     if (this.chips.childElementCount !== count) {
       this.chips.replaceChildren(...Array.from({ length: count }, (_, head) => this.chip(head)));
     }
-    [...this.chips.children].forEach((chip, head) => {
+    /** @type {HTMLElement[]} */ ([...this.chips.children]).forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
       const ink = this.choice.ink(layer, head);
       chip.style.setProperty("--head", ink < 0 ? this.theme.faint : this.theme.head(ink));
@@ -154,8 +165,11 @@ export class Controls {
     return h("button", { type: "button", class: "chip", title, "aria-label": `head ${head}`, onclick }, String(head));
   }
 
-  // Add a head to those that are shown together, or take it out.
-  /** @param {number} head @param {number} [layer] */
+  /**
+   * Add a head to those that are shown together, or remove it.
+   * @param {number} head
+   * @param {number} [layer]
+   */
   toggle(head, layer = this.store.get("layer")) {
     const { store } = this;
     const sheet = store.get("mode") === "sheet";

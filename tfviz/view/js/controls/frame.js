@@ -25,12 +25,17 @@ export class Frame {
   /** @type {((factor: number) => void) | undefined} */
   change;
   zooms = false;
-  /** Pixels of what is shown, as the browser tells it. */
+  /** The size of what is shown in pixels, as the browser reports it. */
   wide = 0;
   closed = false;
   redraws = false;
 
-  /** @param {HTMLElement} host @param {{ title: string, note?: string }} document @param {Choices<any>} store @param {FrameOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {{ title: string, note?: string }} document
+   * @param {Choices<any>} store
+   * @param {FrameOptions} options
+   */
   constructor(host, document, store, options) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     this.host = host;
@@ -45,19 +50,17 @@ export class Frame {
     this.subject = h("span", { class: "subject" });
     this.place = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
-    this.twin = h(
-      "details",
-      { ontoggle: () => this.renewTable() },
-      h("summary", {}, "Table"),
-      h("div", { class: "twin", tabIndex: 0, role: "region", "aria-label": "Table of what is shown" }),
-    );
+    const region = { role: "region", "aria-label": "Table of what is shown" };
+    this.tables = h("div", { class: "twin", tabIndex: 0, ...region });
+    this.twin = h("details", { ontoggle: () => this.renewTable() }, h("summary", {}, "Table"), this.tables);
     this.help = h(
       "details",
       {},
       h("summary", {}, "Keys"),
       h("dl", {}, ...options.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])),
     );
-    this.body = h("div", { class: "view" }, h("header", {}, this.title, this.subject));
+    this.header = h("header", {}, this.title, this.subject);
+    this.body = h("div", { class: "view" }, this.header);
     this.foot = h(
       "footer",
       {},
@@ -69,7 +72,7 @@ export class Frame {
     shadow.replaceChildren(h("style", {}, CSS), this.body);
   }
 
-  // Puts the parts together and begins to follow width, colours and choices; returns what ends it.
+  /** Assemble the parts and start to follow width, colours and choices; return the function that ends this. */
   open() {
     const { body, options, store } = this;
     const redraw = () => {
@@ -92,7 +95,7 @@ export class Frame {
     });
     sized.observe(this.place);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
-    body.ontransitionrun = (/** @type {TransitionEvent} */ event) => {
+    body.ontransitionrun = (event) => {
       if (event.target === body) redraw();
     };
     body.ontransitionend = body.ontransitionrun;
@@ -105,8 +108,11 @@ export class Frame {
     };
   }
 
-  // Lock a row or column, or let it go.
-  /** @param {Side} side @param {number} index */
+  /**
+   * Lock a row or column, or unlock it.
+   * @param {Side} side
+   * @param {number} index
+   */
   lock(side, index) {
     const locked = this.store.get(side);
     this.store.set({
@@ -133,7 +139,7 @@ export class Frame {
     this.body.classList.toggle("dark", theme.dark);
   }
 
-  // As the browser tells it: to ask would lay out the page at each drawing.
+  /** The width as the browser has reported it; asking for it would lay out the page at each drawing. */
   get width() {
     return Math.max(220, this.wide);
   }
@@ -163,7 +169,7 @@ export class Frame {
 
   renewTable() {
     if (!this.twin.open) return;
-    this.twin.lastChild.replaceChildren(...this.options.tables());
+    this.tables.replaceChildren(...this.options.tables());
   }
 
   /** @param {(factor: number) => void} change */
@@ -189,7 +195,7 @@ export class Frame {
         ),
       ),
     );
-    return /** @type {HTMLElement} */ (this.zoomButtons);
+    return this.zoomButtons;
   }
 
   exportButtons() {
@@ -228,8 +234,7 @@ export class Frame {
     );
   }
 
-  // What is on the stage, with its title above.
-  /** @returns {Drawing} */
+  /** The drawing of what is on the stage, with its title above. @returns {Drawing} */
   titled() {
     const { width, height, draw } = this.options.drawing() ?? EMPTY;
     const pad = 12;
@@ -252,6 +257,5 @@ export class Frame {
 /** @type {Drawing} */
 const EMPTY = { width: 0, height: 0, draw: () => {} };
 
-// A site's name is left as it is.
-/** @param {string} text */
+/** Capitalize a text, unless it begins with the name of a site. @param {string} text */
 const capital = (text) => text.replace(/^\p{Ll}(?=\p{L}*(?:[\s,]|$))/u, (letter) => letter.toUpperCase());

@@ -19,8 +19,10 @@ const withName = (name, text) => (name ? `${name}: ${text}` : text);
 /** @param {"row" | "col"} scope @param {string} text */
 const heading = (scope, text) => h("th", { scope }, text);
 
-// All of a small grid; of a large one the strongest keys of each query.
-/** @param {GridPanel} panel */
+/**
+ * Make the table of a grid: all of a small one, the strongest keys of each query of a large one.
+ * @param {GridPanel} panel
+ */
 export function table({ name, grid, axes = ["query", "key"] }) {
   if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes, name);
   const head = h(
@@ -58,8 +60,11 @@ function strongest(grid, axes, name) {
   );
 }
 
-// How sharply each head looks.
-/** @param {{ layers: number, heads: number }} part @param {(layer: number, head: number) => string} value */
+/**
+ * Make a table of how sharply each head looks.
+ * @param {{ layers: number, heads: number }} part
+ * @param {(layer: number, head: number) => string} value
+ */
 export function headTable(part, value) {
   const head = h(
     "tr",
@@ -91,8 +96,7 @@ function cellText(grid, row, col) {
   return kind === ABSENT ? "" : FORBIDS;
 }
 
-// One grid behind another, under their names where they have any.
-/** @param {GridPanel<Grid>[]} panels */
+/** Join grids as CSV, one after another, each below its name if it has one. @param {GridPanel<Grid>[]} panels */
 export const csvs = (panels) =>
   panels.map(({ name, grid }) => (name ? `${cell(name)}\r\n` : "") + csv(grid)).join("\r\n");
 
@@ -101,8 +105,11 @@ const FORMULA = /^(?![+-]?\d+([.,]\d+)?$)[=+\-@\t\r\n＝＋－＠]/;
 /** @param {string} text */
 const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '""')}"`;
 
-// A line for each query; cells that may not be looked at stay empty.
-/** @param {Grid} grid @param {string} [corner] */
+/**
+ * Write a grid as CSV: a line for each query; cells that may not be looked at are empty.
+ * @param {Grid} grid
+ * @param {string} [corner]
+ */
 export function csv(grid, corner = "query/key") {
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {

@@ -23,11 +23,12 @@ export class TopBar {
     this.share = h("details", { class: "menu" }, h("summary", {}, "Share"), parts);
     frame.help.classList.add("menu");
     this.element = h("span", { class: "end" }, this.undoing, this.redoing, this.share, frame.help);
-    frame.body.querySelector("header").append(this.element);
-    frame.body.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.press(event));
+    frame.header.append(this.element);
+    frame.body.addEventListener("keydown", (event) => this.press(event));
     // A menu that is open closes when something else is pressed.
-    frame.body.addEventListener("pointerdown", (/** @type {PointerEvent} */ { target }) => {
-      for (const menu of [this.share, frame.help]) if (menu.open && !menu.contains(target)) menu.open = false;
+    frame.body.addEventListener("pointerdown", ({ target }) => {
+      for (const menu of [this.share, frame.help])
+        if (menu.open && !menu.contains(/** @type {Node} */ (target))) menu.open = false;
     });
     this.history = new History(frame.store, names, () => this.mark());
     if (addressed) this.readAddress(state);
@@ -44,7 +45,7 @@ export class TopBar {
     const undoes = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
     if (escaped) {
       escaped.open = false;
-      escaped.firstChild.focus();
+      escaped.querySelector("summary")?.focus();
     } else if (undoes && event.shiftKey) this.history.redo();
     else if (undoes) this.history.undo();
     else return;
@@ -62,7 +63,10 @@ export class TopBar {
     return `${this.frame.host.dataset.view ?? "view"}=`;
   }
 
-  /** A part of an address that is somebody else's is left alone. @param {Record<string, any>} state */
+  /**
+   * Read the choices from the address; leave it alone if it belongs to someone else.
+   * @param {Record<string, any>} state
+   */
   readAddress(state) {
     const text = location.hash.slice(1);
     if (text.startsWith(this.name)) this.frame.store.set(choicesOf(text.slice(this.name.length), state));

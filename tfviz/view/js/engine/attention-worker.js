@@ -46,8 +46,9 @@ class Head {
   }
 
   /**
-   * Return 255 times the square root of the largest weight of each block; what may not be seen is 0.
-   * @param {Products} products @param {Range} range
+   * Return 255 times the square root of the largest weight of each block; 0 where nothing may be seen.
+   * @param {Products} products
+   * @param {Range} range
    */
   encode(products, { rows: [top, bottom], cols: [left, right], block }) {
     const { width } = this;
@@ -76,7 +77,8 @@ class Head {
    * @param {Float32Array} scores of the keys from `start` on
    * @param {number} start
    * @param {[number, number]} range of keys that are wanted
-   * @param {number} block @param {Uint8Array} codes
+   * @param {number} block
+   * @param {Uint8Array} codes
    */
   encodeRow(query, scores, start, [left, right], block, codes) {
     const { rule, scale, queries } = this;

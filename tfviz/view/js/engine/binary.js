@@ -12,8 +12,10 @@ import { asTensor, cast, forEachRow, resultType } from "./tensors.js";
 const loopOf = (of) => (a, i, di, b, j, dj, out, start, length) => {
   for (let k = 0; k < length; k++, i += di, j += dj) out[start + k] = /** @type {number} */ (of(a[i], b[j]));
 };
-// The four that matter have loops of their own, which browsers make fast.
-/** @type {Record<string, BinaryLoop>} */
+/**
+ * The four most common operations have loops of their own, which browsers optimize.
+ * @type {Record<string, BinaryLoop>}
+ */
 const LOOPS = {
   add(a, i, di, b, j, dj, out, start, length) {
     for (let k = 0; k < length; k++, i += di, j += dj) out[start + k] = a[i] + b[j];
@@ -31,7 +33,7 @@ const LOOPS = {
 };
 
 /**
- * Two tensors or numbers, cell by cell; `dtype` is that of the result where it is not the wider one.
+ * Apply an operation to two tensors or numbers, cell by cell. `dtype` is that of the result if it is not the wider one.
  * @type {Operation}
  */
 function broadcastPair(machine, left, right, loop, dtype = null) {

@@ -42,14 +42,16 @@ export class Engine {
     return this.send({ load: programs, bytes });
   }
 
-  /** Return what a program gives for these inputs: { outputs, patterns }. */
+  /** Run a program on these inputs; return { outputs, patterns }. */
   run(/** @type {RunArguments} */ ...[name, inputs, options = {}]) {
     return this.send({ run: name, inputs, options });
   }
 
   /**
-   * Run one at a time in a lane: of the calls that come meanwhile only the last is run, the others get null.
-   * @param {string} name @param {RunArguments} call @returns {Promise<any>}
+   * Run one call at a time in a lane: of the calls that come meanwhile only the last is run, the others get null.
+   * @param {string} name
+   * @param {RunArguments} call
+   * @returns {Promise<any>}
    */
   latest(name, ...call) {
     const lane = this.lanes.get(name) ?? { busy: false, next: null };

@@ -62,7 +62,7 @@ function convolve(machine, tensor, weight, bias = null, stride = 1, padding = 0,
 }
 
 /**
- * Write what each cell of the kernel covers, a row for each: [channel * height * width of the kernel, window].
+ * Write what each cell of the kernel covers, one row for each cell: [channel * height * width of the kernel, window].
  * @type {(channels: Float32Array, size: number[], windows: Windows, patches: Float32Array) => void}
  */
 function im2col(channels, [height, width], { kernel: [rows, columns], stride, padding, dilation, shape }, patches) {
@@ -81,7 +81,7 @@ function im2col(channels, [height, width], { kernel: [rows, columns], stride, pa
 }
 
 /**
- * Reduce what each window sees; `size` counts the padding in.
+ * Reduce what each window covers. `size` includes the padding.
  * @type {(reduction: (values: number[], size: number) => number, ...args: Parameters<Operation>) => any}
  */
 function pool(reduction, machine, tensor, size, stride, padding, dilation, ceil) {
@@ -124,7 +124,8 @@ function averagePool(machine, tensor, size, stride, padding, ceil, countPadding 
 const addHeight = ({ shape, ...rest }) => ({ ...rest, shape: [...shape.slice(0, -1), 1, ...shape.slice(-1)] });
 
 /**
- * An operation on texts by that on images. `heights`: what each argument is for the height; null leaves it as it is.
+ * Make an operation on texts from one on images. `heights`: each argument's value for the height; null leaves the
+ * argument as it is.
  * @type {(operation: Operation, heights: (number | null)[]) => Operation}
  */
 const oneDimensional =

@@ -24,7 +24,7 @@ const triangle =
 export const ARRANGING = {
   tril: triangle((diagonal, offset) => diagonal <= offset),
   triu: triangle((diagonal, offset) => diagonal >= offset),
-  /** Lengths to add before and after, from the last axis on; negative ones cut off. */
+  /** Pad axes. `lengths` are added before and after, from the last axis on; negative ones cut off. */
   constant_pad_nd(machine, tensor, lengths, value = 0) {
     const shape = [...tensor.shape];
     const copied = [...tensor.shape];
@@ -76,7 +76,7 @@ export const ARRANGING = {
       down * strides[row] + right * strides[column],
     );
   },
-  /** The windows of an axis, each along a new last axis. */
+  /** Return the windows of an axis, each along a new last axis. */
   unfold(machine, tensor, axis, size, step) {
     const unfolded = normalizeAxis(tensor.shape.length, axis);
     const length = tensor.shape[unfolded];

@@ -12,7 +12,9 @@ function checkId(id, count, name) {
 
 /**
  * Visit each cell of a tensor that an index names along one axis: the cell, the index's number and position.
- * @param {Tensor} tensor @param {number} axis @param {Tensor} index
+ * @param {Tensor} tensor
+ * @param {number} axis
+ * @param {Tensor} index
  * @param {(cell: number, i: number, position: number[]) => void} visit
  */
 function forEachIndexed(tensor, axis, index, visit) {
@@ -44,7 +46,7 @@ const scatter = (adds) => (machine, tensor, axis, index, source) => {
 };
 
 /**
- * A mask as the indices of its cells, one for each of its axes.
+ * Turn masks among indices into the indices of their true cells, one for each axis of the mask.
  * @type {(indices: (Tensor | null)[]) => (Tensor | null)[]}
  */
 function maskToIndices(indices) {
@@ -91,7 +93,7 @@ function indexedCells(machine, { shape }, list) {
 }
 
 /**
- * The offset of each cell of these axes, in order.
+ * Return the offset of each cell of these axes, in order.
  * @type {(axes: number[], shape: number[], strides: number[]) => number[]}
  */
 const offsets = (axes, shape, strides) =>

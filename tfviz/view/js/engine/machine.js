@@ -13,7 +13,7 @@ import { asArray, sizeOf } from "./shape-utils.js";
 import { ARRAYS } from "./tensors.js";
 import { weightOf } from "./weights.js";
 
-/** Programs with the memory that they share; operations take it as their first argument. */
+/** Runs programs and holds the memory that they share. Operations take it as their first argument. */
 export class Machine {
   /** @type {Map<string, LoadedProgram>} */
   programs = new Map();
@@ -43,7 +43,8 @@ export class Machine {
 
   /**
    * Load programs by name whose weights lie in these bytes; a weight that several share is unpacked once.
-   * @param {Record<string, ProgramSpec>} programs @param {Uint8Array} bytes
+   * @param {Record<string, ProgramSpec>} programs
+   * @param {Uint8Array} bytes
    */
   load(programs, bytes) {
     /** @type {Map<string, Tensor>} */
@@ -62,7 +63,9 @@ export class Machine {
   /**
    * Return a tensor of arbitrary numbers, to be overwritten.
    * @template {Dtype} [D="float32"]
-   * @param {number[]} shape @param {D} [dtype] @returns {Tensor<D>}
+   * @param {number[]} shape
+   * @param {D} [dtype]
+   * @returns {Tensor<D>}
    */
   empty(shape, dtype = /** @type {D} */ ("float32")) {
     const length = sizeOf(shape);
@@ -81,7 +84,7 @@ export class Machine {
   }
 
   /**
-   * Return a weight [out, in] as `products` keep it, from its first use on; null for what an operation has computed.
+   * Return a weight [out, in] in the form of `products`, kept from its first use on; null for a result of an operation.
    * @param {Tensor<"float32">} weight
    */
   storedWeight({ data, shape }) {
@@ -92,7 +95,7 @@ export class Machine {
   }
 
   /**
-   * Return the weights of an attention as edits change them; note them where the site is watched.
+   * Return the weights of an attention after edits; record them if the site is watched.
    * @param {Tensor<"float32">} weights [..., query, key]
    * @param {Tensor<"bool"> | null} allowed True where a query may look; null: everywhere
    */
@@ -110,8 +113,10 @@ export class Machine {
   }
 
   /**
-   * Return the outputs of a program by name, and the patterns that were watched.
-   * @param {string} name @param {Record<string, Input>} inputs @param {RunOptions} options
+   * Run a program by name; return its outputs and the patterns that were watched.
+   * @param {string} name
+   * @param {Record<string, Input>} inputs
+   * @param {RunOptions} options
    */
   run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
     const program = this.programs.get(name);
@@ -140,8 +145,9 @@ export class Machine {
   }
 
   /**
-   * Return all values, and for each array how many values that are still needed share it.
-   * @param {LoadedProgram} program @param {Tensor[]} inputs
+   * Run all steps; return all values, and for each array the number of values still needed that share it.
+   * @param {LoadedProgram} program
+   * @param {Tensor[]} inputs
    */
   execute({ spec, weights, expiring }, inputs) {
     const lengths = bindLengths(spec, inputs);

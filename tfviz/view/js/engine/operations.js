@@ -24,7 +24,7 @@ const TABLES = [ARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, M
 TABLES.push(REDUCING, SCANNING, SHAPING, SLICING, UNARY);
 
 /**
- * An error names the operation and the shapes of its tensors.
+ * Add the names of the operation and the shapes of its tensors to errors.
  * @type {(name: string, operation: Operation) => Operation}
  */
 function withContext(name, operation) {

@@ -39,7 +39,10 @@ export class Products {
 
   /**
    * out[batch, rows, columns] = a[batch, rows, inner] @ b[batch, inner, columns] + bias[columns]. `out` may be a or b.
-   * @param {Float32Array} a @param {Float32Array} b @param {Sizes} sizes @param {Float32Array} out
+   * @param {Float32Array} a
+   * @param {Float32Array} b
+   * @param {Sizes} sizes
+   * @param {Float32Array} out
    * @param {Float32Array | null} [bias]
    */
   matmul(a, b, { batch = 1, rows, inner, columns }, out, bias = null) {
@@ -53,7 +56,10 @@ export class Products {
 
   /**
    * Copy a weight [columns, inner], as torch.nn.Linear has it, to the kernel's memory, where it stays until `free`.
-   * @param {Float32Array} weight @param {number} columns @param {number} inner @returns {StoredMatrix}
+   * @param {Float32Array} weight
+   * @param {number} columns
+   * @param {number} inner
+   * @returns {StoredMatrix}
    */
   store(weight, columns, inner) {
     checkSizes({ columns, inner });
@@ -71,7 +77,10 @@ export class Products {
 
   /**
    * out[rows, columns] = a[rows, inner] @ weight.T + bias[columns], for a weight that `store` returned.
-   * @param {Float32Array} a @param {number} rows @param {StoredMatrix} weight @param {Float32Array} out
+   * @param {Float32Array} a
+   * @param {number} rows
+   * @param {StoredMatrix} weight
+   * @param {Float32Array} out
    * @param {Float32Array | null} [bias]
    */
   linear(a, rows, weight, out, bias = null) {
@@ -98,8 +107,13 @@ export class Products {
 
   /**
    * Copy a and the bias to the scratch memory, and the products out.
-   * @param {Float32Array} a @param {Matrix} matrix @param {number} batch @param {number} rows
-   * @param {Float32Array} out @param {Float32Array | null} bias @param {number} scratch
+   * @param {Float32Array} a
+   * @param {Matrix} matrix
+   * @param {number} batch
+   * @param {number} rows
+   * @param {Float32Array} out
+   * @param {Float32Array | null} bias
+   * @param {number} scratch
    */
   compute(a, { offset, rowStride, panelStride, inner, columns }, batch, rows, out, bias, scratch) {
     checkLength("a", a, batch * rows * inner);
@@ -156,7 +170,8 @@ function scriptKernel() {
 
 /**
  * As in `products.wat`, but one row and four columns at a time: four sums, of doubles, stay in registers.
- * @param {Float32Array} floats @param {number[]} args of the kernel
+ * @param {Float32Array} floats
+ * @param {number[]} args of the kernel
  */
 function product(floats, ...[a, b, bias, c, rows, inner, columns, rowStride, panelStride]) {
   for (let column = 4 * (Math.ceil(columns / 4) - 1); column >= 0; column -= 4) {

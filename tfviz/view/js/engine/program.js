@@ -7,7 +7,7 @@ import { formatShape, sizeOf } from "./shape-utils.js";
 import { evaluateSize } from "./sizes.js";
 import { ARRAYS } from "./tensors.js";
 
-/** A program ready to run: its weights unpacked, and after which step each value is needed no more. */
+/** A program ready to run: its weights unpacked, and the step after which each value is no longer needed. */
 export class LoadedProgram {
   /** @param {ProgramSpec} spec @param {Tensor[]} weights */
   constructor(spec, weights) {

@@ -3,7 +3,8 @@
 /** @import { Operation } from "../types.d.ts" */
 /** @typedef {Float32Array} Row */
 /**
- * A step of one hidden unit: from gates of the input and of the last state, [gates * hidden] each, and the last states.
+ * One step of one hidden unit: from the gates of the input and of the last state, [gates * hidden] each, and the last
+ * states.
  * @typedef {(input: Row, recurrent: Row, last: Row[], next: Row[], i: number, hidden: number) => void} Step
  */
 /** @typedef {{ gates: number, step: Step }} Cell */
@@ -69,7 +70,7 @@ function runLayer(machine, cell, inputs, states, weights, backwards) {
 }
 
 /**
- * As torch.nn.LSTM and its kin: the output, then each state, [layer * direction, batch, hidden].
+ * Make an operation like torch.nn.LSTM: it returns the output, then each state, [layer * direction, batch, hidden].
  * @type {(cell: Cell) => Operation}
  */
 const layersOf =

@@ -24,7 +24,11 @@ function rowsOf(machine, tensor, axes, keepdim) {
 }
 
 /**
- * @param {Machine} machine @param {Tensor} tensor @param {Axes} axes @param {boolean} keepdim @param {Dtype} dtype
+ * @param {Machine} machine
+ * @param {Tensor} tensor
+ * @param {Axes} axes
+ * @param {boolean} keepdim
+ * @param {Dtype} dtype
  * @param {Reduction} reduction
  */
 function reduce(machine, tensor, axes, keepdim, dtype, reduction) {

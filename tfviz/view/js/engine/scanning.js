@@ -82,7 +82,7 @@ function sort(machine, tensor, axis = -1, descending = false, count = null) {
 }
 
 /**
- * The best so far and its index, the last of several.
+ * Make an operation that returns the best value so far and its index, the last one among equals.
  * @type {(beats: (x: number, best: number) => boolean) => Operation}
  */
 const running = (beats) => (machine, tensor, axis) =>

@@ -61,7 +61,7 @@ export function broadcastShape(...shapes) {
 }
 
 /**
- * Strides that read one shape as another: 0 where it repeats.
+ * Return the strides that read one shape as another: 0 where it repeats.
  * @type {(shape: number[], target: number[]) => number[]}
  */
 export function broadcastStrides(shape, target) {

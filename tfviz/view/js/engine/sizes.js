@@ -21,7 +21,7 @@ export function evaluateSize(size, lengths) {
 }
 
 /**
- * The lengths that the inputs have; an error where one does not fit.
+ * Read the named lengths from the shapes of the inputs; throw if one does not fit.
  * @type {(spec: ProgramSpec, tensors: Tensor[]) => Lengths}
  */
 export function bindLengths(spec, tensors) {

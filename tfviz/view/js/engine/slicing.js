@@ -16,8 +16,11 @@ function clampIndex(length, value, missing) {
 }
 
 /**
- * Where a slice lies in the memory of its tensor.
- * @param {Tensor} tensor @param {number} axis @param {number | null} start @param {number | null} end
+ * Return where a slice lies in the memory of its tensor.
+ * @param {Tensor} tensor
+ * @param {number} axis
+ * @param {number | null} start
+ * @param {number | null} end
  * @param {number} step
  */
 function windowOf(tensor, axis, start, end, step) {

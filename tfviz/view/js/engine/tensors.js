@@ -23,7 +23,7 @@ export function reshape(tensor, shape) {
 }
 
 /**
- * Merge neighbouring axes that every operand reads in one stretch, so that rows are as long as can be.
+ * Merge neighbouring axes that every operand reads without a gap, so that rows are as long as possible.
  * @type {(shape: number[], strides: number[][]) => { lengths: number[], steps: number[][] }}
  */
 function coalesce(shape, strides) {
@@ -44,8 +44,10 @@ function coalesce(shape, strides) {
 }
 
 /**
- * Visit each row along the last axis: each operand's offset and step, how many cells came before, and the row's length.
- * @param {number[]} shape @param {number[][]} strides
+ * Visit each row along the last axis, with each operand's offset and step, the number of cells before, and the row's
+ * length.
+ * @param {number[]} shape
+ * @param {number[][]} strides
  * @param {(offsets: number[], steps: number[], count: number, length: number) => void} visit
  */
 export function forEachRow(shape, strides, visit) {
@@ -115,7 +117,7 @@ export function permute(machine, tensor, order) {
 }
 
 /**
- * Call `work` with one axis moved to the back, and move it home in each result.
+ * Call `work` with one axis moved to the back, and move it back in each result.
  * @type {(machine: Machine, tensor: Tensor, axis: number, work: (moved: Tensor) => Tensor | Tensor[]) => Tensor[]}
  */
 export function alongAxis(machine, tensor, axis, work) {
@@ -136,7 +138,7 @@ export function toDtype(dtype) {
 }
 
 /**
- * The dtype that torch's promotion gives. Of a 2, the program's step says whether Python had written 2.0.
+ * Return the dtype of torch's type promotion. For a 2, the program's step says whether it was written 2.0 in Python.
  * @type {(machine: Machine, ...values: (Tensor | number | boolean | null)[]) => Dtype}
  */
 export function resultType(machine, ...values) {

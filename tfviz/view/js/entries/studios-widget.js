@@ -10,7 +10,9 @@ import { Writer } from "../studios/writer.js";
 
 /** @import { Studio, StudioOptions } from "../studios/studio.js" */
 
-/** @type {Record<string, new (host: HTMLElement, source: any, store: StateStore, options: StudioOptions) => Studio<any>>} */
+/**
+ * @type {Record<string, new (host: HTMLElement, source: any, store: StateStore, options: StudioOptions) => Studio<any>>}
+ */
 const STUDIOS = {
   write: Writer,
   classify: Classifier,
@@ -19,7 +21,7 @@ const STUDIOS = {
   translate: Translator,
 };
 
-// The choices are members of one trait.
+/** A store whose choices are the members of one trait. */
 class StateStore extends TraitStore {
   /** @param {any} name @returns {any} */
   get(name) {

@@ -48,8 +48,7 @@ export class AngleControl extends Control {
     };
   }
 
-  // From minus half a turn to half a turn.
-  /** @param {number} angle */
+  /** Turn to an angle; it stays between minus half a turn and half a turn. @param {number} angle */
   turn(angle) {
     const round = 2 * Math.PI;
     this.set(Number((angle - round * Math.round(angle / round)).toPrecision(12)));

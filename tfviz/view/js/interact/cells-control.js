@@ -11,6 +11,8 @@ import { Control } from "./control.js";
 /** @import { Named, Tensor } from "./control.js" */
 
 const DRAGGED = 4; // pixels to a step
+/** @type {Record<string, number>} keys that add or take away, with and without Shift */
+const SIGNS = { "+": 1, "=": 1, "*": 1, "-": -1, _: -1, "−": -1 };
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /**
@@ -21,7 +23,12 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 export class TableControl extends Control {
   focused = [0, 0];
 
-  /** @param {Named<Spec>} spec @param {(value: Spec["start"]) => void} set @param {Theme} theme @param {(text: string) => void} announce */
+  /**
+   * @param {Named<Spec>} spec
+   * @param {(value: Spec["start"]) => void} set
+   * @param {Theme} theme
+   * @param {(text: string) => void} announce
+   */
   constructor(spec, set, theme, announce) {
     super(spec, set, theme);
     const { rows, cols, flat } = spec;
@@ -52,8 +59,11 @@ export class TableControl extends Control {
     throw new Error("a table has buttons");
   }
 
-  // The one cell that the tab key stops at.
-  /** @param {number} row @param {number} col */
+  /**
+   * Make a cell the only tab stop of the table.
+   * @param {number} row
+   * @param {number} col
+   */
   stop(row, col) {
     const [before, across] = this.focused;
     this.buttons[before][across].tabIndex = -1;
@@ -61,8 +71,12 @@ export class TableControl extends Control {
     this.focused = [row, col];
   }
 
-  // To the cell that an arrow leads to; whether the key was one.
-  /** @param {KeyboardEvent} event @param {number} row @param {number} col */
+  /**
+   * Move to the cell that an arrow key leads to; return whether the key was one.
+   * @param {KeyboardEvent} event
+   * @param {number} row
+   * @param {number} col
+   */
   step({ key }, row, col) {
     if (!STEPS[key]) return false;
     const [down, right] = STEPS[key];
@@ -76,8 +90,13 @@ export class TableControl extends Control {
     return flat ? label(cols[col], 40) : `${label(rows[row], 40)}, ${label(cols[col], 40)}`;
   }
 
-  // The table with another number in one cell.
-  /** @param {number} row @param {number} col @param {number | boolean} value @returns {any} */
+  /**
+   * Return the table with another number in one cell.
+   * @param {number} row
+   * @param {number} col
+   * @param {number | boolean} value
+   * @returns {any}
+   */
   with(row, col, value) {
     return this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? value : old)) : line));
   }
@@ -138,17 +157,25 @@ export class CellsControl extends TableControl {
 
   /** @param {KeyboardEvent} event @param {number} row @param {number} col */
   key(event, row, col) {
-    if (event.metaKey || event.altKey || event.ctrlKey) return;
-    const by = this.spec.step * (event.shiftKey ? 10 : 1);
-    const { key } = event;
-    const stepped = this.step(event, row, col);
-    if (key === "+" || key === "=" || key === "*") this.setCell(row, col, this.value[row][col] + by);
-    else if (key === "-" || key === "_" || key === "−") this.setCell(row, col, this.value[row][col] - by);
-    else if (key === "Enter" || key === "F2") this.type(row, col);
-    else if (/^[\d.]$/.test(key)) this.type(row, col, key);
-    else if (!stepped) return;
+    if (event.metaKey || event.altKey || event.ctrlKey || !this.answer(event, row, col)) return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /**
+   * Do what a key stands for; return whether it stands for anything.
+   * @param {KeyboardEvent} event
+   * @param {number} row
+   * @param {number} col
+   */
+  answer(event, row, col) {
+    const { key } = event;
+    const sign = SIGNS[key];
+    if (sign) this.setCell(row, col, this.value[row][col] + sign * this.spec.step * (event.shiftKey ? 10 : 1));
+    else if (key === "Enter" || key === "F2") this.type(row, col);
+    else if (/^[\d.]$/.test(key)) this.type(row, col, key);
+    else return this.step(event, row, col);
+    return true;
   }
 
   /** @param {number} row @param {number} col @param {number} value */
@@ -156,8 +183,12 @@ export class CellsControl extends TableControl {
     this.set(this.with(row, col, Number(value.toPrecision(7))));
   }
 
-  // A field in place of the button, until Enter, Escape or the focus leaves it.
-  /** @param {number} row @param {number} col @param {string | null} [begun] */
+  /**
+   * Show a text field in place of the button, until Enter, Escape or loss of focus.
+   * @param {number} row
+   * @param {number} col
+   * @param {string | null} [begun]
+   */
   type(row, col, begun = null) {
     const button = this.buttons[row][col];
     const field = h("input", { type: "text", class: "cell", value: begun ?? String(this.value[row][col]) });
@@ -174,7 +205,7 @@ export class CellsControl extends TableControl {
       if (keep && NUMBER.test(text) && Number.isFinite(Math.fround(Number(text)))) this.setCell(row, col, Number(text));
       else if (keep) this.announce(`“${label(text, 30)}” is no number`);
     };
-    field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    field.onkeydown = (event) => {
       event.stopPropagation();
       if (event.key === "Enter" || event.key === "Escape") {
         event.preventDefault();

@@ -54,8 +54,11 @@ export class Control {
     return String(value);
   }
 
-  // What a change did, in words.
-  /** @param {Spec["start"]} _before @param {Spec["start"]} after */
+  /**
+   * Describe a change.
+   * @param {Spec["start"]} _before
+   * @param {Spec["start"]} after
+   */
   describeChange(_before, after) {
     return `${label(this.name, 40)} is ${this.describe(after)}`;
   }

@@ -24,7 +24,7 @@ const BESIDE = 4; // knobs above the results; more stand beside them
 const PANE = 18; // pixels around the results
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
-// Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
+/** A subclass provides answer(values): a promise of the results by name, or of null if a later question was asked. */
 export class Instrument {
   /** @type {Record<string, any>} what the controls stood at when the outputs were computed */
   values = {};
@@ -44,7 +44,12 @@ export class Instrument {
   ended = false;
   close = () => {};
 
-  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {ViewOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {Data} source
+   * @param {Choices<InteractState>} store
+   * @param {ViewOptions} options
+   */
   constructor(host, source, store, options) {
     const { controls, panels } = source.document;
     this.source = source;
@@ -102,7 +107,7 @@ export class Instrument {
       );
   }
 
-  // Of the pane in which the results stand.
+  /** The width of the pane of results. */
   get width() {
     return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * PANE);
   }
@@ -157,8 +162,11 @@ export class Instrument {
     return undefined;
   }
 
-  // What was turned, and what changed most in each picture.
-  /** @param {InteractState["values"]} last @param {InteractState["values"]} values */
+  /**
+   * Announce what was changed, and what changed most in each picture.
+   * @param {InteractState["values"]} last
+   * @param {InteractState["values"]} values
+   */
   announceChange(last, values) {
     const control = this.controls[this.changed];
     if (!control) return;
@@ -173,8 +181,10 @@ export class Instrument {
     return this.controls[named][side === "cols" ? "columns" : "words"](this.values[named]);
   }
 
-  // The results as panels: of three axes, one for each table.
-  /** @returns {Generator<PanelContent & { key: string, kind: DrawingKind }>} */
+  /**
+   * The results as panels; one with three axes has a panel for each table.
+   * @returns {Generator<PanelContent & { key: string, kind: DrawingKind }>}
+   */
   *parts() {
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
@@ -221,8 +231,7 @@ export class Instrument {
     parts.forEach((part, i) => this.views[i].show(part, width));
   }
 
-  // The panels as they stand, below a line of what the controls say.
-  /** @returns {Drawing} */
+  /** The drawing of all panels, below a line that says how the controls stand. @returns {Drawing} */
   get drawing() {
     const from = this.stage.getBoundingClientRect();
     const line = Object.entries(this.controls)
@@ -252,8 +261,11 @@ export class Instrument {
   }
 }
 
-// Without leading axes of size 1, such as a batch's, as long as there are more than `maxAxes`.
-/** @param {Tensor} tensor @param {number} maxAxes */
+/**
+ * Remove leading axes of size 1, such as the batch, while there are more than `maxAxes`.
+ * @param {Tensor} tensor
+ * @param {number} maxAxes
+ */
 function stripped(tensor, maxAxes) {
   const shape = [...tensor.shape];
   while (shape.length > maxAxes && shape[0] === 1) shape.shift();

@@ -12,7 +12,12 @@ export class KernelInstrument extends Instrument {
   next = null;
   busy = false;
 
-  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {import("../base/kernel-client.js").KernelClient} kernel */
+  /**
+   * @param {HTMLElement} host
+   * @param {Data} source
+   * @param {Choices<InteractState>} store
+   * @param {import("../base/kernel-client.js").KernelClient} kernel
+   */
   constructor(host, source, store, kernel) {
     super(host, source, store, { page: () => kernel.page() });
     this.kernel = kernel;
@@ -26,8 +31,10 @@ export class KernelInstrument extends Instrument {
     return this.latest(values);
   }
 
-  // One question at a time; of what is asked meanwhile only the last is put.
-  /** @param {InteractState["values"]} values */
+  /**
+   * Ask one question at a time: of those that come meanwhile, only the last is asked.
+   * @param {InteractState["values"]} values
+   */
   async latest(values) {
     this.next?.(null);
     if (this.busy) {

@@ -1,6 +1,6 @@
 // The keys of an instrument.
 
-// [kind of control that it is for, key, what it does]
+/** The keys to explain: [the kind of control, the key, what it does]. */
 export const KEYS_HELP = [
   ["slider", "left, right", "turn a slider; Home and End: all the way"],
   ["points", "arrows on a point", "move it; with Shift by ten steps"],

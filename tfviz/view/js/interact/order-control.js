@@ -1,6 +1,7 @@
 // Words to drag into another order. The buttons stay where they are and the words go from one to the next, so that what
 // holds the pointer or the focus is never taken off the page.
 
+import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { label, quoted } from "../base/pen.js";
 import { Control } from "./control.js";
@@ -14,7 +15,12 @@ const PLACES = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
 
 /** @extends {Control<OrderSpec>} */
 export class OrderControl extends Control {
-  /** @param {Named<OrderSpec>} spec @param {(value: OrderSpec["start"]) => void} set @param {Theme} theme @param {(text: string) => void} announce */
+  /**
+   * @param {Named<OrderSpec>} spec
+   * @param {(value: OrderSpec["start"]) => void} set
+   * @param {Theme} theme
+   * @param {(text: string) => void} announce
+   */
   constructor(spec, set, theme, announce) {
     super(spec, set, theme);
     this.announce = announce;
@@ -22,7 +28,7 @@ export class OrderControl extends Control {
     /** @type {number | null} the word that was picked up */
     this.held = null;
     this.dragged = false;
-    /** The focus goes from one button to another. */
+    /** Whether the focus is moving from one button to another. */
     this.moving = false;
     /** The word that was moved last. */
     this.moved = 0;
@@ -62,7 +68,7 @@ export class OrderControl extends Control {
     const step = PLACES[event.key];
     if (event.key === "Escape") return this.drop();
     if (!step || event.metaKey || event.ctrlKey) return undefined;
-    const to = Math.max(0, Math.min(this.buttons.length - 1, place + step));
+    const to = clamp(place + step, 0, this.buttons.length - 1);
     if (event.altKey || this.held !== null) {
       const held = this.held;
       this.held = this.value[place];
@@ -94,9 +100,11 @@ export class OrderControl extends Control {
     this.show(this.value);
   }
 
-  // The place under the pointer, or the nearest; one that it has not come half over is not reached yet, or words of
-  // different lengths would go to and fro under a pointer that stands still.
-  /** @param {PointerEvent} event */
+  /**
+   * Return the place under the pointer, or the nearest one. A place counts only once the pointer is half across it;
+   * else words of different lengths would flicker under a pointer that stands still.
+   * @param {PointerEvent} event
+   */
   under(event) {
     let [best, minDistance] = [0, Infinity];
     this.buttons.forEach((button, place) => {
@@ -112,8 +120,7 @@ export class OrderControl extends Control {
     return beyond < 0 && event.clientX > left && event.clientX < right ? best - Math.sign(best - from) : best;
   }
 
-  // The word that is held goes to a place, and those between close up.
-  /** @param {number} to */
+  /** Move the word that is held to a place; those between close up. @param {number} to */
   move(to) {
     const { held } = this;
     if (held === null || this.value.indexOf(held) === to) return;

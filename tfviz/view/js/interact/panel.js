@@ -1,5 +1,6 @@
 // A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
 
+import { clamp } from "../base/clamp.js";
 import { following } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
@@ -24,8 +25,11 @@ import { STEPS } from "../stages/pointing.js";
  * @property {number} [top] how many bars are drawn
  */
 
-// A title: as it is, with a sign for what cannot be seen, never cut without one.
-/** @param {string} text @param {number} [longest] */
+/**
+ * Write a title: signs stand for characters that cannot be seen, and a cut is marked.
+ * @param {string} text
+ * @param {number} [longest]
+ */
 export function titled(text, longest = 40) {
   const points = [...text];
   const visible = points
@@ -34,13 +38,15 @@ export function titled(text, longest = 40) {
   return visible.join("") + (points.length > longest ? "…" : "");
 }
 
-// Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
-// `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; cellName(cell), in words.
+/**
+ * A subclass provides place(width), which sets width, height, `size` (the rows and columns for the cursor) and `grid`,
+ * the numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; cellName(cell), in
+ * words.
+ */
 export class Panel {
   /** @type {Point | null} */
   cursor = null;
-  // what is shown; see `PanelContent`
-  /** @type {Tensor} */
+  /** What is shown; see `PanelContent`. @type {Tensor} */
   tensor = { shape: [0, 0], dtype: "float32", data: new Float32Array() };
   title = "";
   /** @type {string[]} */
@@ -55,9 +61,9 @@ export class Panel {
   filled = false;
   /** @type {number | undefined} */
   top;
-  /** The result, and which of its tables. */
+  /** Identifies the result and which of its tables is shown. */
   key = "";
-  // what is set when it is placed
+  /** Set by place(). */
   width = 0;
   height = 0;
   size = [0, 0];
@@ -76,7 +82,7 @@ export class Panel {
     Object.assign(this, content);
     this.canvas.setAttribute("aria-label", `${titled(this.title || "result", 60)}: arrows move over its numbers`);
     this.place(width);
-    if (this.cursor) this.cursor = this.cursor.map((at, axis) => Math.max(0, Math.min(at, this.size[axis] - 1)));
+    if (this.cursor) this.cursor = this.cursor.map((at, axis) => clamp(at, 0, this.size[axis] - 1));
     this.draw();
   }
 
@@ -127,8 +133,10 @@ export class Panel {
     );
   }
 
-  // The number that changed most, in words, of those that read otherwise than before; nothing where none does.
-  /** @param {Tensor} [before] */
+  /**
+   * Describe the number that changed most, of those that now read differently; nothing if there is none.
+   * @param {Tensor} [before]
+   */
   change(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     let [max, at] = [0, -1];
@@ -161,21 +169,30 @@ export class Panel {
     canvas.onblur = () => this.point(null);
     canvas.onkeydown = (event) => {
       if (event.metaKey || event.altKey || event.ctrlKey || !this.size[0] || !this.size[1]) return;
-      const [row, col] = this.cursor ?? [0, 0];
-      const [down, right] = STEPS[event.key] ?? [0, 0];
-      /** @type {Record<string, number>} */
-      const ends = { Home: 0, End: this.size[1] - 1 };
-      const to = ends[event.key] ?? col + right * (event.shiftKey ? 10 : 1);
-      if (!STEPS[event.key] && event.key !== "Home" && event.key !== "End") return;
-      /** @param {number} at @param {number} count */
-      const within = (at, count) => Math.max(0, Math.min(count - 1, at));
-      this.point([within(row + down * (event.shiftKey ? 10 : 1), this.size[0]), within(to, this.size[1])]);
+      const cell = this.reached(event);
+      if (!cell) return;
+      this.point(cell);
       event.preventDefault();
       event.stopPropagation();
     };
   }
+
+  /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
+  reached({ key, shiftKey }) {
+    const [row, col] = this.cursor ?? [0, 0];
+    const [lastRow, lastCol] = [this.size[0] - 1, this.size[1] - 1];
+    if (key === "Home") return [row, 0];
+    if (key === "End") return [row, lastCol];
+    if (!STEPS[key]) return null;
+    const by = shiftKey ? 10 : 1;
+    const [down, right] = STEPS[key];
+    return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
+  }
 }
 
-// “cat” → “mat”
-/** @param {string} from @param {string} to */
+/**
+ * Write a change: “cat” → “mat”.
+ * @param {string} from
+ * @param {string} to
+ */
 export const fromTo = (from, to) => `${quoted(from, 30)} → ${quoted(to, 30)}`;

@@ -4,7 +4,9 @@ import { ArrowPanel, DotPanel, GraphPanel } from "./plane-panels.js";
 import { BarPanel, GridPanel, NumberPanel } from "./table-panels.js";
 import { LinePanel, WordPanel } from "./text-panels.js";
 
-/** @type {Record<import("../documents.d.ts").DrawingKind, new (theme: import("../base/theme.js").Theme, announce: (text: string) => void) => import("./panel.js").Panel>} */
+/**
+ * @type {Record<import("../documents.d.ts").DrawingKind, new (theme: import("../base/theme.js").Theme, announce: (text: string) => void) => import("./panel.js").Panel>}
+ */
 export const PANELS = {
   grid: GridPanel,
   bars: BarPanel,

@@ -184,8 +184,11 @@ export class GraphPanel extends Panel {
   }
 }
 
-// The part of a line that lies outside both nodes, a little to its right, so that there and back are two lines.
-/** @type {(from: number[], to: number[]) => [number[], number[]]} */
+/**
+ * Return the part of a line that lies outside both nodes, shifted a little to its right, so that there and back are two
+ * lines.
+ * @type {(from: number[], to: number[]) => [number[], number[]]}
+ */
 function between([x1, y1], [x2, y2]) {
   const distance = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [dx, dy] = [(x2 - x1) / distance, (y2 - y1) / distance];

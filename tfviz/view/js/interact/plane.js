@@ -1,5 +1,6 @@
 // A square of the plane around 0: where its points stand on a canvas, its lines, names that do not cover each other.
 
+import { clamp } from "../base/clamp.js";
 import { formatted } from "../base/numbers.js";
 import { label, measure } from "../base/pen.js";
 
@@ -25,7 +26,11 @@ const DIRECTIONS = [
 ]; // where a name may stand
 
 export class Plane {
-  /** @param {number} limit how far it goes to each side @param {number} size of the canvas, in pixels @param {number} [top] room above it */
+  /**
+   * @param {number} limit how far it goes to each side
+   * @param {number} size of the canvas, in pixels
+   * @param {number} [top] room above it
+   */
   constructor(limit, size, top = 0) {
     this.limit = limit;
     this.size = size;
@@ -38,21 +43,28 @@ export class Plane {
     return [this.size / 2 + (x / this.limit) * this.half, this.top + this.size / 2 - (y / this.limit) * this.half];
   }
 
-  // Pixels between a point and a pixel.
-  /** @param {Point} point @param {number} x @param {number} y */
+  /**
+   * Return the distance in pixels between a point and a pixel.
+   * @param {Point} point
+   * @param {number} x
+   * @param {number} y
+   */
   distance(point, x, y) {
     const [px, py] = this.at(point);
     return Math.hypot(px - x, py - y);
   }
 
-  // The place under a pixel, inside the plane.
-  /** @param {number} x @param {number} y @returns {[number, number]} */
+  /**
+   * Return the point under a pixel, clamped to the plane.
+   * @param {number} x
+   * @param {number} y
+   * @returns {[number, number]}
+   */
   from(x, y) {
-    /** @param {number} value */
-    const within = (value) => Math.max(-this.limit, Math.min(this.limit, value));
+    const { size, top, half, limit } = this;
     return [
-      within(((x - this.size / 2) / this.half) * this.limit),
-      within(((this.top + this.size / 2 - y) / this.half) * this.limit),
+      clamp(((x - size / 2) / half) * limit, -limit, limit),
+      clamp(((top + size / 2 - y) / half) * limit, -limit, limit),
     ];
   }
 
@@ -69,8 +81,14 @@ export class Plane {
     pen.text(middle, down + half + 9, "0", { ...style, align: "center" });
   }
 
-  // Names beside their points, away from the middle where there is room: clear of each other and of what is drawn.
-  /** @param {Pen} pen @param {Theme} theme @param {string[]} words @param {Point[]} points @param {number[]} [stops] shares of the way from 0 to each point, where something is drawn */
+  /**
+   * Draw names beside their points, on the outer side if there is room: clear of each other and of what is drawn.
+   * @param {Pen} pen
+   * @param {Theme} theme
+   * @param {string[]} words
+   * @param {Point[]} points
+   * @param {number[]} [stops] shares of the way from 0 to each point, where something is drawn
+   */
   names(pen, theme, words, points, stops = [1]) {
     const middle = this.at([0, 0]);
     const spots = points.map((point) => this.at(point));
@@ -99,15 +117,20 @@ export class Plane {
       );
       const box = boxes[costs.indexOf(Math.min(...costs))];
       taken.push(box);
-      pen.text(Math.max(2, Math.min(this.size - size[0] - 2, box[0][0])), (box[0][1] + box[1][1]) / 2, text, {
+      pen.text(clamp(box[0][0], 2, this.size - size[0] - 2), (box[0][1] + box[1][1]) / 2, text, {
         fill: theme.ink,
         size: 12,
       });
     });
   }
 
-  // What speaks against a place: what it covers, how far it lies outside, and inwards.
-  /** @param {Corners} box @param {Point} spot @param {Point[]} others @param {Corners[]} taken */
+  /**
+   * Return the cost of a place for a name: what it covers, how far it leaves the square, and how far inward it lies.
+   * @param {Corners} box
+   * @param {Point} spot
+   * @param {Point[]} others
+   * @param {Corners[]} taken
+   */
   cost([low, high], spot, others, taken) {
     const covered = taken.filter(([a, b]) => AXES.every((axis) => low[axis] < b[axis] && a[axis] < high[axis])).length;
     const touched = others.filter((at) =>
@@ -125,15 +148,26 @@ export class Plane {
   }
 }
 
-// The box [low, high] of a name on one side of its point, or at one of its corners.
-/** @param {Point} spot @param {number[]} size @param {number[]} direction @param {number} distance @returns {Corners} */
+/**
+ * Return the box [low, high] of a name at one side or corner of its point.
+ * @param {Point} spot
+ * @param {number[]} size
+ * @param {number[]} direction
+ * @param {number} distance
+ * @returns {Corners}
+ */
 function boxBeside(spot, size, direction, distance) {
   const low = AXES.map((axis) => spot[axis] + direction[axis] * distance - (size[axis] * (1 - direction[axis])) / 2);
   return [low, AXES.map((axis) => low[axis] + size[axis])];
 }
 
-// A line with a head, between two pixels.
-/** @param {Pen} pen @param {Point} from @param {Point} to @param {LineLook} look */
+/**
+ * Draw an arrow between two pixels.
+ * @param {Pen} pen
+ * @param {Point} from
+ * @param {Point} to
+ * @param {LineLook} look
+ */
 export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, thick = 2, alpha = 1 }) {
   const length = Math.hypot(x2 - x1, y2 - y1);
   pen.line(x1, y1, x2, y2, { stroke, thick, alpha });

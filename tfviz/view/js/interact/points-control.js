@@ -1,5 +1,6 @@
 // Points to drag in the plane: each is a button, which arrow keys move.
 
+import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, label, quoted } from "../base/pen.js";
@@ -65,17 +66,18 @@ export class PointsControl extends Control {
       const by = this.step * (event.shiftKey ? LEAPS : 1);
       const [x, y] = this.value[i];
       const { limit } = this.spec;
-      /** @param {number} at */
-      const within = (at) => Math.max(-limit, Math.min(limit, at));
-      this.move(i, [within(x + right * by), within(y - down * by)]);
+      this.move(i, [clamp(x + right * by, -limit, limit), clamp(y - down * by, -limit, limit)]);
       event.preventDefault();
       event.stopPropagation();
     };
     return button;
   }
 
-  // To the nearest place on a fine net, so that numbers stay short.
-  /** @param {number} i @param {number[]} place */
+  /**
+   * Move a point to the nearest place on a fine grid, so that numbers stay short.
+   * @param {number} i
+   * @param {number[]} place
+   */
   move(i, place) {
     /** @param {number} at */
     const net = (at) => Number((Math.round(at / this.step) * this.step).toPrecision(8));

@@ -9,7 +9,12 @@ import { Instrument } from "./instrument.js";
 const KINDS_OF_NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 export class Snapshot extends Instrument {
-  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {ViewOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {Data} source
+   * @param {Choices<InteractState>} store
+   * @param {ViewOptions} options
+   */
   constructor(host, source, store, options) {
     super(host, source, store, options);
     this.knobs.inert = true;
@@ -21,8 +26,12 @@ export class Snapshot extends Instrument {
   }
 }
 
-// Results by name, out of their bytes.
-/** @param {Record<string, StoredResult>} results @param {(piece: Piece) => Uint8Array} slice gives its bytes @returns {Record<string, Tensor>} */
+/**
+ * Read results by name from their bytes.
+ * @param {Record<string, StoredResult>} results
+ * @param {(piece: Piece) => Uint8Array} slice gives its bytes
+ * @returns {Record<string, Tensor>}
+ */
 export function unpacked(results, slice) {
   /** @type {(stored: StoredResult) => any} */
   const tensor = ({ shape, dtype, at }) => ({

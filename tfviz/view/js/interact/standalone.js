@@ -13,7 +13,12 @@ export class Standalone extends Instrument {
   /** @type {Promise<any> | null} */
   loaded = null;
 
-  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {ViewOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {Data} source
+   * @param {Choices<InteractState>} store
+   * @param {ViewOptions} options
+   */
   constructor(host, source, store, options) {
     super(host, source, store, options);
     this.worker = options.worker ?? null;
@@ -37,8 +42,10 @@ export class Standalone extends Instrument {
     this.requested = this.computed; // what was asked last and not answered is asked again
   }
 
-  // One run for each change; of what is asked while one runs, only the last is answered.
-  /** @param {InteractState["values"]} values */
+  /**
+   * Run once for each change; of the changes that come during a run, only the last is answered.
+   * @param {InteractState["values"]} values
+   */
   async answer(values) {
     const { discrete } = this.source.document;
     const key = discrete.map((name) => this.controls[name].choice(values[name])).join(".");

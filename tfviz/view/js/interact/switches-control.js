@@ -8,7 +8,7 @@ import { TableControl } from "./cells-control.js";
 
 /** @extends {TableControl<SwitchesSpec>} */
 export class SwitchesControl extends TableControl {
-  /** What all get that the pointer meets, until it is up. */
+  /** The value that the pointer paints on all it meets, until it is released. */
   paints = false;
 
   /** @param {number} row @param {number} col */

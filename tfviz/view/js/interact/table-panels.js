@@ -1,5 +1,6 @@
 // Results in rows and columns: heatmaps, with their numbers where they are few; bars; a single number.
 
+import { clamp } from "../base/clamp.js";
 import { NUMBERED } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { label, measure, quoted } from "../base/pen.js";
@@ -12,7 +13,7 @@ import { gridOf, wordsFor } from "./scales.js";
 
 const TITLE = 20; // pixels of a title above
 
-// Words along the top stand upright only where they would not have room side by side.
+/** A heatmap whose upper words stand upright only if they have no room side by side. */
 class FewWords extends Heatmap {
   /** @param {AnyGrid} grid @param {number} width */
   place(grid, width) {
@@ -77,7 +78,7 @@ export class BarPanel extends Panel {
   /** @type {string[]} */
   labels = [];
   signed = false;
-  // pixels of a bar and its row, and where bars begin
+  /** The pixels of a bar and of its row, and where bars begin. */
   tall = 0;
   long = 0;
   left = 0;
@@ -92,11 +93,11 @@ export class BarPanel extends Panel {
     this.words = this.order.map((at) => words[at]);
     this.values = this.order.map((at) => this.tensor.data[at]);
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
-    this.tall = Math.max(3, Math.min(20, 560 / Math.max(1, count)));
+    this.tall = clamp(560 / Math.max(1, count), 3, 20);
     this.labels = this.words.map((word) => label(word));
     const wide = this.tall < 11 ? 0 : Math.max(0, ...this.labels.map((word) => measure(word, 12)));
     this.signed = this.values.some((value) => value < 0);
-    this.long = Math.max(60, Math.min(LONGEST_BAR, width - wide - 70));
+    this.long = clamp(width - wide - 70, 60, LONGEST_BAR);
     this.left = Math.min(wide, width / 2) + 10;
     this.zero = this.left + (this.signed ? this.long / 2 + 30 : 0);
     this.width = Math.min(
@@ -149,8 +150,7 @@ export class BarPanel extends Panel {
     return this.values[row];
   }
 
-  // Of bars in their order, which of them is first now.
-  /** @param {Tensor} [before] */
+  /** Describe which of the sorted bars is first now. @param {Tensor} [before] */
   change(before) {
     if (!this.top || !before || before.data.length !== this.tensor.data.length) return super.change(before);
     const previous = ordered(before.data, 1)[0];
@@ -160,8 +160,11 @@ export class BarPanel extends Panel {
   }
 }
 
-// All of them as they are; or so many, the largest first, what is no number last.
-/** @param {ArrayLike<number>} values @param {number} [top] */
+/**
+ * Return the places of all values in order; or of the `top` largest, largest first, with NaN last.
+ * @param {ArrayLike<number>} values
+ * @param {number} [top]
+ */
 function ordered(values, top) {
   const all = Array.from(values, (_, i) => i);
   /** @param {number} i */

@@ -24,8 +24,10 @@ export class TextControl extends Control {
     this.element = h("label", { class: "typed" }, h("span", {}, this.name), this.area);
   }
 
-  // What has been typed stays as it is: to set it anew would move the caret.
-  /** @param {TextSpec["start"]} value */
+  /**
+   * Show a text. One that is typed already is left alone: setting it would move the caret.
+   * @param {TextSpec["start"]} value
+   */
   show(value) {
     if (this.area.value !== value) this.area.value = value;
   }

@@ -13,7 +13,7 @@ const NAME = 13; // pixels of a line's name
 const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };
 
 export class LinePanel extends Panel {
-  /** One line, without a name. */
+  /** Whether there is one line, without a name. */
   single = false;
   /** @type {string[]} of the lines */
   names = [];
@@ -21,7 +21,7 @@ export class LinePanel extends Panel {
   steps = [];
   low = 0;
   high = 1;
-  // pixels beside the curves, for names, and of the curves
+  /** The pixels beside the curves for names, and of the curves. */
   beside = 0;
   long = 0;
 
@@ -81,8 +81,7 @@ export class LinePanel extends Panel {
     if (this.size[1] === 1 && Number.isFinite(y)) pen.dot(x, y, 3, { fill: stroke });
   }
 
-  // The names of the lines where these end, one above another.
-  /** @param {Pen} pen */
+  /** Draw the names of the lines where they end, one above another. @param {Pen} pen */
   ends(pen) {
     const rows = [...this.names.keys()].filter((row) => Number.isFinite(this.value([row, this.size[1] - 1])));
     const last = rows.map((row) => this.at(row, this.size[1] - 1));

@@ -6,14 +6,25 @@ import { quoted } from "../base/pen.js";
 
 /** @import { AnyGrid, Locked, Point } from "../types.d.ts" */
 
-// name: of the grid, where there are several; top: whether only the strongest of each row are there.
-/** @param {AnyGrid} grid @param {Point} cell @param {string} name @param {boolean} top */
+/**
+ * Describe the cell under the cursor. `name`: the grid's, if there are several. `top`: whether only the strongest of
+ * each row are known.
+ * @param {AnyGrid} grid
+ * @param {Point} cell
+ * @param {string} name
+ * @param {boolean} top
+ */
 export function describeCell(grid, [row, col], name, top) {
+  const where = `${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}`;
+  return `${name && `${name}: `}${where}  ${weightAt(grid, row, col, top)}`;
+}
+
+/** @param {AnyGrid} grid @param {number} row @param {number} col @param {boolean} top */
+function weightAt(grid, row, col, top) {
   const kind = grid.kind(row, col);
-  const value = `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatted(grid.at(row, col))}`;
-  const absent = top ? leftOut(grid, row) : "not there yet";
-  const reading = kind === OPEN ? value : kind === ABSENT ? absent : "may not look";
-  return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${reading}`;
+  if (kind === OPEN) return `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatted(grid.at(row, col))}`;
+  if (kind !== ABSENT) return "may not look";
+  return top ? leftOut(grid, row) : "not there yet";
 }
 
 /** @param {AnyGrid} grid @param {number} row */
@@ -22,8 +33,11 @@ function leftOut(grid, row) {
   return `left out; all that is left out of this row holds ${formatted(grid.rest[row])}`;
 }
 
-// What the locked queries look at most, and what looks most at the locked keys.
-/** @param {AnyGrid} grid @param {Locked} locked */
+/**
+ * Describe what the locked queries look at most, and what looks most at the locked keys.
+ * @param {AnyGrid} grid
+ * @param {Locked} locked
+ */
 export function describeLocked(grid, { rows, cols }) {
   /** @param {number} i @param {"row" | "col"} along @param {string[]} other */
   const pairs = (i, along, other) =>

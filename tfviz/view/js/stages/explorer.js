@@ -40,7 +40,12 @@ export class Explorer {
   /** @type {HeadMode | null} the mode that the keyboard goes along to */
   focusMode = null;
 
-  /** @param {HTMLElement} host @param {HeadMaps} source @param {Choices<HeadsState>} store @param {ViewOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {HeadMaps} source
+   * @param {Choices<HeadsState>} store
+   * @param {ViewOptions} options
+   */
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
@@ -57,11 +62,11 @@ export class Explorer {
     this.controls = new Controls(this.choice, store, this.frame.theme);
     this.frame.body.append(this.controls.element);
     this.frame.zoom((factor) => this.stages.head.zoom(factor));
-    this.frame.body.onkeydown = (/** @type {KeyboardEvent} */ event) => this.key(event);
+    this.frame.body.onkeydown = (event) => this.key(event);
     this.close = this.frame.open();
   }
 
-  // Its source has other maps now.
+  /** Show the new maps of the source. */
   renew() {
     this.grids.clear();
     return this.refresh();
@@ -95,16 +100,20 @@ export class Explorer {
 
   get mode() {
     const mode = this.store.get("mode");
-    const available = this.stages[mode] && (mode !== "sheet" || this.choice.sheet);
-    return available ? mode : this.choice.sheet ? "sheet" : "head";
+    const { sheet } = this.choice;
+    if (this.stages[mode] && (mode !== "sheet" || sheet)) return mode;
+    return sheet ? "sheet" : "head";
   }
 
   get stage() {
     return this.stages[this.mode] ?? this.stages.sheet;
   }
 
-  // Go to another way to look, and take the keyboard there.
-  /** @param {HeadMode} mode @param {Partial<HeadsState>} [more] */
+  /**
+   * Switch to another mode, and move the focus there.
+   * @param {HeadMode} mode
+   * @param {Partial<HeadsState>} [more]
+   */
   go(mode, more = {}) {
     this.focusMode = mode;
     this.store.set({ mode, ...more });
@@ -117,8 +126,11 @@ export class Explorer {
     this.go("head", { layer, head, marked: isMarked ? marked : [] });
   }
 
-  // Another token whose weights the picture shows.
-  /** @param {Side} side @param {number} index */
+  /**
+   * Choose the token whose weights the picture shows.
+   * @param {Side} side
+   * @param {number} index
+   */
   choose(side, index) {
     this.store.set({ direction: side === "rows" ? "at" : "by", [side]: [index] });
   }
@@ -177,8 +189,11 @@ export class Explorer {
     this.frame.renewTable();
   }
 
-  // Whatever was asked for last wins: what arrives for an earlier turn is dropped.
-  /** @param {number} turn @param {boolean} full whether heads have to have all cells */
+  /**
+   * Show the stage of a turn. The last turn wins: what arrives for an earlier one is dropped.
+   * @param {number} turn
+   * @param {boolean} full whether heads have to have all cells
+   */
   async show(turn, full) {
     const { mode, choice, frame } = this;
     if (mode === "sheet") return this.sheet(turn);
@@ -241,8 +256,7 @@ export class Explorer {
     this.stages.words.show(grid, by ? (last ?? 0) : this.choice.row(grid), by);
   }
 
-  // Heads appear as they arrive; the sheet is drawn a few times on the way.
-  /** @param {number} turn */
+  /** Show the sheet. Heads appear as they arrive; it is drawn a few times on the way. @param {number} turn */
   async sheet(turn) {
     const { choice, frame } = this;
     const { at } = choice;
@@ -273,8 +287,10 @@ export class Explorer {
     show();
   }
 
-  // The grids whose numbers can be taken away: of a head that is too large to be held, the rows that were asked for.
-  /** @returns {GridPanel<Grid>[] | null} */
+  /**
+   * The panels whose numbers can be exported: of a head that is too large to be held, the rows that were loaded.
+   * @returns {GridPanel<Grid>[] | null}
+   */
   get exactPanels() {
     if (this.mode === "picture") return this.stages.picture?.numbers ?? [];
     const exact = (/** @type {AnyGrid} */ grid) => (grid instanceof TiledGrid ? grid.exact : grid);

@@ -11,7 +11,10 @@ import { Words } from "./words.js";
 /** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Point, Side } from "../types.d.ts" */
 /** @import { HeadLinks, Word } from "./link-stage.js" */
 /** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
-/** @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: as the pictures lie, that are drawn instead; row: of the text above them, if there is one */
+/**
+ * @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: as the pictures lie, that are drawn instead;
+ *   row: of the text above them, if there is one
+ */
 
 const TALLEST = 560;
 
@@ -21,7 +24,12 @@ export class SheetStage {
   /** @type {{ chosen: Point, row: number } | null} the head and the query that the mouse points at */
   pointed = null;
 
-  /** @param {import("../base/theme.js").Theme} theme @param {Pick<SheetHandlers, "open" | "mark"> & Pick<Handlers, "announce">} handlers @param {string[]} names @param {(row: number) => void} choose a query whose row is shown */
+  /**
+   * @param {import("../base/theme.js").Theme} theme
+   * @param {Pick<SheetHandlers, "open" | "mark"> & Pick<Handlers, "announce">} handlers
+   * @param {string[]} names
+   * @param {(row: number) => void} choose a query whose row is shown
+   */
   constructor(theme, handlers, names, choose) {
     this.sheet = new Sheet(theme, names);
     this.words = new Words(theme, { lock: (_, row) => choose(row), leave: () => {} });
@@ -84,7 +92,7 @@ export class SheetStage {
 export class LinesStage {
   /** @type {(Locked & { least: number, most: number }) | null} */
   look = null;
-  /** Pixels of the drawing that are seen at once. */
+  /** The pixels of the drawing that are visible at once. */
   view = 0;
   /** @type {Word | null} */
   pointed = null;

@@ -30,7 +30,11 @@ export class HeadStage {
   /** @type {string[]} */
   names = [];
 
-  /** @param {import("../base/theme.js").Theme} theme @param {StageHandlers} handlers @param {HeatmapOptions} [options] */
+  /**
+   * @param {import("../base/theme.js").Theme} theme
+   * @param {StageHandlers} handlers
+   * @param {HeatmapOptions} [options]
+   */
   constructor(theme, handlers, options = {}) {
     this.theme = theme;
     this.handlers = handlers;
@@ -85,8 +89,12 @@ export class HeadStage {
     return { map, canvas, index };
   }
 
-  // Whether a panel has the cell under the cursor: a cursor is shared by panels whose rows and columns are the same.
-  /** @param {Point | null} cell @param {number} i @returns {cell is Point} */
+  /**
+   * Tell whether a panel has the cell under the cursor: panels share a cursor if their rows and columns are the same.
+   * @param {Point | null} cell
+   * @param {number} i
+   * @returns {cell is Point}
+   */
   has(cell, i) {
     const { grid, axes } = this.panels[i].map;
     const { axes: pointed } = (this.panels[this.pointed ?? 0] ?? this.panels[0]).map;
@@ -127,7 +135,7 @@ export class HeadStage {
     this.refine();
   }
 
-  // What is finer comes when it is looked at.
+  /** Load finer grids for what is looked at. */
   async refine() {
     const updates = this.panels.map(
       ({ map }) => map.grid instanceof TiledGrid && map.grid.look(map.window, Math.max(map.wide, map.tall)),

@@ -1,5 +1,6 @@
 // One grid with its words: queries are rows, from the top; keys are columns, their words along the top edge.
 
+import { clamp } from "../base/clamp.js";
 import { Grid, NUMBERED, OPEN } from "../base/grid.js";
 import { inCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
@@ -32,7 +33,7 @@ const GAP = 14;
 const LEGEND = 58;
 const EDGE = 3;
 const NO_GRID = new Grid([], [], new Uint8Array(), new Uint8Array());
-export const QUERY_KEY = ["query", "key"];
+const QUERY_KEY = ["query", "key"];
 export const ROOMY = 44; // pixels of a cell with its number
 
 export class Heatmap {
@@ -46,7 +47,7 @@ export class Heatmap {
   labels = [[], []];
   upright = false;
   numbered = false;
-  // where it stands on the canvas, in pixels
+  /** The place on the canvas, in pixels. */
   left = 0;
   top = 0;
   wide = 0;
@@ -64,8 +65,12 @@ export class Heatmap {
     this.numbers = numbers;
   }
 
-  // The place of everything, in pixels, for a width; and its height.
-  /** @param {AnyGrid} grid @param {number} width @returns {number} its height */
+  /**
+   * Lay out everything for a width, in pixels.
+   * @param {AnyGrid} grid
+   * @param {number} width
+   * @returns {number} its height
+   */
   place(grid, width) {
     const [n, m] = [grid.rows.length, grid.cols.length];
     if (grid !== this.grid) {
@@ -103,26 +108,32 @@ export class Heatmap {
     return this.window.wide < this.grid.cols.length || this.window.tall < this.grid.rows.length;
   }
 
-  // Closer by a factor, about a point between 0 and 1 of the part that is shown.
-  /** @param {number} factor @param {number} [across] @param {number} [down] */
+  /**
+   * Zoom by a factor, about a point of the visible part, given as shares between 0 and 1.
+   * @param {number} factor
+   * @param {number} [across]
+   * @param {number} [down]
+   */
   zoom(factor, across = 0.5, down = 0.5) {
     const { x, y, wide, tall } = this.window;
     const [n, m] = [this.grid.rows.length, this.grid.cols.length];
-    const scale = Math.max(1 / factor, Math.min(1, 4 / Math.max(wide, tall)));
+    const smallest = Math.min(1, 4 / Math.max(wide, tall)); // four cells
+    const scale = Math.max(1 / factor, smallest);
     const [w, t] = [Math.min(m, wide * scale), Math.min(n, tall * scale)];
     this.window = { x: x + (wide - w) * across, y: y + (tall - t) * down, wide: w, tall: t };
     this.pan(0, 0);
   }
 
-  // By a number of cells, as far as there are cells.
-  /** @param {number} cols @param {number} rows */
+  /**
+   * Move by a number of cells, as far as there are cells.
+   * @param {number} cols
+   * @param {number} rows
+   */
   pan(cols, rows) {
     const { x, y, wide, tall } = this.window;
-    /** @param {number} v @param {number} max */
-    const limit = (v, max) => Math.min(Math.max(v, 0), max);
     this.window = {
-      x: limit(x + cols, this.grid.cols.length - wide),
-      y: limit(y + rows, this.grid.rows.length - tall),
+      x: clamp(x + cols, 0, this.grid.cols.length - wide),
+      y: clamp(y + rows, 0, this.grid.rows.length - tall),
       wide,
       tall,
     };
@@ -132,12 +143,16 @@ export class Heatmap {
   reveal([row, col]) {
     const { x, y, wide, tall } = this.window;
     /** @param {number} at @param {number} from @param {number} size */
-    const beyond = (at, from, size) => (at < from ? at - from : at + 1 > from + size ? at + 1 - from - size : 0);
+    const beyond = (at, from, size) => (at < from ? at - from : Math.max(0, at + 1 - from - size));
     this.pan(beyond(col, x, wide), beyond(row, y, tall));
   }
 
-  // The cell under a point: [row, col], null for a coordinate that lies on the other axis's words.
-  /** @param {number} x @param {number} y @returns {Cell} */
+  /**
+   * Return the cell under a point: [row, col], null for a coordinate on the other axis's words.
+   * @param {number} x
+   * @param {number} y
+   * @returns {Cell}
+   */
   cell(x, y) {
     const col = this.window.x + ((x - this.left) / this.wide) * this.window.wide;
     const row = this.window.y + ((y - this.top) / this.tall) * this.window.tall;
@@ -150,31 +165,42 @@ export class Heatmap {
     ];
   }
 
-  // Upper left corner and size of a cell.
-  /** @param {number} row @param {number} col */
+  /**
+   * Return the upper left corner and the size of a cell.
+   * @param {number} row
+   * @param {number} col
+   */
   box(row, col) {
     const [w, t] = [this.wide / this.window.wide, this.tall / this.window.tall];
     return [this.left + (col - this.window.x) * w, this.top + (row - this.window.y) * t, w, t];
   }
 
   /** @param {Pen} pen @param {HeatmapLook} [look] */
-  draw(pen, { cursor = null, rows = [], cols = [], outlined = [], dividers = [], title = "" } = {}) {
+  draw(pen, look = {}) {
+    const { cursor = null, rows = [], cols = [], title = "" } = look;
     const { theme, left, top, wide, tall } = this;
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered) this.number(pen);
     this.fade(pen, rows, cols);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
-    for (const [row, col] of outlined) this.outline(pen, row, col, theme.mark, 1.5);
-    for (const [axis, index] of dividers) this.divider(pen, axis, index);
-    if (cursor && this.visible(cursor[0], cursor[1])) this.outline(pen, cursor[0], cursor[1], theme.ink, 1.5);
+    this.marks(pen, look);
     this.words(pen, 0, new Set(rows), cursor?.[0]);
     this.words(pen, 1, new Set(cols), cursor?.[1]);
     this.heading(pen, title);
     if (this.legend && !this.numbered) legend(pen, theme, this.grid, left + wide + 14, top, Math.min(tall, 180));
   }
 
-  // The cells of the window in pixels of the device, made again where they would differ.
-  /** @param {number} ratio */
+  /** @param {Pen} pen @param {HeatmapLook} look */
+  marks(pen, { cursor = null, outlined = [], dividers = [] }) {
+    for (const [row, col] of outlined) this.outline(pen, row, col, this.theme.mark, 1.5);
+    for (const [axis, index] of dividers) this.divider(pen, axis, index);
+    if (cursor && this.visible(cursor[0], cursor[1])) this.outline(pen, cursor[0], cursor[1], this.theme.ink, 1.5);
+  }
+
+  /**
+   * Return the cells of the window in pixels of the device; they are kept until one of them changes.
+   * @param {number} ratio
+   */
   image(ratio) {
     const { theme, wide, tall } = this;
     const tiled = this.grid instanceof TiledGrid ? this.grid : null;
@@ -187,8 +213,11 @@ export class Heatmap {
     return this.painted.image;
   }
 
-  // The names of both axes, or a title in place of the second.
-  /** @param {Pen} pen @param {string} title */
+  /**
+   * Draw the names of both axes, or a title in place of the second.
+   * @param {Pen} pen
+   * @param {string} title
+   */
   heading(pen, title) {
     const { theme, left, axes } = this;
     if (axes[0]) pen.text(left - 8, 9, `${axes[0]} ↓`, { fill: theme.soft, align: "right" });
@@ -240,10 +269,19 @@ export class Heatmap {
     else pen.line(at, this.top, at, this.top + this.tall, { stroke: this.theme.mark, thick: 1.5 });
   }
 
-  // What is not locked steps back.
-  /** @param {Pen} pen @param {number[]} rows @param {number[]} cols */
+  /**
+   * Fade what is not locked.
+   * @param {Pen} pen
+   * @param {number[]} rows
+   * @param {number[]} cols
+   */
   fade(pen, rows, cols) {
-    /** @param {number[]} locked @param {number} from @param {number} size @param {(start: number, count: number) => void} draw */
+    /**
+     * @param {number[]} locked
+     * @param {number} from
+     * @param {number} size
+     * @param {(start: number, count: number) => void} draw
+     */
     const fade = (locked, from, size, draw) => {
       if (!locked.length) return;
       const last = Math.ceil(from + size);
@@ -268,8 +306,13 @@ export class Heatmap {
     );
   }
 
-  // The words of an axis, as many as have room; those locked or under the cursor always.
-  /** @param {Pen} pen @param {0 | 1} axis @param {Set<number>} locked @param {number} [pointed] */
+  /**
+   * Draw the words of an axis, as many as have room, and always those locked or under the cursor.
+   * @param {Pen} pen
+   * @param {0 | 1} axis
+   * @param {Set<number>} locked
+   * @param {number} [pointed]
+   */
   words(pen, axis, locked, pointed) {
     const { theme } = this;
     const words = this.labels[axis];

@@ -55,7 +55,13 @@ export class ImageStage {
     picking(this.canvas, this);
   }
 
-  /** @param {GridPanel[]} panels @param {PicturePart} part @param {Token} chosen whose weights are shown @param {number} width @param {() => boolean} isCurrent whether they still are */
+  /**
+   * @param {GridPanel[]} panels
+   * @param {PicturePart} part
+   * @param {Token} chosen whose weights are shown
+   * @param {number} width
+   * @param {() => boolean} isCurrent whether they still are
+   */
   async show(panels, part, chosen, width, isCurrent) {
     await this.source.ready();
     if (!isCurrent()) return;
@@ -90,8 +96,7 @@ export class ImageStage {
     this.draw();
   }
 
-  // Another token is the chosen one; of a picture that looks at itself, on the same side.
-  /** @param {PlacedToken} token */
+  /** Choose another token; on a picture that looks at itself, one of the same side. @param {PlacedToken} token */
   choose({ side, index, at }) {
     const { layout, chosen } = this;
     if (!layout) return;
@@ -101,8 +106,10 @@ export class ImageStage {
     return this.handlers.choose(side, index);
   }
 
-  // The weight between the chosen token and another; of one of its own side, what it looks at most.
-  /** @param {Token} token */
+  /**
+   * Describe the weight between the chosen token and another; for one of its own side, what it looks at most.
+   * @param {Token} token
+   */
   reading({ side, index }) {
     const { chosen, layout, part } = this;
     if (!layout?.is(side, layout.other)) return this.strongest(side, index);
@@ -125,8 +132,7 @@ export class ImageStage {
     return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
   }
 
-  // The picture alone, or with weights.
-  /** @param {boolean} pictureOnly */
+  /** Show the picture alone, or with weights. @param {boolean} pictureOnly */
   showPictureOnly(pictureOnly) {
     this.pictureOnly = pictureOnly;
     this.draw();
@@ -183,8 +189,13 @@ export class ImageStage {
     pen.text(x + wide / 2, y + tall / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
   }
 
-  // Pixels are made anew only where weights, size or colours are others.
-  /** @param {number} i @param {number} ratio @param {number} wide @param {number} tall */
+  /**
+   * Return the pixels of a picture, made again only if weights, size or colours have changed.
+   * @param {number} i
+   * @param {number} ratio
+   * @param {number} wide
+   * @param {number} tall
+   */
   painted(i, ratio, wide, tall) {
     const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
     const grid = this.maps[i];
@@ -202,8 +213,7 @@ export class ImageStage {
     return { width: this.layout.width, height: this.layout.height, draw: (pen) => this.paint(pen) };
   }
 
-  // Its numbers: a line for each token of the other side.
-  /** @returns {GridPanel<Grid>[]} */
+  /** The numbers of the picture: a row for each token of the other side. @returns {GridPanel<Grid>[]} */
   get numbers() {
     const axes = this.chosen.side === "rows" ? ["key", "query"] : ["query", "key"];
     return this.profiles.map((grid, i) => ({ name: this.names[i], grid, axes }));

@@ -9,7 +9,7 @@ import { Explorer } from "./explorer.js";
 /** @import { Choices, ViewOptions } from "../types.d.ts" */
 /** @typedef {import("../base/page-data.js").PageData<HeadsDocument>} Page */
 
-/** Heads that the page has. */
+/** A view of heads that the page has. */
 export class PageHeads extends Explorer {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, { document, data }, store, options) {
@@ -17,7 +17,7 @@ export class PageHeads extends Explorer {
   }
 }
 
-/** Heads that the page computes. */
+/** A view of heads that the page computes. */
 export class LazyHeads extends Explorer {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, { document, data }, store, options) {
@@ -57,8 +57,11 @@ class HeadLoader {
     return this.engine.load({ [name]: inputs }, joined(bytes));
   }
 
-  // A head's numbers as the engine takes them; their bytes go where the others are.
-  /** @param {StoredWeight} weight @param {Uint8Array[]} bytes */
+  /**
+   * Describe a head's numbers for the engine, and add their bytes to the others.
+   * @param {StoredWeight} weight
+   * @param {Uint8Array[]} bytes
+   */
   async pack({ at, scale, ...stored }, bytes) {
     /** @param {Piece} where */
     const store = async (where) => {

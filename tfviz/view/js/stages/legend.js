@@ -6,8 +6,16 @@ import { css } from "../base/theme.js";
 
 /** @import { Pen } from "../types.d.ts" */
 
-// The colour scale with its ticks, upright.
-/** @param {Pen} pen @param {import("../base/theme.js").Theme} theme @param {{ scale: string, limit?: number }} grid @param {number} x @param {number} y @param {number} height @param {number | null} [even] the weight of each key where all have the same, which is marked on a scale from 0 */
+/**
+ * Draw the colour scale with its ticks, upright.
+ * @param {Pen} pen
+ * @param {import("../base/theme.js").Theme} theme
+ * @param {{ scale: string, limit?: number }} grid
+ * @param {number} x
+ * @param {number} y
+ * @param {number} height
+ * @param {number | null} [even] the weight of each key where all have the same, which is marked on a scale from 0
+ */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = null) {
   const { place, ticks, signed } = SCALES[scale];
   const lut = signed ? theme.signed : theme.weight;
@@ -20,15 +28,15 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = nu
       fill: css(lut[Math.round(((i + 0.5) / steps) * 255)]),
     });
   pen.rect(x, y, 10, height, { stroke: theme.line, thick: 0.5 });
-  const level = even === null || signed ? null : at(even / limit);
-  if (even !== null && level !== null) {
+  const levels = even === null || signed ? [] : [at(even / limit)];
+  for (const level of levels) {
     pen.rect(x - 2, level, 14, 1, { fill: theme.soft });
-    pen.text(x + 15, level, `${formatted(even)} even`, { fill: theme.soft, size: 10 });
+    pen.text(x + 15, level, `${formatted(even ?? 0)} even`, { fill: theme.soft, size: 10 });
   }
-  let last = Infinity;
+  const taken = [...levels]; // a tick keeps its distance from all that is written
   for (const tick of ticks) {
-    if (last - at(tick) < 12 || Math.abs(at(tick) - (level ?? Infinity)) < 12) continue;
-    last = at(tick);
-    pen.text(x + 15, last, formatted(tick * limit), { fill: theme.soft, size: 10 });
+    if (taken.some((other) => Math.abs(other - at(tick)) < 12)) continue;
+    taken.push(at(tick));
+    pen.text(x + 15, at(tick), formatted(tick * limit), { fill: theme.soft, size: 10 });
   }
 }

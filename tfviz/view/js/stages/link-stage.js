@@ -1,5 +1,6 @@
 // Two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
 
+import { clamp } from "../base/clamp.js";
 import { following } from "../base/elements.js";
 import { label, measure } from "../base/pen.js";
 
@@ -36,7 +37,7 @@ export class Lines {
   labels = [[], []];
   width = 0;
   height = 0;
-  // where the words end and begin, in pixels
+  /** Where the words end and begin, in pixels. */
   left = 0;
   right = 0;
   across = 0;
@@ -69,8 +70,12 @@ export class Lines {
     return TOP + (index + 0.5) * PITCH;
   }
 
-  // The word under a point: ["rows" or "cols", index]
-  /** @param {number} x @param {number} y @returns {Word | null} */
+  /**
+   * Return the word under a point: ["rows" or "cols", index].
+   * @param {number} x
+   * @param {number} y
+   * @returns {Word | null}
+   */
   word(x, y) {
     const side = x < (this.left + this.right) / 2 ? "rows" : "cols";
     const index = Math.floor((y - TOP) / PITCH);
@@ -79,8 +84,11 @@ export class Lines {
       : null;
   }
 
-  // The weights to show: [row, col, value], at least `least`, the `most` strongest of a word.
-  /** @param {AnyGrid} grid @param {Locked & { least: number, most: number, from: number, to: number }} look */
+  /**
+   * Select the weights to show: [row, col, value], at least `least`, the `most` strongest of a word.
+   * @param {AnyGrid} grid
+   * @param {Locked & { least: number, most: number, from: number, to: number }} look
+   */
   selectLinks(grid, { rows, cols, least, most, from, to }) {
     /** @type {[row: number, col: number, value: number][]} */
     const links = [];
@@ -103,8 +111,11 @@ export class Lines {
     return links;
   }
 
-  // Which colour is whose, in the middle of the head line, as far as there is room.
-  /** @param {Pen} pen @param {number} y */
+  /**
+   * Draw which colour belongs to which head, in the middle of the head line, as far as there is room.
+   * @param {Pen} pen
+   * @param {number} y
+   */
   legend(pen, y) {
     const { theme } = this;
     const widths = this.heads.map(({ name }) => 24 + measure(name) + 14);
@@ -141,8 +152,13 @@ export class Lines {
     if (look.cursor) this.drawCursor(pen, look.cursor, scroll);
   }
 
-  // The lines; returns the words of each side that one of them touches.
-  /** @param {Pen} pen @param {Locked} selected @param {Stretch} part @param {{ least?: number, most?: number }} look */
+  /**
+   * Draw the lines; return the words of each side that one of them touches.
+   * @param {Pen} pen
+   * @param {Locked} selected
+   * @param {Stretch} part
+   * @param {{ least?: number, most?: number }} look
+   */
   drawLinks(pen, selected, { scroll, from, to }, { least = 0.05, most = 5 }) {
     /** @type {Record<Side, Set<number>>} */
     const touched = { rows: new Set(), cols: new Set() };
@@ -162,7 +178,12 @@ export class Lines {
     return touched;
   }
 
-  /** @param {Pen} pen @param {Side} side @param {Stretch} part @param {{ locked: number[], highlighted(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} look */
+  /**
+   * @param {Pen} pen
+   * @param {Side} side
+   * @param {Stretch} part
+   * @param {{ locked: number[], highlighted(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} look
+   */
   drawWords(pen, side, { scroll, from, to }, { locked, highlighted, strong }) {
     const { theme } = this;
     const left = side === "rows";
@@ -182,7 +203,11 @@ export class Lines {
     pen.rect(x, this.y(i) - scroll - PITCH / 2, wide, PITCH, { stroke: this.theme.focus, thick: 2 });
   }
 
-  /** @param {HTMLCanvasElement} canvas @param {LinesHandlers} handlers @param {() => number} scroll how far down the drawing begins */
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {LinesHandlers} handlers
+   * @param {() => number} scroll how far down the drawing begins
+   */
   listen(canvas, handlers, scroll) {
     /** @type {Word | null} */
     let cursor = null;
@@ -214,7 +239,7 @@ export class Lines {
       else if (event.key === "Enter" || event.key === " ") handlers.lock(...cursor);
       else if (event.key === "Escape") handlers.leave();
       else return;
-      cursor = [cursor[0], Math.max(0, Math.min(this.heads[0].grid[cursor[0]].length - 1, cursor[1]))];
+      cursor = [cursor[0], clamp(cursor[1], 0, this.heads[0].grid[cursor[0]].length - 1)];
       handlers.reveal(this.y(cursor[1]));
       handlers.point(cursor, cursor);
       event.preventDefault();

@@ -23,7 +23,12 @@ export class MaskLab {
   /** @type {Map<string, Uint8Array>} of each predicate, 0 where it allows */
   tables = new Map();
 
-  /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<MasksDocument>} source @param {Choices<MasksState>} store @param {ViewOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {import("../base/page-data.js").PageData<MasksDocument>} source
+   * @param {Choices<MasksState>} store
+   * @param {ViewOptions} options
+   */
   constructor(host, source, store, options) {
     const { predicates, rows, cols, axes } = source.document;
     this.source = source;
@@ -73,7 +78,7 @@ export class MaskLab {
     const role = select("", ROLES, this.role(name), (value) =>
       this.store.set({ roles: { ...this.store.get("roles"), [name]: value } }),
     );
-    role.element.querySelector("select").setAttribute("aria-label", name);
+    role.element.querySelector("select")?.setAttribute("aria-label", name);
     const size =
       sizes.length > 1
         ? slider("", {
@@ -84,7 +89,7 @@ export class MaskLab {
             choose: (i) => this.store.set({ sizes: { ...this.store.get("sizes"), [name]: i } }),
           })
         : null;
-    size?.element.querySelector("input").setAttribute("aria-label", `${name}, size`);
+    size?.element.querySelector("input")?.setAttribute("aria-label", `${name}, size`);
     const show = () => {
       role.show(this.role(name));
       size?.show(this.size(name));
@@ -110,7 +115,7 @@ export class MaskLab {
     return this.predicates.filter(({ name }) => this.role(name) === role);
   }
 
-  // The cells of each predicate at the size that its slider stands at.
+  /** Load the cells of each predicate at the size that its slider shows. */
   async load() {
     for (const { name, masks } of this.predicates) {
       const index = masks[this.size(name)];
@@ -123,8 +128,7 @@ export class MaskLab {
     return this.tables.get(name)?.[cell] === OPEN;
   }
 
-  // Which predicates forbid a cell; none where it is allowed.
-  /** @param {number} cell */
+  /** Name the predicates that forbid a cell; none if it is allowed. @param {number} cell */
   why(cell) {
     const any = this.used("any");
     const failed = any.filter((predicate) => !this.allows(predicate, cell));

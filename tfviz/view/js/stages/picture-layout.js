@@ -1,5 +1,6 @@
 // Where everything stands: pictures side by side, and beside each the words of tokens that lie nowhere on it.
 
+import { clamp } from "../base/clamp.js";
 import { counted } from "../base/numbers.js";
 import { label, measure } from "../base/pen.js";
 import { patchGrids } from "../base/patch-grid.js";
@@ -22,7 +23,13 @@ const CHIP_SPACE = 4;
 const CHIPS = 400; // words of one side
 
 export class PictureLayout {
-  /** @param {PicturePart} part @param {Token} chosen whose weights are shown @param {string[]} names of the pictures @param {{ width: number, height: number }} shape of the picture @param {number} width */
+  /**
+   * @param {PicturePart} part
+   * @param {Token} chosen whose weights are shown
+   * @param {string[]} names of the pictures
+   * @param {{ width: number, height: number }} shape of the picture
+   * @param {number} width
+   */
   constructor(part, chosen, names, shape, width) {
     this.part = part;
     this.chosen = chosen;
@@ -48,8 +55,12 @@ export class PictureLayout {
     this.height = this.from[this.from.length - 1][1] + height;
   }
 
-  // The words of a side that do not lie on the picture, as small boxes in lines.
-  /** @param {Side} side @param {number} top @param {number} width */
+  /**
+   * Lay out the words of a side that have no place on the picture, as small boxes in lines.
+   * @param {Side} side
+   * @param {number} top
+   * @param {number} width
+   */
   chipsOf(side, top, width) {
     const tokens = this.patches[side]?.others ?? [...this.part[side].keys()];
     /** @type {Chip[]} */
@@ -57,7 +68,7 @@ export class PictureLayout {
     let [x, y] = [EDGE_LEFT, top];
     for (const index of tokens.slice(0, CHIPS)) {
       const text = label(this.part[side][index], 24);
-      const wide = Math.min(width, Math.max(CHIP_TALL, measure(text, 13) + 12));
+      const wide = clamp(measure(text, 13) + 12, CHIP_TALL, width);
       if (x > EDGE_LEFT && x + wide > width) [x, y] = [EDGE_LEFT, y + CHIP_TALL + CHIP_SPACE];
       chips.push({ side, index, text, box: [x, y, wide, CHIP_TALL] });
       x += wide + CHIP_SPACE;
@@ -68,14 +79,21 @@ export class PictureLayout {
     return { chips, notes, bottom: bottom + 14 * notes.length };
   }
 
-  // Whether a token of one side is one of the other as well.
-  /** @param {Side} side @param {Side} target */
+  /**
+   * Tell whether a token of one side is also one of the other.
+   * @param {Side} side
+   * @param {Side} target
+   */
   is(side, target) {
     return this.alike || side === target;
   }
 
-  // The token under a point, { panel, side, index }; null where there is none.
-  /** @param {number} x @param {number} y @returns {PlacedToken | null} */
+  /**
+   * Return the token under a point, { panel, side, index }; null if there is none.
+   * @param {number} x
+   * @param {number} y
+   * @returns {PlacedToken | null}
+   */
   under(x, y) {
     for (const [panel, [left, top]] of this.from.entries()) {
       const [across, down] = [x - left, y - top];
@@ -86,8 +104,11 @@ export class PictureLayout {
     return null;
   }
 
-  // The token of a point of the picture: of the side whose weights are shown, or of the one that lies there.
-  /** @param {number} x @param {number} y */
+  /**
+   * Return the token at a point of the picture: of the side whose weights are shown, or of the side that lies there.
+   * @param {number} x
+   * @param {number} y
+   */
   onPicture(x, y) {
     const side = this.patches[this.other] ? this.other : this.chosen.side;
     return { side, index: this.token(side, x, y), at: [x, y] };
@@ -98,12 +119,16 @@ export class PictureLayout {
     const [left, top, wide, tall] = this.box;
     const grid = /** @type {PatchGrid} */ (this.patches[side]);
     /** @param {number} share @param {number} count */
-    const at = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    const at = (share, count) => clamp(Math.floor(share * count), 0, count - 1);
     return grid.token(at((y - top) / tall, grid.rows), at((x - left) / wide, grid.columns));
   }
 
-  // Upper left corner and size of a token.
-  /** @param {Side} side @param {number} index @returns {Box | undefined} */
+  /**
+   * Return the upper left corner and the size of a token.
+   * @param {Side} side
+   * @param {number} index
+   * @returns {Box | undefined}
+   */
   where(side, index) {
     const grid = this.patches[side];
     const cell = grid?.cell(index);
@@ -113,8 +138,14 @@ export class PictureLayout {
     return [left + (cell[1] * wide) / columns, top + (cell[0] * tall) / rows, wide / columns, tall / rows];
   }
 
-  // The token that a step from another leads to: beyond the edge of the picture, or of a word, to what is nearest there.
-  /** @param {PlacedToken} from @param {Point} direction @param {number} times @returns {PlacedToken} */
+  /**
+   * Return the token that a step leads to: beyond an edge of the picture, and from a word, the nearest one in that
+   * direction.
+   * @param {PlacedToken} from
+   * @param {Point} direction
+   * @param {number} times
+   * @returns {PlacedToken}
+   */
   step(from, [down, across], times) {
     const [x, y, wide, tall] = this.where(from.side, from.index) ?? this.box;
     const panel = from.panel ?? 0;
@@ -137,13 +168,14 @@ export class PictureLayout {
     return candidates.sort((a, b) => distance(a) - distance(b))[0]?.token ?? from;
   }
 
-  // The point of the picture that is nearest to another.
-  /** @param {number} panel @param {number[]} point */
+  /**
+   * Return the point of the picture that is nearest to another.
+   * @param {number} panel
+   * @param {number[]} point
+   */
   nearest(panel, [x, y]) {
     const [left, top, wide, tall] = this.box;
-    /** @param {number} value @param {number} low @param {number} size */
-    const within = (value, low, size) => Math.max(low + 1, Math.min(low + size - 1, value));
-    const [across, down] = [within(x, left, wide), within(y, top, tall)];
+    const [across, down] = [clamp(x, left + 1, left + wide - 1), clamp(y, top + 1, top + tall - 1)];
     return { panel, ...this.onPicture(across, down), box: [across, down, 0, 0] };
   }
 }

@@ -1,9 +1,12 @@
 // Mouse, touch and keys on a heatmap. What they mean is told to `handlers`; nothing is listened to outside the canvas.
 
+import { clamp } from "../base/clamp.js";
 import { following } from "../base/elements.js";
 
 /** @import { Cell, Handlers, Point } from "../types.d.ts" */
-/** @typedef {Pick<Handlers, "lock" | "leave"> & { point(cell: Point | null): void, changed(): void }} PointingHandlers */
+/**
+ * @typedef {Pick<Handlers, "lock" | "leave"> & { point(cell: Point | null): void, changed(): void }} PointingHandlers
+ */
 
 /** @type {Record<string, Point>} rows down and columns to the right */
 export const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -78,32 +81,36 @@ export function pointing(canvas, map, handlers) {
       Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1),
       Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1),
     ]);
-  // Closer to the cell under the cursor, or farther from it.
-  /** @param {number} factor */
+  /** Zoom in on the cell under the cursor, or out from it. @param {number} factor */
   const zoom = (factor) => {
     const [x, y] = map.box(at()[0] + 0.5, at()[1] + 0.5);
-    const [across, down] = share([x, y]).map((v) => Math.min(1, Math.max(0, v)));
+    const [across, down] = share([x, y]).map((v) => clamp(v, 0, 1));
     map.zoom(factor, across, down);
+  };
+
+  /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
+  const reached = ({ key, shiftKey, ctrlKey }) => {
+    const [lastRow, lastCol] = [map.grid.rows.length - 1, map.grid.cols.length - 1];
+    if (key === "Home") return [at()[0], 0];
+    if (key === "End") return [at()[0], lastCol];
+    if (!STEPS[key]) return null;
+    if (!cursor) return at(); // the first arrow shows where the cursor is
+    const by = shiftKey || ctrlKey ? 10 : 1;
+    const [row, col] = at();
+    const [down, right] = STEPS[key];
+    return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
   };
 
   canvas.onkeydown = (event) => {
     if (event.metaKey || event.altKey || (event.ctrlKey && !STEPS[event.key])) return;
-    const [n, m] = [map.grid.rows.length, map.grid.cols.length];
-    if (STEPS[event.key]) {
-      const by = event.shiftKey || event.ctrlKey ? 10 : 1;
-      const [row, col] = cursor ? at() : [at()[0] - STEPS[event.key][0] * by, at()[1] - STEPS[event.key][1] * by];
-      cursor = [
-        Math.min(n - 1, Math.max(0, row + STEPS[event.key][0] * by)),
-        Math.min(m - 1, Math.max(0, col + STEPS[event.key][1] * by)),
-      ];
-      map.reveal(cursor);
-      handlers.point(cursor);
-    } else if (event.key === "Home" || event.key === "End") {
-      cursor = [at()[0], event.key === "Home" ? 0 : m - 1];
-      map.reveal(cursor);
-      handlers.point(cursor);
-    } else if (keys[event.key] ?? keys[event.key.toLowerCase()]) {
-      (keys[event.key] ?? keys[event.key.toLowerCase()])(event);
+    const cell = reached(event);
+    const act = keys[event.key] ?? keys[event.key.toLowerCase()];
+    if (cell) {
+      cursor = cell;
+      map.reveal(cell);
+      handlers.point(cell);
+    } else if (act) {
+      act(event);
       handlers.changed();
     } else return;
     event.preventDefault();

@@ -1,5 +1,6 @@
 // Points with names on a plane: the one under the cursor is named below, as many others as have room beside themselves.
 
+import { clamp } from "../base/clamp.js";
 import { following, h } from "../base/elements.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
@@ -11,9 +12,14 @@ import { table } from "../controls/table.js";
 import { inkAt } from "../base/theme.js";
 
 /** @import { PointsDocument, PointsState } from "../documents.d.ts" */
-/** @import { Box, Choices, Pen, ViewOptions } from "../types.d.ts" */
+/** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.d.ts" */
 
 const MARGIN = 22;
+const DOTS = {
+  strong: { radius: 4.5, alpha: 1 },
+  grouped: { radius: 3, alpha: 0.85 },
+  alone: { radius: 2.5, alpha: 0.55 },
+};
 const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
@@ -24,7 +30,12 @@ export class Points {
   /** @type {boolean[]} of each point, whether it is searched for */
   matches = [];
 
-  /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<PointsDocument>} source @param {Choices<PointsState>} store @param {ViewOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {import("../base/page-data.js").PageData<PointsDocument>} source
+   * @param {Choices<PointsState>} store
+   * @param {ViewOptions} options
+   */
   constructor(host, source, store, options) {
     const { names, axes, data, labels, legend, marked } = source.document;
     const values = source.numbers(data);
@@ -67,13 +78,15 @@ export class Points {
   get window() {
     const wide = 1 / this.store.get("zoom");
     const [x, y] = this.store.get("middle");
-    /** @param {number} v */
-    const within = (v) => Math.min(1 - wide / 2, Math.max(wide / 2, v));
-    return { x: within(x) - wide / 2, y: within(y) - wide / 2, wide };
+    const [left, top] = [x, y].map((v) => clamp(v, wide / 2, 1 - wide / 2) - wide / 2);
+    return { x: left, y: top, wide };
   }
 
-  // Where a point stands, in pixels; numbers grow to the right and up.
-  /** @param {number} point @returns {[number, number]} */
+  /**
+   * Return where a point stands, in pixels; numbers grow to the right and up.
+   * @param {number} point
+   * @returns {[number, number]}
+   */
   at(point) {
     const { x, y, wide } = this.window;
     const [across, up] = [0, 1].map((axis) => this.share(point, axis));
@@ -112,7 +125,7 @@ export class Points {
 
   /** @param {number} factor 0: all @param {number[]} [middle] */
   zoom(factor, [x, y] = this.store.get("middle")) {
-    const zoom = factor ? Math.min(64, Math.max(1, this.store.get("zoom") * factor)) : 1;
+    const zoom = factor ? clamp(this.store.get("zoom") * factor, 1, 64) : 1;
     this.store.set({ zoom, middle: zoom === 1 ? [0.5, 0.5] : [x, y] });
   }
 
@@ -152,8 +165,11 @@ export class Points {
     };
   }
 
-  // Where a pixel lies, as a share of the whole.
-  /** @param {number} x @param {number} y */
+  /**
+   * Return where a pixel lies, as a share of the whole.
+   * @param {number} x
+   * @param {number} y
+   */
   middle(x, y) {
     const window = this.window;
     return [
@@ -162,8 +178,7 @@ export class Points {
     ];
   }
 
-  // To the next point that lies that way more than to either side.
-  /** @param {number[]} direction */
+  /** Move to the next point that lies more in that direction than to either side. @param {number[]} direction */
   step([down, right]) {
     const [x, y] = this.at(this.cursor ?? 0);
     let [best, minDistance] = [this.cursor ?? 0, Infinity];
@@ -178,7 +193,7 @@ export class Points {
   }
 
   refresh() {
-    [this.width, this.height] = [this.frame.width, Math.min(560, Math.max(320, 0.62 * this.frame.width))];
+    [this.width, this.height] = [this.frame.width, clamp(0.62 * this.frame.width, 320, 560)];
     const query = this.find.value.trim().toLowerCase();
     this.matches = this.names.map((name) => Boolean(query) && name.toLowerCase().includes(query));
     const many = this.matches.filter(Boolean).length;
@@ -207,15 +222,7 @@ export class Points {
     const visible = order
       .map((point) => /** @type {[number, number, number]} */ ([point, ...this.at(point)]))
       .filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
-    for (const [point, x, y] of visible) {
-      const group = this.labels[point] ?? -1;
-      const colour = group < 0 ? theme.soft : inkAt(theme, group);
-      const strong = emphasized(point) || this.marked.has(point);
-      pen.dot(x, y, strong ? 4.5 : group < 0 ? 2.5 : 3, {
-        fill: emphasized(point) ? theme.mark : colour,
-        alpha: strong ? 1 : group < 0 ? 0.55 : 0.85,
-      });
-    }
+    for (const [point, x, y] of visible) this.dot(pen, point, [x, y], emphasized(point));
     /** @type {{ boxes: Box[], dots: number[][] }} */
     const taken = { boxes: [], dots: visible.length > MAX_DOTS ? [] : visible };
     for (const dot of visible) this.name(pen, dot, taken, dot[0] === this.cursor || locked.has(dot[0]));
@@ -226,8 +233,17 @@ export class Points {
     });
   }
 
-  // What the colours are, in a line at the top.
-  /** @param {Pen} pen */
+  /** @param {Pen} pen @param {number} point @param {Point} at @param {boolean} emphasized */
+  dot(pen, point, [x, y], emphasized) {
+    const { theme } = this.frame;
+    const group = this.labels[point] ?? -1;
+    const colour = group < 0 ? theme.soft : inkAt(theme, group);
+    let { radius, alpha } = group < 0 ? DOTS.alone : DOTS.grouped;
+    if (emphasized || this.marked.has(point)) ({ radius, alpha } = DOTS.strong);
+    pen.dot(x, y, radius, { fill: emphasized ? theme.mark : colour, alpha });
+  }
+
+  /** Draw what the colours mean, in a line at the top. @param {Pen} pen */
   legend(pen) {
     const { theme } = this.frame;
     let x = MARGIN;
@@ -239,8 +255,13 @@ export class Points {
     }
   }
 
-  // A name beside its point, where neither name nor point stands yet; always, if it must.
-  /** @param {Pen} pen @param {[point: number, x: number, y: number]} dot @param {{ boxes: Box[], dots: number[][] }} taken @param {boolean} always */
+  /**
+   * Draw a name beside its point if no name or point is there yet; with `always`, in any case.
+   * @param {Pen} pen
+   * @param {[point: number, x: number, y: number]} dot
+   * @param {{ boxes: Box[], dots: number[][] }} taken
+   * @param {boolean} always
+   */
   name(pen, [point, x, y], { boxes, dots }, always) {
     const text = brief(this.names[point]);
     const wide = measure(text, 11);

@@ -1,5 +1,6 @@
 // All heads at once: layers are rows, heads are columns, one scale; one canvas, however many there are.
 
+import { clamp } from "../base/clamp.js";
 import { following } from "../base/elements.js";
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
@@ -35,7 +36,7 @@ export class Sheet {
   at = [0, 0];
   /** @type {Part} */
   part = { layers: 0, heads: 0, rows: [], cols: [] };
-  // where the heads stand, in pixels
+  /** Where the heads stand, in pixels. */
   left = 58;
   top = 26;
   gap = 4;
@@ -57,8 +58,8 @@ export class Sheet {
     const { layers, heads, rows, cols } = part;
     const { left, top, gap } = this;
     const right = width > 560 ? 56 : 0;
-    const wide = Math.max(6, Math.min(150, (width - left - right - gap * heads) / heads));
-    const shape = Math.min(2, Math.max(0.5, rows.length / cols.length));
+    const wide = clamp((width - left - right - gap * heads) / heads, 6, 150);
+    const shape = clamp(rows.length / cols.length, 0.5, 2);
     const tall = Math.max(8, wide * shape);
     const ends = left + heads * (wide + gap);
     const across = ends + right; // of the thumbnails; of all that is drawn
@@ -87,17 +88,31 @@ export class Sheet {
   }
 
   /** @param {Pen} pen @param {SheetLook} look */
-  draw(pen, { grids, thumbs = grids, limit = 1, chosen, marked, row = null, focused }) {
-    const { theme, part } = this;
+  draw(pen, look) {
+    const { theme } = this;
     this.drawNames(pen);
-    for (let layer = 0; layer < part.layers; layer++)
-      for (let head = 0; head < part.heads; head++) {
+    this.drawHeads(pen, look);
+    this.drawFrames(pen, look);
+    const height = Math.min(this.height - this.top - 8, 180);
+    if (this.across > this.ends)
+      legend(pen, theme, { scale: "sqrt", limit: look.limit ?? 1 }, this.ends + 10, this.top, height);
+  }
+
+  /** @param {Pen} pen @param {SheetLook} look */
+  drawHeads(pen, { grids, thumbs = grids, row = null }) {
+    for (let layer = 0; layer < this.part.layers; layer++)
+      for (let head = 0; head < this.part.heads; head++) {
         const [x, y, w, t] = this.box(layer, head);
         const grid = thumbs.get(`${layer}.${head}`);
         if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
-        pen.rect(x, y, w, t, { stroke: theme.line, thick: 0.5 });
+        pen.rect(x, y, w, t, { stroke: this.theme.line, thick: 0.5 });
         if (grid && row !== null) this.markRow(pen, grid, row, [x, y, w, t]);
       }
+  }
+
+  /** Frame the heads that are chosen, marked, and in focus. @param {Pen} pen @param {SheetLook} look */
+  drawFrames(pen, { chosen, marked, focused }) {
+    const { theme, part } = this;
     /** @param {Point} head */
     const exists = ([layer, head]) => layer < part.layers && head < part.heads;
     if (exists(chosen) && !marked.some((other) => String(other) === String(chosen))) {
@@ -106,16 +121,18 @@ export class Sheet {
     }
     for (const [x, y, w, t] of marked.filter(exists).map(([layer, head]) => this.box(layer, head)))
       pen.rect(x + 1, y + 1, w - 2, t - 2, { stroke: theme.mark, thick: 2.5 });
-    if (focused) {
-      const [x, y, w, t] = this.box(this.at[0], this.at[1]);
-      pen.rect(x - 1.5, y - 1.5, w + 3, t + 3, { stroke: theme.focus, thick: 2 });
-    }
-    if (this.across > this.ends)
-      legend(pen, theme, { scale: "sqrt", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
+    if (!focused) return;
+    const [x, y, w, t] = this.box(this.at[0], this.at[1]);
+    pen.rect(x - 1.5, y - 1.5, w + 3, t + 3, { stroke: theme.focus, thick: 2 });
   }
 
-  // A frame around one query's row, at least three pixels tall so that it can be seen.
-  /** @param {Pen} pen @param {AnyGrid} grid @param {number} row @param {number[]} box */
+  /**
+   * Frame one query's row, at least three pixels tall so that it can be seen.
+   * @param {Pen} pen
+   * @param {AnyGrid} grid
+   * @param {number} row
+   * @param {number[]} box
+   */
   markRow(pen, grid, row, [x, y, wide, tall]) {
     const step = tall / grid.rows.length;
     const height = Math.max(3, step);
@@ -123,8 +140,7 @@ export class Sheet {
     pen.rect(x, y + top, wide, height, { stroke: this.theme.mark, thick: 1 });
   }
 
-  // Numbers of layers and heads, as many as have room.
-  /** @param {Pen} pen */
+  /** Draw the numbers of layers and heads, as many as have room. @param {Pen} pen */
   drawNames(pen) {
     const { part, names } = this;
     /** @param {number} size */
@@ -191,8 +207,8 @@ export class Sheet {
       const step = STEPS[event.key];
       if (step)
         this.at = [
-          Math.min(this.part.layers - 1, Math.max(0, this.at[0] + step[0])),
-          Math.min(this.part.heads - 1, Math.max(0, this.at[1] + step[1])),
+          clamp(this.at[0] + step[0], 0, this.part.layers - 1),
+          clamp(this.at[1] + step[1], 0, this.part.heads - 1),
         ];
       else if (event.key === "Home" || event.key === "End")
         this.at = [this.at[0], event.key === "Home" ? 0 : this.part.heads - 1];
@@ -209,8 +225,10 @@ export class Sheet {
   }
 }
 
-// How sharply a head looks: the weight of each query's strongest key, averaged over the queries that see any.
-/** @param {AnyGrid} grid */
+/**
+ * Measure how sharply a head looks: the weight of each query's strongest key, averaged over the queries that see any.
+ * @param {AnyGrid} grid
+ */
 export function sharpness(grid) {
   let [sum, count] = [0, 0];
   for (let row = 0; row < grid.rows.length; row++) {

@@ -19,7 +19,12 @@ export class Tables {
   /** @type {HeadStage | null} */
   stage = null;
 
-  /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<TablesDocument>} source @param {Choices<TablesState>} store @param {ViewOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {import("../base/page-data.js").PageData<TablesDocument>} source
+   * @param {Choices<TablesState>} store
+   * @param {ViewOptions} options
+   */
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
@@ -73,7 +78,7 @@ export class Tables {
     return Grid.of(rows, cols, values, new Uint8Array(values.length), { scale, limit });
   }
 
-  // Panels of one shape share cursor and zoom; each has the axes of its own.
+  /** Set up the stage: panels of one shape share cursor and zoom; each has axes of its own. */
   opened() {
     const { panels, height = 460 } = this.sheet;
     const options = { axes: this.axes, largest: 22, tallest: height };

@@ -1,5 +1,6 @@
 // The sentence itself, shaded by what one of its words looks at, or by what looks at it.
 
+import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { FORBIDDEN, SCALES } from "../base/grid.js";
 import { counted, formatted } from "../base/numbers.js";
@@ -16,7 +17,7 @@ const MAX_WORDS = 1200; // words on the page at once
 export class Words {
   /** @type {AnyGrid | null} */
   grid = null;
-  /** The word whose weights are shown. */
+  /** The place of the word whose weights are shown. */
   at = 0;
   by = false;
   /** @type {Record<Side, number>} the first word of each side that stands there */
@@ -35,8 +36,13 @@ export class Words {
     this.element = h("div", { class: "words" });
   }
 
-  // by: false, what the chosen query looks at; true, which queries look at the chosen key.
-  /** @param {AnyGrid} grid @param {number} chosen @param {boolean} by */
+  /**
+   * Show a grid's weights for a word. `by`: whether to show which queries look at the chosen key, instead of what the
+   * chosen query looks at.
+   * @param {AnyGrid} grid
+   * @param {number} chosen
+   * @param {boolean} by
+   */
   show(grid, chosen, by) {
     const same = grid.rows.length === grid.cols.length && grid.rows.every((word, i) => word === grid.cols[i]);
     /** @type {[string, boolean, boolean]} */
@@ -56,7 +62,7 @@ export class Words {
       const j = i + this.start[by ? "rows" : "cols"];
       const [row, col] = by ? [j, at] : [at, j];
       const value = grid.at(row, col);
-      const code = Math.round(255 * Math.max(0, Math.min(1, place(value))));
+      const code = Math.round(255 * clamp(place(value), 0, 1));
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
       span.classList.toggle("hidden", grid.kind(row, col) === FORBIDDEN);
@@ -81,20 +87,22 @@ export class Words {
     return `${name(pickedWords, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
 
-  /** @param {AnyGrid} grid @param {boolean} same whether both sides are the same sentence @param {boolean} by @param {number} chosen */
+  /**
+   * @param {AnyGrid} grid
+   * @param {boolean} same whether both sides are the same sentence
+   * @param {boolean} by
+   * @param {number} chosen
+   */
   build(grid, same, by, chosen) {
     /** @param {string[]} words */
     const begin = (words) =>
-      words.length <= MAX_WORDS ? 0 : Math.max(0, Math.min(chosen - MAX_WORDS / 2, words.length - MAX_WORDS));
+      words.length <= MAX_WORDS ? 0 : clamp(chosen - MAX_WORDS / 2, 0, words.length - MAX_WORDS);
     this.start = { rows: begin(grid.rows), cols: begin(grid.cols) };
     /** @type {Side[]} */
     const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
-    this.picks = this.sentence(
-      grid,
-      pick,
-      same ? "the sentence: choose a word" : by ? "choose a key" : "choose a query",
-    );
-    this.shaded = same ? this.picks : this.sentence(grid, other, by ? "queries" : "keys");
+    const [picks, shaded] = by ? ["choose a key", "queries"] : ["choose a query", "keys"];
+    this.picks = this.sentence(grid, pick, same ? "the sentence: choose a word" : picks);
+    this.shaded = same ? this.picks : this.sentence(grid, other, shaded);
     this.listen(pick);
     this.element.replaceChildren(...new Set([this.picks.element, this.shaded.element]));
   }
@@ -114,9 +122,8 @@ export class Words {
       dir: "auto",
     });
     if (start) element.append(`… ${counted(start, "word")} before … `);
-    words.forEach((word, i) => {
-      element.append(spans[i], /\n$/.test(word) ? h("br") : loose ? " " : h("wbr"));
-    });
+    const gap = () => (loose ? " " : h("wbr"));
+    words.forEach((word, i) => element.append(spans[i], word.endsWith("\n") ? h("br") : gap()));
     if (left) element.append(` … ${counted(left, "word")} more`);
     return { element, spans };
   }
@@ -134,7 +141,7 @@ export class Words {
       if (event.key === "Escape") this.handlers.leave();
       else if (!step) return;
       else {
-        const next = Math.max(0, Math.min((this.grid?.[side].length ?? 1) - 1, this.at + step));
+        const next = clamp(this.at + step, 0, (this.grid?.[side].length ?? 1) - 1);
         this.at = next;
         this.handlers.lock(side, next);
         this.picks.spans[next - this.start[side]]?.focus();
@@ -144,8 +151,7 @@ export class Words {
     };
   }
 
-  // The same on a pen: each piece of text where the browser has put it.
-  /** @param {Pen} pen */
+  /** Draw the words with a pen, each piece of text where the browser has put it. @param {Pen} pen */
   draw(pen) {
     const box = this.element.getBoundingClientRect();
     for (const sentence of this.element.children) {
@@ -168,8 +174,10 @@ export class Words {
   }
 }
 
-// Text that runs: spaces stay spaces, what cannot be seen gets a sign, a piece of WordPiece loses its mark.
-/** @param {string} word */
+/**
+ * Write a token within running text: spaces stay spaces, invisible characters get a sign, a WordPiece loses its mark.
+ * @param {string} word
+ */
 function running(word) {
   const text = word.replace(/^[Ġ▁]/, " ").replace(/^##/, "");
   return text === "" ? "∅" : [...text].map((c) => (c === " " ? c : sign(c))).join("");

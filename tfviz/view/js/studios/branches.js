@@ -24,7 +24,7 @@ export class Branches {
       h("span", { class: "soft" }, "Branches"),
       ...leaves.map((leaf) => this.branch(leaf, leaf === at)),
     );
-    if (focused) element.querySelector("[aria-pressed='true']")?.focus();
+    if (focused) /** @type {HTMLElement | null} */ (element.querySelector("[aria-pressed='true']"))?.focus();
   }
 
   /** @param {number} leaf @param {boolean} here */

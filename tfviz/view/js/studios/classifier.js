@@ -30,7 +30,9 @@ export class Classifier extends WordEffects {
     this.buildText("Text", "The words: press one to strike it out");
     this.words.ondblclick = (/** @type {MouseEvent} */ event) => this.of(event) >= 0 && this.edit(this.of(event));
     this.buildShades(labels);
+    /** @type {HTMLElement} */
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
+    /** @type {HTMLElement} */
     this.moved = h("p", { class: "cost", role: "status" });
     const how = h("p", { class: "soft" }, "Press a word to strike it out, twice to type another.");
     const shading = h("div", { class: "controls" }, this.shades.element, this.scale, this.progress);

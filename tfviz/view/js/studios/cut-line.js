@@ -57,7 +57,7 @@ export class CutLine {
     event.preventDefault();
     element.focus();
     element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
-      const rows = [...element.parentElement.querySelectorAll(".share")];
+      const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".share")];
       const kept = rows.filter((row) => {
         const { top, height } = row.getBoundingClientRect();
         return top + height / 2 < clientY;

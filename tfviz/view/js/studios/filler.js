@@ -31,6 +31,7 @@ export class Filler extends MaskedText {
     /** @type {number | null} the word whose guesses are shown */
     this.gap = null;
     this.buildText("Text", "The words: press one to hide it");
+    /** @type {HTMLElement} */
     this.guesses = h("div", { class: "guesses" });
     const how = h("p", { class: "soft" }, "Press a word to hide it: the model guesses what stood there.");
     this.compose({

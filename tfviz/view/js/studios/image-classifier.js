@@ -44,12 +44,15 @@ export class ImageClassifier extends ImageStudio {
     this.effects = new PatchEffects(this, () => this.showEffects());
     /** @type {{ element: HTMLElement, show(shade: ClassifyImageState["shade"]): void }} */
     this.shades = tabs("Shade patches by", SHADES, this.store.get("shade"), (shade) => this.store.set({ shade }));
+    /** @type {HTMLElement} */
     this.scale = h("p", { class: "scale" });
     const showAll = () => {
       this.hide([]);
       this.pane.canvas.focus(); // the button goes
     };
+    /** @type {HTMLElement} */
     this.reset = h("button", { type: "button", onclick: showAll }, "Show all patches");
+    /** @type {HTMLElement} */
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict: press a label to follow it" });
     const shading = h(
       "div",

@@ -122,16 +122,23 @@ export class Studio {
   /** @param {{ text: HTMLElement[], textTitle: string, says: HTMLElement[], saysTitle: string }} panes */
   compose({ text, textTitle, says, saysTitle }) {
     const { frame, store } = this;
+    /** @type {HTMLElement} */
     this.sourceLabel = h("small", {});
     const allOn = () => {
       store.set({ off: [] });
-      this.model.element.querySelector("[tabindex='0']")?.focus(); // the button goes
+      /** @type {HTMLElement | null} */ (this.model.element.querySelector("[tabindex='0']"))?.focus(); // the button goes
     };
+    /** @type {HTMLButtonElement} */
     this.allOn = h("button", { type: "button", class: "all-on", onclick: allOn }, "All on");
+    /** @type {HTMLElement} */
     this.howTo = h("small", {}, "click: look · ×: off");
+    /** @type {HTMLElement} */
     this.sentenceOfHead = h("p", { class: "sentence-of-head" });
+    /** @type {HTMLButtonElement} */
     this.opener = h("button", { type: "button", title: "its map with all words, below", onclick: () => this.open() });
+    /** @type {HTMLElement} */
     this.inner = h("div", { class: "inner" });
+    /** @type {HTMLElement} */
     this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
     /** @type {(kind: string, title: string, more: HTMLElement | null, ...parts: HTMLElement[]) => HTMLElement} */
     const pane = (kind, title, more, ...parts) =>

@@ -72,9 +72,13 @@ export class TextStudio extends Studio {
     /** @type {number} */
     this.turn = 0;
     const typed = () => this.change({ text: this.typed.value, ...this.fresh });
+    /** @type {HTMLTextAreaElement} */
     this.typed = h("textarea", { dir: "auto", spellcheck: false, hidden: true, "aria-label": name, oninput: typed });
+    /** @type {HTMLButtonElement} */
     this.editing = h("button", { type: "button", onclick: () => this.setEditing(!this.typed.hidden) }, "Edit the text");
+    /** @type {HTMLElement} */
     this.words = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
+    /** @type {HTMLButtonElement} */
     this.reset = h("button", { type: "button", class: "as-typed", onclick: () => this.undo() }, "As typed");
     /** @type {number | null} the word that is pointed at */
     this.pointed = null;
@@ -218,7 +222,7 @@ export class TextStudio extends Studio {
 
   undo() {
     this.change(this.fresh);
-    this.words.querySelector("[tabindex='0']")?.focus(); // the button goes
+    /** @type {HTMLElement | null} */ (this.words.querySelector("[tabindex='0']"))?.focus(); // the button goes
   }
 
   // The words of the text as typed; those of the last text that could be read, if this one cannot be, which is said.

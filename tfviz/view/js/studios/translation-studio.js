@@ -52,6 +52,7 @@ export class TranslationStudio extends Studio {
     this.searches = new Map();
     /** @type {Beam[][]} of the search, as far as it is shown */
     this.columns = [];
+    /** @type {HTMLTextAreaElement} */
     this.sentence = h("textarea", {
       rows: 2,
       dir: "auto",
@@ -79,6 +80,7 @@ export class TranslationStudio extends Studio {
     this.fresh = button("From the start", "nothing written, nothing forced", () =>
       store.set({ prefix: [], steps: 0, ...UNCHOSEN }),
     );
+    /** @type {HTMLElement} */
     this.text = h("p", {
       class: "sentence written",
       role: "listbox",
@@ -86,13 +88,17 @@ export class TranslationStudio extends Studio {
       dir: "auto",
       tabIndex: -1,
     });
+    /** @type {HTMLElement} */
     this.next = h("div", {
       class: "shares",
       role: "group",
       "aria-label": "What could stand here: press one to force it",
     });
+    /** @type {HTMLElement} */
     this.texts = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
+    /** @type {HTMLElement} */
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
+    /** @type {HTMLElement} */
     this.cost = h("p", { class: "cost" });
     /** @type {SearchTree} */
     this.tree = new SearchTree(frame.theme, {
@@ -161,13 +167,13 @@ export class TranslationStudio extends Studio {
       this.store.set(other ? { rows: [place], mode, part: 0, direction: "at" } : { rows: [] });
     };
     this.text.onclick = (/** @type {any} */ { target }) => target.dataset.place && choose(Number(target.dataset.place));
-    this.text.onkeydown = (/** @type {KeyboardEvent & { target: HTMLElement }} */ event) => {
+    this.text.onkeydown = (/** @type {any} */ event) => {
       const place = Number(event.target.dataset.place);
       const last = this.text.children.length - 1;
       const next = stepIn(event.key, place, last);
       if (next === undefined && event.key !== "Enter" && event.key !== " ") return;
       if (next === undefined) choose(place);
-      else this.text.children[Math.max(0, Math.min(last, next))].focus();
+      else /** @type {HTMLElement} */ (this.text.children[Math.max(0, Math.min(last, next))]).focus();
       event.preventDefault();
       event.stopPropagation();
     };
@@ -230,11 +236,11 @@ export class TranslationStudio extends Studio {
           { class: classes, role: "option", "aria-selected": String(at === place), tabIndex: at === place ? 0 : -1 },
           word,
         );
-        span.dataset.place = at;
+        span.dataset.place = String(at);
         return this.apart ? [span, " "] : [span];
       }),
     );
-    if (focused) this.text.children[place].focus();
+    if (focused) /** @type {HTMLElement} */ (this.text.children[place]).focus();
   }
 
   // What could stand at the chosen place; other: with all heads on.

@@ -27,7 +27,9 @@ export class WordEffects extends TextStudio {
     const options = [[-1, "nothing"], ...labels.map((label, i) => /** @type {[number, string]} */ ([i, label]))];
     /** @type {{ element: HTMLElement, show(label: number): void }} */
     this.shades = select("Shade words by", options, this.store.get("label"), (label) => this.store.set({ label }));
+    /** @type {HTMLElement} */
     this.scale = h("span", { class: "scale" });
+    /** @type {HTMLProgressElement} */
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
   }
 

@@ -82,6 +82,7 @@ export class Writer extends Studio {
     this.runButton = button("▶ Write on", "until stopped (Alt+R)", () => this.toggle(), "go");
     const step = button(`One ${this.unit}`, `write one ${this.unit} (Alt+S)`, () => this.write());
     const back = button("Back", `take the last ${this.unit} back (Alt+B)`, () => this.path.back());
+    /** @type {HTMLElement} */
     this.cost = h("small", { class: "cost" });
     const textOf = (/** @type {number[]} */ tokens) => tokens.map((id) => this.piece(id)).join(this.apart ? " " : "");
     /** @type {Branches} */
@@ -98,6 +99,7 @@ export class Writer extends Studio {
     });
     /** @type {{ show(temperature: number): void }} */
     this.temperature = temperature;
+    /** @type {HTMLInputElement} */
     this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
     const more = h("label", { class: "seed" }, h("span", {}, "Seed"), this.seed);
     this.compose({
@@ -141,7 +143,7 @@ export class Writer extends Studio {
   reseed() {
     const seed = Number(this.seed.value);
     this.store.set({ seed: Number.isSafeInteger(seed) && seed >= 0 ? seed : 0 });
-    this.seed.value = this.store.get("seed");
+    this.seed.value = String(this.store.get("seed"));
   }
 
   // A token that the reader chose: it goes from the bars into the text.
@@ -189,7 +191,7 @@ export class Writer extends Studio {
   async refresh() {
     const { store } = this;
     this.temperature.show(store.get("temperature"));
-    if (activeIn(this.seed) !== this.seed) this.seed.value = store.get("seed");
+    if (activeIn(this.seed) !== this.seed) this.seed.value = String(store.get("seed"));
     const prompt = store.get("prompt");
     if (this.vocab.learn && !(await this.typed.learned(prompt, (...call) => this.learn(...call)))) return;
     if (prompt !== store.get("prompt")) return;

@@ -47,8 +47,11 @@ export class ByteVocabulary {
   /** @type {Record<string, number>} */
   special = {};
 
-  // U+DC80 to U+DCFF are bytes that Python could not read as text; any other half of a pair is no text.
-  /** @param {string} text */
+  /**
+   * Encode a text as bytes. U+DC80 to U+DCFF are bytes that Python could not decode; any other lone surrogate is an
+   * error.
+   * @param {string} text
+   */
   encode(text) {
     /** @type {number[]} */
     const ids = [];
@@ -77,7 +80,7 @@ export class ByteVocabulary {
 }
 
 /**
- * Return the ids as they are, if they are tokens of a vocabulary of this size.
+ * Return ids unchanged if all are tokens of a vocabulary of this size; else throw.
  * @param {Iterable<number>} ids
  * @param {number} size
  */
@@ -95,7 +98,7 @@ export const broken = (text) => HALF.test(text);
 export const toBytes = (text) => UTF8.encode(text);
 
 /**
- * What is not UTF-8 becomes U+FFFD; a mark of byte order stays, as any other character.
+ * Decode UTF-8. Invalid bytes become U+FFFD; a byte order mark stays, like any other character.
  * @param {Iterable<number>} bytes
  */
 export function fromBytes(bytes) {

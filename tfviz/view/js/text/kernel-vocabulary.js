@@ -24,16 +24,14 @@ export class KernelVocabulary {
     this.size = texts.length;
   }
 
-  // Only a text that was learned.
-  /** @param {string} text */
+  /** Encode a text that was learned before. @param {string} text */
   encode(text) {
     const ids = this.learned.get(text);
     if (!ids) throw new Error("Python has not read this text yet");
     return ids;
   }
 
-  // Whether there was anything to ask for.
-  /** @param {string[]} texts */
+  /** Ask for texts that are not known yet; return whether there were any. @param {string[]} texts */
   async learn(texts) {
     const unread = [...new Set(texts)].filter((text) => !this.learned.has(text));
     if (!unread.length) return false;

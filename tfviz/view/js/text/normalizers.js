@@ -55,8 +55,12 @@ function setApart({ signs }) {
   return (text) => text.replace(sign, " $& ");
 }
 
-// The browser may decompose and order characters that `tokenizers` does not know yet: only the others are given to it.
-/** @param {{ moving: Runs, marks: Runs }} step @returns {Change} */
+/**
+ * Remove accents. The browser may decompose and order characters that `tokenizers` does not know yet: only the others
+ * are given to it.
+ * @param {{ moving: Runs, marks: Runs }} step
+ * @returns {Change}
+ */
 function unaccented({ moving, marks }) {
   const [run, mark] = [anyOf(moving, "+"), anyOf(marks)];
   return (text) => text.replace(run, (letters) => letters.normalize("NFD")).replace(mark, "");

@@ -4,7 +4,7 @@ import { toBytes } from "./characters.js";
 
 const PLACES = 2 ** 32; // a heap's number is rank * PLACES + place, so that the smallest comes first
 
-// The sign that byte-level BPE writes for each byte: itself where it is printable, else one from U+0100 on.
+/** List the character that byte-level BPE writes for each byte: itself if it is printable, else one from U+0100 on. */
 export function byteSigns() {
   let others = 0x100;
   return Array.from({ length: 256 }, (_, byte) => {

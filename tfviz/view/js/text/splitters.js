@@ -13,16 +13,18 @@ export function splitter(described) {
   return (text) => text.match(rule) ?? [];
 }
 
-// GPT-2: English endings; a word, a number or other signs with one space before it; spaces, but the last before a word.
-/** @param {Sets} described */
+/**
+ * Split as GPT-2 does: English endings; a word, a number or other signs with one space before; spaces except the last
+ * before a word.
+ * @param {Sets} described
+ */
 function byteWords(described) {
   const [letters, numbers, spaces] = ["letters", "numbers", "spaces"].map((name) => characterClass(described[name]));
   const words = ` ?[${letters}]+| ?[${numbers}]+| ?[^${spaces}${letters}${numbers}]+`;
   return new RegExp(`'s|'t|'re|'ve|'m|'ll|'d|${words}|[${spaces}]+(?![^${spaces}])|[${spaces}]+`, "gu");
 }
 
-// BERT: each sign of punctuation is a word of its own.
-/** @param {Sets} described */
+/** Split as BERT does: each punctuation mark is a word of its own. @param {Sets} described */
 function bertWords({ words, signs }) {
   return new RegExp(`[${characterClass(words)}]+|[${characterClass(signs)}]`, "gu");
 }

@@ -73,7 +73,10 @@ export class SubwordVocabulary {
     });
   }
 
-  /** @param {string} token @returns {Iterable<number>} the bytes that its signs stand for, if all of them do; else its own */
+  /**
+   * @param {string} token
+   * @returns {Iterable<number>} the bytes that its signs stand for, if all of them do; else its own
+   */
   raw(token) {
     const signs = Array.from(token);
     if (this.joiner.kind !== "bytes" || signs.some((sign) => !this.bytes.has(sign))) return toBytes(token);
@@ -92,8 +95,13 @@ function wordModel(described, tokens) {
   return (word) => [places.get(word) ?? described.unknown];
 }
 
-// From the left, the longest piece that there is; if at some place there is none, the whole word is unknown.
-/** @param {string} word @param {Map<string, number>} places @param {any} model @returns {number[]} */
+/**
+ * Split a word into the longest known pieces, from the left; if there is none at some place, the whole word is unknown.
+ * @param {string} word
+ * @param {Map<string, number>} places
+ * @param {any} model
+ * @returns {number[]}
+ */
 function longestPieces(word, places, { unknown, inside, longest }) {
   const letters = Array.from(word);
   if (letters.length > longest) return [unknown];

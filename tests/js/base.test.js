@@ -1,0 +1,282 @@
+// What the views share: numbers in a range, words as labels, tokens on a picture, strongest keys, tables as CSV, scales.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { near, stub, tensor } from "./helpers.js";
+import { clamp } from "../../tfviz/view/js/base/clamp.js";
+import { stepIn } from "../../tfviz/view/js/base/elements.js";
+import { ABSENT, FORBIDDEN, Grid, OPEN, sinks } from "../../tfviz/view/js/base/grid.js";
+import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
+import { exportedNumber, stepped, withSign } from "../../tfviz/view/js/base/numbers.js";
+import { bytesOf, joined, PageData } from "../../tfviz/view/js/base/page-data.js";
+import { PatchGrid, profile, spread } from "../../tfviz/view/js/base/patch-grid.js";
+import { label, quoted, sign, spaced } from "../../tfviz/view/js/base/pen.js";
+import { TopKeys } from "../../tfviz/view/js/base/top-keys.js";
+import { TraitStore } from "../../tfviz/view/js/base/widget.js";
+import { csv, csvs } from "../../tfviz/view/js/controls/table.js";
+import { gridOf, roundUp, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
+import { describeCell, describeLocked } from "../../tfviz/view/js/stages/aria-text.js";
+
+const grid = (rows, cols, values, state = values.map(() => OPEN), look = {}) =>
+  Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), look);
+
+test("a number beyond a range becomes its end; an empty range gives the low one", () => {
+  assert.deepEqual(
+    [-1, 0, 2, 5, 9].map((value) => clamp(value, 0, 5)),
+    [0, 0, 2, 5, 5],
+  );
+  assert.equal(clamp(3, 0, -1), 0);
+  assert.equal(clamp(Infinity, 0, 4), 4);
+});
+
+test("a key leads to a place in a row, also beyond its ends", () => {
+  const keys = ["ArrowLeft", "ArrowRight", "Home", "End", "Enter"];
+  assert.deepEqual(
+    keys.map((key) => stepIn(key, 0, 6)),
+    [-1, 1, 0, 6, undefined],
+  );
+});
+
+test("a sign stands for what cannot be seen, and a cut is marked", () => {
+  assert.deepEqual(["\n", "\x07", "\u200b", "\ud800", "\uffff", "é"].map(sign), [
+    "⏎",
+    "␇",
+    "⟨200B⟩",
+    "⟨D800⟩",
+    "⟨FFFF⟩",
+    "é",
+  ]);
+  assert.equal(label(""), "∅");
+  assert.equal(label("abcde", 5), "abcde");
+  assert.equal(label("abcdef", 5), "abcd…");
+  assert.equal(label("😀😀😀", 2), "😀…"); // by characters, not by halves of them
+  assert.equal(quoted("a b"), "“\u2068a␣b\u2069”");
+});
+
+test("places on a line are moved apart, in their order, and stay between the ends", () => {
+  assert.deepEqual(spaced([5, 5, 50], 10, 0, 100), [5, 15, 50]);
+  assert.deepEqual(spaced([30, 10, 12], 10, 0, 100), [30, 10, 20]);
+  assert.deepEqual(spaced([98, 99], 10, 0, 100), [90, 100]);
+  assert.deepEqual(spaced([-5], 10, 0, 100), [0]);
+  assert.deepEqual(spaced([], 10, 0, 100), []);
+});
+
+test("a slider's number has the decimals of its step, or more where it needs them", () => {
+  assert.deepEqual([stepped(0.5, 0.01), stepped(2, 1), stepped(1e-6, 1e-6)], ["0.50", "2", "0.000001"]);
+  assert.equal(stepped(0.123456, 0.1), "0.123456");
+  assert.deepEqual([withSign(0.5), withSign(-0.5), withSign(0.001)], ["+0.50", "−0.50", "0.00"]);
+});
+
+test("a number for a spreadsheet has four digits, a whole number all of its own", () => {
+  assert.deepEqual([0.123456, 1234567, 1234.5678, NaN, -1e-7].map(exportedNumber), [
+    "0.1235",
+    "1234567",
+    "1235",
+    "NaN",
+    "-1e-7",
+  ]);
+});
+
+test("pieces of a page's data come out of base64 as out of bytes", async () => {
+  const bytes = Uint8Array.of(1, 2, 3, 4, 5, 250, 251);
+  const base64 = Buffer.from(bytes).toString("base64");
+  assert.deepEqual(bytesOf(base64), bytes);
+  for (const data of [bytes, base64]) {
+    const page = new PageData(stub({}), data);
+    assert.deepEqual([...page.slice([3, 4, 1])], [4, 5, 250, 251]);
+    assert.deepEqual([...page.slice([0, 2, 1])], [1, 2]);
+  }
+  assert.deepEqual([...joined([bytes.subarray(0, 1), new Uint8Array(), bytes.subarray(5)])], [1, 250, 251]);
+});
+
+test("what a page has found once it keeps, by key", async () => {
+  const page = new PageData(stub({}), "");
+  let made = 0;
+  const make = async () => ++made;
+  assert.deepEqual([await page.remembered("a", make), await page.remembered("a", make)], [1, 1]);
+  assert.equal(await page.remembered("b", make), 2);
+});
+
+test("a token has its cell on the picture, counted from above or from below", () => {
+  const words = ["[CLS]", ..."abcdef", "end"];
+  const patches = { first: 1, rows: 2, columns: 3, upward: false };
+  const down = new PatchGrid(stub(patches), words);
+  assert.deepEqual([down.cell(0), down.cell(1), down.cell(6), down.cell(7)], [null, [0, 0], [1, 2], null]);
+  assert.equal(down.token(1, 0), 4);
+  assert.deepEqual(down.others, [0, 7]);
+  const up = new PatchGrid(stub({ ...patches, upward: true }), words);
+  assert.deepEqual([up.cell(1), up.token(0, 0)], [[1, 0], 4]);
+});
+
+test("what a token looks at, and what looks at it, is a column, laid out on the picture", () => {
+  const part = { rows: ["p", "q"], cols: ["x", "y"] };
+  const some = grid(part.rows, part.cols, [0.25, 0.75, 1, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
+  const looksAt = profile(some, part, "rows", 0);
+  assert.deepEqual([looksAt.rows, looksAt.cols], [["x", "y"], ["p"]]);
+  near(looksAt.values, [0.25, 0.75]);
+  const looked = profile(some, part, "cols", 1);
+  assert.deepEqual(
+    [looked.rows, [...looked.state]],
+    [
+      ["p", "q"],
+      [OPEN, FORBIDDEN],
+    ],
+  );
+  const upward = new PatchGrid(stub({ first: 0, rows: 2, columns: 1, upward: true }), part.cols);
+  near(spread(looksAt, upward, 1).values, [0.75, 0.25]);
+});
+
+test("a token whose key is hidden is absent from a profile", () => {
+  const part = { rows: ["p"], cols: ["x", "y", "z"] };
+  const left = grid(["p"], ["x", "z"], [0.5, 0.5]);
+  Object.assign(left, { visibleKeys: [0, 2], keys: 3 });
+  const column = profile(left, part, "rows", 0);
+  near(column.values, [0.5, 0, 0.5]);
+  assert.deepEqual([...column.state], [OPEN, ABSENT, OPEN]);
+});
+
+test("of strongest keys the codes of a range are known, and the rest of each row", async () => {
+  const words = (count) => Array.from({ length: count }, String);
+  // two queries, the two strongest keys of each: places, codes, what is left out as a root
+  const bytes = Uint8Array.of(3, 0, 0, 0, 1, 0, 3, 0, 200, 100, 50, 150, 51, 0);
+  const keys = new TopKeys(stub({ rows: words(2), cols: words(4), weights: [[0, 14, 1]], top: 2 }), async () => bytes);
+  const codes = (rows, cols, block) => keys.codes(0, { rows, cols, block });
+  assert.deepEqual([...(await codes([0, 2], [0, 4], 1))], [100, 0, 0, 200, 0, 50, 0, 150]);
+  assert.deepEqual([...(await codes([1, 2], [1, 3], 1))], [50, 0]);
+  assert.deepEqual([...(await codes([0, 2], [0, 4], 2))], [100, 200]);
+  near((await keys.head(0)).rest, [0.04, 0]);
+});
+
+test("a sink draws much of the weight of the queries that may see it, if these are several", () => {
+  const open = [OPEN, OPEN, FORBIDDEN, OPEN, OPEN, OPEN];
+  assert.deepEqual([...sinks(grid(["p", "q"], ["a", "b", "c"], [0.4, 0.6, 0, 0.2, 0, 0.8], open))], [0, 1]); // c: one query
+  assert.deepEqual([...sinks(grid(["p", "q"], ["a", "b"], [0.5, 0.5, 0.09, 0.91]), 0.3)], [1]);
+});
+
+test("CSV leaves out what may not be seen, and no cell of it is a formula", () => {
+  const some = grid(['say "a"', "=1+1"], ["-2", "+x"], [0.25, 1, 0.123456, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
+  assert.equal(csv(some), '"query/key","-2","\'+x"\r\n"say ""a""",0.25,1\r\n"\'=1+1",0.1235,\r\n');
+  const panels = [
+    { name: "one", grid: grid(["q"], ["k"], [1]) },
+    { name: "", grid: grid(["q"], ["k"], [0]) },
+  ];
+  assert.equal(csvs(panels), '"one"\r\n"query/key","k"\r\n"q",1\r\n\r\n"query/key","k"\r\n"q",0\r\n');
+});
+
+test("a cell is read with both words; what may not be seen, or is not there, says so", () => {
+  const state = [OPEN, FORBIDDEN, ABSENT];
+  const some = grid(["cat"], ["the", "cat", "sat"], [0.25, 0, 0], state);
+  const where = (word) => `“\u2068cat\u2069” → “\u2068${word}\u2069”  `;
+  assert.equal(describeCell(some, [0, 0], "", false), `${where("the")}0.25`);
+  assert.equal(describeCell(some, [0, 1], "head 1", false), `head 1: ${where("cat")}may not look`);
+  assert.equal(describeCell(some, [0, 2], "", false), `${where("sat")}not there yet`);
+  assert.equal(describeCell(some, [0, 2], "", true), `${where("sat")}left out`);
+  some.rest = Float32Array.of(0.5);
+  assert.match(describeCell(some, [0, 2], "", true), /left out; all that is left out of this row holds 0.5$/);
+});
+
+test("a cell of a block is read as a maximum", () => {
+  const block = new Grid(["a…b"], ["c…d"], Uint8Array.of(51), Uint8Array.of(OPEN), { block: 2 });
+  assert.match(describeCell(block, [0, 0], "", false), /at most 0.04$/);
+});
+
+test("locked rows name what they look at, locked columns what looks at them, strongest first", () => {
+  const some = grid(["p", "q"], ["a", "b"], [0.25, 0.75, 1, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
+  const plain = describeLocked(some, { rows: [0], cols: [0, 1] }).replace(/[\u2068\u2069]/g, "");
+  assert.equal(plain, "“p” → “b” 0.75, “a” 0.25\n“a” ← “q” 1, “p” 0.25\n“b” ← “p” 0.75");
+});
+
+test("a scale ends at a round number that is not less", () => {
+  assert.deepEqual(
+    [0.9, 1, 1.01, 2.4, 7, 81, 0.00123, 0, NaN].map((value) => roundUp(value)),
+    [1, 1, 1.5, 3, 8, 100, 0.0015, 1, 1],
+  );
+  assert.equal(roundUp(2.1, [1, 5, 10]), 5);
+});
+
+test("a result's scale: shares end at 1, numbers with a sign diverge, others end at a round number", () => {
+  const of = (data, spec = {}, dtype = "float32") =>
+    scaleOf(
+      stub({ ...tensor([1, data.length], data), dtype }),
+      stub({ kind: "heatmap", scale: null, limit: null, min_limit: 0, ...spec }),
+    );
+  assert.deepEqual(of([0.25, 0.75]), { scale: "linear", limit: 1 });
+  assert.deepEqual(of([0.25, 0.5]), { scale: "linear", limit: 0.5 });
+  assert.deepEqual(of([0.25, 0.75, -Infinity]), { scale: "linear", limit: 1 }); // a score that a mask forbids
+  assert.deepEqual(of([-0.2, 3.5]), { scale: "diverging", limit: 4 });
+  assert.deepEqual(of([7, NaN, Infinity]), { scale: "linear", limit: 8 });
+  assert.deepEqual(of([0, 1, 1], {}, "int64"), { scale: "linear", limit: 1 });
+  assert.deepEqual(of([0, 2, 1], {}, "int64"), { scale: "linear", limit: 2 });
+  assert.deepEqual(of([1, 1, 1]), { scale: "linear", limit: 1 });
+  assert.deepEqual(of([0, 9], { scale: "sqrt" }), { scale: "sqrt", limit: 1 });
+  assert.deepEqual(of([0, 9], { limit: 20 }), { scale: "linear", limit: 20 });
+  assert.deepEqual(of([0, 0.01], { min_limit: 0.5 }), { scale: "linear", limit: 0.5 });
+  assert.deepEqual(of([1.9, 0], { kind: "dots" }), { scale: "linear", limit: 3 }); // 2.09: room for names
+});
+
+test("a grid of results: minus infinity is forbidden, no number is absent", () => {
+  const made = gridOf(["q"], ["a", "b", "c"], Float32Array.of(1, -Infinity, NaN), { scale: "linear", limit: 1 });
+  assert.deepEqual([...made.state], [OPEN, FORBIDDEN, ABSENT]);
+  assert.deepEqual(wordsFor(["a"], 1), ["a"]);
+  assert.deepEqual(wordsFor(["a"], 2), ["0", "1"]);
+});
+
+/** What anywidget gives: traits and messages. */
+function widgetModel(traits = {}) {
+  const listeners = new Map();
+  const [sent, saved] = [stub([]), stub([])];
+  return stub({
+    sent,
+    saved,
+    get: (name) => traits[name],
+    set: (name, value) => (traits[name] = value),
+    save_changes: () => saved.push({ ...traits }),
+    send: (message) => sent.push(message),
+    on: (name, listener) => listeners.set(name, listener),
+    off: (name) => listeners.delete(name),
+    tell: (name, ...given) => listeners.get(name)?.(...given),
+  });
+}
+
+test("a kernel's answer finds its question by number; its bytes come along", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const model = widgetModel();
+  const said = [];
+  const client = new KernelClient(model, (text) => said.push(text));
+  const [first, second] = [client.ask({ a: 1 }), client.ask({ b: 2 })];
+  assert.deepEqual([model.sent[0].a, model.sent[1].b], [1, 2]);
+  model.tell("msg:custom", { id: model.sent[1].id, note: "x" }, [new DataView(Uint8Array.of(1, 2, 3, 4).buffer, 1, 2)]);
+  model.tell("msg:custom", { id: "of another view" });
+  assert.deepEqual(await second, { content: { note: "x" }, pieces: [Uint8Array.of(2, 3)] });
+  t.mock.timers.tick(7999);
+  assert.deepEqual(said, []);
+  t.mock.timers.tick(1);
+  assert.deepEqual(said, ["the kernel does not answer: it may be busy, or gone"]);
+  model.tell("msg:custom", { id: model.sent[0].id, error: "wrong" });
+  await assert.rejects(first, /^Error: wrong$/);
+});
+
+test("a client that is closed hears no more, and says nothing late", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const model = widgetModel();
+  const said = [];
+  const client = new KernelClient(model, (text) => said.push(text));
+  client.ask({ a: 1 });
+  client.close();
+  t.mock.timers.tick(10_000);
+  assert.deepEqual(said, []);
+});
+
+test("traits are a store: what differs is set and saved once, and heard of", () => {
+  const model = widgetModel({ layer: 0, rows: [1] });
+  const store = new TraitStore(model, ["layer"]);
+  let heard = 0;
+  const off = store.on(() => heard++);
+  store.set({ layer: 2, rows: [1] });
+  store.set({ layer: 2 });
+  assert.deepEqual(model.saved, [{ layer: 2, rows: [1] }]);
+  model.tell("change:layer");
+  off();
+  model.tell("change:layer");
+  assert.equal(heard, 1);
+});

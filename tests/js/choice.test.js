@@ -1,0 +1,211 @@
+// From choices to grids: which heads are shown, what they are combined to, and what is hidden.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { near, stub } from "./helpers.js";
+import { ABSENT, Grid } from "../../tfviz/view/js/base/grid.js";
+import { Store } from "../../tfviz/view/js/base/store.js";
+import { Choice } from "../../tfviz/view/js/controls/choice.js";
+
+const WORDS = ["[CLS]", "un", "##do", "it"];
+// Two heads of two queries: the second of each pair of rows looks at one key only.
+const HEADS = [
+  [0.5, 0.3, 0.2, 0, 0, 0, 0, 1],
+  [0.1, 0.1, 0.4, 0.4, 1, 0, 0, 0],
+];
+
+const STATE = {
+  mode: "head",
+  part: 0,
+  layer: 0,
+  head: 0,
+  marked: [],
+  how: "mean",
+  hide: "nothing",
+  hidden: [],
+  merged: false,
+  rows: [],
+  cols: [],
+  direction: "at",
+};
+
+/** The choice over parts of 2 layers and 2 heads; head 0 and 1 of any layer have the weights of HEADS. */
+function chosen(state = {}, { document = {}, parts = [{}] } = {}) {
+  const rows = WORDS.slice(1, 3);
+  const source = {
+    document: { arrange: "choose", axes: ["query", "key"], ...document },
+    parts: parts.map((part) => ({ name: "part", rows, cols: WORDS, layers: 2, heads: 2, groups: null, ...part })),
+    head: async (part, _layer, head) => {
+      const { rows: down, cols: across } = source.parts[part];
+      return Grid.of(down, across, Float32Array.from(HEADS[head]), new Uint8Array(down.length * across.length));
+    },
+    fullHead: (part, layer, head) => source.head(part, layer, head),
+    partly: (_part, layer) => layer === 1,
+  };
+  return new Choice(stub(source), new Store(stub({ ...STATE, ...state })));
+}
+
+const values = (grid) => grid.rows.flatMap((_, row) => grid.cols.map((__, col) => grid.at(row, col)));
+
+test("one head is shown, or those that are marked; numbers that are too large mean the last", () => {
+  assert.deepEqual(chosen({ layer: 1, head: 0 }).heads, [[1, 0]]);
+  assert.deepEqual(chosen({ layer: 9, head: -1 }).heads, [[1, 0]]);
+  const marked = [
+    [0, 1],
+    [5, 5],
+  ];
+  assert.deepEqual(chosen({ marked }).heads, [
+    [0, 1],
+    [1, 1],
+  ]);
+});
+
+test("of a part that has its strongest keys only, no heads are combined and no keys hidden", async () => {
+  const choice = chosen({ marked: [[0, 1]], hide: "first" }, { parts: [{ top: 3 }] });
+  assert.deepEqual(choice.heads, [[0, 0]]);
+  assert.deepEqual((await choice.resolveGrids(0, true, false))[0].cols, WORDS);
+});
+
+test("a part that is not there means the last; compared parts have the layers and heads that both have", () => {
+  const parts = [
+    { layers: 4, heads: 3 },
+    { layers: 2, heads: 5, name: "second" },
+  ];
+  assert.equal(chosen({ part: 7 }, { parts }).part.name, "second");
+  assert.deepEqual(chosen({ part: 1 }, { parts }).shape, { layers: 2, heads: 5 });
+  assert.deepEqual(chosen({}, { parts, document: { arrange: "compare" } }).shape, { layers: 2, heads: 3 });
+});
+
+test("a single head stands alone", () => {
+  assert.equal(chosen().alone, false);
+  assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).alone, true);
+});
+
+test("a head has the colour of its number; heads of several layers that of their place, others none", () => {
+  const oneLayer = chosen({
+    marked: [
+      [1, 0],
+      [1, 1],
+    ],
+  });
+  assert.deepEqual([oneLayer.ink(1, 0), oneLayer.ink(1, 1)], [0, 1]);
+  const several = chosen({
+    marked: [
+      [1, 1],
+      [0, 0],
+    ],
+  });
+  assert.deepEqual([several.ink(1, 1), several.ink(0, 0), several.ink(0, 1)], [5, 6, -1]); // the first two of INKS
+});
+
+test("locked rows and columns count only where the grid has them", async () => {
+  const choice = chosen({ rows: [0, 2, -1], cols: [3, 4] });
+  assert.deepEqual(choice.within(await choice.grid(0, 0, 0, false)), { rows: [0], cols: [3] });
+});
+
+test("heads together are their mean or their maximum, apart they are as they are", async () => {
+  const marked = [
+    [0, 0],
+    [0, 1],
+  ];
+  const [mean] = await chosen({ marked }).resolveGrids(0, true, false);
+  near(values(mean), [0.3, 0.2, 0.3, 0.2, 0.5, 0, 0, 0.5]);
+  const [max] = await chosen({ marked, how: "max" }).resolveGrids(0, true, false);
+  near(values(max), [0.5, 0.3, 0.4, 0.4, 1, 0, 0, 1]);
+  const apart = await chosen({ marked }).resolveGrids(0, false, false);
+  near(apart.flatMap(values), HEADS.flat());
+});
+
+test("a key that is hidden leaves its weight to the others of the row", async () => {
+  const [first] = await chosen({ hide: "first" }).resolveGrids(0, true, false);
+  assert.deepEqual(first.cols, WORDS.slice(1));
+  near(values(first), [0.6, 0.4, 0, 0, 0, 1]);
+  const [picked] = await chosen({ hide: "chosen", hidden: [1, 2] }).resolveGrids(0, true, false);
+  assert.deepEqual(picked.cols, ["[CLS]", "it"]);
+  near(values(picked), [1, 0, 0, 1]);
+});
+
+test("separators are signs and special tokens; sinks draw 0.3 of the weight or more", async () => {
+  const words = { cols: ["<s>", ",", "it's", "<|end|>"] };
+  const separators = chosen({ hide: "separators" }, { parts: [words] });
+  assert.deepEqual(separators.hidden(stub(await separators.grid(0, 0, 0, false))), [0, 1, 3]);
+  const sinking = chosen({ hide: "sinks", head: 1 });
+  assert.deepEqual(sinking.hidden(stub(await sinking.grid(0, 0, 1, false))), [0]); // means: 0.55, 0.05, 0.2, 0.2
+});
+
+test("pieces become words: weights are added over a word's keys, averaged over its queries", async () => {
+  const groups = { rows: [0, 0], cols: [0, 1, 1, 2] };
+  const [merged] = await chosen({ merged: true }, { parts: [{ groups }] }).resolveGrids(0, true, false);
+  assert.deepEqual([merged.rows, merged.cols], [["undo"], ["[CLS]", "undo", "it"]]);
+  near(values(merged), [0.25, 0.25, 0.5]);
+  const both = chosen({ merged: true, hide: "first" }, { parts: [{ groups }] });
+  const [left] = await both.resolveGrids(0, true, false);
+  assert.deepEqual(left.cols, ["undo", "it"]); // groups 1, 1, 2 are numbered anew
+  near(values(left), [0.5, 0.5]);
+});
+
+test("a head is looked at closely only where nothing changes it", () => {
+  assert.equal(chosen().unfiltered, true);
+  for (const state of [{ mode: "words" }, { hide: "first" }, { merged: true }])
+    assert.equal(chosen(state).unfiltered, false);
+  assert.equal(chosen({}, { document: { arrange: "steps" } }).unfiltered, false);
+});
+
+test("two captures stand side by side, with the second minus the first where they have the same words", async () => {
+  const document = { arrange: "compare" };
+  const parts = [{ name: "before" }, { name: "after" }];
+  const choice = chosen({}, { document, parts });
+  const { head } = choice.source;
+  choice.source.head = (part, layer) => head.call(choice.source, part, layer, part); // another head in each
+  const panels = await choice.panels(false);
+  assert.deepEqual(
+    panels.map(({ name }) => name),
+    ["before", "after", "after − before"],
+  );
+  near(values(panels[2].grid), [-0.4, -0.2, 0.2, 0.4, 1, 0, 0, -1]);
+  const others = chosen({}, { document, parts: [{}, { cols: [...WORDS, "?"], rows: ["q"] }] });
+  others.source.head = async (part) => {
+    const { rows, cols } = others.source.parts[part];
+    return Grid.of(rows, cols, new Float32Array(rows.length * cols.length), new Uint8Array(rows.length * cols.length));
+  };
+  assert.equal((await others.panels(false)).length, 2);
+});
+
+test("a step stands in the frame of the largest, absent where it has no words yet", async () => {
+  const parts = [
+    { rows: ["a"], cols: ["a", "b"] },
+    { rows: ["a", "b"], cols: ["a", "b", "c"] },
+  ];
+  const choice = chosen({}, { document: { arrange: "steps" }, parts });
+  choice.source.head = async () => Grid.of(["a"], ["a", "b"], Float32Array.of(0.25, 1), new Uint8Array(2));
+  const grid = await choice.grid(0, 0, 0, false);
+  assert.deepEqual([grid.rows, grid.cols], [parts[1].rows, parts[1].cols]);
+  assert.deepEqual([...stub(grid).codes], [128, 255, 0, 0, 0, 0]);
+  assert.deepEqual([...stub(grid).state], [0, 0, ABSENT, ABSENT, ABSENT, ABSENT]);
+});
+
+test("a caption names part, layer and head, or how several are combined", () => {
+  assert.equal(chosen({ layer: 1 }).caption("head"), "layer 1, head 0");
+  assert.equal(chosen({ part: 1 }, { parts: [{}, { name: "step 2" }] }).caption("head"), "step 2, layer 0, head 0");
+  const marked = [
+    [0, 1],
+    [1, 0],
+  ];
+  assert.equal(chosen({ marked, how: "max" }).caption("head"), "max of heads 0.1, 1.0");
+  assert.equal(chosen({ marked }).caption("lines"), "heads 0.1, 1.0");
+  assert.equal(chosen({ marked }).caption("sheet"), "2 layers × 2 heads, 2 marked");
+  assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).caption("head"), "");
+});
+
+test("the kernel has more where it has more of any head that is shown", () => {
+  assert.equal(chosen().partly, false);
+  assert.equal(
+    chosen({
+      marked: [
+        [0, 0],
+        [1, 0],
+      ],
+    }).partly,
+    true,
+  );
+});

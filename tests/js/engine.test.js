@@ -1,0 +1,343 @@
+// The engine on numbers worked out by hand: products, rows, changes of weights, sizes, programs, and its two ends.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { near, stub, tensor } from "./helpers.js";
+import { Engine } from "../../tfviz/view/js/engine/client.js";
+import { edited } from "../../tfviz/view/js/engine/edits.js";
+import { Machine } from "../../tfviz/view/js/engine/machine.js";
+import { OPERATIONS } from "../../tfviz/view/js/engine/operations.js";
+import { Products } from "../../tfviz/view/js/engine/products.js";
+import { answerRequests } from "../../tfviz/view/js/engine/rpc.js";
+import { bindLengths, evaluateSize } from "../../tfviz/view/js/engine/sizes.js";
+import { weightOf } from "../../tfviz/view/js/engine/weights.js";
+
+const products = await Products.make();
+const integers = (shape, data) => ({ shape, dtype: "int64", data: Int32Array.from(data) });
+const truths = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(data) });
+
+/** What an operation gives on a machine of its own. */
+const run = (name, ...given) => OPERATIONS[name](new Machine(products), ...given);
+
+function is(result, shape, data) {
+  assert.deepEqual(result.shape, shape);
+  near(result.data, data);
+}
+
+test("a product of matrices, of vectors, and of a matrix with each of several", () => {
+  const square = tensor([2, 2], [1, 2, 3, 4]);
+  is(run("mm", square, tensor([2, 3], [5, 6, 7, 8, 9, 10])), [2, 3], [21, 24, 27, 47, 54, 61]);
+  is(run("matmul", square, tensor([2], [1, -1])), [2], [-1, -1]);
+  is(run("matmul", tensor([2], [1, -1]), square), [2], [-2, -2]);
+  is(run("matmul", tensor([2], [1, 2]), tensor([2], [3, 4])), [], [11]);
+  is(run("matmul", tensor([2, 1, 2], [1, 0, 0, 1]), square), [2, 1, 2], [1, 2, 3, 4]);
+  is(run("bmm", tensor([2, 1, 2], [1, 2, 3, 4]), tensor([2, 2, 1], [5, 6, 7, 8])), [2, 1, 1], [17, 53]);
+});
+
+test("leading axes of a product are broadcast against each other", () => {
+  const [left, right] = [tensor([2, 1, 1, 1], [1, 2]), tensor([3, 1, 1], [10, 20, 30])];
+  is(run("matmul", left, right), [2, 3, 1, 1], [10, 20, 30, 20, 40, 60]);
+});
+
+test("a product of whole numbers is whole", () => {
+  const product = run("mm", integers([1, 2], [3, 4]), integers([2, 1], [5, 6]));
+  assert.deepEqual([product.dtype, ...product.data], ["int64", 39]);
+});
+
+test("a product says which shapes do not fit", () => {
+  assert.throws(() => run("mm", tensor([1, 2], [1, 2]), tensor([3, 1], [1, 2, 3])), /no common length to sum over/);
+  assert.throws(() => run("mm", tensor([2], [1, 2]), tensor([2], [1, 2])), /must have 2 axes/);
+  assert.throws(() => run("bmm", tensor([2, 1, 1], [1, 2]), tensor([1, 1, 1], [1])), /are not equally many matrices/);
+});
+
+test("a layer multiplies by its weight's transpose and adds the bias", () => {
+  const weight = tensor([3, 2], [1, 0, 0, 1, 1, 1]);
+  is(run("linear", tensor([2, 2], [1, 2, 3, 4]), weight), [2, 3], [1, 2, 3, 3, 4, 7]);
+  is(run("linear", tensor([2], [1, 2]), weight, tensor([3], [10, 20, 30])), [3], [11, 22, 33]);
+  assert.throws(() => run("linear", tensor([3], [1, 2, 3]), weight), /takes 2 numbers, not 3/);
+});
+
+test("addmm scales bias and product, and leaves out a bias that counts for nothing", () => {
+  const [left, right] = [tensor([1, 2], [1, 2]), tensor([2, 2], [1, 0, 0, 1])];
+  is(run("addmm", tensor([2], [10, 20]), left, right), [1, 2], [11, 22]);
+  is(run("addmm", tensor([2], [10, 20]), left, right, 0.5, 3), [1, 2], [8, 16]);
+  is(run("addmm", tensor([2], [NaN, NaN]), left, right, 0, 1), [1, 2], [1, 2]);
+});
+
+test("a softmax along either axis, of scores however large", () => {
+  const scores = tensor([2, 2], [0, Math.log(3), 0, 0]);
+  is(run("softmax.int", scores, 1), [2, 2], [1 / 4, 3 / 4, 1 / 2, 1 / 2]);
+  is(run("softmax.int", scores, 0), [2, 2], [1 / 2, 3 / 4, 1 / 2, 1 / 4]);
+  is(run("softmax.int", tensor([3], [1e30, 1e30, -1e30]), 0), [3], [1 / 2, 1 / 2, 0]);
+});
+
+test("minus infinity has no weight; a row of nothing else has none that is a number", () => {
+  is(run("softmax.int", tensor([2, 2], [-Infinity, 5, -Infinity, -Infinity]), -1), [2, 2], [0, 1, NaN, NaN]);
+});
+
+test("a log of a softmax is exact where the softmax itself is 0", () => {
+  is(run("log_softmax.int", tensor([2], [0, Math.log(3)]), 0), [2], [Math.log(1 / 4), Math.log(3 / 4)]);
+  is(run("log_softmax.int", tensor([2], [0, 200]), 0), [2], [-200, 0]);
+});
+
+test("sums and products so far; truths are counted", () => {
+  is(run("cumsum", tensor([2, 2], [1, 2, 3, 4]), 0), [2, 2], [1, 2, 4, 6]);
+  is(run("cumprod", tensor([3], [2, 3, 4]), 0), [3], [2, 6, 24]);
+  is(run("logcumsumexp", tensor([3], [0, 0, 0]), 0), [3], [0, Math.log(2), Math.log(3)]);
+  const counted = run("cumsum", truths([3], [1, 0, 1]), 0);
+  assert.deepEqual([counted.dtype, ...counted.data], ["int64", 1, 1, 2]);
+});
+
+test("the largest so far, of equal ones the last; NaN stays", () => {
+  const [values, places] = run("cummax", tensor([5], [1, 3, 3, 2, NaN]), 0);
+  near(values.data, [1, 3, 3, 3, NaN]);
+  assert.deepEqual([...places.data], [0, 1, 2, 2, 4]);
+});
+
+test("sorted rows keep the order of equals, and NaN is the largest", () => {
+  const [values, places] = run("sort", tensor([1, 4], [2, NaN, 1, 2]), -1, false);
+  near(values.data, [1, 2, 2, NaN]);
+  assert.deepEqual([...places.data], [2, 0, 3, 1]);
+  const [largest, at] = run("topk", tensor([1, 4], [2, 5, 1, 2]), 2);
+  near(largest.data, [5, 2]);
+  assert.deepEqual([...at.data], [1, 0]);
+  assert.throws(() => run("topk", tensor([2], [1, 2]), 3), /no 3 numbers in a row of 2/);
+});
+
+test("an error names the operation and the shapes", () => {
+  assert.throws(() => run("mm", tensor([2], [1, 2]), tensor([2], [1, 2])), /mm.*\[2\]/);
+});
+
+// One sentence, two heads, two queries, three keys.
+const WEIGHTS = [0.5, 0.3, 0.2, 0.9, 0.1, 0, 0.2, 0.2, 0.6, 0, 0, 0];
+const changed = (...edits) =>
+  edited(
+    tensor([1, 2, 2, 3], WEIGHTS),
+    edits.map((edit) => ({ site: "s", ...edit })),
+  ).data;
+const head0 = (...edits) => changed(...edits.map((edit) => ({ head: 0, ...edit }))).subarray(0, 6);
+
+test("a head that is switched off has no weights, the others keep theirs", () => {
+  near(changed({ head: 1, do: "zero" }), [...WEIGHTS.slice(0, 6), 0, 0, 0, 0, 0, 0]);
+  near(changed({ do: "zero" }), Array(12).fill(0));
+  near(changed(), WEIGHTS);
+});
+
+test("an even head looks alike at all that it may see", () => {
+  near(head0({ do: "even" }), [1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0]);
+});
+
+test("what a query may not see any more goes to its other keys, in their shares", () => {
+  near(head0({ do: "hide", cells: [[0, 1]] }), [5 / 7, 0, 2 / 7, 0.9, 0.1, 0]);
+  near(head0({ do: "hide", cells: [[null, 0]] }), [0, 0.6, 0.4, 0, 1, 0]);
+  near(
+    head0({
+      do: "hide",
+      cells: [
+        [1, 0],
+        [1, 1],
+      ],
+    }),
+    [0.5, 0.3, 0.2, 0, 0, 0],
+  ); // nothing is left
+});
+
+test("a weight that is pinned leaves the others the rest, in their shares", () => {
+  near(head0({ do: "pin", cells: [[0, 0]], to: 0.4 }), [0.4, 0.36, 0.24, 0.9, 0.1, 0]);
+  near(head0({ do: "pin", cells: [[0, null]], to: 1 / 3 }), [1 / 3, 1 / 3, 1 / 3, 0.9, 0.1, 0]);
+  near(changed({ head: 1, do: "pin", cells: [[1, 0]], to: 1 }).subarray(9), [0, 0, 0]); // it sees nothing
+});
+
+test("no row can be pinned to more than 1, or to less where there is no other key", () => {
+  assert.throws(
+    () =>
+      head0({
+        do: "pin",
+        cells: [
+          [0, 0],
+          [0, 1],
+        ],
+        to: 0.6,
+      }),
+    /0.6 for 2 keys of a query is more than 1/,
+  );
+  assert.throws(
+    () =>
+      head0({
+        do: "pin",
+        cells: [
+          [1, 0],
+          [1, 1],
+        ],
+        to: 0.4,
+      }),
+    /sees no other to share the rest/,
+  );
+});
+
+test("edits follow one another, and the weights that were given stay", () => {
+  const weights = tensor([1, 1, 1, 2], [0.5, 0.5]);
+  const pin = { site: "s", do: /** @type {const} */ ("pin"), cells: stub([[0, 0]]), to: 0.8 };
+  near(edited(weights, [pin, { site: "s", do: "even" }]).data, [0.5, 0.5]);
+  near(edited(weights, [{ site: "s", do: "even" }, pin]).data, [0.8, 0.2]);
+  near(weights.data, [0.5, 0.5]);
+});
+
+test("a size is computed from the lengths of the inputs, as in Python", () => {
+  const lengths = { words: 7, batch: 2 };
+  assert.equal(evaluateSize(["//", ["+", "words", 1, "batch"], 3], lengths), 3);
+  assert.equal(evaluateSize(["%", ["-", "batch", "words"], 3], lengths), 1); // -5 % 3
+  assert.equal(evaluateSize(["//", -7, 2], lengths), -4);
+  assert.equal(evaluateSize(["max", "words", ["*", "batch", 4]], lengths), 8);
+});
+
+test("a length is what the first input says, and all inputs have to agree", () => {
+  const spec = stub({
+    inputs: [
+      { name: "x", shape: ["words", 2] },
+      { name: "y", shape: ["words"] },
+    ],
+    lengths: {},
+  });
+  assert.deepEqual(bindLengths(spec, [tensor([3, 2], Array(6)), tensor([3], Array(3))]), { words: 3 });
+  const bind = (...shapes) =>
+    bindLengths(
+      spec,
+      shapes.map((shape) => stub({ shape })),
+    );
+  assert.throws(() => bind([3, 2], [4]), /y has the shape \[4\]; this program was made for \[words\]/);
+  assert.throws(() => bind([3, 1], [3]), /x has the shape \[3,1\]/);
+});
+
+test("weights travel as halves, as bytes with a scale for each row, and as they are", () => {
+  const bytes = new Uint8Array(28);
+  new Uint16Array(bytes.buffer, 0, 4).set([0x3c00, 0xc100, 0x0001, 0x7c00]); // 1, -2.5, the smallest, infinity
+  new Int8Array(bytes.buffer, 8, 4).set([127, -2, 10, 0]);
+  new Float32Array(bytes.buffer, 12, 4).set([0.5, 3, 0.25, 8]);
+  const read = (shape, stored, start, length, scale) =>
+    weightOf(stub({ shape, dtype: "float32", stored, at: [start, length], scale }), bytes).data;
+  assert.deepEqual([...read([4], "float16", 0, 8)], [1, -2.5, 2 ** -24, Infinity]);
+  assert.deepEqual([...read([2, 2], "int8", 8, 4, [12, 8])], [63.5, -1, 30, 0]);
+  assert.deepEqual([...read([2], "float32", 20, 8)], [0.25, 8]);
+});
+
+// relu(x @ w) of an x of any number of rows; the attention of a program is a softmax over three axes.
+const PROGRAM = stub({
+  inputs: [{ name: "x", shape: ["rows", 2], dtype: "float32" }],
+  weights: [{ shape: [2, 2], dtype: "float32", stored: "float32", at: [0, 16] }],
+  nodes: [
+    { op: "mm", args: [{ t: 0 }, { t: 1 }], out: [["rows", 2]], dtype: ["float32"] },
+    { op: "relu", args: [{ t: 2 }], out: [["rows", 2]], dtype: ["float32"] },
+  ],
+  outputs: [{ name: "y", t: 3 }],
+  lengths: { rows: [1, null] },
+});
+const ATTENDING = stub({
+  inputs: [{ name: "scores", shape: [1, 1, 2], dtype: "float32" }],
+  weights: [],
+  nodes: [{ op: "softmax.int", args: [{ t: 0 }, -1], out: [[1, 1, 2]], dtype: ["float32"], pattern: "layer.pattern" }],
+  outputs: [{ name: "weights", t: 1 }],
+  lengths: {},
+});
+
+function loaded() {
+  const machine = new Machine(products);
+  machine.load({ layer: PROGRAM, attention: ATTENDING }, new Uint8Array(Float32Array.of(1, -1, 0, 2).buffer));
+  return machine;
+}
+
+test("a program runs on inputs of any length, again and again", () => {
+  const machine = loaded();
+  const { outputs } = machine.run("layer", { x: { shape: [1, 2], data: [3, 1] } });
+  is(outputs.y, [1, 2], [3, 0]); // 3 * [1, -1] + 1 * [0, 2] = [3, -1]
+  is(machine.run("layer", { x: { shape: [2, 2], data: [1, 1, 0, 4] } }).outputs.y, [2, 2], [1, 1, 0, 8]);
+  is(outputs.y, [1, 2], [3, 0]); // what was given once is not written over
+});
+
+test("a program says what it misses", () => {
+  const machine = loaded();
+  assert.throws(() => machine.run("layers", {}), /there is no program layers; there are layer, attention/);
+  assert.throws(() => machine.run("layer", {}), /the input x is missing/);
+  assert.throws(() => machine.run("layer", { x: { shape: [2, 2], data: [1] } }), /x has 1 numbers/);
+  const edits = [{ site: "elsewhere", do: /** @type {const} */ ("zero") }];
+  assert.throws(() => machine.run("attention", {}, { edits }), /no attention at elsewhere; there is layer.pattern/);
+});
+
+test("a program's attention is watched and edited where it is asked for", () => {
+  const machine = loaded();
+  const inputs = { scores: { shape: [1, 1, 2], data: [0, Math.log(3)] } };
+  assert.deepEqual(machine.run("attention", inputs).patterns, {});
+  const { patterns } = machine.run("attention", inputs, { watch: ["layer.pattern"] });
+  near(patterns["layer.pattern"][0].data, [1 / 4, 3 / 4]);
+  const edits = [{ site: "layer.pattern", do: /** @type {const} */ ("even") }];
+  const even = machine.run("attention", inputs, { watch: true, edits });
+  near(even.outputs.weights.data, [1 / 2, 1 / 2]);
+  near(even.patterns["layer.pattern"][0].data, [1 / 2, 1 / 2]);
+});
+
+test("what is carried stays in the engine as an input of the next run", () => {
+  const machine = new Machine(products);
+  const step = {
+    ...PROGRAM,
+    nodes: PROGRAM.nodes.slice(0, 1),
+    outputs: [
+      { name: "x", t: 2 },
+      { name: "same", t: 2 },
+    ],
+  };
+  machine.load({ step }, new Uint8Array(Float32Array.of(2, 0, 0, 3).buffer));
+  const first = machine.run("step", { x: { shape: [1, 2], data: [1, 1] } }, { carry: ["x"] });
+  assert.deepEqual(Object.keys(first.outputs), ["same"]);
+  is(machine.run("step", {}).outputs.same, [1, 2], [4, 9]);
+});
+
+/** An engine whose other end answers when it is told to. */
+function asked() {
+  const sent = [];
+  let listener;
+  const port = { post: (message) => sent.push(message), hear: (heard) => (listener = heard), close() {} };
+  const engine = new Engine(null, () => port);
+  return { engine, sent, answer: (message) => listener(message) };
+}
+
+test("answers find their questions by number, in any order", async () => {
+  const { engine, sent, answer } = asked();
+  const [first, second] = [engine.run("a", {}), engine.run("b", {})];
+  answer({ id: sent[1].id, result: 2 });
+  answer({ id: sent[0].id, error: "no" });
+  answer({ id: 99, result: 3 }); // nobody asked
+  assert.equal(await second, 2);
+  await assert.rejects(first, /^Error: no$/);
+});
+
+test("of the calls that come while one runs only the last is run", async () => {
+  const { engine, sent, answer } = asked();
+  const results = [1, 2, 3].map((x) => engine.latest("lane", "program", x));
+  assert.equal(sent.length, 1);
+  assert.equal(await results[1], null);
+  answer({ id: sent[0].id, result: "first" });
+  assert.equal(await results[0], "first");
+  await null;
+  assert.deepEqual(
+    sent.map(({ inputs }) => inputs),
+    [1, 3],
+  );
+  answer({ id: sent[1].id, result: "third" });
+  assert.equal(await results[2], "third");
+});
+
+test("a request is answered with its number, an error with its words", async () => {
+  const posted = [];
+  const endpoint = stub({ postMessage: (...given) => posted.push(given) });
+  const buffer = new ArrayBuffer(8);
+  answerRequests(endpoint, async ({ run: name }) => {
+    if (name === "bad") throw new Error("no such thing");
+    return name === "empty" ? {} : { result: 5, transfer: [buffer] };
+  });
+  for (const [id, name] of ["good", "bad", "empty"].entries()) await endpoint.onmessage({ data: { id, run: name } });
+  assert.deepEqual(posted, [
+    [{ id: 0, result: 5 }, [buffer]],
+    [{ id: 1, error: "no such thing" }],
+    [{ id: 2, result: null }, []],
+  ]);
+});
