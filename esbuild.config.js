@@ -1,4 +1,4 @@
-// Build the scripts of pages and widgets into tfviz/view/static: `npm run build`. With --check, fail where one is stale or
+// Build the scripts of pages, widgets and the site into `static`: `npm run build`. With --check, fail where one is stale or
 // too large. With --watch, build anew at each change, readable and with source maps.
 
 import { readFile, writeFile } from "node:fs/promises";
@@ -11,6 +11,9 @@ const SOURCES = "tfviz/view/js";
 const OUT = "tfviz/view/static";
 const PAGES = ["attention", "charts", "engine", "interact", "maps", "studios"];
 const WIDGETS = ["interact-widget", "maps-widget", "studios-widget"];
+const SITE_OUT = "tfviz/suite/static"; // scripts of lessons' pages and of the site's search
+const MINISEARCH =
+  "/* with MiniSearch 7.2.0, copyright 2022 Luca Ongaro, MIT licence: github.com/lucaong/minisearch */";
 
 /** The most bytes that a bundle may have: every notebook output carries its own copy. Raise one where that is worth it. */
 const LIMITS = {
@@ -19,11 +22,13 @@ const LIMITS = {
   "engine.js": 47_300,
   "interact-widget.js": 101_100,
   "interact.js": 103_900,
+  "lesson.js": 1_400,
   "maps-widget.js": 92_500,
   "maps.js": 95_600,
   "page.css": 200,
-  "studios-widget.js": 198_300,
-  "studios.js": 197_800,
+  "site-search.js": 22_600,
+  "studios-widget.js": 217_000,
+  "studios.js": 217_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */
@@ -62,6 +67,14 @@ const builds = [
   },
   { ...common, plugins: [styles], entryPoints: entries(WIDGETS), format: "esm" },
   { ...common, entryPoints: [`${SOURCES}/base/page.css`] }, // Python puts it into the pages that it writes
+  { ...common, format: "iife", outdir: SITE_OUT, entryPoints: ["tfviz/suite/js/lesson.js"] },
+  {
+    ...common,
+    format: "iife",
+    outdir: SITE_OUT,
+    entryPoints: ["tfviz/suite/js/site-search.js"],
+    banner: { js: MINISEARCH },
+  },
 ];
 
 async function watch() {

@@ -10,7 +10,7 @@ const importsOnly = (folder, ...folders) => ({
 });
 
 export default [
-  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/static/"] },
+  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/static/", "tfviz/suite/static/"] },
   js.configs.recommended,
   {
     rules: {
@@ -25,6 +25,7 @@ export default [
     rules: { complexity: ["warn", 12], "max-depth": ["warn", 4], "no-nested-ternary": "warn" },
   },
   { files: ["*.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
+  { files: ["tfviz/suite/js/*.js"], languageOptions: { globals: globals.browser } },
   {
     files: [`${VIEWS}/**/*.js`],
     languageOptions: { globals: globals.browser },

@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
 import { breadthOf, habitSentence, habitsOf } from "../../tfviz/view/js/studios/summary.js";
 
-const NO_MASK = () => false;
+/** @param {number} _query @param {number} _key */
+const NO_MASK = (_query, _key) => false;
 
 /** Queries that look at one key each. */
 function looking(keys, forbidden = NO_MASK) {
@@ -18,7 +19,7 @@ function looking(keys, forbidden = NO_MASK) {
     words,
     words,
     values,
-    Uint8Array.from(cells, (cell) => (forbidden(...cell) ? FORBIDDEN : 0)),
+    Uint8Array.from(cells, (cell) => (forbidden(cell[0], cell[1]) ? FORBIDDEN : 0)),
   );
 }
 const counts = (grid, ids) =>

@@ -15,7 +15,7 @@ import papermill
 import pytest
 from PIL import Image
 
-from tfviz.suite import clean, gallery, notebooks, parameters
+from tfviz.suite import clean, course, notebooks, parameters
 from tfviz.suite.clean import darken
 from tfviz.suite.runner import run
 
@@ -91,7 +91,7 @@ def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(execute
     page = html.unescape((out / "index.html").read_text())
     assert page.count("data:image/png;base64,") == len(BOOKS)
     for book in BOOKS:
-        for question in gallery.questions(read(book)):
+        for question in course.questions(read(book)):
             assert f'<li><a href="{book.stem}.html">{question}</a></li>' in page
 
 
@@ -197,7 +197,7 @@ def test_every_concept_has_a_cell_that_computes_it():
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
 def test_a_notebook_says_what_it_answers(book):
-    assert len(gallery.questions(read(book))) >= 3
+    assert len(course.questions(read(book))) >= 3
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)

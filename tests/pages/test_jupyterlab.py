@@ -10,7 +10,7 @@ import pytest
 from browser import press, settled
 from lab import IDLE, begin, kernels, run_all, run_by_papermill, save, shut_down, write
 
-from tfviz.suite import gallery, notebooks
+from tfviz.suite import lesson_page, notebooks
 
 pytest_plugins = ["browser", "lab"]
 SAMPLE = ["01", "12", "16"]  # lessons to run by JupyterLab's buttons; tests/notebooks runs them all, by papermill
@@ -156,7 +156,7 @@ def test_a_lesson_runs_by_its_buttons(notebook, house, lab, lesson):
 
 
 def test_in_the_page_of_nbconvert(house, opens):
-    gallery.page(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
+    lesson_page.write(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
     page, maps = opens(width=1300), space()
     page.goto((house / "page.html").as_uri())
     page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()

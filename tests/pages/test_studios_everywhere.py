@@ -11,7 +11,7 @@ import torch
 from lab import papermilled, run_all, run_by_papermill, write
 from writing import said
 
-from tfviz.suite import gallery
+from tfviz.suite import lesson_page
 
 pytest_plugins = ["browser", "lab"]
 MODELS = """import torch
@@ -178,7 +178,7 @@ def test_a_notebook_that_is_not_trusted_shows_pictures(notebook, house, expect):
 
 
 def test_in_the_gallerys_page(house, opens, made, expect):
-    gallery.page(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
+    lesson_page.write(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
     page = opens(width=1300)
     page.goto((house / "page.html").as_uri())
     use(expect, page, made)
@@ -209,7 +209,7 @@ def test_a_kernel_answers_and_python_sets_what_is_shown(notebook, house, made, e
 
 
 def test_what_a_kernel_answered_is_left_as_it_was_last(house, opens, made, expect):
-    gallery.page(papermilled(house / "answered.ipynb", "left"), house / "left.html")
+    lesson_page.write(papermilled(house / "answered.ipynb", "left"), house / "left.html")
     page = opens(width=1300)
     page.goto((house / "left.html").as_uri())
     views = page.locator(".tfviz[data-alive]")

@@ -5,12 +5,12 @@ import re
 import pytest
 from small_notebooks import v4, write
 
-from tfviz.suite import gallery, notebooks, runs
+from tfviz.suite import clean, course, gallery, lesson_page, notebooks, runs
 from tfviz.suite.html_exporter import mathml
 
 
 def page(tmp_path, *cells):
-    gallery.page(v4.new_notebook(cells=list(cells)), tmp_path / "page.html")
+    lesson_page.write(v4.new_notebook(cells=list(cells)), tmp_path / "page.html")
     return (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -59,7 +59,7 @@ def test_a_page_has_no_widget_and_no_link_to_itself(tmp_path):
     cell = v4.new_code_cell("x", execution_count=1)
     cell.outputs = [v4.new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {"model_id": "m"},
                                                          "text/html": "<em>view</em>"})]  # fmt: skip
-    link = f"{gallery.clean.LIVE_LINK}{notebooks.SITE}notebooks/x.html)"
+    link = f"{clean.LIVE_LINK}{notebooks.SITE}notebooks/x.html)"
     text = page(tmp_path, v4.new_markdown_cell(f"# A title\n\n{link}\n\nMore."), cell)
     assert "<em>view</em>" in text
     assert "model_id" not in text
@@ -94,5 +94,5 @@ def test_a_folded_answer_stays_folded(tmp_path):
 
 
 def test_a_notebook_of_nothing_has_a_page(tmp_path):
-    assert gallery.questions(v4.new_notebook()) == []
+    assert course.questions(v4.new_notebook()) == []
     assert page(tmp_path).rstrip().endswith("</html>")

@@ -24,6 +24,7 @@ CHECKED = ["index", "notebooks/index", "notebooks/01_attention_from_nothing", "d
 CHECKED += ["benchmarks/index"]
 if MADE:
     CHECKED = [str(path.relative_to(MADE).with_suffix("")) for path in sorted(Path(MADE).rglob("*.html"))]
+    CHECKED.remove("api/index")  # which leads on at once
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +144,7 @@ def test_addresses_are_those_of_the_site(tmp_path):
     out = tmp_path / "out"
     markdown_pages.write(tmp_path, out)
     text = (out / "docs/x.html").read_text(encoding="utf-8")
-    assert re.findall(r'(?:href|src)="([^"]*)"', text.partition("<main>")[2]) == [
+    assert re.findall(r'(?:href|src)="([^"]*)"', text.partition('<main id="content">')[2]) == [
         "../index.html#one-two", "../LICENSE.txt", "../demo.html", "https://other.org/e.md", "a.svg",
     ]  # fmt: skip
     assert (out / "docs/a.svg").is_file()

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import html
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jinja2 import pass_context
 from nbconvert import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from tfviz.suite.html_parts import Heading, scrolling_table
+
+ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # that nbconvert puts into a heading
 
 
 def mathml(formula: str, display: str = "inline") -> str:
@@ -23,25 +29,65 @@ def mathml(formula: str, display: str = "inline") -> str:
 
 
 class MathMLExporter(HTMLExporter):
-    """Export notebooks to HTML with formulas in MathML, where nbconvert loads MathJax from the network."""
+    """Export notebooks to HTML with formulas in MathML, where nbconvert loads MathJax from the network.
+
+    Attributes:
+        relink: returns the address on the page for one in the notebook.
+        addresses: of pages by the names of their notebooks: a name that stands as code in the text becomes a link.
+        headings: those of the notebook that was exported last.
+    """
+
+    relink: Callable[[str], str] = staticmethod(str)
+    addresses: Mapping[str, str] = {}
+    headings: list[Heading]
+
+    def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> Any:
+        self.headings = []
+        return super().from_notebook_node(nb, resources, **kw)
 
     @pass_context
     def markdown2html(self, context: Any, source: str) -> str:
         attachments = context.get("cell", {}).get("attachments", {})
         renderer = _MathMLRenderer(escape=False, attachments=attachments, embed_images=self.embed_images)
-        return MarkdownWithMath(renderer=renderer).render(source)
+        renderer.exporter = self
+        markdown = MarkdownWithMath(renderer=renderer)
+        renderer.register("table", lambda _, text: scrolling_table(f"<table>{text}</table>"))  # not the plugin's own
+        return markdown.render(source)
 
 
 class _MathMLRenderer(IPythonRenderer):
+    exporter: MathMLExporter
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        """Leave out nbconvert's sign after the words: the contents list leads to each heading."""
+        element = ANCHOR.sub("", super().heading(text, level, **attrs))
+        name = re.search(r' id="([^"]*)"', element)
+        words = re.sub("</?a\\b[^>]*>", "", text)
+        self.exporter.headings.append(Heading(level, html.unescape(name[1]) if name else "", words))
+        return element
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        return super().link(text, self.exporter.relink(url), title)
+
+    def codespan(self, text: str) -> str:
+        """Link the name of another lesson to its page."""
+        code, address = super().codespan(text), self.exporter.addresses.get(text)
+        return f'<a href="{html.escape(address)}">{code}</a>' if address else code
+
     def block_html(self, html: str) -> str:
         """Leave a block without pictures as it is: nbconvert would close a `<details>` that ends in a later block."""
         return super().block_html(html) if "<img" in html.lower() else f"{html}\n"
 
     def block_math(self, body: str) -> str:
-        return mathml(body, "block")
+        return _scrolling(mathml(body, "block"))
 
     def inline_math(self, body: str) -> str:
         return mathml(body)
 
     def latex_environment(self, name: str, body: str) -> str:
-        return mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
+        return _scrolling(mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block"))
+
+
+def _scrolling(formula: str) -> str:
+    """Return a formula that scrolls by itself where it is wider than the page; it may stand in a paragraph."""
+    return f'<span class="formula">{formula}</span>'

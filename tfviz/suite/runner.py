@@ -23,6 +23,7 @@ from typing import Any
 import click
 
 from tfviz.suite import gallery, notebooks, worker
+from tfviz.suite.course import Lesson
 from tfviz.suite.runs import Outcome, Run, combinations, folder_name, outcome, write_table
 
 
@@ -72,7 +73,8 @@ def run(
     show()
     click.echo(f"gallery: {out / 'index.html'}")
     try:
-        for each in _execute([each for each in runs if each.outcome.status == "waiting"], out, jobs, timeout):
+        waiting = [each for each in runs if each.outcome.status == "waiting"]
+        for each in _execute(waiting, out, jobs, timeout, gallery.lessons(runs)):
             ended = each.outcome
             click.echo(f"{each.title}: {ended.status}, {ended.seconds:.0f} s{'; ' * bool(ended.error)}{ended.error}")
             show()
@@ -120,7 +122,9 @@ def _reuse(run: Run, out: Path) -> None:
             click.echo(f"{run.title}: unchanged since it ran in {run.outcome.seconds:.0f} s")
 
 
-def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> Iterator[Run]:
+def _execute(
+    runs: Sequence[Run], out: Path, jobs: int, timeout: int | None, lessons: Sequence[Lesson]
+) -> Iterator[Run]:
     """Execute runs in worker processes; yield each with its outcome as it ends."""
     threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 else None
     progress_bar = jobs == 1 and sys.stderr.isatty()
@@ -128,7 +132,8 @@ def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> 
     lifeline, other_end = spawn.Pipe(duplex=False)  # only this process holds the latter
     with other_end, ProcessPoolExecutor(jobs, spawn, worker.start, (lifeline, threads)) as pool:
         try:
-            futures = {pool.submit(worker.execute, each, out, timeout, progress_bar): each for each in runs}
+            common = (out, timeout, progress_bar, lessons)
+            futures = {pool.submit(worker.execute, each, *common): each for each in runs}
             for future in as_completed(futures):
                 each, error = futures[future], future.exception()
                 each.outcome = Outcome("failed", error=f"its worker failed: {error}") if error else future.result()

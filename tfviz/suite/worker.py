@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -17,7 +18,8 @@ import psutil
 from nbformat.sign import NotebookNotary
 from papermill.exceptions import PapermillExecutionError
 
-from tfviz.suite import gallery, notebooks
+from tfviz.suite import gallery, lesson_page, notebooks
+from tfviz.suite.course import Lesson
 from tfviz.suite.runs import Outcome, Run, outcome
 
 
@@ -72,13 +74,16 @@ def _end(number: int = 0, frame: FrameType | None = None) -> None:
     os._exit(1)
 
 
-def execute(run: Run, out: Path, timeout: int | None = None, progress_bar: bool = False) -> Outcome:
+def execute(
+    run: Run, out: Path, timeout: int | None = None, progress_bar: bool = False, lessons: Sequence[Lesson] = ()
+) -> Outcome:
     """Run one notebook in a kernel, and write it and its page below `out`.
 
     Its metadata tell `runner` later on that it ran well, and with which fingerprint.
 
     Args:
         timeout: seconds that a cell may take.
+        lessons: those that the page links to.
     """
     started, path, notebook, error = time.perf_counter(), run.path(out, ".ipynb"), run.notebook, ""
     draft = path.with_name(f".{run.name}.draft.ipynb")  # of one name, so that the next run replaces what a kill left
@@ -101,7 +106,8 @@ def execute(run: Run, out: Path, timeout: int | None = None, progress_bar: bool 
         with suppress(OSError):  # without a home there is no key, and JupyterLab asks whether to trust the notebook
             NotebookNotary().sign(notebook)
         index = "../" * bool(run.subfolder) + "index.html"
-        gallery.page(notebook, path.with_name(f"{run.name}.html"), gallery.navigation({"All notebooks": index}))
+        navigation = gallery.navigation({"All notebooks": index})
+        lesson_page.write(notebook, path.with_name(f"{run.name}.html"), navigation, () if run.subfolder else lessons)
     except Exception as failure:  # such as a full disk, or a page that nbconvert cannot make
         error = error or _describe(failure)
     return outcome(notebook, "failed" if error else "ok", time.perf_counter() - started, error)

@@ -7,13 +7,15 @@ The tree of the site is that of the clone: `benchmarks/README.md` becomes `bench
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
-from tfviz.suite import demo, gallery, notebooks
+from tfviz.suite import demo, gallery, lesson_page, notebooks
 from tfviz.suite.runner import run
-from tfviz.suite.site import markdown_pages, reference
+from tfviz.suite.runs import Run
+from tfviz.suite.site import markdown_pages, reference, search_index
 from tfviz.suite.site.markdown_pages import site_navigation
 
 
@@ -37,16 +39,26 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
     if not (clone / "README.md").is_file():
         raise FileNotFoundError("the guide and the measurements are not installed; run this from a clone of tfviz")
     reference.check_installed()
-    lessons, navigation = out / "notebooks", site_navigation("../", "Lessons")
-    runs = run(names, preset, {}, lessons, jobs)
-    for each in runs:
-        if each.path(lessons, ".html").is_file():
-            gallery.page(notebooks.read(each.path(lessons, ".ipynb")), each.path(lessons, ".html"), navigation)
-    gallery.write(runs, lessons, navigation)
+    runs = run(names, preset, {}, out / "notebooks", jobs)
+    _write_lessons(runs, clone, out)
     click.echo("the demo, the guide, the measurements ...")
     demo.page(out / "demo.html", False)
     markdown_pages.write(clone, out)
+    search_index.write(out)
     click.echo("the reference ...")
     reference.write(out / "api")
     (out / ".nojekyll").touch()  # or GitHub's pages leave out some files
     return [each.title for each in runs if each.outcome.status == "failed"]
+
+
+def _write_lessons(runs: Sequence[Run], clone: Path, out: Path) -> None:
+    """Write the pages of lessons that ran, with links to the rest of the site, and the page of the course."""
+    folder, navigation = out / "notebooks", site_navigation("../", "Lessons")
+    there = [each for each in runs if each.path(folder, ".html").is_file()]
+    linked: set[Path] = set()
+    for each in there:
+        page, source = each.path(folder, ".html"), clone / "notebooks" / f"{each.name}.ipynb"
+        relink = partial(markdown_pages.site_address, source=source, clone=clone, linked=linked)
+        lesson_page.write(notebooks.read(page.with_suffix(".ipynb")), page, navigation, gallery.lessons(there), relink)
+    markdown_pages.copy_linked(linked, clone, out)
+    gallery.write(runs, folder, navigation)

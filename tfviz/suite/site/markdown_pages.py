@@ -15,13 +15,25 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from tfviz.files import atomic
-from tfviz.suite.gallery import STYLE, navigation, render
+from tfviz.suite.gallery import navigation
+from tfviz.suite.html_parts import (
+    STYLE,
+    Heading,
+    code_colours,
+    contents,
+    description,
+    render,
+    script,
+    scrolling_table,
+    without_tags,
+)
 from tfviz.suite.notebooks import SITE
 
 SOURCES = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "benchmarks/README.md",
     "benchmarks/results/*.md",
 )  # fmt: skip
+CONTENTS = ("docs", "benchmarks", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")  # have a list beside the text
 SECTIONS = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}  # link at the top of a page
 BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # pictures that a code host draws
 ADDRESS = re.compile(r'(?<=\s)(src|href|srcset)="([^"]+)"')
@@ -46,23 +58,32 @@ def write(clone: Path, out: Path) -> list[Path]:
     linked: set[Path] = set()
     for source in sorted(path for pattern in SOURCES for path in clone.glob(pattern)):
         place = source.relative_to(clone)
-        body, files = _body(source, clone)
+        body, headings, files = _body(source, clone)
         linked |= files
-        title = re.search(r"<h1[^>]*>(.*?)</h1>", body)
+        title = next((without_tags(heading.html) for heading in headings), "tfviz")
+        first = next(filter(None, map(without_tags, re.findall("<p>(.*?)</p>", body, re.S))), title)
         page = render(
             "text.html.j2",
-            title=html.unescape(re.sub("<.*?>", "", title[1])) if title else "tfviz",
+            title=html.unescape(title if title == "tfviz" else f"{title} · tfviz"),
+            description=description(html.unescape(first)),
             style=style,
+            contents=contents(headings) if place.parts[0] in CONTENTS else "",
+            script=script("lesson"),
             navigation=site_navigation("../" * (len(place.parts) - 1), SECTIONS.get(place.parts[0], "")),
             body=body,
         )
         pages.append(out / _page(place))
         with atomic(pages[-1]) as draft:
             draft.write_text(page, encoding="utf-8")
+    copy_linked(linked, clone, out)
+    return pages
+
+
+def copy_linked(linked: set[Path], clone: Path, out: Path) -> None:
+    """Copy files of the clone that pages link to into the site."""
     for path in linked:
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(clone / path, out / _page(path))
-    return pages
 
 
 def _page(place: Path) -> Path:
@@ -72,21 +93,23 @@ def _page(place: Path) -> Path:
     return place if place.suffix else place.with_suffix(".txt")  # LICENSE
 
 
-def _body(source: Path, clone: Path) -> tuple[str, set[Path]]:
-    """Return a text as HTML whose links stay within the site, and the files it links to that are no pages."""
+def _body(source: Path, clone: Path) -> tuple[str, list[Heading], set[Path]]:
+    """Return a text as HTML whose links stay within the site, its headings, and the files it links to, no pages."""
     text = BADGES.sub("", source.read_text(encoding="utf-8"))
     renderer = _Renderer(escape=False)
     markdown = mistune.create_markdown(renderer=renderer, plugins=["table", "strikethrough"])
-    renderer.register("table", _table)  # in place of the plugin's own
+    renderer.register(
+        "table", lambda _, text: scrolling_table(f"<table>{text}</table>")
+    )  # in place of the plugin's own
     linked: set[Path] = set()
 
     def relink(match: re.Match) -> str:
-        return f'{match[1]}="{_site_address(html.unescape(match[2]), source, clone, linked)}"'
+        return f'{match[1]}="{site_address(html.unescape(match[2]), source, clone, linked)}"'
 
-    return ADDRESS.sub(relink, str(markdown(text))), linked
+    return ADDRESS.sub(relink, str(markdown(text))), renderer.headings, linked
 
 
-def _site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
+def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
     """Return a link's address on the site; a file that has to be copied is added to `linked`."""
     folder = source.parent.relative_to(clone)
     if url.startswith(SITE):
@@ -106,21 +129,22 @@ def _site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str
 
 
 class _Renderer(mistune.HTMLRenderer):
-    """Markdown with headings that can be linked to, code in colours, and tables that scroll by themselves."""
+    """Markdown with headings that can be linked to, and code in colours."""
+
+    def __init__(self, escape: bool) -> None:
+        super().__init__(escape)
+        self.headings: list[Heading] = []
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         words = re.sub("<.*?>", "", text)
         name = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")  # as code hosts do
+        self.headings.append(Heading(level, name, re.sub("</?a\\b[^>]*>", "", text)))
         return f'<h{level} id="{name}">{text}</h{level}>\n'
 
     def block_code(self, code: str, info: str | None = None) -> str:
         lexer = get_lexer_by_name({"sh": "bash"}.get(info or "", info or "text"))
         highlighted = highlight(code, lexer, HtmlFormatter(nowrap=True))
         return f'<pre class="code" tabindex="0"><code>{highlighted}</code></pre>\n'
-
-
-def _table(renderer: _Renderer, text: str) -> str:
-    return f'<div class="scrolls" tabindex="0" role="region" aria-label="table"><table>{text}</table></div>\n'
 
 
 def site_navigation(root: str, current: str = "") -> str:
@@ -130,14 +154,4 @@ def site_navigation(root: str, current: str = "") -> str:
         root: the path from the page's folder to the site's, such as "../".
         current: the name that the page stands under.
     """
-    return navigation({name: root + path for name, path in PAGES.items()}, current)
-
-
-def code_colours(selector: str) -> str:
-    """Return a style sheet for highlighted code below `selector`, for light and for dark pages."""
-    schemes = {"light": "default", "dark": "github-dark"}
-    sheets = {scheme: HtmlFormatter(style=style, nobackground=True) for scheme, style in schemes.items()}
-    return "".join(
-        f"@media (prefers-color-scheme: {scheme}) {{ {sheet.get_style_defs(selector)} }}\n"
-        for scheme, sheet in sheets.items()
-    )
+    return navigation({name: root + path for name, path in PAGES.items()}, current, search=root or "./")

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import tfviz
-from tfviz.suite.gallery import STYLE
-from tfviz.suite.site.markdown_pages import code_colours, site_navigation
+from tfviz.suite.html_parts import STYLE, code_colours
+from tfviz.suite.site.markdown_pages import site_navigation
 
 
 def check_installed() -> None:

@@ -1,0 +1,124 @@
+"""Pages of the course in Chromium: code folds, the search answers to keys, the contents follow the reader."""
+
+import pytest
+from nbformat import v4
+
+from tfviz.suite import lesson_page
+from tfviz.suite.site import search_index
+from tfviz.suite.site.markdown_pages import site_navigation
+
+pytest_plugins = ["browser"]
+SHOWS_CODE = "cells => cells.map(cell => cell.open)"
+
+
+@pytest.fixture
+def lesson(tmp_path):
+    """A site of one lesson with three sections, each longer than a window, and two cells of code."""
+    (tmp_path / "notebooks").mkdir()
+    paragraphs = {
+        "Scores": "A dot product / of both.",
+        "Masks": "What is *forbidden*.",
+        "Heads": "An induction head copies.",
+    }
+    cells = [v4.new_markdown_cell("# A lesson\n\nIt promises.")]
+    for heading, paragraph in paragraphs.items():
+        cells += [v4.new_markdown_cell(f"## {heading}\n\n" + f"{paragraph}\n\n" * 30), v4.new_code_cell("x = 1\ny = 2")]
+    navigation = site_navigation("../", "Lessons")
+    lesson_page.write(v4.new_notebook(cells=cells), tmp_path / "notebooks/01_a.html", navigation)
+    search_index.write(tmp_path)
+    return tmp_path / "notebooks/01_a.html"
+
+
+def test_code_folds_all_at_once_and_stays_folded(opens, lesson):
+    page = opens("light", 1280)
+    page.goto(lesson.as_uri())
+    cells, button = page.locator("details.code"), page.locator(".fold-all")
+    assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
+    button.click()
+    assert cells.evaluate_all(SHOWS_CODE) == [False, False, False]
+    assert button.text_content() == "Show code"
+    page.reload()
+    assert cells.evaluate_all(SHOWS_CODE) == [False, False, False]
+    cells.nth(1).locator("summary").press("Enter")
+    assert cells.evaluate_all(SHOWS_CODE) == [False, True, False]
+    button.click()
+    assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
+
+
+def test_code_folds_where_nothing_may_be_stored(opens, lesson):
+    page = opens("light", 1280)
+    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })")
+    page.goto(lesson.as_uri())
+    page.locator(".fold-all").click()
+    assert page.locator("details.code").evaluate_all(SHOWS_CODE) == [False, False, False]
+
+
+def test_the_search_answers_to_keys(opens, lesson):
+    page = opens("light", 1280)
+    page.goto(lesson.as_uri())
+    page.keyboard.press("/")
+    field, results = page.get_by_role("searchbox"), page.locator(".results a")
+    page.keyboard.type("induc")
+    results.first.wait_for()
+    assert field.input_value() == "induc"
+    assert results.locator("b").all_text_contents() == ["A lesson › Heads"]
+    assert results.locator("mark").first.text_content() == "induction"
+    page.keyboard.press("Escape")
+    assert not results.first.is_visible()
+    field.fill("a")
+    page.wait_for_function("document.querySelectorAll('.results a').length > 1")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement === document.querySelectorAll('.results a')[1]")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.matches('.search input')")
+    field.fill("forbidden")
+    page.wait_for_function("document.querySelector('.results b')?.textContent.endsWith('Masks')")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/01_a.html#Masks")
+
+
+def test_the_search_says_that_it_found_nothing_and_leaves_other_fields_alone(opens, lesson):
+    page = opens("light", 1280)
+    page.goto(lesson.as_uri())
+    page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<textarea></textarea>')")
+    page.locator("textarea").press("/")
+    assert page.locator("textarea").input_value() == "/"
+    page.get_by_role("searchbox").fill("zebra")
+    page.wait_for_function("document.querySelector('.results [role=status]')?.textContent === 'Nothing for “zebra”'")
+
+
+def test_the_contents_mark_the_section_that_is_read(opens, lesson):
+    page = opens("dark", 1280)
+    page.goto(lesson.as_uri())
+    current = page.locator(".contents [aria-current]")
+    assert current.count() == 0  # above the first heading
+    page.locator(".contents").get_by_text("Heads").click()
+    page.wait_for_function("document.querySelector('.contents [aria-current]')?.textContent === 'Heads'")
+    assert current.is_visible()  # beside the text, wherever that is
+    page.evaluate("document.querySelector('#Masks').scrollIntoView()")
+    page.wait_for_function("document.querySelector('.contents [aria-current]').textContent === 'Masks'")
+    assert current.count() == 1
+
+
+def test_on_a_telephone_the_contents_are_folded_above_the_text(opens, lesson):
+    page = opens("light", 400)
+    page.goto(lesson.as_uri())
+    contents = page.locator(".contents")
+    assert not contents.get_by_text("Masks").is_visible()
+    assert contents.bounding_box()["y"] < page.locator("h1").bounding_box()["y"]
+    contents.locator("summary").press("Enter")
+    contents.get_by_text("Masks").click()
+    page.wait_for_function("Math.abs(document.querySelector('#Masks').getBoundingClientRect().top) < 60")
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_the_first_tab_leads_to_the_text(opens, lesson):
+    page = opens("light", 1280)
+    page.goto(lesson.as_uri())
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the text"
+    assert page.locator(".skip").bounding_box()["x"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.querySelector(':target').tagName") == "MAIN"

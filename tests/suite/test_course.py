@@ -1,0 +1,180 @@
+"""The course: what stands on its main line, what pages of lessons show, what the search knows."""
+
+import json
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from small_notebooks import v4
+
+from tfviz.suite import course, gallery, html_parts, injected_parameters, lesson_page, notebooks, runs
+from tfviz.suite.course import Lesson
+from tfviz.suite.site import search_index
+
+LESSONS = {path.stem: course.describe(notebooks.read(path), path.stem) for path in notebooks.find()}
+PROMISES = re.compile(r"\[\*\*(\w+)\*\*\]\(notebooks/\w+\.ipynb\)<br>(.*?) \|$", re.MULTILINE)
+
+
+def page(folder, name, *cells, **given):
+    lesson_page.write(v4.new_notebook(cells=list(cells)), folder / f"{name}.html", **given)
+    return (folder / f"{name}.html").read_text(encoding="utf-8")
+
+
+def injected(source, values):
+    pairs = [(source, "parameters"), (values, "injected-parameters")]
+    return [v4.new_code_cell(text, metadata={"tags": [tag]}) for text, tag in pairs]
+
+
+def test_the_main_line_builds_on_nothing_beside_it():
+    line = [lesson for lesson in LESSONS.values() if lesson.place == "line"]
+    assert len(line) >= 6
+    assert {name for lesson in line for name in lesson.needs} <= {lesson.name for lesson in line}
+    assert all(name < lesson.name for lesson in LESSONS.values() for name in lesson.needs)
+
+
+def test_the_readme_promises_what_the_course_does():
+    readme = (notebooks.folder().parent / "README.md").read_text(encoding="utf-8")
+    assert dict(PROMISES.findall(readme)) == {name: lesson.promise for name, lesson in LESSONS.items()}
+
+
+def test_minutes_are_those_of_words_and_lines():
+    cells = [v4.new_markdown_cell("word " * 2000), v4.new_code_cell("\n".join(["x"] * 200))]
+    assert course.describe(v4.new_notebook(cells=cells), "x").minutes == 15  # 10 of prose, 5 of code
+    assert course.describe(v4.new_notebook(), "x").minutes == 5
+
+
+def test_what_helps_is_not_what_one_needs():
+    assert LESSONS["02_recommender"].needs == ()  # whose introduction names a lesson that helps
+    assert LESSONS["07_transformer"].needs == ("01_attention_from_nothing", "03_masks", "04_positions")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("01_a", (None, "02_b", "03_c")), ("02_b", ("01_a", "03_c", None)), ("03_c", ("02_b", None, None))],
+)  # fmt: skip
+def test_before_a_side_road_the_main_line_is_shown_too(name, expected):
+    places = {"01_a": "line", "02_b": "side", "03_c": "line"}
+    lessons = [Lesson(each, each, "", 5, (), place) for each, place in places.items()]
+    assert tuple(each and each.name for each in course.neighbours(lessons, name)) == expected
+
+
+def test_injected_values_stand_beside_the_comments_of_the_defaults():
+    source = 'word = "é"  # of all\nsizes = [\n    1,\n    2,\n]  # two\nkept: int = 3  # so'
+    values = '# Parameters\nsizes = [4]\nword = "it\'s"\nother = None\n'
+    expected = 'word = "it\'s"  # of all\nsizes = [4]  # two\nkept: int = 3  # so\nother = None'
+    notebook = v4.new_notebook(cells=[*injected(source, values), v4.new_code_cell("print(word)")])
+    injected_parameters.merge(notebook)
+    assert [cell.source for cell in notebook.cells] == [expected, "print(word)"]
+
+
+def test_parameters_that_are_no_python_stay_two_cells():
+    notebook = v4.new_notebook(cells=injected("%%bash", "steps = 1"))
+    injected_parameters.merge(notebook)
+    assert len(notebook.cells) == 2
+
+
+def test_the_contents_are_the_headings(tmp_path):
+    prose = "# One <b>\n\n## Two `x` and $y$\n\n```\n## no heading\n```\n\n### Three?\n\n#### Four\n\n## [Five](https://a.b)"
+    text = page(tmp_path, "x", v4.new_markdown_cell(prose))
+    contents, _, main = text.partition("<main")
+    listed = re.findall(r'<li(?: class="below")?><a href="#([^"]*)">(.*?)</a></li>', contents)
+    headings = re.findall(r'<h[23] id="([^"]*)">(.*?)</h[23]>', main)
+    assert [name for name, _ in listed] == [name for name, _ in headings] == ["Two-x-and-y", "Three?", "Five"]
+    assert listed[0][1] == headings[0][1]
+    assert listed[2][1] == "Five"
+    assert contents.count('class="below"') == 1
+    assert len(re.findall("<h1", text)) == 1
+
+
+def test_a_page_with_one_section_has_no_contents(tmp_path):
+    assert 'class="contents"' not in page(tmp_path, "x", v4.new_markdown_cell("# One\n\n## Two"))
+
+
+def test_a_page_without_a_title_is_called_as_its_file(tmp_path):
+    text = page(tmp_path, "some_file", v4.new_code_cell("x = 1"))
+    assert re.findall("<h1>(.*?)</h1>", text) == ["some_file"]
+
+
+def test_lessons_lead_to_each_other(tmp_path):
+    lessons = [Lesson(name, f"About {name}", "", 5, (), "line") for name in ("01_a", "02_b", "03_c")]
+    prose = "# B\n\nSee `01_a`, `02_b`, [c](03_c.ipynb#Part), [d](./04_d.ipynb), [e](https://x.y/01_a.ipynb)."
+    text = page(tmp_path, "02_b", v4.new_markdown_cell(prose), lessons=lessons)
+    links = [link["href"] for link in BeautifulSoup(text, "html.parser").main.find_all("a")]
+    prose = ["01_a.html", "03_c.html#Part", "./04_d.ipynb", "https://x.y/01_a.ipynb"]
+    assert links == ["01_a.html", "03_c.html", *prose, "01_a.html", "03_c.html"]
+    assert "Lesson 2 · 5 minutes" in text
+
+
+def test_code_folds_and_is_open(tmp_path):
+    answer = v4.new_code_cell("z = 3", metadata={"tags": ["answer"]})
+    text = page(tmp_path, "x", v4.new_code_cell("x = 1\ny = 2"), v4.new_code_cell(""), answer)
+    cells = BeautifulSoup(text, "html.parser").find_all("details", class_="code")
+    assert [(cell.has_attr("open"), cell.summary.text) for cell in cells] == [(True, "Code, 2 lines")]
+
+
+def test_tables_scroll_and_numbers_are_not_broken(tmp_path):
+    cell = v4.new_code_cell("x", execution_count=1)
+    frame = '<div><table border="1" class="dataframe"><tr><td>-1.5</td><td>two words</td></tr></table></div>'
+    cell.outputs = [v4.new_output("display_data", data={"text/html": frame})]
+    text = page(tmp_path, "x", v4.new_markdown_cell("| a | b |\n|---|---|\n| 46,678 MB | 3 of 5 |"), cell)
+    scrolling = BeautifulSoup(text, "html.parser").find_all(class_="scrolls", tabindex="0", role="group")
+    assert [len(each.find_all("table")) for each in scrolling] == [1, 1]
+    assert [cell.text for each in scrolling for cell in each.find_all(class_="number")] == ["46,678 MB", "-1.5"]
+
+
+@pytest.mark.parametrize(
+    "text", ["1", "−0.5", "12 %", "1,024", "3.6 MB", "265 MB/s", "0.12 ± 0.03", "<0.1", "~5", "2×", "+3"]
+)
+def test_a_number_is_known(text):
+    assert html_parts.NUMBER.fullmatch(text)
+
+
+@pytest.mark.parametrize("text", ["", "–", "3 of 5", "1 and more", "a 1", "GPT-2", "1; 2", "3 sentences"])
+def test_other_words_are_no_number(text):
+    assert not html_parts.NUMBER.fullmatch(text)
+
+
+def test_the_gallery_of_the_course_says_what_each_lesson_builds_on(tmp_path):
+    names = ["01_attention_from_nothing", "02_recommender", "03_masks"]
+    listed = [runs.Run(name, {"steps": 3}, notebooks.read(notebooks.folder() / f"{name}.ipynb"), "") for name in names]
+    for run in listed:
+        run.outcome = runs.Outcome("ok", 1.0)
+        run.path(tmp_path, ".html").write_text("")
+    text = gallery.write(listed, tmp_path, gallery.navigation({"Lessons": "index.html"})).read_text(encoding="utf-8")
+    assert re.findall('<li class="(line|side)">', text) == ["line", "side", "line"]
+    assert 'builds on <a href="01_attention_from_nothing.html"' in text
+    assert "steps=3" not in text  # nor how each ran: it is a course
+    assert len(re.findall("<h1", text)) == 1
+
+
+def test_the_search_knows_headings_and_prose_and_no_code(tmp_path):
+    prose = (
+        "# A title\n\nAbove.\n\n## On *masks*\n\nForbidden `cell`s.\n\n```python\nhidden = 1\n```\n\n- item\n\n## Last"
+    )
+    cell = v4.new_code_cell("secret = 2", execution_count=1)
+    cell.outputs = [v4.new_output("stream", text="printed")]
+    text = page(tmp_path, "01_a", v4.new_markdown_cell(prose), cell, v4.new_markdown_cell("After."))
+    assert [tuple(section) for section in search_index.sections(text, "notebooks/01_a.html")] == [
+        ("notebooks/01_a.html", "A title", "A title", "Above."),
+        ("notebooks/01_a.html#On-masks", "A title", "On masks", "Forbidden cells. item"),
+        ("notebooks/01_a.html#Last", "A title", "Last", "After."),
+    ]
+
+
+def test_the_index_is_a_script(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    page(tmp_path / "notebooks", "01_a", v4.new_markdown_cell("# A\n\nAn *induction* head copies."))
+    (tmp_path / "notebooks/01_a.ipynb").write_text("{}")
+    search_index.write(tmp_path)
+    text = (tmp_path / "search-index.js").read_text(encoding="utf-8")
+    assert json.loads(text.removeprefix("tfvizSearchIndex=")) == [
+        {"address": "notebooks/01_a.html", "page": "A", "heading": "A", "text": "An induction head copies."}
+    ]
+    assert (tmp_path / "site-search.js").stat().st_size < 25_000
+
+
+def test_a_description_ends_with_a_word():
+    assert html_parts.description("short") == "short"
+    text = html_parts.description("some words, " * 30)
+    assert len(text) <= html_parts.DESCRIPTION_LENGTH + 2
+    assert text.endswith(("some …", "words …"))

@@ -1,0 +1,75 @@
+"""Parts that pages of notebooks and pages of Markdown share: templates, headings, contents, tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader
+from pygments.formatters import HtmlFormatter
+
+TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = Path(__file__).parent / "static"
+STYLE = (TEMPLATES / "site.css").read_text(encoding="utf-8")
+DESCRIPTION_LENGTH = 160  # characters of a page's description, as much as search engines show
+NUMBER = re.compile(r"[<>~≈±+−–-]?\s?\d[\d.,]*(?:\s?[^\W\d_/]{1,3}(?:/[^\W\d_]{1,3})?|\s?[%×])?(?:\s?±\s?\d[\d.,]*)?")
+CELL = re.compile(r"<td((?:\s[^>]*)?)>(.*?)</td>", re.DOTALL)
+environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
+
+
+class Heading(NamedTuple):
+    """A heading of a page: its level, the name that links lead to, and its words as HTML."""
+
+    level: int
+    id: str
+    html: str
+
+
+def render(template: str, **values: Any) -> str:
+    """Return one of the templates with these values; texts are escaped."""
+    return environment.get_template(template).render(**values)
+
+
+def script(name: str) -> str:
+    """Return a built script, to stand in a page."""
+    return (SCRIPTS / f"{name}.js").read_text(encoding="utf-8").strip()
+
+
+def contents(headings: Sequence[Heading]) -> str:
+    """Return the contents list of a page as HTML, of headings of the levels 2 and 3; empty if it has but one."""
+    listed = [heading for heading in headings if heading.level in (2, 3)]
+    return render("contents.html.j2", headings=listed) if len(listed) > 1 else ""
+
+
+def without_tags(html: str) -> str:
+    """Return HTML without its tags, on one line."""
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", "", html)).strip()
+
+
+def description(text: str) -> str:
+    """Return a text cut between words to the length of a description."""
+    if len(text) <= DESCRIPTION_LENGTH:
+        return text
+    return text[:DESCRIPTION_LENGTH].rpartition(" ")[0].rstrip(".,:;") + " …"
+
+
+def scrolling_table(table: str) -> str:
+    """Return a table that scrolls sideways by itself, by keys too, and whose numbers stay on one line."""
+
+    def mark(match: re.Match) -> str:
+        number = NUMBER.fullmatch(without_tags(match[2]))
+        return f'<td class="number"{match[1]}>{match[2]}</td>' if number and "class" not in match[1] else match[0]
+
+    return f'<div class="scrolls" tabindex="0" role="group" aria-label="table">{CELL.sub(mark, table)}</div>\n'
+
+
+def code_colours(selector: str) -> str:
+    """Return a style sheet for highlighted code below `selector`, for light and for dark pages."""
+    schemes = {"light": "default", "dark": "github-dark"}
+    sheets = {scheme: HtmlFormatter(style=style, nobackground=True) for scheme, style in schemes.items()}
+    return "".join(
+        f"@media (prefers-color-scheme: {scheme}) {{ {sheet.get_style_defs(selector)} }}\n"
+        for scheme, sheet in sheets.items()
+    )

@@ -1,0 +1,74 @@
+// A page with contents: the section that is read is marked in the list, and code folds, all of it or cell by cell.
+
+const FOLDED = "tfviz: code is folded"; // in localStorage
+
+/** Mark in the contents list the last heading that stands in the upper quarter of the window or above it. */
+function markSections() {
+  const list = document.querySelector(".contents");
+  if (!list) return;
+  /** @type {[HTMLAnchorElement, HTMLElement][]} */
+  const sections = [];
+  for (const link of list.querySelectorAll("a")) {
+    const heading = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    if (heading) sections.push([link, heading]);
+  }
+  const mark = () => {
+    const above = sections.filter(([, heading]) => heading.getBoundingClientRect().top < innerHeight / 4);
+    const current = above.at(-1)?.[0];
+    for (const [link] of sections) link.removeAttribute("aria-current");
+    current?.setAttribute("aria-current", "true");
+    if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2; // at once: nothing glides
+  };
+  // What is above the window counts as seen: so a jump over a heading is noticed, too.
+  const observer = new IntersectionObserver(mark, { rootMargin: "1000000px 0px -75% 0px" });
+  for (const [, heading] of sections) observer.observe(heading);
+}
+
+/** Return whether the reader has folded code, as far as the browser remembers. */
+function wasFolded() {
+  try {
+    return localStorage.getItem(FOLDED) === "true";
+  } catch {
+    return false;
+  }
+}
+
+/** @param {boolean} folded */
+function remember(folded) {
+  try {
+    localStorage.setItem(FOLDED, String(folded));
+  } catch {
+    // this page may not store anything
+  }
+}
+
+/** Let the button fold all code. */
+function foldCode() {
+  const button = /** @type {HTMLButtonElement | null} */ (document.querySelector(".fold-all"));
+  /** @type {NodeListOf<HTMLDetailsElement>} */
+  const cells = document.querySelectorAll("details.code");
+  if (!button || !cells.length) return;
+  let folded = false;
+  const fold = () => {
+    folded = !folded;
+    for (const cell of cells) cell.open = !folded;
+    button.textContent = folded ? "Show code" : "Hide code";
+  };
+  button.addEventListener("click", () => {
+    fold();
+    remember(folded);
+  });
+  button.hidden = false;
+  if (wasFolded()) fold();
+}
+
+/** Let keys scroll what is wider than the page; not every browser does so by itself. */
+function focusWideText() {
+  for (const text of document.querySelectorAll("main pre, .formula")) {
+    if (text instanceof HTMLElement && text.scrollWidth > text.clientWidth) text.tabIndex = 0;
+  }
+}
+
+foldCode();
+focusWideText();
+markSections();

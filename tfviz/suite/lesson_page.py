@@ -1,0 +1,116 @@
+"""Notebooks as pages to read, each one file that needs no network: contents, links to other lessons, folding."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+
+import nbformat
+
+from tfviz.suite import clean, course, injected_parameters
+from tfviz.suite.course import Lesson
+from tfviz.suite.html_parts import (
+    STYLE,
+    TEMPLATES,
+    code_colours,
+    contents,
+    description,
+    render,
+    script,
+    scrolling_table,
+)
+
+CONTENTS, TITLE = "<!-- contents -->", "<!-- title -->"  # stand in the template where these go
+LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
+
+
+def write(
+    notebook: nbformat.NotebookNode,
+    path: Path,
+    navigation: str = "",
+    lessons: Sequence[Lesson] = (),
+    relink: Callable[[str], str] | None = None,
+) -> None:
+    """Write a notebook as a page that needs no network: formulas become MathML, which browsers draw.
+
+    Args:
+        navigation: HTML with links to other pages, for the top.
+        lessons: those whose pages stand beside this one, in the order of the course.
+        relink: returns the address on the page for one in the notebook; by default, notebooks become their pages.
+    """
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # of a progress bar, keeps what it printed last
+
+    from tfviz.suite.html_exporter import MathMLExporter
+
+    addresses = {lesson.name: lesson.address for lesson in lessons if lesson.name != path.stem}
+    exporter = MathMLExporter(
+        template_name="lesson",
+        extra_template_basedirs=[str(TEMPLATES)],
+        embed_images=True,
+        exclude_output_prompt=True,
+        preprocessors=[CoalesceStreamsPreprocessor],
+        **dict.fromkeys(("mathjax_url", "require_js_url", "jquery_url", "mermaid_js_url"), ""),
+    )
+    exporter.addresses = addresses
+    exporter.relink = relink or (lambda url: _page_address(url, addresses))
+    resources = {
+        "navigation": navigation,
+        "style": STYLE + LESSON_STYLE + code_colours(".highlight"),
+        "script": script("lesson"),
+        "description": description(course.describe(notebook, path.stem).promise),
+        **_course_links(lessons, path.stem),
+    }
+    body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
+    title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
+    body = body.replace(CONTENTS, contents(exporter.headings), 1).replace(TITLE, title, 1)
+    draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
+    draft.write_text(body, encoding="utf-8", errors="replace")
+    os.replace(draft, path)
+
+
+def _page_address(url: str, addresses: dict[str, str]) -> str:
+    """Return a link to a notebook beside this one as a link to its page, and any other as it is."""
+    match = re.fullmatch(r"(?:\./)?([^/#:]+)\.ipynb(#.*)?", url)
+    return addresses[match[1]] + (match[2] or "") if match and match[1] in addresses else url
+
+
+def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
+    """Return HTML for the top and the end of a lesson's page: where it stands, and what comes before and after."""
+    around = course.neighbours(lessons, name)
+    lesson = next((each for each in lessons if each.name == name), None)
+    values = {"around": around, "lesson": lesson, "count": len(lessons)}
+    return {part: render("lesson_links.html.j2", part=part, **values) for part in ("top", "end")}
+
+
+def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """Return a copy for a page, where a widget has no kernel: the view beside it is shown, which needs none.
+
+    The link to the living page is left out, since it leads to this page; each script stands there once, and so do the
+    parameters. Tables scroll by themselves.
+    """
+    from tfviz.view.page.bundle import deduplicate  # which loads matplotlib
+
+    page = copy.deepcopy(notebook)
+    page.metadata.pop("widgets", None)
+    page.metadata["title"] = course.heading(page, name)[0]
+    injected_parameters.merge(page)
+    if page.cells:
+        page.cells[0].source = clean.without_live_link(page.cells[0].source)
+    bundles: set[str] = set()  # scripts that the page has by then
+    for cell in page.cells:
+        for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+            data.pop(clean.WIDGET, None)
+            if "text/html" in data:
+                data["text/html"] = _scrolling(deduplicate(data["text/html"], bundles))
+    return page
+
+
+def _scrolling(html: str) -> str:
+    """Return an output with tables of pandas that scroll by themselves; one with scripts as it is."""
+    if "<script" in html:
+        return html
+    return re.sub(r"<table\b.*?</table>", lambda table: scrolling_table(table[0]), html, flags=re.DOTALL)
