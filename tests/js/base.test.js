@@ -62,7 +62,7 @@ test("places on a line are moved apart, in their order, and stay between the end
 });
 
 test("a slider's number has the decimals of its step, or more where it needs them", () => {
-  assert.deepEqual([stepped(0.5, 0.01), stepped(2, 1), stepped(1e-6, 1e-6)], ["0.50", "2", "0.000001"]);
+  assert.deepEqual([stepped(0.5, 0.01), stepped(2, 1), stepped(2e-7, 1e-7)], ["0.50", "2", "0.0000002"]);
   assert.equal(stepped(0.123456, 0.1), "0.123456");
   assert.deepEqual([withSign(0.5), withSign(-0.5), withSign(0.001)], ["+0.50", "−0.50", "0.00"]);
 });

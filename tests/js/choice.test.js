@@ -50,6 +50,7 @@ const values = (grid) => grid.rows.flatMap((_, row) => grid.cols.map((__, col) =
 test("one head is shown, or those that are marked; numbers that are too large mean the last", () => {
   assert.deepEqual(chosen({ layer: 1, head: 0 }).heads, [[1, 0]]);
   assert.deepEqual(chosen({ layer: 9, head: -1 }).heads, [[1, 0]]);
+  assert.deepEqual(chosen({ marked: [[0, 1]] }).heads, [[0, 1]]);
   const marked = [
     [0, 1],
     [5, 5],

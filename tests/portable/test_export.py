@@ -1,6 +1,7 @@
 """From a model to a program: what it says of itself, what is kept of it, what cannot travel."""
 
 import json
+import sys
 
 import pytest
 import torch
@@ -288,3 +289,12 @@ def test_an_operation_of_somebody_elses_is_named():
     twice.register_fake(torch.empty_like)
     with pytest.raises(ValueError, match=r"lacks 1 of the operations it needs: tfviz_tests\.twice\.default \(in the"):
         portable.export(lambda x: twice(x) + 1, torch.ones(2, 3))
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(1, True), (10**9, False)])
+def test_the_export_of_a_large_model_shows_how_far_it_is(monkeypatch, capsys, limit, shown):
+    monkeypatch.setattr(sys.modules["tfviz.portable.export"], "LARGE", limit)
+    portable.export(nn.Linear(3, 2), torch.randn(4, 3), lengths={"input": {0: "rows"}})
+    bar = capsys.readouterr().err
+    assert ("exporting Linear: done: 100%" in bar) == shown
+    assert shown or not bar

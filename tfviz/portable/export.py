@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sympy
@@ -24,6 +25,7 @@ from tfviz.validation import describe
 
 WEIGHTS = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 Lengths = Mapping[str, Mapping[int, str]]  # argument -> axis -> name of the length
+LARGE = 20e6  # numbers of a model whose export shows a progress bar
 
 
 def export(
@@ -64,15 +66,35 @@ def export(
     lengths = lengths or {}
     wrapped, arguments, name = wrap_function(module, example)
     leaves = _leaf_names(arguments, example)
-    exported = _export(wrapped, example, _dynamic_shapes(arguments, example, lengths), name)
-    symbols, ranges = _symbols_and_ranges(exported, leaves, lengths)
-    reader = GraphReader(exported, leaves, symbols, wrapped.prefix, WEIGHTS[weights])
-    spec = {"format": FORMAT, "name": name, "lengths": ranges, **reader.to_spec()}
-    program = Program._of_model(spec, reader.tensors)
-    if ranges and not _is_right_for_one(program, wrapped, pytree.tree_leaves(example)):
-        for limits in ranges.values():
-            limits[0] = max(2, limits[0] or 2)
+    shapes = _dynamic_shapes(arguments, example, lengths)
+    with _progress(wrapped, name) as advance:
+        exported = _export(wrapped, example, shapes, name)
+        advance("storing weights")
+        symbols, ranges = _symbols_and_ranges(exported, leaves, lengths)
+        reader = GraphReader(exported, leaves, symbols, wrapped.prefix, WEIGHTS[weights])
+        spec = {"format": FORMAT, "name": name, "lengths": ranges, **reader.to_spec()}
+        program = Program._of_model(spec, reader.tensors)
+        advance("comparing with the model")
+        if ranges and not _is_right_for_one(program, wrapped, pytree.tree_leaves(example)):
+            for limits in ranges.values():
+                limits[0] = max(2, limits[0] or 2)
+        advance("done")
     return program
+
+
+@contextmanager
+def _progress(module: nn.Module, name: str) -> Iterator[Callable[[str], None]]:
+    """Show how far the export of a large model is; yield what goes on to the next of its three stages."""
+    from tqdm import tqdm
+
+    numbers = sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers()))
+    with tqdm(total=3, desc=f"exporting {name}: tracing", unit="stage", disable=numbers < LARGE) as bar:
+
+        def advance(stage: str) -> None:
+            bar.set_description_str(f"exporting {name}: {stage}", refresh=False)
+            bar.update()
+
+        yield advance
 
 
 def _is_right_for_one(program: Program, module: FunctionModule, tensors: Sequence[Tensor]) -> bool:
