@@ -53,8 +53,8 @@ def chromium():
 
 
 @pytest.fixture
-def opens(chromium):
-    """`opens(scheme="dark", width=400)`: a fresh page without a network, each in a context of its own."""
+def new_page(chromium):
+    """`new_page(scheme="dark", width=400)`: a fresh page without a network, each in a context of its own."""
     contexts, wrong = [], []
 
     def asked(request):
@@ -81,9 +81,9 @@ def opens(chromium):
 
 
 @pytest.fixture
-def page(opens, tmp_path):
+def page(new_page, tmp_path):
     """A page, and `page.shows(html)`."""
-    page = opens()
+    page = new_page()
 
     def shows(text):
         (tmp_path / "x.html").write_text(text, encoding="utf-8")
@@ -94,18 +94,18 @@ def page(opens, tmp_path):
 
 
 @pytest.fixture
-def open_view(opens, tmp_path):
+def open_view(new_page, tmp_path):
     """`open_view(view, scheme="dark", width=400)`: the page that the view is saved as, once it is alive."""
 
     def opened(view, scheme="light", width=1000):
-        page = opens(scheme, width)
-        alive(page, view.save(tmp_path / "x.html"))
+        page = new_page(scheme, width)
+        goto_view(page, view.save(tmp_path / "x.html"))
         return page
 
     return opened
 
 
-def alive(page, path):
+def goto_view(page, path):
     page.goto(path.as_uri())
     page.wait_for_function(ALIVE)
     settled(page)

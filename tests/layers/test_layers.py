@@ -5,7 +5,7 @@ import math
 import jaxtyping
 import pytest
 import torch
-from seeded import random
+from small_models import random
 from torch import nn
 
 from tfviz.layers import (

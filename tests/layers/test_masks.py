@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from seeded import random
+from small_models import random
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from seeded import build, close, random
+from small_models import build, close, random
 from torch import nn
 
 from tfviz.layers import MultiHead, masks

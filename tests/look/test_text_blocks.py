@@ -196,7 +196,7 @@ OPEN = (torch.arange(64) < torch.tensor([64, 50])[:, None]).long()
 SMALL = {"vocab_size": 60, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
 
 
-def alive(model):
+def eval_model(model):
     torch.manual_seed(0)
     for weight in model.parameters():
         if weight.dim() > 1:
@@ -208,12 +208,12 @@ def big_bird(kind):
     config = transformers.BigBirdConfig(
         **SMALL, block_size=4, num_random_blocks=2, attention_type=kind, max_position_embeddings=64
     )
-    return alive(transformers.BigBirdModel(config))
+    return eval_model(transformers.BigBirdModel(config))
 
 
 def longformer():
     config = transformers.LongformerConfig(**SMALL, attention_window=[8, 8], max_position_embeddings=80, pad_token_id=1)
-    return alive(transformers.LongformerModel(config))
+    return eval_model(transformers.LongformerModel(config))
 
 
 @pytest.mark.parametrize("make", [lambda: big_bird("block_sparse"), longformer], ids=["BigBird", "Longformer"])
@@ -255,7 +255,7 @@ def test_local_attention_of_another_library_with_biases():
     config = transformers.LongT5Config(
         vocab_size=60, d_model=24, num_layers=2, num_heads=4, d_kv=6, d_ff=32, local_radius=5, pad_token_id=1
     )
-    model = alive(transformers.LongT5EncoderModel(config))
+    model = eval_model(transformers.LongT5EncoderModel(config))
     kinds = [f"encoder.block.{layer}.layer.0.LocalSelfAttention" for layer in (0, 1)]
     with torch.no_grad(), capture(model, ["*.pattern", *kinds, *(f"{kind}.v" for kind in kinds)]) as seen:
         model(input_ids=IDS, attention_mask=OPEN)
@@ -272,7 +272,7 @@ def test_means_of_blocks_beside_the_words_are_refused():
         vocab_size=60, d_model=24, num_layers=1, num_heads=4, d_kv=6, d_ff=32, local_radius=5, global_block_size=4,
         encoder_attention_type="transient-global",
     )  # fmt: skip
-    with torch.no_grad(), capture(model := alive(transformers.LongT5EncoderModel(config))) as seen:
+    with torch.no_grad(), capture(model := eval_model(transformers.LongT5EncoderModel(config))) as seen:
         model(input_ids=IDS)
     with pytest.raises(ValueError, match="blocks of a text of 64 words"):
         AttentionMaps.of(seen)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from seeded import build, close, parameters
+from small_models import build, close, parameters
 from torch import nn
 
 from tfviz import look, text

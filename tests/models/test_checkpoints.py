@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from seeded import close
+from small_models import close
 from torch import nn
 
 from tfviz.models import BERT, GPT, pretrained

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from seeded import build, close
+from small_models import build, close
 from torch import nn
 
 from tfviz.layers import Bigrams, masks, positions, post_norm, pre_norm

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 import torch
-from seeded import build, close, ids, random
+from small_models import build, close, ids, random
 
 from tfviz import look
 from tfviz.models.convolution import CausalBlock, Convolution

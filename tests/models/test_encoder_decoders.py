@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from seeded import build, close, ids, source, target
+from small_models import build, close, ids, source, target
 from torch import nn
 from torch.nn import functional
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from seeded import build, close, ids
+from small_models import build, close, ids
 
 from tfviz import generate, learn, text
 from tfviz.generate.sample import LanguageModel

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from seeded import build, close, ids, parameters
+from small_models import build, close, ids, parameters
 
 import tfviz
 from tfviz.layers import Block, Dot, masks, positions, post_norm

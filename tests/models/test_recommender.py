@@ -1,7 +1,7 @@
 """The recommender: its equation, and planted factors."""
 
 import torch
-from seeded import random
+from small_models import random
 
 from tfviz.models.recommender import Recommender
 

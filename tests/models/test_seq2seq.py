@@ -4,7 +4,7 @@ from math import exp, sqrt, tanh
 
 import pytest
 import torch
-from seeded import build, random, source, target
+from small_models import build, random, source, target
 from torch import nn
 
 from tfviz.layers import LSTM, RNN, Additive, Dot

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from seeded import build, ids
+from small_models import build, ids
 
 from tfviz.layers import masks, positions
 from tfviz.look import capture

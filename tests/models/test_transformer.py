@@ -4,7 +4,7 @@ from math import cos, log, sin, sqrt
 
 import pytest
 import torch
-from seeded import build, source, target
+from small_models import build, source, target
 from torch import nn
 from torch.nn import functional
 

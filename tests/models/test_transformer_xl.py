@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from seeded import build, close
+from small_models import build, close
 
 from tfviz import text
 from tfviz.layers import Block, masks, post_norm, pre_norm

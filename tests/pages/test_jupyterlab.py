@@ -8,11 +8,11 @@ import nbformat
 import papermill
 import pytest
 from browser import press, settled
-from lab import IDLE, begin, kernels, run_all, run_by_papermill, save, shut_down, write
+from jupyterlab_server import IDLE, begin, kernels, run_all, run_by_papermill, save, shut_down, write
 
 from tfviz.suite import lesson_page, notebooks
 
-pytest_plugins = ["browser", "lab"]
+pytest_plugins = ["browser", "jupyterlab_server"]
 SAMPLE = ["01", "12", "16"]  # lessons to run by JupyterLab's buttons; tests/notebooks runs them all, by papermill
 MAPS = """import torch
 from tfviz import look, view
@@ -155,9 +155,9 @@ def test_a_lesson_runs_by_its_buttons(notebook, house, lab, lesson):
     assert [output.ename for cell in cells for output in cell.outputs if output.output_type == "error"] == []
 
 
-def test_in_the_page_of_nbconvert(house, opens):
+def test_in_the_page_of_nbconvert(house, new_page):
     lesson_page.write(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
-    page, maps = opens(width=1300), space()
+    page, maps = new_page(width=1300), space()
     page.goto((house / "page.html").as_uri())
     page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
     settled(page)

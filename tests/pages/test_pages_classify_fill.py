@@ -6,10 +6,9 @@ from functools import cache
 
 import pytest
 import torch
-from browser import alive, axe, plain, press, serious, takes
-from studios import (
+from browser import axe, goto_view, plain, press, serious, takes
+from studio_pages import (
     button,
-    calm,
     click,
     do_try,
     focused,
@@ -22,16 +21,17 @@ from studios import (
     switch,
     tab_to,
     types,
+    wait_until_idle,
     wide,
 )
-from studios import tensor as numbers
-from writing import said
+from studio_pages import tensor as numbers
+from writing_studios import said
 
 from tfviz import look, view
 from tfviz.models import BERT, GPT, Classifier
 from tfviz.text import Characters, bpe, whole_words, wordpiece
 
-pytest_plugins = ["browser", "studios"]
+pytest_plugins = ["browser", "studio_pages"]
 TEXT = "the plot was not very good, but the music was never dull"
 LABELS = ["bad", "so <b>so</b>", "very good"]
 WORDS = whole_words([TEXT, "a film with an ending and a cast that is fine ."])
@@ -72,7 +72,7 @@ def word(page, text, which=0):
 
 def act(page, text, which=0):
     word(page, text, which).click()
-    calm(page)
+    wait_until_idle(page)
 
 
 def told(page, **wanted):
@@ -158,7 +158,7 @@ def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp
     word(page, "plot").dblclick()
     page.keyboard.type("film with an Ende")
     page.keyboard.press("Enter")
-    calm(page)
+    wait_until_idle(page)
     close(page, model, framed(TEXT.replace("plot", "film with an Ende")))
     assert words(page)[:3] == ["the", "film with an Ende", "was"]
     assert state(takes(page, "HTML", tmp_path))["deleted"] == []  # the first of the two clicks was undone
@@ -166,12 +166,12 @@ def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp
     assert page.locator(".swap").input_value() == "film with an Ende"
     page.locator(".swap").fill("")
     page.keyboard.press("Enter")
-    calm(page)
+    wait_until_idle(page)
     close(page, model, framed(TEXT.replace("plot ", "")))
     word(page, "dull").dblclick()
     page.keyboard.type("fine")
     page.keyboard.press("Escape")
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".swap").count() == 0
     assert words(page)[-1] == "dull"
     click(page, "As typed")
@@ -191,7 +191,7 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
 
     for label in (0, 2):
         page.locator("label:has(> span:text-is('Shade words by')) select").select_option(LABELS[label])
-        calm(page)
+        wait_until_idle(page)
         expected = effects(label)
         titles = page.locator(".passage .word").evaluate_all("all => all.map(one => one.title)")
         assert [title.rpartition(" ")[2] for title in titles] == [signed(value) for value in expected]
@@ -208,7 +208,7 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
     assert [row[0] for row in rows[1:]] == words(page)
     assert [float(row[1]) for row in rows[1:]] == pytest.approx(expected, abs=1e-3)
     page.locator("label:has(> span:text-is('Shade words by')) select").select_option("nothing")
-    calm(page)
+    wait_until_idle(page)
     assert set(backgrounds(page)) == {""}
     asked = len(page.evaluate("told"))
     act(page, "good")
@@ -226,7 +226,7 @@ def test_what_is_typed_last_wins(studio):
     click(page, "Edit the text")
     page.locator("textarea").fill("")
     page.locator("textarea").press_sequentially("a film that is fine")
-    calm(page)
+    wait_until_idle(page)
     click(page, "Done")
     now = close(page, model, framed("a film that is fine"))
     assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
@@ -278,23 +278,23 @@ def test_a_review_is_questioned_by_keys_alone(studio):
     type_by_keys(page, "a film that is fine")
     tab_to(page, ".passage .word")
     press(page, "End", "ArrowLeft", "Delete")
-    calm(page)
+    wait_until_idle(page)
     close(page, model, framed("a film that fine"))
     assert focused(page, "[aria-pressed='true']")
     press(page, "Space", "ArrowLeft", "ArrowLeft", "Enter")
     page.keyboard.type("plot")
     press(page, "Enter")
-    calm(page)
+    wait_until_idle(page)
     close(page, model, framed("a plot that is fine"))
     assert focused(page, ".word.swapped")
     assert says(page).startswith("“plot”: in place of “film”; without it “bad” goes ")
     tab_to(page, ".as-typed")
     press(page, "Enter")
-    calm(page)
+    wait_until_idle(page)
     assert focused(page, ".word")
     tab_to(page, ".head")
     press(page, "x")
-    calm(page)
+    wait_until_idle(page)
     close(page, model, framed("a film that is fine"), off=((0, 0),))
     assert focused(page, ".head")
 
@@ -303,7 +303,7 @@ def type_by_keys(page, text):
     tab_to(page, ".row button")
     press(page, "Enter", "Control+a")
     page.keyboard.type(text)
-    calm(page)
+    wait_until_idle(page)
     tab_to(page, ".row button")
     press(page, "Enter")
     assert focused(page, ".row button")
@@ -352,7 +352,7 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     assert page.get_by_role("tab", selected=True).text_content() == "“\u2068music\u2069”"  # hidden last
     second = guesses[10].topk(2).indices[1]
     page.locator(".gap .share").nth(1).click()
-    calm(page)
+    wait_until_idle(page)
     ids[10] = int(second)
     close(page, bert, ids)
     put = WORDS.words(second[None])[0]
@@ -362,7 +362,7 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     assert focused(page, ".word.swapped")
     assert state(takes(page, "HTML", tmp_path))["filled"] == [[9, int(second)]]
     page.locator(".passage .word.swapped").click()
-    calm(page)
+    wait_until_idle(page)
     ids[10] = MASK
     close(page, bert, ids)
     click(page, "As typed")
@@ -390,7 +390,7 @@ def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
     assert page.locator(".gap").first.locator(".shares").last.text_content() == "left side: nothing stands there"
     page.get_by_role("tab").nth(1).click()
     page.locator(".gap .shares").first.locator(".share").first.click()
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".blank").count() == 2  # a part of it is hidden still
 
 
@@ -400,14 +400,14 @@ def test_gaps_are_filled_by_keys_alone(studio):
     type_by_keys(page, "a film that is fine")
     tab_to(page, ".passage .word")
     press(page, "ArrowRight", "Enter")
-    calm(page)
+    wait_until_idle(page)
     ids = framed("a film that is fine", back=(SEP,))
     ids[2] = MASK
     guesses = close(page, bert, ids)
     assert says(page) == "“film”: hidden"
     tab_to(page, "button.share")
     press(page, "Enter")
-    calm(page)
+    wait_until_idle(page)
     ids[2] = int(guesses[2].argmax())
     close(page, bert, ids)
     assert focused(page, ".word[data-unit='1']")
@@ -456,7 +456,7 @@ MADE = {"classify": lambda: classifier()[1], "fill": lambda: filler()[2]}
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, opens, tmp_path, kind):
+def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, new_page, tmp_path, kind):
     page = studio(MADE[kind]())
     types(page, f"{TEXT} Unbekannt")
     act(page, "good")
@@ -467,14 +467,14 @@ def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, opens, 
         word(page, "never").dblclick()
         page.keyboard.type("always")
         page.keyboard.press("Enter")
-    calm(page)
+    wait_until_idle(page)
     switch(page, 0, 2)
     leave(page)
     kinds = "all => all.map(one => one.className.replace(' from', ''))"
     before, kinds_before = shares(page), page.locator(".passage .word").evaluate_all(kinds)
-    path, own = takes(page, "HTML", tmp_path), opens()
-    alive(own, path)
-    calm(own)
+    path, own = takes(page, "HTML", tmp_path), new_page()
+    goto_view(own, path)
+    wait_until_idle(own)
     assert shares(own) == before
     assert words(own) == words(page)
     assert own.locator(".passage .word").evaluate_all(kinds) == kinds_before
@@ -487,7 +487,7 @@ def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, opens, 
     for scheme in ("light", "dark"):
         own.emulate_media(color_scheme=scheme)
         own.wait_for_timeout(60)
-        calm(own)
+        wait_until_idle(own)
         assert serious(own) == []
 
 
@@ -502,7 +502,7 @@ def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studi
     unpointed = backgrounds(page)
     for i in (1, 7):
         page.locator(".passage .word").nth(i).hover()
-        calm(page)
+        wait_until_idle(page)
         codes = (255 * weights[i + 1, 1 : 1 + len(unpointed)].sqrt()).round().tolist()
         assert shaded(page) == [code >= 8 for code in codes]
         inks = [sum(map(int, re.findall(r"\d+", shade or "rgb(255, 255, 255)"))) for shade in backgrounds(page)]
@@ -578,7 +578,7 @@ def test_the_word_that_counts_most_is_struck_out_even_if_no_word_is_shaded(studi
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_shared_address_opens_what_was_left(studio, opens, kind):
+def test_a_shared_address_opens_what_was_left(studio, new_page, kind):
     page = studio(MADE[kind]())
     types(page, f"{TEXT} fine")
     act(page, "good")
@@ -586,7 +586,7 @@ def test_a_shared_address_opens_what_was_left(studio, opens, kind):
     if kind == "fill":
         page.locator(".gap .share").nth(2).click()
     switch(page, 0, 2)
-    other = opened_link(page, opens)
+    other = opened_link(page, new_page)
     assert seen(other) == seen(page)
     assert shares(other) == shares(page)
 

@@ -10,9 +10,8 @@ import pytest
 import torch
 from browser import axe, plain, press, serious, takes
 from PIL import Image
-from studios import (
+from studio_pages import (
     button,
-    calm,
     click,
     do_try,
     focused,
@@ -22,15 +21,16 @@ from studios import (
     state,
     switch,
     tab_to,
+    wait_until_idle,
     wide,
     with_kernel,
 )
-from studios import tensor as numbers
+from studio_pages import tensor as numbers
 from torch import nn
 
 from tfviz import look, view
 
-pytest_plugins = ["browser", "studios"]
+pytest_plugins = ["browser", "studio_pages"]
 LABELS = ["cat", "so <b>so</b>", "sea"]
 ROWS, COLUMNS = 3, 4
 COUNT = ROWS * COLUMNS
@@ -116,12 +116,12 @@ def place(page, patch):
 
 def press_patch(page, patch):
     page.mouse.click(*place(page, patch))
-    calm(page)
+    wait_until_idle(page)
 
 
 def hover(page, patch):
     page.mouse.move(*place(page, patch))
-    calm(page)
+    wait_until_idle(page)
 
 
 def shares(page):
@@ -196,20 +196,20 @@ def test_by_keys_alone(studio):
     model, made = vit()
     page = studio(made)
     tab_to(page, ".patches canvas")
-    calm(page)
+    wait_until_idle(page)
     assert says(page).startswith("Patch (0,0): cls looks at it with ")
     press(page, "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", " ")
-    calm(page)
+    wait_until_idle(page)
     assert says(page).startswith("Patch (2,1): hidden; ")
     shows(page, close(page, model, [9]))
     press(page, "End", "Delete")
-    calm(page)
+    wait_until_idle(page)
     shows(page, close(page, model, [9, 11]))
     press(page, "Home", "ArrowRight", "Enter")
-    calm(page)
+    wait_until_idle(page)
     shows(page, close(page, model, [11]))
     press(page, "Control+z")
-    calm(page)
+    wait_until_idle(page)
     shows(page, close(page, model, [9, 11]))
 
 
@@ -225,7 +225,7 @@ def test_a_hidden_patch_has_the_mean_colour_of_the_picture(studio):
 
 def click_tab(page, name):
     page.get_by_role("tab", name=name, exact=True).click()
-    calm(page)
+    wait_until_idle(page)
 
 
 def test_the_picture_is_shaded_by_what_the_class_token_or_the_patch_under_the_pointer_looks_at(studio):
@@ -268,7 +268,7 @@ def test_another_label_is_followed(studio):
     (before, _), (after, _) = python(model), python(model, [6])
     for index in (0, 2):
         page.locator(".says .share", has_text=LABELS[index]).click()
-        calm(page)
+        wait_until_idle(page)
         moves = written(before.softmax(-1)[index]), written(after.softmax(-1)[index])
         assert f"“{LABELS[index]}”" in sentence(page)
         assert moves[1] in sentence(page)
@@ -316,19 +316,19 @@ def test_the_four_patches_that_a_head_looks_at_most_are_left(studio):
     shows(page, close(page, model, [patch for patch in range(COUNT) if patch not in kept]))
 
 
-def test_the_address_holds_what_was_done(studio, opens):
+def test_the_address_holds_what_was_done(studio, new_page):
     model, made = vit()
     page = studio(made)
     press_patch(page, 2)
     press_patch(page, 8)
     switch(page, 0, 1)
-    other = opened_link(page, opens)
+    other = opened_link(page, new_page)
     assert "Without these 2 patches and 1 head" in sentence(other)
     expected = python(model, [2, 8], [(0, 1)])[0].softmax(-1)
     shows(other, expected)
 
 
-def test_an_address_with_patches_that_are_not_there_is_no_error(studio, opens):
+def test_an_address_with_patches_that_are_not_there_is_no_error(studio, new_page):
     _, made = vit()
     page = studio(made)
     press_patch(page, 2)
@@ -336,10 +336,10 @@ def test_an_address_with_patches_that_are_not_there_is_no_error(studio, opens):
     click(page, "Copy link")
     address = page.evaluate("location.href").replace("%5B2%5D", "%5B2%2C99%2C-1%5D")
     assert "99" in address
-    other = opens()
+    other = new_page()
     other.goto(address)
     other.wait_for_function("document.querySelector('.tfviz')?.dataset.alive")
-    calm(other)
+    wait_until_idle(other)
     assert "Without this patch" in sentence(other)
 
 
@@ -357,7 +357,7 @@ def test_the_opened_head_is_the_whole_map(studio):
     model, made = vit()
     page = studio(made)
     page.get_by_role("button", name="Open this head").click()
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".inner canvas").is_visible()
     press_patch(page, 6)
     shows(page, close(page, model, [6]))
@@ -393,18 +393,18 @@ def test_a_finger_hides_and_points_at_nothing_when_it_is_gone(studio):
     model, made = vit()
     page = studio(made, width=400, has_touch=True)
     page.touchscreen.tap(*place(page, 6))
-    calm(page)
+    wait_until_idle(page)
     shows(page, close(page, model, [6]))
     assert page.locator(".pane.text h4 small").text_content().startswith("from cls")
 
 
-def test_a_kernel_answers(opens):
+def test_a_kernel_answers(new_page):
     model, _ = vit()
-    page = opens()
+    page = new_page()
     live = view.classify_image(model, pixels(), LABELS, kernel=True)
     with_kernel(page, live, "studios-widget", "state")
     page.locator(".says .share").first.wait_for()
-    calm(page)
+    wait_until_idle(page)
     press_patch(page, 1)
     assert live.state["hidden_patches"] == [1]
     shows(page, python(model, [1])[0].softmax(-1))

@@ -29,8 +29,8 @@ def lesson(tmp_path):
     return tmp_path / "notebooks/01_a.html"
 
 
-def test_code_folds_all_at_once_and_stays_folded(opens, lesson):
-    page = opens("light", 1280)
+def test_code_folds_all_at_once_and_stays_folded(new_page, lesson):
+    page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     cells, button = page.locator("details.code"), page.locator(".fold-all")
     assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
@@ -45,16 +45,16 @@ def test_code_folds_all_at_once_and_stays_folded(opens, lesson):
     assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
 
 
-def test_code_folds_where_nothing_may_be_stored(opens, lesson):
-    page = opens("light", 1280)
+def test_code_folds_where_nothing_may_be_stored(new_page, lesson):
+    page = new_page("light", 1280)
     page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })")
     page.goto(lesson.as_uri())
     page.locator(".fold-all").click()
     assert page.locator("details.code").evaluate_all(SHOWS_CODE) == [False, False, False]
 
 
-def test_the_search_answers_to_keys(opens, lesson):
-    page = opens("light", 1280)
+def test_the_search_answers_to_keys(new_page, lesson):
+    page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     page.keyboard.press("/")
     field, results = page.get_by_role("searchbox"), page.locator(".results a")
@@ -79,8 +79,8 @@ def test_the_search_answers_to_keys(opens, lesson):
     page.wait_for_url("**/01_a.html#Masks")
 
 
-def test_the_search_says_that_it_found_nothing_and_leaves_other_fields_alone(opens, lesson):
-    page = opens("light", 1280)
+def test_the_search_says_that_it_found_nothing_and_leaves_other_fields_alone(new_page, lesson):
+    page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<textarea></textarea>')")
     page.locator("textarea").press("/")
@@ -89,8 +89,8 @@ def test_the_search_says_that_it_found_nothing_and_leaves_other_fields_alone(ope
     page.wait_for_function("document.querySelector('.results [role=status]')?.textContent === 'Nothing for “zebra”'")
 
 
-def test_the_contents_mark_the_section_that_is_read(opens, lesson):
-    page = opens("dark", 1280)
+def test_the_contents_mark_the_section_that_is_read(new_page, lesson):
+    page = new_page("dark", 1280)
     page.goto(lesson.as_uri())
     current = page.locator(".contents [aria-current]")
     assert current.count() == 0  # above the first heading
@@ -102,8 +102,8 @@ def test_the_contents_mark_the_section_that_is_read(opens, lesson):
     assert current.count() == 1
 
 
-def test_on_a_telephone_the_contents_are_folded_above_the_text(opens, lesson):
-    page = opens("light", 400)
+def test_on_a_telephone_the_contents_are_folded_above_the_text(new_page, lesson):
+    page = new_page("light", 400)
     page.goto(lesson.as_uri())
     contents = page.locator(".contents")
     assert not contents.get_by_text("Masks").is_visible()
@@ -114,8 +114,8 @@ def test_on_a_telephone_the_contents_are_folded_above_the_text(opens, lesson):
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
-def test_the_first_tab_leads_to_the_text(opens, lesson):
-    page = opens("light", 1280)
+def test_the_first_tab_leads_to_the_text(new_page, lesson):
+    page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the text"

@@ -5,10 +5,10 @@ import math
 
 import pytest
 import torch
-from browser import ALIVE, alive, axe, focused, page_picture, plain, press, says, serious, tabbed, takes
-from examples import BITE
+from browser import ALIVE, axe, focused, goto_view, page_picture, plain, press, says, serious, tabbed, takes
+from example_views import BITE
 from PIL import Image, ImageStat
-from studios import button, with_kernel
+from studio_pages import button, with_kernel
 from torch import nn
 
 from tfviz import text, view
@@ -42,13 +42,13 @@ def lesson():
 
 
 @pytest.fixture
-def opened(opens, tmp_path):
+def opened(new_page, tmp_path):
     """`opened(view, scheme="dark", width=400)`: its page, which remembers what the engine was asked and said."""
 
     def made(shown, scheme="light", width=1000, path=None):
-        page = opens(scheme, width)
+        page = new_page(scheme, width)
         page.add_init_script(RECORDS)
-        alive(page, path or shown.save(tmp_path / "x.html"))
+        goto_view(page, path or shown.save(tmp_path / "x.html"))
         return ready(page)
 
     return made
@@ -336,7 +336,7 @@ def two(value):
     return formatted(value)
 
 
-def test_the_table_the_cursor_and_the_files_say_the_same(opened, opens, tmp_path):
+def test_the_table_the_cursor_and_the_files_say_the_same(opened, new_page, tmp_path):
     page = opened(lesson())
     page.get_by_label("sharpness").fill("1.1")
     expected = attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1))
@@ -372,7 +372,7 @@ def test_a_page_taken_away_stands_where_it_was_left_and_lives(opened, tmp_path):
     agrees(own, attention(moved, torch.tensor(3.1)))
 
 
-def test_what_was_turned_is_undone_and_shared(opened, opens):
+def test_what_was_turned_is_undone_and_shared(opened, new_page):
     page = opened(lesson())
     words = torch.tensor(list(WORDS.values()))
     page.get_by_label("sharpness").fill("1.1")
@@ -392,7 +392,7 @@ def test_what_was_turned_is_undone_and_shared(opened, opens):
     press(page, "Control+Shift+Z", "Control+Shift+Z")
     agrees(page, attention(moved, torch.tensor(1.1)))
     assert button(page, "Redo").get_attribute("aria-disabled") == "true"
-    other = opens()
+    other = new_page()
     other.add_init_script(RECORDS)
     other.goto(address)
     other.wait_for_function(ALIVE)
@@ -558,10 +558,10 @@ def test_words_that_bite_show_as_themselves(opened):
     assert "</script>" in says(page)
 
 
-def test_where_a_worker_is_refused_the_page_computes(opens, tmp_path):
-    page = opens()
+def test_where_a_worker_is_refused_the_page_computes(new_page, tmp_path):
+    page = new_page()
     page.add_init_script("window.Worker = class { constructor() { throw new Error('refused'); } }")
-    alive(page, lesson().save(tmp_path / "x.html"))
+    goto_view(page, lesson().save(tmp_path / "x.html"))
     ready(page).get_by_label("sharpness").fill("1.1")
     ready(page)
     expected = attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1))
@@ -583,10 +583,10 @@ def depends(x, order):
     return x * torch.arange(3)[order] if x.sum() > 0 else -x * torch.ones(3)
 
 
-def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(opens, tmp_path):
+def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(new_page, tmp_path):
     live = view.interact(depends, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
                          draw={"output": view.draw.bars("order")})  # fmt: skip
-    page = opens()
+    page = new_page()
     with_kernel(page, live, "interact-widget", "values")
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.results canvas')")
     ready(page).get_by_label("x").fill("0.5")
@@ -595,8 +595,8 @@ def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(opens, tmp_pa
     ready(page)
     assert live.values == {"x": 0.5, "order": [1, 0, 2]}
     assert tables(page) == [[["0.5"], ["0"], ["1"]]]
-    left = opens()
-    alive(left, takes(page, "HTML", tmp_path))
+    left = new_page()
+    goto_view(left, takes(page, "HTML", tmp_path))
     assert tables(ready(left)) == [[["0.5"], ["0"], ["1"]]]
     assert "Still: this was computed by Python" in left.locator(".note").inner_text()
     assert left.locator(".controls.knobs").get_attribute("inert") is not None

@@ -8,10 +8,10 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import torch
 from browser import (
-    alive,
     choose,
     colours,
     control,
+    goto_view,
     maps,
     named,
     number,
@@ -28,7 +28,7 @@ from browser import (
     takes,
     weights,
 )
-from examples import BITE, NINE, ROWS, gates, growing, lab, wide
+from example_views import BITE, NINE, ROWS, gates, growing, lab, wide
 from PIL import Image
 
 from tfviz import view
@@ -201,7 +201,7 @@ def test_gates_are_read_over_the_words(open_view):
         torch.testing.assert_close(numbers(page), shown(some.T), rtol=1e-9, atol=0)
 
 
-def test_what_is_taken_away_is_what_is_shown(open_view, opens, tmp_path):
+def test_what_is_taken_away_is_what_is_shown(open_view, new_page, tmp_path):
     some = maps(2, 3, 6, 6, causal=True, rows=["<a>", "b&", '"c"', "d'", "e", "f"])
     page = open_view(view.head(some, 1, 2))
     page.locator("canvas").focus()
@@ -220,8 +220,8 @@ def test_what_is_taken_away_is_what_is_shown(open_view, opens, tmp_path):
     found = torch.tensor([[float(cell or "nan") for cell in line[1:]] for line in lines], dtype=torch.double)
     expected = weights(some, 1, 2).where(some.mask[1, 2], torch.nan)
     torch.testing.assert_close(found, expected, rtol=5.1e-4, atol=0, equal_nan=True)
-    own = opens()
-    alive(own, takes(page, "HTML", tmp_path))
+    own = new_page()
+    goto_view(own, takes(page, "HTML", tmp_path))
     assert own.title() != ""
     assert (named(own), pixels(own)) == (named(page), pixels(page))
     choose(own, "Hide", "locked keys")
@@ -238,7 +238,7 @@ def readable():
     return [word if word in BROWSERS else text for word, text in zip(BITE, texts)]
 
 
-def test_tokens_that_bite_are_text(open_view, opens, tmp_path):
+def test_tokens_that_bite_are_text(open_view, new_page, tmp_path):
     some = maps(1, 2, len(BITE), len(BITE), rows=BITE)
     page = open_view(view.heads(some, title='</script>"\0\ud800<img src=x onerror=alert(2)>'))
     for mode in range(1, 5):
@@ -257,8 +257,8 @@ def test_tokens_that_bite_are_text(open_view, opens, tmp_path):
     plain[BITE.index("=1+1")] = "'=1+1"  # no spreadsheet runs it
     assert next(lines)[1:] == plain
     assert [line[0] for line in lines] == plain
-    own = opens()
-    alive(own, takes(page, "HTML", tmp_path))
+    own = new_page()
+    goto_view(own, takes(page, "HTML", tmp_path))
     assert table(own)[:2] == table(page)[:2]
     assert own.locator("img").count() == page.locator("img").count() == 0
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 import torch
-from browser import alive, press, says, settled, takes
+from browser import goto_view, press, says, settled, takes
 from PIL import Image
 
 from tfviz import view
@@ -55,15 +55,15 @@ def test_arrows_go_to_the_next_point_that_way(page):
         assert says(page).startswith(f"“{name}”")
 
 
-def test_search_counts_and_a_name_is_kept_in_the_saved_page(page, opens, tmp_path):
+def test_search_counts_and_a_name_is_kept_in_the_saved_page(page, new_page, tmp_path):
     page.get_by_label("Find a name").fill("SOUTH")
     settled(page)
     assert page.locator(".subject").inner_text() == "3 of 9 found"
     page.get_by_label("Find a name").fill("")
     page.locator("canvas").focus()
     press(page, "ArrowRight", "Space", "+")
-    own = opens()
-    alive(own, takes(page, "HTML", tmp_path))
+    own = new_page()
+    goto_view(own, takes(page, "HTML", tmp_path))
     state = own.evaluate("JSON.parse(document.querySelector('.tfviz-document').textContent).state")
     assert state["rows"] == [1]
     assert state["zoom"] == 1.5

@@ -2,24 +2,24 @@
 
 import pytest
 import torch
-from browser import alive, named, plain, read, says, settled
-from studios import button, calm
-from writing import VOCAB, written
+from browser import goto_view, named, plain, read, says, settled
+from studio_pages import button, wait_until_idle
+from writing_studios import VOCAB, written
 
 from tfviz import generate, view
 from tfviz.look import AttentionMaps
 
-pytest_plugins = ["browser", "studios"]
+pytest_plugins = ["browser", "studio_pages"]
 READY = "() => document.querySelector('.tfviz').shadowRoot.querySelector('.results')?.ariaBusy !== 'true'"
 
 
 @pytest.fixture
-def touched(opens, tmp_path):
+def touched(new_page, tmp_path):
     """`touched(view)`: its page on a telephone, alive."""
 
     def made(shown):
-        page = opens(width=400, has_touch=True, is_mobile=True)
-        alive(page, shown.save(tmp_path / "x.html"))
+        page = new_page(width=400, has_touch=True, is_mobile=True)
+        goto_view(page, shown.save(tmp_path / "x.html"))
         page.wait_for_function(READY)
         return page
 
@@ -128,18 +128,18 @@ def test_a_finger_scrolls_over_a_picture(touched):
 def test_a_studio_is_written_with_by_taps(touched, tmp_path):
     model, made = written()
     page = touched(made)
-    calm(page)
+    wait_until_idle(page)
     button(page, "One letter").tap()
-    calm(page)
+    wait_until_idle(page)
     wrote = next(iter(generate.ids(model, VOCAB.encode("abc"), 1)))
     assert page.locator(".token.written").text_content() == VOCAB.decode(torch.tensor([wrote]))
     button(page, "head 1 of layer 0, on").tap()
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".under b").text_content() == "Layer 0, head 1"
     button(page, "layer 0: switch all its heads off or on").tap()
-    calm(page)
+    wait_until_idle(page)
     assert "without 3 heads" in page.locator(".cost").text_content()
     page.locator("button.share").nth(1).tap()
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".token").count() == 5
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

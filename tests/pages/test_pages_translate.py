@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from browser import alive, axe, control, number, press, serious, table, takes
-from studios import calm, click, do_try, opened_link, says, set_to, switch, tensor
-from translators import (
+from browser import axe, control, goto_view, number, press, serious, table, takes
+from small_translators import (
     LENGTH,
     bars,
     model,
@@ -16,25 +15,26 @@ from translators import (
     vocabs,
     word,
 )
+from studio_pages import click, do_try, opened_link, says, set_to, switch, tensor, wait_until_idle
 
 from tfviz import generate, look, view
 from tfviz.models import Transformer
 from tfviz.models.transformer import Memory
 from tfviz.text import bpe, whole_words
 
-pytest_plugins = ["browser", "studios"]
+pytest_plugins = ["browser", "studio_pages"]
 HOWS = [(1, 0.0), (1, 0.6), (2, 0.0), (4, 0.6), (8, 2.0)]
 SENTENCES = ["one two three", "nine", "eight six five four one seven two"]
 
 
 def type_sentence(page, text):
     page.locator("textarea").fill(text)
-    calm(page)
+    wait_until_idle(page)
 
 
 def turn(page, name, value):
     control(page, name).fill(str(value))
-    calm(page)
+    wait_until_idle(page)
 
 
 def words_of(columns):
@@ -111,7 +111,7 @@ def test_bars_and_maps_are_what_python_sees(studio):
     assert len(last["patterns"]) == 4
     for place in (1, len(tokens) - 1):
         page.locator(".written .word").nth(place).click()
-        calm(page)
+        wait_until_idle(page)
         shares = logits[place].softmax(-1)
         shares[[0, target["[BOS]"]]] = 0
         top = shares.topk(len(bars(page)))
@@ -140,7 +140,7 @@ def table_of(page, where):
     """The twin of the view of heads: columns, rows, cells."""
     twin = where.locator("details", has_text="Table").first
     twin.locator("summary").click()
-    calm(page)
+    wait_until_idle(page)
     heads, *rows = twin.locator("table tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.innerText))")
     return heads[1:], [row[0] for row in rows], [row[1:] for row in rows]
 
@@ -152,11 +152,11 @@ def test_a_forced_word_and_on_from_there(studio, width, alpha):
     page = studio(set_to(shown, width=width, alpha=alpha))
     written = search(made, "one two three", width=width, alpha=alpha)[-1][0][0]
     page.locator(".written .word").nth(1).click()
-    calm(page)
+    wait_until_idle(page)
     names = [name for name, _ in bars(page)]
     pick = next(i for i, name in enumerate(names) if name not in ("[EOS]", target.words([written[1]])[0]))
     page.locator(".shares .share").nth(pick).click()
-    calm(page)
+    wait_until_idle(page)
     prefix = [written[0], target[names[pick]]]
     columns = search(made, "one two three", prefix, width, alpha)
     assert texts(page) == decoded(columns)
@@ -188,15 +188,15 @@ def test_a_node_shows_its_text_by_mouse_and_by_keys(studio):
     page = studio(set_to(shown, width=3))
     columns = search(made, "one two three", width=3, alpha=0.6)
     page.locator(".node[data-place='1 2']").click()
-    calm(page)
+    wait_until_idle(page)
     assert word(page) == [*target.words(columns[1][2][0]), "…"]
     asked = page.evaluate("window.told.at(-1).inputs.target.data")
     assert asked == [target["[BOS]"], *columns[1][2][0]]
     press(page, "ArrowUp", "ArrowUp", "Enter")
-    calm(page)
+    wait_until_idle(page)
     assert word(page) == [*target.words(columns[1][0][0]), "…"]
     press(page, "ArrowLeft", "Enter")
-    calm(page)
+    wait_until_idle(page)
     assert len(word(page)) == 2
 
 
@@ -207,29 +207,29 @@ def test_all_by_keys_alone(studio):
     page.locator("textarea").focus()
     press(page, "Control+A")
     page.keyboard.type("four nine")
-    calm(page)
+    wait_until_idle(page)
     press(page, "Alt+s")
-    calm(page)
+    wait_until_idle(page)
     press(page, "Alt+s")
-    calm(page)
+    wait_until_idle(page)
     columns = search(made, "four nine")
     assert word(page)[:2] == target.words(columns[1][0][0])
     press(page, "Alt+b")
-    calm(page)
+    wait_until_idle(page)
     assert len(word(page)) == 2
     for _ in range(40):
         press(page, "Tab")
         if page.evaluate("document.activeElement.shadowRoot.activeElement.matches('.share')"):
             break
     press(page, "Tab", "Enter")
-    calm(page)
+    wait_until_idle(page)
     with torch.no_grad():
         read = torch.tensor([[target["[BOS]"], *columns[0][0][0]]])
         logits = made(source_ids("four nine"), read)[0, -1].index_fill(-1, read[0, 0], -torch.inf)
     forced = [*columns[0][0][0], int(logits[1:].topk(2).indices[1]) + 1]
     assert page.locator(".written .forced").all_text_contents() == target.words(forced)
     press(page, "Alt+r")
-    calm(page)
+    wait_until_idle(page)
     assert texts(page) == decoded(search(made, "four nine", forced))
 
 
@@ -265,12 +265,12 @@ def test_heads_are_switched_off_by_key_by_their_cross_and_by_layers(studio):
     cell = page.locator(".cell").filter(has=page.get_by_role("button", name="encoder, head 2 of layer 1, on"))
     cell.hover()
     cell.locator(".cross").click()
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".cell.off").count() == 2
     layer = page.get_by_role("button", name="decoder, layer 1: switch all its heads off or on")
     for count in (5, 2):
         layer.click()
-        calm(page)
+        wait_until_idle(page)
         assert page.locator(".cell.off").count() == count
         assert layer.get_attribute("aria-pressed") == str(count == 5).lower()
 
@@ -300,7 +300,7 @@ def test_what_is_typed_last_wins(studio):
     page = studio(set_to(shown, width=5))
     page.locator("textarea").fill("")
     page.locator("textarea").press_sequentially("nine six eight two", delay=1)
-    calm(page)
+    wait_until_idle(page)
     assert texts(page) == decoded(search(made, "nine six eight two", width=5, alpha=0.6))
 
 
@@ -375,15 +375,15 @@ def test_each_try_does_something_that_undo_takes_back(studio):
     assert off[2] == 18
 
 
-def test_a_shared_address_opens_what_was_left(studio, opens):
+def test_a_shared_address_opens_what_was_left(studio, new_page):
     page = studio(translated()[1])
     type_sentence(page, "five one")
     page.locator(".written .word").nth(1).click()
-    calm(page)
+    wait_until_idle(page)
     page.locator(".shares .share").nth(1).click()
-    calm(page)
+    wait_until_idle(page)
     switch(page, 1, 0, "decoder")
-    other = opened_link(page, opens)
+    other = opened_link(page, new_page)
     assert choices(other) == choices(page)
     assert (texts(other), bars(other)) == (texts(page), bars(page))
 
@@ -399,7 +399,7 @@ def test_axe_finds_nothing_serious(studio):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(60)
-        calm(page)
+        wait_until_idle(page)
         assert serious(page) == [], scheme
 
 
@@ -409,17 +409,17 @@ def test_a_page_does_not_scroll_sideways(studio, width):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_saved_page_opens_as_it_was_left(studio, opens, tmp_path):
+def test_a_saved_page_opens_as_it_was_left(studio, new_page, tmp_path):
     _, shown = translated()
     page = studio(set_to(shown, width=2))
     type_sentence(page, "five one")
     page.locator(".written .word").first.click()
-    calm(page)
+    wait_until_idle(page)
     page.locator(".shares .share").nth(1).click()
-    calm(page)
-    own = opens()
-    alive(own, takes(page, "HTML", tmp_path))
-    calm(own)
+    wait_until_idle(page)
+    own = new_page()
+    goto_view(own, takes(page, "HTML", tmp_path))
+    wait_until_idle(own)
     assert (texts(own), nodes(own), bars(own), word(own)) == (texts(page), nodes(page), bars(page), word(page))
     assert own.locator("textarea").input_value() == "five one"
 

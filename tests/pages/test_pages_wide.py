@@ -23,8 +23,8 @@ STILLS = {
 }
 
 
-def beyond(opens, path, width):
-    page = opens(width=width)
+def beyond(new_page, path, width):
+    page = new_page(width=width)
     page.goto(f"file://{path}")
     page.wait_for_timeout(400)
     for summary in page.locator("summary").all():
@@ -33,15 +33,15 @@ def beyond(opens, path, width):
 
 
 @pytest.mark.parametrize("name", STILLS)
-def test_a_page_is_as_wide_as_its_window(opens, tmp_path, name):
+def test_a_page_is_as_wide_as_its_window(new_page, tmp_path, name):
     path = STILLS[name]().save(tmp_path / "x.html")
-    assert [beyond(opens, path, width) for width in (1280, 500)] == [0, 0]
+    assert [beyond(new_page, path, width) for width in (1280, 500)] == [0, 0]
     text = path.read_text()
     assert LONG in text  # nothing is lost
 
 
-def test_the_gallery_is_as_wide_as_its_window(opens, tmp_path):
+def test_the_gallery_is_as_wide_as_its_window(new_page, tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# {LONG}\n\n{LONG}")])
     outcome = Outcome("failed", summary=LONG, error=LONG)
     path = gallery.write([Run("01_a", {LONG[:400]: LONG}, notebook, "", LONG[:90], outcome)], tmp_path)
-    assert [beyond(opens, path, width) for width in (1280, 500)] == [0, 0]
+    assert [beyond(new_page, path, width) for width in (1280, 500)] == [0, 0]

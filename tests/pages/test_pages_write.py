@@ -6,18 +6,18 @@ import struct
 
 import pytest
 import torch
-from browser import alive, axe, control, press, serious, takes
-from studios import button, calm, click, says, set_to, state, with_kernel
-from studios import tensor as numbers
+from browser import axe, control, goto_view, press, serious, takes
+from studio_pages import button, click, says, set_to, state, wait_until_idle, with_kernel
+from studio_pages import tensor as numbers
 from torch.nn import functional
-from writing import CONTEXT, KINDS, SIGNS, VOCAB, bars, path_of, said, shown, written
+from writing_studios import CONTEXT, KINDS, SIGNS, VOCAB, bars, path_of, said, shown, written
 
 from tfviz import generate, look, view
 from tfviz.models import GPT
 from tfviz.text import Bytes, whole_words
 from tfviz.view.page.html import View
 
-pytest_plugins = ["browser", "studios"]
+pytest_plugins = ["browser", "studio_pages"]
 STEP, RUN, LIKELIEST = "One letter", "▶ Write on", 10
 SAMPLERS = {
     "greedy": {"temperature": 0},
@@ -31,13 +31,13 @@ SAMPLERS = {
 
 def type_prompt(page, text):
     page.locator(".editor").fill(text)
-    calm(page)
+    wait_until_idle(page)
 
 
 def switch(page, layer, head):
     """Switch a head off, or on."""
     page.get_by_role("button", name=re.compile(f"^head {head} of layer {layer}, o")).press("x")
-    calm(page)
+    wait_until_idle(page)
 
 
 def knobs(given):
@@ -93,13 +93,13 @@ def test_a_seed_writes_the_text_of_python_past_the_context(studio, tmp_path, nam
     button(page, RUN).click()
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
     assert says(page) == "40 tokens are written, and this stops here; One letter goes on"
-    calm(page)
+    wait_until_idle(page)
     expected = generate.text(model, VOCAB, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
     chosen = saved(page, tmp_path)
     assert chosen["prompt"] + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
     assert page.locator(".token:not(.past)").count() <= CONTEXT + 1
     button(page, STEP).click()
-    calm(page)
+    wait_until_idle(page)
     assert len(path_of(saved(page, tmp_path))) == 41
 
 
@@ -115,24 +115,24 @@ def test_bars_are_the_probabilities_and_knobs_move_them(studio, tmp_path):
 
     same()
     control(page, "Temperature").fill("0.4")
-    calm(page)
+    wait_until_idle(page)
     same(temperature=0.4)
     line = page.get_by_role("slider", name="How many tokens may be drawn")
     line.focus()
     press(page, "Home", "ArrowDown", "ArrowDown", "ArrowDown")
-    calm(page)
+    wait_until_idle(page)
     same(temperature=0.4, top_k=4)
     assert line.get_attribute("aria-valuetext") == "top-k 4: drag"
     assert page.locator(".share.lost").count() == LIKELIEST - 4
     page.get_by_role("tab", name="top-p").click()
-    calm(page)
+    wait_until_idle(page)
     share = saved(page, tmp_path)["top_p"]
     assert saved(page, tmp_path / "again")["top_k"] == 0
     same(temperature=0.4, top_p=share)
     assert page.locator(".share.lost").count() == LIKELIEST - 4  # the line stays where it is
     line.focus()
     press(page, "End")
-    calm(page)
+    wait_until_idle(page)
     same(temperature=0.4)
     assert sum(one["run"] == "read" and not one["edits"] for one in page.evaluate("told")) == 1  # nothing again
 
@@ -145,7 +145,7 @@ def test_the_line_is_dragged(studio, tmp_path):
     page.mouse.down()
     for kept in (8, 5, 2):  # let go nowhere on the way
         page.mouse.move(start["x"] + 9, row["y"] + kept * row["height"] + 4 * (kept > 0))
-        calm(page)
+        wait_until_idle(page)
     page.mouse.up()
     assert saved(page, tmp_path)["top_k"] == 2
 
@@ -159,7 +159,7 @@ def test_a_bar_is_kept_where_the_line_is_dragged_past_its_middle(studio):
         page.mouse.down()
         row = rows.nth(place).bounding_box()
         page.mouse.move(start["x"] + 9, row["y"] + part * row["height"])
-        calm(page)
+        wait_until_idle(page)
         page.mouse.up()
         assert line.get_attribute("aria-valuenow") == str(kept)
 
@@ -249,14 +249,14 @@ def test_another_token_is_a_branch_and_none_is_lost(studio, tmp_path):
     names = list(bars(page))
     others = [name for name in names if not first.endswith(name)]
     page.locator(".shares button").nth(names.index(others[1])).click()
-    calm(page)
+    wait_until_idle(page)
     second = shown(page)
     assert second[:-1] == first[:-1]
     assert second != first
     branches = page.locator(".branches button")
     assert [one.get_attribute("aria-pressed") for one in branches.all()] == ["false", "true"]
     branches.first.click()
-    calm(page)
+    wait_until_idle(page)
     assert shown(page) == first
     click(page, "Back", "Back", "Back", "Back")
     assert shown(page) == "abc"
@@ -277,7 +277,7 @@ def test_typing_while_it_writes_begins_anew(studio, tmp_path):
     page.locator(".editor").click()
     page.keyboard.press("Control+End")
     page.keyboard.type("de")
-    calm(page)
+    wait_until_idle(page)
     assert button(page, RUN).is_visible()
     chosen = saved(page, tmp_path)
     begun = chosen["prompt"]
@@ -290,7 +290,7 @@ def test_typing_while_it_writes_begins_anew(studio, tmp_path):
     page.wait_for_function(
         "document.querySelector('.tfviz').shadowRoot.querySelectorAll('.token.written').length === 7"
     )
-    calm(page)
+    wait_until_idle(page)
     expected = generate.text(model, VOCAB, "abcde", 7)
     chosen = saved(page, tmp_path)
     assert "abcde" + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
@@ -305,27 +305,27 @@ def test_a_token_shows_what_it_looked_at(studio):
     weights = seen["blocks.1.attention.pattern"][0, 1]
     for place in (7, 4):
         page.locator(".token").nth(place).hover()
-        calm(page)
+        wait_until_idle(page)
         assert page.locator(".token.from").all_text_contents() == ["face.bad"[place]]
         shaded = page.locator(".token").evaluate_all("all => all.map(one => Boolean(one.style.background))")
         codes = (255 * weights[place].sqrt()).round()
         assert shaded == [key <= place and code >= 8 for key, code in enumerate(codes.tolist())]
     assert page.locator(".pane.text small").first.text_content() == "from “.”, layer 1 head 1"
     page.mouse.move(2, 2)
-    calm(page)
+    wait_until_idle(page)
     page.locator(".editor").click(position={"x": 200, "y": 150})  # the caret goes to the end
     press(page, "ArrowLeft", "ArrowLeft")
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".token.from").all_text_contents() == ["b"]
 
 
-def test_what_was_done_is_undone_and_shared(studio, opens, tmp_path):
+def test_what_was_done_is_undone_and_shared(studio, new_page, tmp_path):
     page = studio(written()[1])
     first = shown(page)
     click(page, STEP)
     switch(page, 0, 1)
     control(page, "Temperature").fill("0.5")
-    calm(page)
+    wait_until_idle(page)
     whole = saved(page, tmp_path)
     page.locator("summary", has_text="Share").click()
     button(page, "Copy link").click()
@@ -338,26 +338,26 @@ def test_what_was_done_is_undone_and_shared(studio, opens, tmp_path):
     assert button(page, "Undo").get_attribute("aria-disabled") == "true"
     for _ in range(3):
         press(page, "Control+Shift+Z")
-    calm(page)
+    wait_until_idle(page)
     names = ("prompt", "tree", "node", "off", "temperature", "seed")
     assert {name: saved(page, tmp_path / "redo")[name] for name in names} == {name: whole[name] for name in names}
-    other = opens()
+    other = new_page()
     other.goto(address)
-    calm(other)
+    wait_until_idle(other)
     other.locator(".cell.off").wait_for()
-    calm(other)
+    wait_until_idle(other)
     assert shown(other) == shown(page)
     assert bars(other) == bars(page)
 
 
-def test_an_address_of_nonsense_changes_nothing(opens, tmp_path):
+def test_an_address_of_nonsense_changes_nothing(new_page, tmp_path):
     path = written()[1].save(tmp_path / "x.html")
     name = re.search('data-view="(.*?)"', path.read_text("utf-8"))[1]
     for text in ("%", "{", "[1]", '{"prompt": 3, "off": "x", "nothing": 1}', "null"):
-        page = opens()
+        page = new_page()
         page.goto(f"{path.as_uri()}#{name}={text}")
         page.locator(".cell").first.wait_for()
-        calm(page)
+        wait_until_idle(page)
         assert shown(page) == "abc"
 
 
@@ -386,7 +386,7 @@ def test_each_try_does_what_it_says(studio):
         )
         button(page, name).click()
         page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.tries [aria-busy]')")
-        calm(page)
+        wait_until_idle(page)
         if "head that" in name:
             assert "Layer" in page.locator(".under p").text_content()
         elif "switch it off" in name:
@@ -416,21 +416,21 @@ def test_it_is_written_by_keys_alone(studio, tmp_path):
     tab_to(".editor")
     page.keyboard.press("Control+a")
     page.keyboard.type("face")
-    calm(page)
+    wait_until_idle(page)
     for keys, length in (("Alt+s", 5), ("Alt+s", 6), ("Alt+b", 5), ("Alt+s", 6)):
         page.keyboard.press(keys)
-        calm(page)
+        wait_until_idle(page)
         assert len(shown(page)) == length
     assert shown(page) == generate.text(model, VOCAB, "face", 2).replace("\n", "⏎")
     tab_to(".share")
     page.keyboard.press("Enter")
-    calm(page)
+    wait_until_idle(page)
     assert len(shown(page)) == 7
     assert focused(".share")
     tab_to(".cut")
     before = bars(page)
     press(page, "ArrowUp", "ArrowUp")
-    calm(page)
+    wait_until_idle(page)
     assert bars(page) != before
     assert focused(".cut")
     tab_to("input[type='range']")
@@ -439,28 +439,28 @@ def test_it_is_written_by_keys_alone(studio, tmp_path):
     assert bars(page) != before
     tab_to(".head")
     press(page, "ArrowRight", "ArrowDown", "x")
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".cell.off").count() == 1
     assert focused(".head")
     page.keyboard.press("Enter")
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".under b").text_content() == "Layer 1, head 1"
     page.keyboard.press("x")
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".cell.off").count() == 0
     page.keyboard.press("Alt+b")
-    calm(page)
+    wait_until_idle(page)
     tab_to(".share")
     press(page, "Tab", "Enter")  # not the one that was taken before
-    calm(page)
+    wait_until_idle(page)
     tab_to(".branches button[aria-pressed='false']")
     page.keyboard.press("Enter")
-    calm(page)
+    wait_until_idle(page)
     assert focused(".branches button[aria-pressed='true']")
     page.keyboard.press("Alt+r")
     page.wait_for_function("told.length > 20")
     page.keyboard.press("Alt+r")
-    calm(page)
+    wait_until_idle(page)
     assert button(page, RUN).is_visible()
 
 
@@ -519,28 +519,28 @@ def test_bytes_and_whole_words_write_too(studio, tmp_path):
         ]
 
 
-def test_an_error_of_the_engine_is_a_sentence(opens, tmp_path):
+def test_an_error_of_the_engine_is_a_sentence(new_page, tmp_path):
     made = written()[1]
     programs = {
         name: {**one, "nodes": [{**node, "op": "nonsense"} if node["op"] == "gelu" else node for node in one["nodes"]]}
         for name, one in made.document["programs"].items()
     }
-    page = opens()
+    page = new_page()
     page.goto(View(made, {**made.document, "programs": programs}, made.data).save(tmp_path / "x.html").as_uri())
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
     assert says(page) == "cannot show this: the engine has no operation nonsense"
     click(page, RUN)
-    calm(page)
+    wait_until_idle(page)
     assert says(page) == "cannot show this: the engine has no operation nonsense"
     assert button(page, RUN).is_visible()
 
 
-def test_logits_that_are_not_finite_write_nothing(opens, tmp_path):
+def test_logits_that_are_not_finite_write_nothing(new_page, tmp_path):
     made = written()[1]
     weights = {one["name"]: one["at"] for one in made.document["programs"]["read"]["weights"]}
     start, length = weights["norm.weight"]
     data = made.data[:start] + struct.pack("<f", math.inf) * (length // 4) + made.data[start + length :]
-    page = opens()
+    page = new_page()
     page.goto(View(made, made.document, data).save(tmp_path / "x.html").as_uri())
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
     assert says(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
@@ -552,16 +552,16 @@ def test_logits_that_are_not_finite_write_nothing(opens, tmp_path):
 # Where it goes
 
 
-def test_a_page_taken_away_stands_as_it_was(studio, opens, tmp_path):
+def test_a_page_taken_away_stands_as_it_was(studio, new_page, tmp_path):
     page = studio(set_to(written()[1], temperature=0.7, seed=5))
     click(page, STEP, STEP, "Back")
     page.locator(".shares button").nth(3).click()
-    calm(page)
+    wait_until_idle(page)
     switch(page, 1, 0)
-    own = opens()
+    own = new_page()
     path = takes(page, "HTML", tmp_path)
-    alive(own, path)
-    calm(own)
+    goto_view(own, path)
+    wait_until_idle(own)
     for look_at in (shown, bars, lambda one: one.locator(".cost").text_content(), says):
         assert look_at(own) == look_at(page)
     texts = "all => all.map(one => [one.textContent, one.getAttribute('aria-pressed')])"
@@ -583,8 +583,8 @@ def test_where_workers_are_refused_the_page_computes_itself(chromium, tmp_path, 
         context.set_offline(True)
         page, wrong = context.new_page(), []
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        alive(page, path)
-        calm(page)
+        goto_view(page, path)
+        wait_until_idle(page)
         click(page, *[STEP] * 5)
         assert shown(page) == generate.text(model, VOCAB, "abc", 5).replace("\n", "⏎").replace("\0", "␀")
         assert wrong == []
@@ -603,7 +603,7 @@ def test_axe_finds_nothing_serious_in_the_studio(studio):
     page = studio(written()[1])
     click(page, STEP, STEP, "Back")
     page.locator(".shares button").nth(3).click()
-    calm(page)
+    wait_until_idle(page)
     switch(page, 1, 0)
     click(page, "Open this head ↓")
     page.locator("summary", has_text=re.compile("^Table$")).last.click()
@@ -612,7 +612,7 @@ def test_axe_finds_nothing_serious_in_the_studio(studio):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(60)
-        calm(page)
+        wait_until_idle(page)
         found[scheme] = serious(page)
     assert found == {"light": [], "dark": []}
 
@@ -639,7 +639,7 @@ def test_a_studio_off_the_page_has_no_worker_and_goes_on_when_it_is_back(studio,
     page.wait_for_timeout(200)
     assert page.workers == []
     page.evaluate("document.body.append(view)")
-    calm(page)
+    wait_until_idle(page)
     click(page, STEP)
     assert path_of(saved(page, tmp_path)) == list(generate.ids(model, VOCAB.encode("abc"), 3))
     assert says(page) == ""
@@ -648,13 +648,13 @@ def test_a_studio_off_the_page_has_no_worker_and_goes_on_when_it_is_back(studio,
 # With a kernel
 
 
-def test_a_kernel_answers_and_leaves_the_last_heads(opens, tmp_path):
+def test_a_kernel_answers_and_leaves_the_last_heads(new_page, tmp_path):
     model, _ = written()
     live = view.write(model, VOCAB, "abc", seed=6, kernel=True)
-    page = opens()
+    page = new_page()
     with_kernel(page, live, "studios-widget", "state")
     page.locator(".token").first.wait_for()
-    calm(page)
+    wait_until_idle(page)
     shares = logits(model, "abc")[-1].softmax(-1).topk(LIKELIEST).values.tolist()
     assert list(bars(page).values()) == [said(share) for share in shares]
     click(page, *[STEP] * 5)
@@ -670,8 +670,8 @@ def test_a_kernel_answers_and_leaves_the_last_heads(opens, tmp_path):
     assert list(bars(page).values()) == [
         said(share) for share in without[-1].softmax(-1).topk(LIKELIEST).values.tolist()
     ]
-    left = opens()
-    alive(left, takes(page, "HTML", tmp_path))
+    left = new_page()
+    goto_view(left, takes(page, "HTML", tmp_path))
     assert "Still: a model in Python said this" in left.locator(".note").inner_text()
     assert not model.training
     page.evaluate("close_view()")

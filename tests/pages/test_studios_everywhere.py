@@ -8,12 +8,12 @@ import sys
 import nbformat
 import pytest
 import torch
-from lab import papermilled, run_all, run_by_papermill, write
-from writing import said
+from jupyterlab_server import papermilled, run_all, run_by_papermill, write
+from writing_studios import said
 
 from tfviz.suite import lesson_page
 
-pytest_plugins = ["browser", "lab"]
+pytest_plugins = ["browser", "jupyterlab_server"]
 MODELS = """import torch
 from tfviz import models, text, view
 
@@ -177,9 +177,9 @@ def test_a_notebook_that_is_not_trusted_shows_pictures(notebook, house, expect):
     assert page.locator(".tfviz[data-alive]").count() == 0
 
 
-def test_in_the_gallerys_page(house, opens, made, expect):
+def test_in_the_gallerys_page(house, new_page, made, expect):
     lesson_page.write(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
-    page = opens(width=1300)
+    page = new_page(width=1300)
     page.goto((house / "page.html").as_uri())
     use(expect, page, made)
 
@@ -208,9 +208,9 @@ def test_a_kernel_answers_and_python_sets_what_is_shown(notebook, house, made, e
         uses(expect, views.nth(number), made)
 
 
-def test_what_a_kernel_answered_is_left_as_it_was_last(house, opens, made, expect):
+def test_what_a_kernel_answered_is_left_as_it_was_last(house, new_page, made, expect):
     lesson_page.write(papermilled(house / "answered.ipynb", "left"), house / "left.html")
-    page = opens(width=1300)
+    page = new_page(width=1300)
     page.goto((house / "left.html").as_uri())
     views = page.locator(".tfviz[data-alive]")
     expect(views).to_have_count(5)

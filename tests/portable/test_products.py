@@ -217,8 +217,8 @@ def test_what_is_wrong_is_told_and_nothing_is_spoilt(engine):
         "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src 'unsafe-inline'\">",
     ],
 )
-def test_where_webassembly_may_not_run_javascript_does(opens, lacks):
-    (key, script), page = bundle("engine"), opens()
+def test_where_webassembly_may_not_run_javascript_does(new_page, lacks):
+    (key, script), page = bundle("engine"), new_page()
     page.set_content(lacks + script + f"<script>const {{ Products }} = tfvizBundles['{key}']();{HELPERS}</script>")
     assert page.evaluate("kernel => made(kernel)", "WebAssembly") == "JavaScript"
     a, b = torch.tensor([[[1.0, 2]]]), torch.tensor([[[3.0, 4, 5], [6, 7, 8]]])

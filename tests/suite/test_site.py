@@ -93,8 +93,8 @@ def test_the_reference_has_a_page_for_each_public_module(site):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
-def test_pages_open_without_a_request_and_fit(site, opens, width, scheme):
-    page = opens(scheme, width)
+def test_pages_open_without_a_request_and_fit(site, new_page, width, scheme):
+    page = new_page(scheme, width)
     wide = []
     for path in sorted(site.rglob("*.html")):
         if 'http-equiv="refresh"' in path.read_text(encoding="utf-8"):  # it leads on at once
@@ -108,16 +108,16 @@ def test_pages_open_without_a_request_and_fit(site, opens, width, scheme):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", CHECKED)
-def test_axe_finds_nothing_serious(site, opens, name, scheme):
-    page = opens(scheme, 1000)
+def test_axe_finds_nothing_serious(site, new_page, name, scheme):
+    page = new_page(scheme, 1000)
     page.goto((site / f"{name}.html").as_uri())
     page.wait_for_load_state()
     axe(page)
     assert serious(page, "document-title") == []
 
 
-def test_a_link_in_a_line_of_a_lesson_is_seen_without_colour(site, opens):
-    page = opens("light", 1000)
+def test_a_link_in_a_line_of_a_lesson_is_seen_without_colour(site, new_page):
+    page = new_page("light", 1000)
     page.goto((site / "notebooks/01_attention_from_nothing.html").as_uri())
     text = page.locator(".jp-RenderedMarkdown").first
     text.evaluate("text => text.insertAdjacentHTML('beforeend', '<li>Made by them, <a href=#x>there</a></li>')")

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from foreign import TEXTS as FOREIGN_TEXTS
-from foreign import fallback, regex, unigram
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from unportable_tokenizers import TEXTS as FOREIGN_TEXTS
+from unportable_tokenizers import fallback, regex, unigram
 
 from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, tokenizer_export, whole_words, wordpiece
 from tfviz.text.token_labels import VISIBLE

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from browser import alive, takes
-from examples import KINDS
+from browser import goto_view, takes
+from example_views import KINDS
 
 from tfviz import view
 from tfviz.view.page.bundle import STATIC, bundle, deduplicate
@@ -48,17 +48,17 @@ def test_a_bundle_stands_once_and_first_in_what_is_put_together():
     assert len(seen) == 2
 
 
-def test_views_on_one_page_are_alive_and_each_can_be_taken_away(opens, tmp_path):
+def test_views_on_one_page_are_alive_and_each_can_be_taken_away(new_page, tmp_path):
     path = tmp_path / "together.html"
     path.write_text(together("all", {name: make() for name, make in KINDS.items()}), "utf-8")
     assert path.read_text("utf-8").count("<script data-bundle=") == len({"maps", "charts"})
-    page = opens()
-    alive(page, path)
+    page = new_page()
+    goto_view(page, path)
     assert page.locator(".tfviz[data-alive]").count() == len(KINDS)
     page.locator(".tfviz").evaluate_all("all => all.slice(0, -1).forEach((view) => view.remove())")
     last = takes(page, "HTML", tmp_path)
-    alive(page, last)
+    goto_view(page, last)
     assert "tfvizBundles" in last.read_text("utf-8")
     again = tmp_path / "again.html"
     shutil.copy(takes(page, "HTML", tmp_path), again)
-    alive(page, again)
+    goto_view(page, again)

@@ -1,7 +1,7 @@
 """The documents of views are what their types say, in Python and in the page's scripts."""
 
 import pytest
-from stills import STILLS
+from still_pictures import STILLS
 from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from tfviz import view

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from foreign import unigram
 from tokenizers import AddedToken, Tokenizer
 from tokenizers import models as token_models
 from torch import nn
 from typeguard import CollectionCheckStrategy, check_type
+from unportable_tokenizers import unigram
 
 from tfviz import models, text, view
 from tfviz.text import Subwords

@@ -8,7 +8,7 @@ import numpy
 import pytest
 from matplotlib import pyplot, style
 from PIL import Image
-from stills import STILLS
+from still_pictures import STILLS
 
 from tfviz import view
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional
-from writing import CONTEXT, VOCAB, gpt, written
+from writing_studios import CONTEXT, VOCAB, gpt, written
 
 from tfviz import portable, view
 from tfviz.look import capture

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from translators import LENGTH, READ, WRITE, model, source_ids, translated, vocabs
+from small_translators import LENGTH, READ, WRITE, model, source_ids, translated, vocabs
 
 from tfviz import generate, layers, look, models, view
 from tfviz.models.transformer import Memory

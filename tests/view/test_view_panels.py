@@ -3,8 +3,8 @@
 import numpy
 import pytest
 import torch
-from test_view_sides import NASTY, SHAPES, draws, maps, sound
-from test_view_sides import panels as drawn
+from test_side_by_side import NASTY, SHAPES, draws, maps, sound
+from test_side_by_side import panels as drawn
 
 from tfviz import view
 from tfviz.view.spec import Axis, Heatmap

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 from browser import (
-    alive,
     axe,
     colours,
     exactly,
+    goto_view,
     maps,
     page_picture,
     pixels,
@@ -24,7 +24,7 @@ from browser import (
     takes,
     weights,
 )
-from examples import KINDS, ROWS, every, several, wide
+from example_views import KINDS, ROWS, every, several, wide
 from PIL import Image, ImageChops
 
 from tfviz import view
@@ -97,9 +97,9 @@ def test_axe_finds_nothing_serious(open_view, kind):
     assert {where: rules for where, rules in found.items() if rules} == {}
 
 
-def test_a_page_taken_away_is_as_accessible(open_view, opens, tmp_path):
-    page, own = open_view(KINDS["heads"]()), opens()
-    alive(own, takes(page, "HTML", tmp_path))
+def test_a_page_taken_away_is_as_accessible(open_view, new_page, tmp_path):
+    page, own = open_view(KINDS["heads"]()), new_page()
+    goto_view(own, takes(page, "HTML", tmp_path))
     axe(own)
     assert serious(own) == []
 
@@ -188,7 +188,7 @@ def test_a_large_view_has_few_nodes(open_view):
 
 
 def test_another_process_writes_the_same_bytes():
-    code = "import examples; print('\\n'.join(examples.several()))"
+    code = "import example_views; print('\\n'.join(example_views.several()))"
     given = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], env=given, capture_output=True)
     assert done.stdout.decode().split() == several()

@@ -2,17 +2,17 @@
 
 import pytest
 import torch
-from browser import alive, plain
-from foreign import fallback, regex, unigram
-from studios import button, calm, click, says, set_to, types, wide, with_kernel
-from writing import bars, path_of, said
+from browser import goto_view, plain
+from studio_pages import button, click, says, set_to, types, wait_until_idle, wide, with_kernel
+from unportable_tokenizers import fallback, regex, unigram
+from writing_studios import bars, path_of, said
 
 from tfviz import view
 from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.models import BERT, GPT, Classifier
 from tfviz.text import Characters, Subwords
 
-pytest_plugins = ["browser", "studios"]
+pytest_plugins = ["browser", "studio_pages"]
 KINDS = {"unigram": unigram, "fallback": fallback, "regex": regex}
 HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
 
@@ -20,23 +20,23 @@ HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
 def shown(page, live):
     with_kernel(page, live, "studios-widget", "state")
     page.locator(".studio :is(.word, .token)").first.wait_for()
-    calm(page)
+    wait_until_idle(page)
     return page
 
 
 def writes(page, text):
     page.locator(".editor").fill(text)
-    calm(page)
+    wait_until_idle(page)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_typed_is_encoded_as_python_does(opens, kind):
+def test_what_is_typed_is_encoded_as_python_does(new_page, kind):
     vocab = Subwords(KINDS[kind]())
     model = wide(
         GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24)
     )  # room for more, as many have it
     live = view.write(model, vocab, "the cat", temperature=0, kernel=True)
-    page = shown(opens(), live)
+    page = shown(new_page(), live)
     writes(page, HOSTILE)
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
     with torch.no_grad():
@@ -59,30 +59,30 @@ def greedy(model, ids, count, size):
     return ids[-count:]
 
 
-def test_the_newest_prompt_is_what_is_shown(opens):
+def test_the_newest_prompt_is_what_is_shown(new_page):
     vocab = Subwords(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
-    page = shown(opens(), live)
+    page = shown(new_page(), live)
     page.locator(".editor").click()
     page.keyboard.press("Control+End")
     page.keyboard.type(" mat and the dog", delay=1)
-    calm(page)
+    wait_until_idle(page)
     assert page.locator(".editor").text_content() == "the mat and the dog"
     assert live._ids() == vocab.encode("the mat and the dog").tolist()
     assert says(page) == ""
 
 
-def test_words_are_struck_out_and_replaced(opens):
+def test_words_are_struck_out_and_replaced(new_page):
     vocab = Subwords(unigram())
     model = wide(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
-    page = shown(opens(), live)
+    page = shown(new_page(), live)
     words = page.locator(".passage .word")
     assert words.all_text_contents() == ["the", "cat", "sat", "on", "the", "mat"]
     words.nth(1).dblclick()
     page.locator("input.swap").fill("dog")
     page.locator("input.swap").press("Enter")
-    calm(page)
+    wait_until_idle(page)
     with torch.no_grad():
         shares = model(vocab.encode("the dog sat on the mat")[None])[0].softmax(-1).tolist()
     verdict = page.locator(".shares .number").all_text_contents()
@@ -92,7 +92,7 @@ def test_words_are_struck_out_and_replaced(opens):
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
 
 
-def test_a_mask_of_another_name_hides_a_word(opens):
+def test_a_mask_of_another_name_hides_a_word(new_page):
     transformers = pytest.importorskip("transformers")
     made = unigram()
     made.add_special_tokens(["<mask>", "<s>"])
@@ -108,40 +108,40 @@ def test_a_mask_of_another_name_hides_a_word(opens):
     bert = wide(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))
     left = wide(GPT(len(other), context=40, layers=1, heads=2, dim=12), seed=5)
     live = view.fill(bert, tokenizer, "the cat sat on the mat", hidden=1, beside=(left, other), kernel=True)
-    page = shown(opens(), live)
+    page = shown(new_page(), live)
     ids = live._last[1][0][0].tolist()
     mask, cls, sep = (tokenizer.convert_tokens_to_ids(name) for name in ("<mask>", "<s>", "</s>"))
     assert (ids[0], ids[-1], ids.count(mask) > 0) == (cls, sep, True)
     assert live._inputs["beside"][0][0].tolist() == other.encode("the").tolist()
     button(page, "the").first.click()
-    calm(page)
+    wait_until_idle(page)
     assert live._last[1][0][0].tolist().count(mask) > ids.count(mask)
     assert "Python has not read" not in page.locator(".studio").text_content()
 
 
-def test_what_python_says_of_a_text_that_it_cannot_read_is_shown(opens):
+def test_what_python_says_of_a_text_that_it_cannot_read_is_shown(new_page):
     vocab = Subwords(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
-    page = shown(opens(), live)
+    page = shown(new_page(), live)
     live._vocabs = []
     writes(page, "the dog")
     assert "there is no vocabulary 0" in says(page)
 
 
 @pytest.mark.parametrize("kernel", [True, False])
-def test_no_token_is_offered_that_the_vocabulary_lacks(opens, tmp_path, kernel):
+def test_no_token_is_offered_that_the_vocabulary_lacks(new_page, tmp_path, kernel):
     """Of a model whose sizes are rounded up, and which likes best what there is not."""
     letters = Characters("abcdefghijklmnopqrst")
     model = wide(GPT(22, context=12, layers=1, heads=2, dim=12))
     with torch.no_grad():
         model.tokens.weight[20:] *= 9
     made = view.write(model, letters, "abcd", kernel=kernel, weights="float32", temperature=0)
-    page = opens()
+    page = new_page()
     if kernel:
         shown(page, made)
     else:
-        alive(page, made.save(tmp_path / "x.html"))
-        calm(page)
+        goto_view(page, made.save(tmp_path / "x.html"))
+        wait_until_idle(page)
     with torch.no_grad():
         logits = model(letters.encode("abcd")[None])[0]
     shares = logits[-1, :20].softmax(-1)
@@ -163,18 +163,18 @@ def forbidden(page):
 
 
 @pytest.mark.parametrize("kernel", [True, False])
-def test_each_head_has_the_mask_that_is_its_own(opens, tmp_path, kernel):
+def test_each_head_has_the_mask_that_is_its_own(new_page, tmp_path, kernel):
     """As the model has it, whether Python answers or the page computes."""
     letters = Characters("abcdefghijkl")
     mask = causal & per_head(window(2), dilated(3))
     model = wide(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
     made = view.write(model, letters, "abcdefghijkl", kernel=kernel)
     for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
-        page = opens()
+        page = new_page()
         if kernel:
             made.state = {**made.state, "mode": "head", "head": head, "open": True}
             shown(page, made)
         else:
-            alive(page, set_to(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
-            calm(page)
+            goto_view(page, set_to(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
+            wait_until_idle(page)
         assert torch.equal(forbidden(page), ~allowed)

@@ -9,7 +9,7 @@ import re
 
 import pytest
 import torch
-from browser import ALIVE, alive, plain
+from browser import ALIVE, goto_view, plain
 
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
@@ -45,14 +45,14 @@ WIDGET = """async ([code, shared]) => { const bytes = (text) => Uint8Array.from(
 
 
 @pytest.fixture
-def studio(opens, tmp_path):
+def studio(new_page, tmp_path):
     """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
 
     def opened(made, **given):
-        page = opens(**given)
+        page = new_page(**given)
         page.add_init_script(SPY)
-        alive(page, made.save(tmp_path / "x.html"))
-        calm(page)
+        goto_view(page, made.save(tmp_path / "x.html"))
+        wait_until_idle(page)
         return page
 
     return opened
@@ -79,7 +79,7 @@ def state(path):
     return json.loads(found[1])["state"]
 
 
-def calm(page):
+def wait_until_idle(page):
     """Until all that was asked for is computed and drawn."""
     page.evaluate(CALM)
 
@@ -96,35 +96,35 @@ def button(page, name):
 def click(page, *names):
     for name in names:
         button(page, name).click()
-        calm(page)
+        wait_until_idle(page)
 
 
 def switch(page, layer, head, part=""):
     """Switch a head off, or on, by its key."""
     name = re.compile(f"^{part and f'{part}, '}head {head} of layer {layer}, o")
     page.get_by_role("button", name=name).press("x")
-    calm(page)
+    wait_until_idle(page)
 
 
 def types(page, text):
     """Type a text in place of the words."""
     click(page, "Edit the text")
     page.locator("textarea").fill(text)
-    calm(page)
+    wait_until_idle(page)
     click(page, "Done")
 
 
 def leave(page):
     """The pointer goes: what it pointed at is no longer told."""
     page.mouse.move(2, 2)
-    calm(page)
+    wait_until_idle(page)
 
 
 def do_try(page, name):
     """Press what the studio proposes to try, until it is done."""
     button(page, name).click()
     page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.tries [aria-busy]')")
-    calm(page)
+    wait_until_idle(page)
 
 
 def tab_to(page, selector):
@@ -140,15 +140,15 @@ def focused(page, selector):
     return page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector)
 
 
-def opened_link(page, opens):
+def opened_link(page, new_page):
     """The page at the address that `page` shares."""
     page.locator("summary", has_text="Share").click()
     click(page, "Copy link")
     assert says(page).startswith("The link is ")
-    other = opens()
+    other = new_page()
     other.goto(page.evaluate("location.href"))
     other.wait_for_function(ALIVE)
-    calm(other)
+    wait_until_idle(other)
     return other
 
 

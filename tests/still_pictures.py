@@ -5,7 +5,7 @@ PYTEST_DONT_REWRITE: test modules import from it.
 
 import torch
 from browser import maps
-from examples import COLS, ROWS, gates, growing, looked, rules, wide
+from example_views import COLS, ROWS, gates, growing, looked, rules, wide
 
 from tfviz import models, text, view
 from tfviz.generate.beam import Beam
