@@ -1,7 +1,6 @@
-"""Which room may import which, and what `import tfviz` costs."""
+"""Which package may import which, and what `import tfviz` loads."""
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -148,23 +147,18 @@ def test_import_tfviz_is_light():
     python("-c", f"import tfviz, sys; assert not {{m.partition('.')[0] for m in sys.modules}} & set({HEAVY})")
 
 
-def test_import_tfviz_costs_little_more_than_torch():
-    own = []
-    for _ in range(3):
-        lines = python("-X", "importtime", "-c", "import tfviz").stderr.splitlines()
-        total = {name: int(time) / 1e6 for time, name in re.findall(r"\|\s+(\d+) \| +(\S+)$", "\n".join(lines), re.M)}
-        own.append(total["tfviz"] - total.get("torch", 0))
-    assert min(own) < 0.2
+def test_import_tfviz_loads_nothing_else():
+    python("-c", "import sys; before = {*sys.modules}; import tfviz; assert {*sys.modules} - before <= {'tfviz'}")
 
 
-def test_rooms_load_when_named():
+def test_subpackages_load_when_named():
     code = "import tfviz, sys; assert 'torch' not in sys.modules; tfviz.layers; assert 'torch' in sys.modules"
     python("-c", f"{code}; assert set(tfviz.__all__) < set(dir(tfviz)); assert 'tfviz.view' not in sys.modules")
     with pytest.raises(AttributeError, match=r"no attribute 'modles'; it has: .*models"):
         _ = tfviz.modles
 
 
-def test_most_rooms_need_none_of_the_notebooks_packages():
-    rooms = ", ".join(f"tfviz.{room}" for room in ALLOWED if room not in ("suite", "view"))
+def test_most_subpackages_need_none_of_the_notebooks_packages():
+    packages = ", ".join(f"tfviz.{name}" for name in ALLOWED if name not in ("suite", "view"))
     blocked = f"import sys; sys.modules.update(dict.fromkeys({ABSENT}))"
-    python("-c", f"{blocked}; import {rooms}; assert tfviz.text.corpora.load('pydoc')")
+    python("-c", f"{blocked}; import {packages}; assert tfviz.text.corpora.load('pydoc')")
