@@ -17,7 +17,7 @@ BANNED = {
     "sealed", "shelf", "spelling", "spoken", "standing", "tabled", "tell", "told", "translated", "turned",
     "wrong",
 }  # fmt: skip
-SCRIPTS = ("base", "controls", "entries", "interact", "stages", "text")
+SCRIPTS = ("base", "controls", "engine", "entries", "interact", "stages", "studios", "text")
 BANNED_IN_SCRIPTS = BANNED | {
     "drawn", "found", "heard", "loud", "own", "plain", "seen", "shown", "there", "typed", "wake", "waking", "wanted",
     "way", "ways", "whole",

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { stub } from "./helpers.js";
 import * as beams from "../../tfviz/view/js/studios/beams.js";
 
-const { highest, logarithms, nextBeam, NO_TEXT, scoreOf, wayTo } = beams;
+const { likeliestTokens, logProbabilities, nextBeam, NO_TEXT, ranksTo, scoreOf } = beams;
 const END = 0;
 const logs = (...shares) => Float64Array.from(shares, Math.log);
 const tokens = (texts) => texts.map((text) => text.tokens.join(" "));
@@ -17,19 +17,19 @@ test("a score is the log divided by the length penalty ((5 + length) / 6) ** alp
   assert.equal(scoreOf(text, 2), -1);
 });
 
-test("logarithms are those of a softmax, and what never comes is impossible", () => {
-  const made = logarithms([0, Math.log(3), 1000 - 1000], [2]);
+test("log-probabilities are those of a softmax, and what never comes is impossible", () => {
+  const made = logProbabilities([0, Math.log(3), 1000 - 1000], [2]);
   assert.ok(Math.abs(made[0] - Math.log(1 / 5)) < 1e-12);
   assert.ok(Math.abs(made[1] - Math.log(3 / 5)) < 1e-12);
   assert.equal(made[2], -Infinity);
-  assert.ok(Math.abs(logarithms([1000, 1000])[0] + Math.log(2)) < 1e-12); // nothing overflows
-  assert.throws(() => logarithms([0, NaN]), /not finite/);
+  assert.ok(Math.abs(logProbabilities([1000, 1000])[0] + Math.log(2)) < 1e-12); // nothing overflows
+  assert.throws(() => logProbabilities([0, NaN]), /not finite/);
 });
 
-test("the highest are in order, of equal ones the first, and none is impossible", () => {
-  assert.deepEqual(highest([1, 5, 5, 2, 7], 3), [4, 1, 2]);
-  assert.deepEqual(highest([-Infinity, -1, -Infinity], 3), [1]);
-  assert.deepEqual(highest([3, 3, 3], 2), [0, 1]);
+test("the likeliest tokens are in order, of equal ones the first, and none is impossible", () => {
+  assert.deepEqual(likeliestTokens([1, 5, 5, 2, 7], 3), [4, 1, 2]);
+  assert.deepEqual(likeliestTokens([-Infinity, -1, -Infinity], 3), [1]);
+  assert.deepEqual(likeliestTokens([3, 3, 3], 2), [0, 1]);
 });
 
 test("the beam is the best of all continuations", () => {
@@ -79,7 +79,7 @@ test("a text's way leads through its parents", () => {
     [{ parent: 1 }, { parent: 0 }],
     [{ parent: 1 }, { parent: 0 }],
   ]);
-  assert.deepEqual(wayTo(columns, 2, 0), [0, 1, 0]);
-  assert.deepEqual(wayTo(columns, 2, 1), [1, 0, 1]);
-  assert.deepEqual(wayTo(columns, 0, 1), [1]);
+  assert.deepEqual(ranksTo(columns, 2, 0), [0, 1, 0]);
+  assert.deepEqual(ranksTo(columns, 2, 1), [1, 0, 1]);
+  assert.deepEqual(ranksTo(columns, 0, 1), [1]);
 });

@@ -25,7 +25,7 @@ SAMPLERS = [
 @pytest.fixture
 def ask(node):
     """`ask(function, given)`: what JavaScript makes of it, with the sampler's functions at hand."""
-    node.load("studios/sampler")
+    node.load("studios/logits", "studios/sampler")
     return node.evaluate
 
 
@@ -83,7 +83,7 @@ def test_logits_that_are_not_finite_are_refused(ask, bad):
 def test_costs_are_nats_of_each_token_after_the_first(ask):
     logits = 4 * torch.randn(5, 7, generator=torch.Generator().manual_seed(3))
     ids = [6, 0, 3, 3, 1]
-    told = ask("([row, ids]) => costs(Float32Array.from(row), ids, 7)", [logits.flatten().tolist(), ids])
+    told = ask("([row, ids]) => tokenCosts(Float32Array.from(row), ids, 7)", [logits.flatten().tolist(), ids])
     expected = functional.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
     torch.testing.assert_close(torch.tensor(told), expected, rtol=1e-5, atol=1e-6)
-    assert ask("() => costs(new Float32Array(7), [2], 7)", None) == []
+    assert ask("() => tokenCosts(new Float32Array(7), [2], 7)", None) == []

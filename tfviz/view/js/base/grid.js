@@ -1,7 +1,7 @@
 // A grid: the numbers of one heatmap with the words of both axes, and what can be made of several.
 
 /** @import { AnyGrid } from "../types.d.ts" */
-/** @typedef {ArrayLike<number> & Iterable<number>} Numbers */
+/** @typedef {ArrayLike<number> & Iterable<number>} NumberList */
 /** @typedef {{ scale?: string, limit?: number }} Look */
 
 import { clamp } from "./clamp.js";
@@ -43,7 +43,7 @@ export class Grid {
    * @param {string[]} cols
    * @param {Uint8Array} codes
    * @param {Uint8Array} state
-   * @param {Look & { values?: Numbers | null, block?: number }} [look]
+   * @param {Look & { values?: NumberList | null, block?: number }} [look]
    */
   constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, block = 1 } = {}) {
     this.rows = rows;
@@ -59,7 +59,7 @@ export class Grid {
   /**
    * @param {string[]} rows
    * @param {string[]} cols
-   * @param {Numbers} values
+   * @param {NumberList} values
    * @param {Uint8Array} state
    * @param {Look} [look]
    */

@@ -38,9 +38,9 @@ function softmax(machine, tensor, axis, dtype = null) {
     return softmaxAlong(machine, tensor, axis, dtype);
   const scores = cast(machine, tensor, dtype);
   const weights = softmaxAlong(machine, scores, -1);
-  const shown = zeroMaskedRows(machine, weights, scores);
-  const flowing = machine.patternHook(shown, allowedBy(machine, scores));
-  return flowing === shown ? weights : flowing; // unedited, NaN flows on as in torch
+  const visible = zeroMaskedRows(machine, weights, scores);
+  const flowing = machine.patternHook(visible, allowedBy(machine, scores));
+  return flowing === visible ? weights : flowing; // unedited, NaN flows on as in torch
 }
 
 /** @type {Operation} Heads of keys or values, each repeated for the queries that share it. */

@@ -6,7 +6,11 @@ import { counted } from "../base/numbers.js";
 const MAX_LETTERS = 24; // letters of a branch
 
 export class Branches {
-  /** @param {import("./token-tree.js").TokenTree} path @param {(tokens: number[]) => string} textOf @param {(node: number) => void} choose */
+  /**
+   * @param {import("./token-tree.js").TokenTree} path
+   * @param {(tokens: number[]) => string} textOf
+   * @param {(node: number) => void} choose
+   */
   constructor(path, textOf, choose) {
     this.path = path;
     this.textOf = textOf;

@@ -6,8 +6,11 @@ import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 /** @import { Pattern } from "../types.d.ts" */
 /** @typedef {{ name: string, sites: string[], maps: Pattern[] }} CapturedPart the maps of some layers */
 
-// Attention with as many keys as words stands in parts: layers whose names differ by numbers only are one.
-/** @param {Record<string, Pattern[]>} patterns @param {(site: string) => string} named */
+/**
+ * Group the maps of a run in parts: layers whose names differ by numbers only are one part.
+ * @param {Record<string, Pattern[]>} patterns
+ * @param {(site: string) => string} named
+ */
 export function partsOf(patterns, named) {
   /** @type {Map<string, CapturedPart>} */
   const parts = new Map();
@@ -21,8 +24,7 @@ export function partsOf(patterns, named) {
   return [...parts.values()];
 }
 
-// Weights without an axis of heads are one head's.
-/** @param {Pick<CapturedPart, "maps">} part */
+/** Count the heads: weights without an axis of heads are one head's. @param {Pick<CapturedPart, "maps">} part */
 export const headsOf = ({ maps: [{ shape }] }) => (shape.length > 3 ? shape[1] : 1);
 
 export class CapturedMaps {

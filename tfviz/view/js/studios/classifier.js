@@ -2,14 +2,15 @@
 
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
-import { bars, drawShares, sharesHeight, sharesPanel, softmax } from "./shares.js";
-import { cited, seen } from "./text-studio.js";
+import { logOdds, softmax } from "./logits.js";
+import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
+import { cited, visibleText } from "./text-studio.js";
 import { classifierTries } from "./tries.js";
-import { oddsOf, WordEffects } from "./word-effects.js";
+import { WordEffects } from "./word-effects.js";
 
 /** @import { Drawing, Pen } from "../types.d.ts" */
-/** @import { Share } from "./shares.js" */
-/** @import { Unit } from "./units.js" */
+/** @import { Share } from "./probability-bars.js" */
+/** @import { Segment } from "./word-segments.js" */
 
 export class Classifier extends WordEffects {
   get keys() {
@@ -20,15 +21,16 @@ export class Classifier extends WordEffects {
     return 1000;
   }
 
-  // Of a text just typed nothing is changed.
-  get fresh() {
+  /** Nothing is changed in a text that was just typed. */
+  get initialState() {
     return { deleted: [], replaced: [] };
   }
 
   build() {
     const { labels } = this.described;
     this.buildText("Text", "The words: press one to strike it out");
-    this.words.ondblclick = (/** @type {MouseEvent} */ event) => this.of(event) >= 0 && this.edit(this.of(event));
+    this.words.ondblclick = (/** @type {MouseEvent} */ event) =>
+      this.wordIndexOf(event) >= 0 && this.edit(this.wordIndexOf(event));
     this.buildShades(labels);
     /** @type {HTMLElement} */
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
@@ -38,7 +40,7 @@ export class Classifier extends WordEffects {
     const shading = h("div", { class: "controls" }, this.shades.element, this.scale, this.progress);
     this.compose({
       textTitle: "The text",
-      text: [this.words, this.typed, how, h("div", { class: "row" }, this.editing, this.reset), shading],
+      text: [this.words, this.field, how, h("div", { class: "row" }, this.editing, this.reset), shading],
       saysTitle: "What it says",
       says: [this.verdict, this.moved],
     });
@@ -53,16 +55,15 @@ export class Classifier extends WordEffects {
     return this.change({ deleted: deleted.includes(i) ? deleted.filter((other) => other !== i) : [...deleted, i] });
   }
 
-  // Type another word in its place: Enter takes it, Esc leaves it.
-  /** @param {number} i */
+  /** Open a field to type another word in its place: Enter takes it, Esc leaves it. @param {number} i */
   edit(i) {
-    const { text, lead } = this.units[i];
+    const { text, lead } = this.segments[i];
     const now = this.replaced.get(i) ?? text;
     const input = h("input", {
       class: "swap",
       value: now,
       size: Math.max(4, now.length),
-      "aria-label": `in place of ${seen(text)}`,
+      "aria-label": `in place of ${visibleText(text)}`,
       dir: "auto",
     });
     const span = this.spans[i];
@@ -87,8 +88,12 @@ export class Classifier extends WordEffects {
     input.select();
   }
 
-  // Whether this word can stand there; one that was emptied is struck out.
-  /** @param {number} i @param {string} word @param {string} lead */
+  /**
+   * Put a word in place of another, or strike that out if it is empty. Return whether the vocabulary can write it.
+   * @param {number} i
+   * @param {string} word
+   * @param {string} lead
+   */
   replace(i, word, lead) {
     const others = this.store.get("replaced").filter(([other]) => other !== i);
     const deleted = this.store.get("deleted").filter((other) => other !== i);
@@ -99,7 +104,7 @@ export class Classifier extends WordEffects {
       return false;
     }
     if (!word) this.change({ deleted: [...deleted, i] });
-    else this.change({ deleted, replaced: word === this.units[i].text ? others : [...others, [i, word]] });
+    else this.change({ deleted, replaced: word === this.segments[i].text ? others : [...others, [i, word]] });
     return true;
   }
 
@@ -119,10 +124,10 @@ export class Classifier extends WordEffects {
         { class: "soft" },
         changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "",
       ),
-      ...bars(rows.map((row) => ({ ...row, name: seen(row.name) }))),
+      ...bars(rows.map((row) => ({ ...row, name: visibleText(row.name) }))),
     );
     const first = Math.max(0, shaded);
-    const [odds, were] = [answer, compared].map(({ logits }) => oddsOf(logits, first));
+    const [odds, were] = [answer, compared].map(({ logits }) => logOdds(logits, first));
     const name = cited(labels[first], 24);
     this.moved.textContent = changed
       ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].share)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
@@ -146,14 +151,14 @@ export class Classifier extends WordEffects {
   }
 
   /** @param {number} i */
-  tell(i) {
+  announceWord(i) {
     this.announce(this.sentenceOf(i));
   }
 
-  /** @param {HTMLElement} span @param {Unit} unit @param {number} i */
+  /** @param {HTMLElement} span @param {Segment} segment @param {number} i */
   decorateWord(span, { text, unknown }, i) {
     const { deleted, replaced } = this;
-    span.textContent = seen(replaced.get(i) ?? text);
+    span.textContent = visibleText(replaced.get(i) ?? text);
     span.classList.toggle("struck", deleted.has(i));
     span.classList.toggle("swapped", replaced.has(i));
     span.classList.toggle("unknown", unknown && !replaced.has(i));
@@ -166,8 +171,7 @@ export class Classifier extends WordEffects {
     return [sharesPanel("verdict", "label", this.verdicts, ["now", "as typed"]), ...this.effectPanel()];
   }
 
-  // What the model says of each label, and what it said of the text as typed.
-  /** @returns {Share[]} */
+  /** The probability of each label, and that for the text as typed. @returns {Share[]} */
   get verdicts() {
     const { answer, compared } = this;
     if (!answer || !compared) return [];

@@ -4,15 +4,16 @@
 import { h, tabs } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
+import { topK } from "./logits.js";
 import { GUESSES, MaskedText } from "./masked-text.js";
-import { cited, seen } from "./text-studio.js";
-import { bars, drawShares, likeliest, sharesHeight, sharesPanel } from "./shares.js";
+import { cited, visibleText } from "./text-studio.js";
+import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
 import { fillerTries } from "./tries.js";
 
 /** @import { Drawing, Pen, Vocabulary } from "../types.d.ts" */
 /** @import { Gap, Guess, Left } from "./masked-text.js" */
-/** @import { Share } from "./shares.js" */
-/** @import { Unit } from "./units.js" */
+/** @import { Share } from "./probability-bars.js" */
+/** @import { Segment } from "./word-segments.js" */
 
 const HEADING = 22; // pixels of the name of a table in a drawing
 const AFTER = 24; // letters of what stands before
@@ -22,8 +23,8 @@ export class Filler extends MaskedText {
     return FILLER_KEYS;
   }
 
-  // Of a text just typed nothing is hidden.
-  get fresh() {
+  /** Nothing is hidden in a text that was just typed. */
+  get initialState() {
     return { masked: [], filled: [] };
   }
 
@@ -36,17 +37,16 @@ export class Filler extends MaskedText {
     const how = h("p", { class: "soft" }, "Press a word to hide it: the model guesses what stood there.");
     this.compose({
       textTitle: "The text",
-      text: [this.words, this.typed, how, h("div", { class: "row" }, this.editing, this.reset)],
+      text: [this.words, this.field, how, h("div", { class: "row" }, this.editing, this.reset)],
       saysTitle: "What it guesses",
       says: [this.guesses],
     });
     this.showTries(fillerTries(this));
   }
 
-  // Hide a word, or show it; of one that was put in, hide it again.
-  /** @param {number} i */
+  /** Hide a word, or show it; hide one that was put in again. @param {number} i */
   act(i) {
-    const places = this.placesOf(this.units[i]);
+    const places = this.placesOf(this.segments[i]);
     const { masked, filled } = this;
     const others = [...masked].filter((place) => !places.includes(place));
     this.gap = i;
@@ -61,7 +61,7 @@ export class Filler extends MaskedText {
   take(place, id) {
     const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
     this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
-    this.go(this.units.findIndex((unit) => this.placesOf(unit).includes(place)));
+    this.go(this.segments.findIndex((segment) => this.placesOf(segment).includes(place)));
   }
 
   /** @param {number} turn */
@@ -82,7 +82,7 @@ export class Filler extends MaskedText {
       gaps.findIndex(({ i }) => i === this.gap),
     );
     /** @type {[number, string][]} */
-    const names = gaps.map(({ unit }, place) => [place, cited(unit.text, 12)]);
+    const names = gaps.map(({ segment }, place) => [place, cited(segment.text, 12)]);
     const choose = (/** @type {number} */ place) => {
       this.gap = gaps[place].i;
       this.showGuesses();
@@ -110,18 +110,18 @@ export class Filler extends MaskedText {
   }
 
   /** @param {Gap} gap */
-  gapOf({ unit, both, left }) {
-    const name = cited(unit.text, 30);
+  gapOf({ segment, both, left }) {
+    const name = cited(segment.text, 30);
     const marked = this.edits.length ? "; the line: with all heads on" : "";
     const parts = both.map(({ place, shares, baseline }) => {
-      const piece = both.length > 1 ? ` (${this.vocab.words([unit.ids[place - unit.at]])[0]})` : "";
+      const piece = both.length > 1 ? ` (${this.vocab.words([segment.ids[place - segment.at]])[0]})` : "";
       return this.sharesIn(
         `both sides${piece}${marked}`,
         { shares, baseline, vocab: this.vocab },
-        { typed: unit.ids[place - unit.at], takes: (id) => () => this.take(place, id) },
+        { typed: segment.ids[place - segment.at], takes: (id) => () => this.take(place, id) },
       );
     });
-    if (this.described.beside) parts.push(this.leftOf(unit, both, left));
+    if (this.described.beside) parts.push(this.leftOf(segment, both, left));
     return h(
       "div",
       { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
@@ -130,31 +130,32 @@ export class Filler extends MaskedText {
     );
   }
 
-  /** @param {Unit} unit @param {Guess[]} both @param {Left} left */
-  leftOf(unit, both, left) {
+  /** @param {Segment} segment @param {Guess[]} both @param {Left} left */
+  leftOf(segment, both, left) {
     const note = (/** @type {string} */ text) =>
       h("div", { class: "shares" }, h("span", { class: "soft" }, `left side: ${text}`));
     if (left === undefined) return note("…");
     if (left === null) return note("nothing stands there");
-    if ("wrong" in left) return note(left.wrong);
+    if ("problem" in left) return note(left.problem);
     const { shares, vocab } = left;
-    const [typed] = this.wordIn(vocab, unit.lead + unit.text) ?? [];
+    const [typed] = this.wordIn(vocab, segment.lead + segment.text) ?? [];
     const takes = (/** @type {number} */ id) => {
-      const ids = vocab === this.vocab ? [id] : (this.wordIn(this.vocab, this.guessed(unit, vocab, id)) ?? []);
+      const ids = vocab === this.vocab ? [id] : (this.wordIn(this.vocab, this.guessed(segment, vocab, id)) ?? []);
       return both.length === 1 && ids.length === 1 ? () => this.take(both[0].place, ids[0]) : null;
     };
     const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;
     return this.sharesIn(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
   }
 
-  // The likeliest words of one place, and the word that was typed, as bars to press.
   /**
+   * Return the likeliest words of one place, and the word that was typed, as bars to press.
    * @param {string} heading
    * @param {{ shares: Float64Array, baseline: Float64Array | null, vocab: Vocabulary }} guesses
-   * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: what puts a guess in
+   * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: what puts a
+   *   guess in
    */
   sharesIn(heading, { shares, baseline, vocab }, { typed, takes }) {
-    const top = likeliest(shares, GUESSES);
+    const top = topK(shares, GUESSES);
     const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
     const rows = ids.map((id) => ({
       name: quoted(vocab.words([id])[0], 24),
@@ -175,7 +176,7 @@ export class Filler extends MaskedText {
   }
 
   get counts() {
-    return this.units.map(({ ids }) => ids.length);
+    return this.segments.map(({ ids }) => ids.length);
   }
 
   unshade() {
@@ -183,46 +184,46 @@ export class Filler extends MaskedText {
   }
 
   /** @param {number} i */
-  tell(i) {
-    const unit = this.units[i];
-    const now = this.textOf(unit);
+  announceWord(i) {
+    const segment = this.segments[i];
+    const now = this.textOf(segment);
     const remarks = [
       now === null && "hidden",
-      now !== null && now !== unit.text && `in place of ${cited(unit.text)}`,
-      unit.unknown && "not in the vocabulary: read as unknown",
+      now !== null && now !== segment.text && `in place of ${cited(segment.text)}`,
+      segment.unknown && "not in the vocabulary: read as unknown",
     ].filter(Boolean);
-    this.announce(`${cited(now ?? unit.text)}${remarks.length ? `: ${remarks.join("; ")}` : ""}`);
+    this.announce(`${cited(now ?? segment.text)}${remarks.length ? `: ${remarks.join("; ")}` : ""}`);
   }
 
-  /** @param {HTMLElement} span @param {Unit} unit */
-  decorateWord(span, unit) {
-    const now = this.textOf(unit);
-    span.textContent = now === null ? "?" : seen(now);
+  /** @param {HTMLElement} span @param {Segment} segment */
+  decorateWord(span, segment) {
+    const now = this.textOf(segment);
+    span.textContent = now === null ? "?" : visibleText(now);
     span.classList.toggle("blank", now === null);
-    span.classList.toggle("swapped", now !== null && now !== unit.text);
-    span.classList.toggle("unknown", unit.unknown && now === unit.text);
+    span.classList.toggle("swapped", now !== null && now !== segment.text);
+    span.classList.toggle("unknown", segment.unknown && now === segment.text);
     span.setAttribute("aria-pressed", String(now === null));
-    if (now === null) span.setAttribute("aria-label", `${seen(unit.text)}, hidden`);
+    if (now === null) span.setAttribute("aria-label", `${visibleText(segment.text)}, hidden`);
     else span.removeAttribute("aria-label");
-    span.title = now === null ? `${cited(unit.text)}, hidden: press to show it` : "press to hide it";
+    span.title = now === null ? `${cited(segment.text)}, hidden: press to show it` : "press to hide it";
   }
 
-  // The likeliest words of each place, by the name of a table.
+  /** The likeliest words of each place, with the name of their table. */
   get guessTables() {
     /** @type {(shares: Float64Array, baseline: Float64Array | null, vocab: Vocabulary) => Share[]} */
     const rows = (shares, baseline, vocab) =>
-      likeliest(shares, GUESSES).map((id) => ({
+      topK(shares, GUESSES).map((id) => ({
         name: vocab.words([id])[0],
         share: shares[id],
         other: baseline ? baseline[id] : null,
       }));
-    return this.gaps.flatMap(({ unit, both, left }) => [
+    return this.gaps.flatMap(({ segment, both, left }) => [
       ...both.map(({ shares, baseline }) => ({
-        name: `${unit.text}, both sides`,
+        name: `${segment.text}, both sides`,
         rows: rows(shares, baseline, this.vocab),
       })),
       ...(left && "shares" in left
-        ? [{ name: `${unit.text}, left side`, rows: rows(left.shares, null, left.vocab) }]
+        ? [{ name: `${segment.text}, left side`, rows: rows(left.shares, null, left.vocab) }]
         : []),
     ]);
   }
@@ -239,8 +240,8 @@ export class Filler extends MaskedText {
     const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) =>
       void tables.reduce((y, { name, rows }) => {
         pen.text(0, y + 12, cited(name), { fill: theme.soft, size: 12 });
-        const shown = rows.map((row) => ({ name: quoted(row.name, 16), share: row.share }));
-        drawShares(pen, theme, shown, y + HEADING);
+        const lines = rows.map((row) => ({ name: quoted(row.name, 16), share: row.share }));
+        drawShares(pen, theme, lines, y + HEADING);
         return y + tall(rows);
       }, top);
     return this.drawingWith({ height: tables.reduce((sum, { rows }) => sum + tall(rows), 0), draw });

@@ -5,17 +5,18 @@ import { formatted, percent } from "../base/numbers.js";
 import { ImageStudio } from "./image-studio.js";
 import { effectSentence, lookSentence } from "./image-summary.js";
 import { imageTries } from "./image-tries.js";
+import { softmax, topK } from "./logits.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane } from "./patch-pane.js";
 import { scaleParts } from "./patch-scale.js";
-import { bars, drawShares, likeliest, sharesHeight, sharesPanel, softmax } from "./shares.js";
-import { cited, seen } from "./text-studio.js";
+import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
+import { cited, visibleText } from "./text-studio.js";
 
 /** @import { ClassifyImageState } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
 /** @import { Place } from "./model-pane.js" */
-/** @import { Share } from "./shares.js" */
+/** @import { Share } from "./probability-bars.js" */
 
 const LABELS = 8; // that are shown, the likeliest
 const HOW = "Click or drag over patches to hide them: a hidden patch has the picture’s mean colour.";
@@ -74,7 +75,7 @@ export class ImageClassifier extends ImageStudio {
     return this.pane?.pointed ?? null;
   }
 
-  // Another patch is pointed at.
+  /** Show what another patch, now pointed at, changes. */
   repoint() {
     if (this.answer) this.showModel();
     else this.showPicture();
@@ -99,13 +100,12 @@ export class ImageClassifier extends ImageStudio {
     await this.measuring;
   }
 
-  // What the patches are shaded by; null for nothing.
-  /** @returns {Grid | null} */
+  /** What the patches are shaded by; null for nothing. @returns {Grid | null} */
   get shading() {
     const shade = this.store.get("shade");
     if (!this.answer || !this.groups.length || shade === "nothing") return null;
     if (shade === "effect") return this.effects.grid;
-    return this.isOff(this.at) ? null : this.thumbOf(this.at);
+    return this.isOff(this.selectedHead) ? null : this.thumbOf(this.selectedHead);
   }
 
   showPicture() {
@@ -118,7 +118,7 @@ export class ImageClassifier extends ImageStudio {
   }
 
   showFrom() {
-    const { layer, head } = this.at;
+    const { layer, head } = this.selectedHead;
     const attention = this.store.get("shade") === "attention";
     this.sourceLabel.textContent = attention ? `${this.from}, layer ${layer} head ${head}` : "";
     this.showPicture();
@@ -140,7 +140,7 @@ export class ImageClassifier extends ImageStudio {
     return lookSentence(this.lookOf(at), words, patches, this.from);
   }
 
-  // Of the patches and heads that are not there, together.
+  /** Describe the effect of all hidden patches and switched-off heads together. */
   worth() {
     const { answer, compared, label } = this;
     if (!answer || !compared) return "";
@@ -148,14 +148,14 @@ export class ImageClassifier extends ImageStudio {
     return effectSentence(this.labelText, before, after, this.hidden.length, this.edits.length);
   }
 
-  // What is to be said of the patch that is pointed at.
+  /** Announce what is known of the patch under the pointer. */
   remind() {
     const { pointed: patch, answer } = this;
     if (patch === null || !answer || !this.groups.length) return this.announce(HOW);
     const remarks = [];
     if (this.hidden.includes(patch)) remarks.push("hidden");
-    if (this.described.patches.first && !this.isOff(this.at)) {
-      const weight = this.gridOf(this.at).at(0, this.described.patches.first + patch);
+    if (this.described.patches.first && !this.isOff(this.selectedHead)) {
+      const weight = this.gridOf(this.selectedHead).at(0, this.described.patches.first + patch);
       remarks.push(`${this.described.words[0]} looks at it with ${formatted(weight)}`);
     }
     const without = this.effects.of(patch) === undefined ? null : this.effects.logits.get(patch);
@@ -172,7 +172,7 @@ export class ImageClassifier extends ImageStudio {
     const follow = (/** @type {number} */ label) => () => this.store.set({ label });
     const rows = this.verdicts.map((row) => ({
       ...row,
-      name: seen(row.name),
+      name: visibleText(row.name),
       kind: row.label === this.label ? "followed" : "",
       title: row.label === this.label ? "followed in the sentence below" : "press to follow it",
       onclick: follow(row.label),
@@ -180,15 +180,18 @@ export class ImageClassifier extends ImageStudio {
     this.verdict.replaceChildren(h("span", { class: "soft" }, line), ...bars(rows));
   }
 
-  // The likeliest labels of the whole picture, with the one that is followed and the likeliest now, in a steady order.
-  /** @returns {(Share & { label: number })[]} */
+  /**
+   * The likeliest labels of the whole picture, the one that is followed and the likeliest now; sorted by the whole
+   * picture, so that the order stays.
+   * @returns {(Share & { label: number })[]}
+   */
   get verdicts() {
     const { answer, compared, label } = this;
     if (!answer || !compared) return [];
     const [now, before] = [answer, compared].map(({ logits }) => softmax(logits));
-    const shown = [...new Set([label, likeliest(now, 1)[0], ...likeliest(before, LABELS)])].slice(0, LABELS);
+    const labels = [...new Set([label, topK(now, 1)[0], ...topK(before, LABELS)])].slice(0, LABELS);
     const changed = compared !== answer;
-    return shown
+    return labels
       .sort((a, b) => before[b] - before[a] || a - b)
       .map((i) => ({ label: i, name: this.described.labels[i], share: now[i], other: changed ? before[i] : null }));
   }

@@ -10,7 +10,10 @@ import { Studio } from "./studio.js";
 /** @import { Profile } from "../base/patch-grid.js" */
 /** @import { Edit, Pattern } from "../types.d.ts" */
 /** @import { Place } from "./model-pane.js" */
-/** @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} ImageAnswer what a model gives, under the key of what was asked */
+/**
+ * @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} ImageAnswer what a
+ *   model gives, under the key of what was asked
+ */
 
 const REMEMBERED = 2000; // answers
 
@@ -40,7 +43,7 @@ export class ImageStudio extends Studio {
     return new PatchGrid(this.described.patches, this.described.words);
   }
 
-  // How many there are.
+  /** How many patches there are. */
   get patchCount() {
     const { rows, columns } = this.described.patches;
     return rows * columns;
@@ -51,7 +54,7 @@ export class ImageStudio extends Studio {
     return this.described.words[this.described.patches.first + patch];
   }
 
-  // Patches that are hidden; an address may name others.
+  /** The hidden patches; an address may name some that do not exist. */
   get hidden() {
     return this.store.get("hidden_patches").filter((patch) => patch >= 0 && patch < this.patchCount);
   }
@@ -61,7 +64,7 @@ export class ImageStudio extends Studio {
     this.store.set({ hidden_patches: [...new Set(patches)].sort((a, b) => a - b) });
   }
 
-  // The label that is followed.
+  /** The label that is followed. */
   get label() {
     return Math.max(0, Math.min(this.described.labels.length - 1, this.store.get("label")));
   }
@@ -71,20 +74,25 @@ export class ImageStudio extends Studio {
     return null;
   }
 
-  // The token that looks: the patch that is pointed at, else the class token; null for all in the mean.
+  /** The token that looks: the patch that is pointed at, else the class token; null for all in the mean. */
   get query() {
     const { first } = this.described.patches;
     if (this.pointed !== null) return first + this.pointed;
     return first ? 0 : null;
   }
 
-  // The same in words.
+  /** The query in words. */
   get from() {
     return this.query === null ? "from all patches in the mean" : `from ${this.described.words[this.query]}`;
   }
 
-  // What the model gives without these patches; null if something else was asked for meanwhile on this lane.
-  /** @param {string} lane @param {number[]} hidden @param {{ edits?: Edit[], watch?: boolean }} [options] @returns {Promise<ImageAnswer | null>} */
+  /**
+   * Ask the model without these patches; null if something else was asked for meanwhile on this lane.
+   * @param {string} lane
+   * @param {number[]} hidden
+   * @param {{ edits?: Edit[], watch?: boolean }} [options]
+   * @returns {Promise<ImageAnswer | null>}
+   */
   async ask(lane, hidden, { edits = [], watch = false } = {}) {
     const key = JSON.stringify([hidden, edits]);
     if (this.answer?.key === key) return this.answer;
@@ -104,7 +112,9 @@ export class ImageStudio extends Studio {
     return { key, logits, patterns: result.patterns };
   }
 
-  // The model's answer to what is chosen now, and to the whole picture; false if something else is asked by now.
+  /**
+   * Ask for the answer to what is chosen now, and to the whole picture; false if something else is asked for by now.
+   */
   async read() {
     const turn = ++this.turn;
     const { hidden, edits } = this;

@@ -3,6 +3,7 @@
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { counted, formatted, percent } from "../base/numbers.js";
 import { profile } from "../base/patch-grid.js";
+import { topK } from "./logits.js";
 
 /** @import { Profile } from "../base/patch-grid.js" */
 /** @import { Patches } from "../documents.d.ts" */
@@ -32,8 +33,8 @@ export function looksAt(grid, query) {
  * @param {ArrayLike<number>} weights of all tokens @param {Patches} patches @param {number} most
  */
 export function strongestPatches(weights, { first, rows, columns }, most) {
-  const all = Array.from({ length: rows * columns }, (_, patch) => patch);
-  return all.sort((a, b) => weights[first + b] - weights[first + a] || a - b).slice(0, most);
+  const ofPatches = Array.from({ length: rows * columns }, (_, patch) => weights[first + patch]);
+  return topK(ofPatches, most);
 }
 
 /**

@@ -1,7 +1,7 @@
 // Guided experiments on a picture: what matters most is found by leaving it out.
 
 import { strongestPatches } from "./image-summary.js";
-import { oddsOf } from "./word-effects.js";
+import { logOdds } from "./logits.js";
 
 /** @import { ImageClassifier } from "./image-classifier.js" */
 /** @import { Place } from "./model-pane.js" */
@@ -27,8 +27,12 @@ export function imageTries(studio) {
     {
       name: `Show only the ${STRONGEST} patches this head looks at most`,
       act: () => {
-        const kept = strongestPatches(studio.lookOf(studio.at).values, studio.described.patches, STRONGEST);
-        studio.hide(all.filter((patch) => !kept.includes(patch)));
+        const strongest = strongestPatches(
+          studio.lookOf(studio.selectedHead).values,
+          studio.described.patches,
+          STRONGEST,
+        );
+        studio.hide(all.filter((patch) => !strongest.includes(patch)));
       },
     },
     {
@@ -38,8 +42,7 @@ export function imageTries(studio) {
   ];
 }
 
-// The head without which the log-odds of the label that is followed fall most.
-/** @param {ImageClassifier} studio */
+/** Switch off the head without which the log-odds of the followed label fall most. @param {ImageClassifier} studio */
 async function switchOffStrongest(studio) {
   /** @type {{ place: Place | null, odds: number }} */
   let worst = { place: null, odds: Infinity };
@@ -48,7 +51,7 @@ async function switchOffStrongest(studio) {
     const edits = [...studio.edits, { site, head: place.head, do: /** @type {const} */ ("zero") }];
     const answer = await studio.ask("measure", studio.hidden, { edits });
     if (!answer) return;
-    const odds = oddsOf(answer.logits, studio.label);
+    const odds = logOdds(answer.logits, studio.label);
     if (odds < worst.odds) worst = { place, odds };
   }
   if (!worst.place) return;

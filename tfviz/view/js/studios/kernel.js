@@ -9,13 +9,19 @@ import { vocabulary } from "../text/vocabulary.js";
 /** @param {KernelClient} kernel */
 export const kernelEngine = (kernel) => new Engine(null, () => kernelPort(kernel));
 
-// A vocabulary that the page cannot read encodes in Python.
-/** @param {KernelClient} kernel @returns {(one: any, number: number) => any} */
+/**
+ * Make vocabularies; one that the page cannot read encodes in Python.
+ * @param {KernelClient} kernel
+ * @returns {(one: any, number: number) => any}
+ */
 export const kernelVocabulary = (kernel) => (one, number) =>
   one.kind === "asked" ? new KernelVocabulary(one, encoder(kernel, number)) : vocabulary(one);
 
-// The kernel as the other end of an engine: { id, run, inputs, options } there, outputs and maps back.
-/** @param {KernelClient} kernel @returns {import("../types.d.ts").Port} */
+/**
+ * Let a kernel be the other end of an engine: it takes { id, run, inputs, options } and returns outputs and maps.
+ * @param {KernelClient} kernel
+ * @returns {import("../types.d.ts").Port}
+ */
 function kernelPort(kernel) {
   /** @type {(message: any) => void} */
   let listener = () => {};
@@ -23,31 +29,37 @@ function kernelPort(kernel) {
     post({ id, run, inputs, options }) {
       /** @type {[string, { shape: number[], data: Iterable<number> }][]} */
       const tensors = Object.entries(inputs);
-      const given = tensors.map(([name, { shape, data }]) => [name, shape, [...data]]);
+      const sent = tensors.map(([name, { shape, data }]) => [name, shape, [...data]]);
       const { edits = [], watch } = options;
-      const answered = kernel.ask({ run, inputs: given, edits, watch: watch === true }).then(resultOf);
-      answered.then(
+      const reply = kernel.ask({ run, inputs: sent, edits, watch: watch === true }).then(resultOf);
+      reply.then(
         (result) => listener({ id, result }),
         ({ message }) => listener({ id, error: message }),
       );
     },
-    hear: (given) => (listener = given),
+    hear: (callback) => (listener = callback),
     close: () => {},
   };
 }
 
-// texts -> their ids, by the vocabulary of this number in Python
-/** @param {KernelClient} kernel @param {number} number @returns {(texts: string[]) => Promise<number[][]>} */
+/**
+ * Encode texts by the vocabulary of this number in Python.
+ * @param {KernelClient} kernel
+ * @param {number} number
+ * @returns {(texts: string[]) => Promise<number[][]>}
+ */
 const encoder = (kernel, number) => async (texts) =>
   (await kernel.ask({ encode: texts, vocabulary: number })).content.ids;
 
 /** @type {Record<string, any>} */
 const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
-// told: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] }, and the bytes of outputs,
-// masks and maps in turn. Masks come as a byte for each cell,
-// of all heads or of one after the other.
-/** @param {import("../base/kernel-client.js").Reply} reply */
+/**
+ * Read a kernel's reply: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] },
+ * and the bytes of outputs, masks and maps in turn. A mask has a byte for each cell, of one head for all or of each
+ * head.
+ * @param {import("../base/kernel-client.js").Reply} reply
+ */
 function resultOf({ content: { outputs, masks, patterns }, pieces }) {
   /** @type {[string, any][]} */
   const tensors = outputs.map(
@@ -58,7 +70,7 @@ function resultOf({ content: { outputs, masks, patterns }, pieces }) {
   );
   const opens = pieces.slice(outputs.length, outputs.length + masks);
   /** @type {[string, any][]} */
-  const seen = patterns.map(
+  const maps = patterns.map(
     (/** @type {[string, number[], number]} */ [site, shape, mask], /** @type {number} */ i) => {
       const data = weightsOf(pieces[outputs.length + masks + i], shape);
       const cells = shape[shape.length - 2] * shape[shape.length - 1];
@@ -68,11 +80,14 @@ function resultOf({ content: { outputs, masks, patterns }, pieces }) {
       return [site, [{ shape, data, open }]];
     },
   );
-  return { outputs: Object.fromEntries(tensors), patterns: Object.fromEntries(seen) };
+  return { outputs: Object.fromEntries(tensors), patterns: Object.fromEntries(maps) };
 }
 
-// As they are, or as 255 times their square roots in a byte each.
-/** @param {Uint8Array} piece @param {number[]} shape */
+/**
+ * Read weights that come as they are, or as 255 times their square roots in a byte each.
+ * @param {Uint8Array} piece
+ * @param {number[]} shape
+ */
 function weightsOf(piece, shape) {
   if (piece.length > shape.reduce((a, b) => a * b, 1)) return new Float32Array(piece.slice().buffer);
   return Float32Array.from(piece, (code) => (code / 255) ** 2);

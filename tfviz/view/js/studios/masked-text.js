@@ -1,22 +1,30 @@
 // A text with gaps: what stands at each word, what is guessed from both sides, and from the left.
 
-import { likeliest, softmax } from "./shares.js";
+import { softmax, topK } from "./logits.js";
 import { TextStudio } from "./text-studio.js";
 
 /** @import { CausalModel, FillDocument } from "../documents.d.ts" */
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Logits } from "./text-studio.js" */
-/** @import { Unit } from "./units.js" */
-/** @typedef {{ shares: Float64Array, vocab: Vocabulary, text: string }} LeftGuess of a vocabulary's words, after a text */
-/** @typedef {LeftGuess | { wrong: string } | null | undefined} Left why there is none; null: nothing stands on the left, undefined: it is not known yet */
-/** @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess from both sides; baseline: with all heads on */
-/** @typedef {{ i: number, unit: Unit, both: Guess[], left: Left }} Gap a word that is hidden, or a part of it */
+/** @import { Segment } from "./word-segments.js" */
+/**
+ * @typedef {{ shares: Float64Array, vocab: Vocabulary, text: string }} LeftGuess of a vocabulary's words, after a text
+ */
+/**
+ * @typedef {LeftGuess | { problem: string } | null | undefined} Left why there is none; null: nothing stands on the
+ *   left, undefined: it is not known yet
+ */
+/**
+ * @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess from both sides; baseline:
+ *   with all heads on
+ */
+/** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a word that is hidden, or a part of it */
 
 export const GUESSES = 7; // for each hidden place
 
 /** @extends {TextStudio<FillDocument>} */
 export class MaskedText extends TextStudio {
-  // place -> the id that was put there
+  /** The ids that were put in, by place. */
   get filled() {
     return new Map(this.store.get("filled").map(([place, id]) => [place, id]));
   }
@@ -25,11 +33,11 @@ export class MaskedText extends TextStudio {
     return new Set(this.store.get("masked"));
   }
 
-  // The tokens as the model sees them: what was put in, a mask where a word is hidden.
+  /** The tokens as the model sees them: what was put in, a mask where a word is hidden. */
   get ids() {
     const { filled, masked } = this;
     const { mask } = this.vocab.special;
-    return this.asTyped.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
+    return this.originalIds.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
   }
 
   forgetLeft() {
@@ -41,23 +49,26 @@ export class MaskedText extends TextStudio {
     return this.ids;
   }
 
-  /** @param {Unit} unit @returns {number[]} */
+  /** @param {Segment} segment @returns {number[]} */
   placesOf({ at, ids }) {
     return ids.map((_, piece) => at + piece);
   }
 
-  // What stands at a word now, or null where a part of it is hidden.
-  /** @param {Unit} unit */
-  textOf(unit) {
+  /** Return what stands at a word now, or null where a part of it is hidden. @param {Segment} segment */
+  textOf(segment) {
     const { masked, filled } = this;
-    const places = this.placesOf(unit);
+    const places = this.placesOf(segment);
     if (places.some((place) => masked.has(place))) return null;
-    if (!places.some((place) => filled.has(place))) return unit.text;
-    return this.vocab.decode(unit.ids.map((id, piece) => filled.get(unit.at + piece) ?? id)).trim();
+    if (!places.some((place) => filled.has(place))) return segment.text;
+    return this.vocab.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
   }
 
-  // The other model reads from the left; where a word is hidden, it goes on with its own likeliest guess.
-  /** @param {number} turn @param {CausalModel} beside @returns {Promise<boolean>} whether this was all asked for */
+  /**
+   * Let the other model read from the left; where a word is hidden, it goes on with its own likeliest guess.
+   * @param {number} turn
+   * @param {CausalModel} beside
+   * @returns {Promise<boolean>} whether this was all asked for
+   */
   async askLeft(turn, { before, vocabulary, context }) {
     const vocab = this.vocabularies[vocabulary];
     const front = before === null ? [] : [before];
@@ -65,17 +76,17 @@ export class MaskedText extends TextStudio {
     /** @type {number[]} */
     const tokens = [];
     let text = "";
-    for (const [i, unit] of this.units.entries()) {
-      const now = this.textOf(unit);
+    for (const [i, segment] of this.segments.entries()) {
+      const now = this.textOf(segment);
       if (now !== null) {
-        tokens.push(...this.placesOf(unit).map((place) => ids[place]));
-        text += unit.lead + now;
+        tokens.push(...this.placesOf(segment).map((place) => ids[place]));
+        text += segment.lead + now;
         continue;
       }
-      await this.learn(vocab, [text, unit.lead + unit.text]);
+      await this.learn(vocab, [text, segment.lead + segment.text]);
       const read = vocabulary ? this.wordIn(vocab, text) : tokens;
       if (!read) {
-        this.left.set(i, { wrong: "its vocabulary lacks a character that stands there" });
+        this.left.set(i, { problem: "its vocabulary lacks a character that stands there" });
         continue;
       }
       const left = [...front, ...read].slice(-context);
@@ -84,27 +95,34 @@ export class MaskedText extends TextStudio {
       const shares = answer && softmax(this.lastOf(answer, vocab));
       this.left.set(i, shares && { shares, vocab, text });
       if (!shares) continue;
-      const guesses = likeliest(shares, GUESSES);
+      const guesses = topK(shares, GUESSES);
       await this.learn(
         this.vocab,
-        guesses.map((guess) => this.guessed(unit, vocab, guess)),
+        guesses.map((guess) => this.guessed(segment, vocab, guess)),
       );
       const [id] = guesses;
       const word = vocab.decode([id]);
       tokens.push(id);
-      text += /^\s/.test(word) ? word : unit.lead + word;
+      text += /^\s/.test(word) ? word : segment.lead + word;
     }
     return true;
   }
 
-  // The text of a guess in place of a word.
-  /** @param {Unit} unit @param {Vocabulary} vocab @param {number} id */
-  guessed(unit, vocab, id) {
-    return unit.lead + vocab.decode([id]).trim();
+  /**
+   * Return the text of a guess in place of a word.
+   * @param {Segment} segment
+   * @param {Vocabulary} vocab
+   * @param {number} id
+   */
+  guessed(segment, vocab, id) {
+    return segment.lead + vocab.decode([id]).trim();
   }
 
-  // The tokens of a text, or null if the vocabulary cannot write it.
-  /** @param {Vocabulary} vocab @param {string} text */
+  /**
+   * Return the tokens of a text, or null if the vocabulary cannot write it.
+   * @param {Vocabulary} vocab
+   * @param {string} text
+   */
   wordIn(vocab, text) {
     try {
       return vocab.encode(text);
@@ -113,8 +131,12 @@ export class MaskedText extends TextStudio {
     }
   }
 
-  // The scores of the words of a vocabulary at one place; the model may have numbers for more.
-  /** @param {Logits} answer @param {number} place @param {Vocabulary} vocab */
+  /**
+   * Return the logits of a vocabulary's tokens at one place; the model may have more.
+   * @param {Logits} answer
+   * @param {number} place
+   * @param {Vocabulary} vocab
+   */
   scores({ ids, logits }, place, vocab) {
     const each = logits.length / ids.length;
     return logits.subarray(place * each, place * each + vocab.size);
@@ -125,22 +147,21 @@ export class MaskedText extends TextStudio {
     return this.scores(answer, answer.ids.length - 1, vocab);
   }
 
-  // What is guessed for each hidden word.
-  /** @returns {Gap[]} */
+  /** The guesses for each hidden word. @returns {Gap[]} */
   get gaps() {
     const { masked, answer, compared } = this;
     if (!answer || !compared) return [];
     const front = this.described.special_tokens.before === null ? 0 : 1;
     const shares = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
       softmax(this.scores(logits, place + front, this.vocab));
-    return this.units.flatMap((unit, i) => {
-      const places = this.placesOf(unit).filter((place) => masked.has(place));
+    return this.segments.flatMap((segment, i) => {
+      const places = this.placesOf(segment).filter((place) => masked.has(place));
       const both = places.map((place) => ({
         place,
         shares: shares(answer, place),
         baseline: this.edits.length ? shares(compared, place) : null,
       }));
-      return places.length ? [{ i, unit, both, left: this.left?.get(i) }] : [];
+      return places.length ? [{ i, segment, both, left: this.left?.get(i) }] : [];
     });
   }
 }

@@ -135,16 +135,16 @@ export class ModelPane {
    * @param {Place} at
    */
   mark(cell, place, off, at) {
-    const here = keyOf(place) === keyOf(at);
+    const chosen = keyOf(place) === keyOf(at);
     const button = /** @type {HTMLButtonElement} */ (cell.firstChild);
     cell.classList.toggle("off", off);
-    cell.classList.toggle("chosen", here);
+    cell.classList.toggle("chosen", chosen);
     const name = `${this.named(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
     button.setAttribute("aria-label", name);
     button.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
-    button.toggleAttribute("aria-current", here);
-    if (here) button.setAttribute("aria-current", "true");
-    button.tabIndex = here ? 0 : -1;
+    button.toggleAttribute("aria-current", chosen);
+    if (chosen) button.setAttribute("aria-current", "true");
+    button.tabIndex = chosen ? 0 : -1;
   }
 
   /**

@@ -3,35 +3,36 @@
 import { h, tabs } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
 import { label } from "../base/pen.js";
-import { CutLine } from "./cut-line.js";
-import { bars, drawShares, sharesHeight, sharesPanel } from "./shares.js";
-import { lastOf } from "./reading.js";
+import { topK } from "./logits.js";
+import { ThresholdLine } from "./threshold-line.js";
+import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
+import { lastOf } from "./language-model-reader.js";
 import { probabilities } from "./sampler.js";
 
-const SHOWN = 10;
+const MAX_BARS = 10;
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { WriteState } from "../documents.d.ts" */
 /** @import { Choices, Drawing, Vocabulary } from "../types.d.ts" */
-/** @import { Answer } from "./reading.js" */
+/** @import { Answer } from "./language-model-reader.js" */
 
 export class NextTokens {
   /** @type {{ id: number, name: string, share: number, before: number, other: number | null }[]} the likeliest */
   tokens = [];
   changed = false;
-  /** @type {number[]} all ids, the likeliest first */
+  /** @type {number[]} the likeliest first */
   order = [];
   /** The probabilities before the unlikely are cut off. */
   before = new Float64Array();
   /** How many may be drawn. */
-  kept = 0;
+  candidates = 0;
 
   /** @param {Vocabulary} vocab @param {Choices<WriteState>} store @param {(id: number) => void} take */
   constructor(vocab, store, take) {
     this.vocab = vocab;
     this.store = store;
     this.take = take;
-    this.line = new CutLine({ name: "How many tokens may be drawn", cut: (kept) => this.cut(kept) });
+    this.line = new ThresholdLine({ name: "How many tokens may be drawn", cut: (count) => this.cut(count) });
     this.rows = h("div", { class: "shares", role: "group", "aria-label": "Next token: press one to take it" });
     this.note = h("small", {});
     this.element = h("div", {}, this.note, this.rows);
@@ -44,13 +45,13 @@ export class NextTokens {
     const choose = (/** @type {string} */ kind) => {
       this.kind = kind;
       this.tabs.show(kind);
-      this.cut(this.kept);
+      this.cut(this.candidates);
     };
     this.tabs = tabs("The line stands for", kinds, this.kind, choose);
     this.cutBy = h("span", { class: "cut-by" }, "Line", this.tabs.element);
   }
 
-  // How the next token is drawn, as `probabilities` takes it.
+  /** How the next token is drawn, as `probabilities` takes it. */
   get sampler() {
     const { store } = this;
     const topP = store.get("top_p");
@@ -59,25 +60,23 @@ export class NextTokens {
 
   /** @param {Answer} answer */
   show(answer) {
-    const { logits, size, whole } = answer;
+    const { logits, size, unedited } = answer;
     const { temperature } = this.sampler;
     const last = lastOf(logits, size);
     const shares = probabilities(last, this.sampler);
     const before = probabilities(last, { temperature });
-    const others = whole && probabilities(lastOf(whole, size), { temperature });
-    this.order = [...before.keys()].sort((a, b) => last[b] - last[a] || a - b);
+    const others = unedited && probabilities(lastOf(unedited, size), { temperature });
+    this.order = topK(last, MAX_BARS);
     this.before = before;
-    this.kept = this.order.filter((id) => shares[id] > 0).length;
-    this.changed = Boolean(whole);
-    this.tokens = this.order
-      .slice(0, SHOWN)
-      .map((id) => ({
-        id,
-        name: this.vocab.words([id])[0],
-        share: shares[id],
-        before: before[id],
-        other: others ? others[id] : null,
-      }));
+    this.candidates = shares.filter((share) => share > 0).length;
+    this.changed = Boolean(unedited);
+    this.tokens = this.order.map((id) => ({
+      id,
+      name: this.vocab.words([id])[0],
+      share: shares[id],
+      before: before[id],
+      other: others ? others[id] : null,
+    }));
     this.draw();
   }
 
@@ -94,7 +93,7 @@ export class NextTokens {
         onclick: () => this.take(id),
       })),
     );
-    const place = Math.min(this.kept, rows.length);
+    const place = Math.min(this.candidates, rows.length);
     this.line.show(place, rows.length, this.cutName);
     this.line.element.hidden = this.store.get("temperature") === 0;
     // The line stays where it is in the tree: one that is being dragged would be let go.
@@ -107,19 +106,21 @@ export class NextTokens {
     if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
   }
 
-  // What the line cuts by, in words.
+  /** What the line cuts by, in words. */
   get cutName() {
     const { topK, topP } = this.sampler;
     const names = [topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`].filter(Boolean).join(", ");
     return names ? `${names}: drag` : "all may be drawn: drag up to cut";
   }
 
-  // Keep so many: by their number, or by what their probabilities add up to.
-  /** @param {number} kept */
-  cut(kept) {
-    const all = kept >= Math.min(SHOWN, this.order.length);
-    if (this.kind === "top_k") return this.store.set({ top_k: all ? 0 : kept, top_p: 1 });
-    const sum = this.order.slice(0, kept).reduce((total, id) => total + this.before[id], 0);
+  /**
+   * Keep so many tokens: by their number (top-k), or by the sum of their probabilities (top-p).
+   * @param {number} count
+   */
+  cut(count) {
+    const all = count >= Math.min(MAX_BARS, this.order.length);
+    if (this.kind === "top_k") return this.store.set({ top_k: all ? 0 : count, top_p: 1 });
+    const sum = this.order.slice(0, count).reduce((total, id) => total + this.before[id], 0);
     return this.store.set({
       top_k: 0,
       top_p: all ? 1 : Math.max(0.01, Math.min(0.99, Math.ceil(100 * sum - 1e-9 - 1) / 100)),

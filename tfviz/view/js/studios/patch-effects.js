@@ -2,7 +2,7 @@
 
 import { ABSENT, Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
-import { oddsOf } from "./word-effects.js";
+import { logOdds } from "./logits.js";
 
 /** @import { ImageStudio } from "./image-studio.js" */
 
@@ -22,7 +22,10 @@ export class PatchEffects {
     this.progress = h("progress", { "aria-label": "Patches left out so far", hidden: true });
   }
 
-  // Begin anew where the picture or the heads are others; until something else is asked.
+  /**
+   * Measure all patches, from the first if the picture or the heads have changed; stop where something else is asked
+   * for.
+   */
   async measure() {
     const { studio } = this;
     const { turn, hidden, edits } = studio;
@@ -49,16 +52,19 @@ export class PatchEffects {
     this.changed();
   }
 
-  // By how much the log-odds of the label that is followed would move without a patch; undefined where that is not known.
-  /** @param {number} patch @returns {number | undefined} */
+  /**
+   * Return by how much the log-odds of the followed label move without a patch; undefined where that is not known.
+   * @param {number} patch
+   * @returns {number | undefined}
+   */
   of(patch) {
     const { answer, label } = this.studio;
     const without = this.logits.get(patch);
     if (!answer || !without || this.key !== answer.key) return undefined;
-    return oddsOf(without, label) - oddsOf(answer.logits, label);
+    return logOdds(without, label) - logOdds(answer.logits, label);
   }
 
-  // On the patches of the picture.
+  /** The effects as a grid of the picture's patches. */
   get grid() {
     const { studio } = this;
     const { rows, columns } = studio.described.patches;
@@ -70,7 +76,7 @@ export class PatchEffects {
     return Grid.of(names(rows), names(columns), values, state, { scale: "diverging", limit });
   }
 
-  // The patch without which the label that is followed loses most; null where none is measured.
+  /** The patch without which the followed label loses most; null where none is measured. */
   get strongest() {
     const known = [...this.logits.keys()].filter((patch) => this.of(patch) !== undefined);
     return known.sort((a, b) => Number(this.of(a)) - Number(this.of(b)))[0] ?? null;

@@ -83,8 +83,11 @@ export class PatchPane {
     this.point(patch);
   }
 
-  // The patches on the way from one to another, both included: a fast pointer leaves some out.
-  /** @param {number} from @param {number} to */
+  /**
+   * Return the patches on the line from one to another, both included: a fast pointer leaves some out.
+   * @param {number} from
+   * @param {number} to
+   */
   between(from, to) {
     const { columns } = this.patches;
     const [row, column] = [Math.floor(from / columns), from % columns];
@@ -96,8 +99,10 @@ export class PatchPane {
     });
   }
 
-  // A stroke hides, or brings back, what it comes over, as it does with the patch that it begins on.
-  /** @param {PointerEvent} event */
+  /**
+   * Begin a stroke: it hides, or brings back, what it crosses, as it does with its first patch.
+   * @param {PointerEvent} event
+   */
   begin(event) {
     if (event.button) return;
     const patch = this.patchAt(event);
@@ -120,7 +125,7 @@ export class PatchPane {
     if (pointerType === "touch") this.point(null);
   }
 
-  // The finger scrolls the page: nothing was meant.
+  /** Take a stroke back that turned out to scroll the page. */
   cancel() {
     if (this.stroke) this.handlers.hide(this.stroke.before);
     this.finish(/** @type {PointerEvent} */ ({ pointerType: "touch" }));
@@ -185,8 +190,10 @@ export class PatchPane {
     pen.rect(x + 1, y + 1, wide - 2, tall - 2, { stroke: theme.mark, thick: 2.5 });
   }
 
-  // Made anew only where what is shown, its size or the colours are others.
-  /** @param {number} ratio */
+  /**
+   * Return the picture's pixels, painted anew only where content, size or colours have changed.
+   * @param {number} ratio
+   */
   pixels(ratio) {
     const { grid, theme, patches, hidden } = this;
     const [width, height] = [this.width, this.height].map((length) => Math.max(1, Math.round(length * ratio)));

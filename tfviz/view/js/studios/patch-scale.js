@@ -8,7 +8,12 @@ import { css } from "../base/theme.js";
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
 
-/** @param {Theme} theme @param {Grid} grid @param {number} tokens that a query looks at @param {string} label whose log-odds move */
+/**
+ * @param {Theme} theme
+ * @param {Grid} grid
+ * @param {number} tokens that a query looks at
+ * @param {string} label whose log-odds move
+ */
 export function scaleParts(theme, grid, tokens, label) {
   const lut = theme.lut(grid);
   const stops = [0, 64, 128, 192, 255].map((code) => css(lut[code])).join(", ");

@@ -3,7 +3,9 @@
 const PROMPT_LETTERS = 50_000; // that are looked at, from its end
 
 /** @import { Vocabulary } from "../types.d.ts" */
-/** @typedef {{ text: string, ids: number[] | null, cut?: boolean, error?: string }} Prompted ids, or why there are none */
+/**
+ * @typedef {{ text: string, ids: number[] | null, cut?: boolean, error?: string }} Prompted ids, or why there are none
+ */
 
 export class Prompt {
   /** @type {Prompted | null} */
@@ -35,8 +37,11 @@ export class Prompt {
     }
   }
 
-  // Where Python encodes, it has to be asked first. learn: as `Studio.learn`; false if it could not.
-  /** @param {string} text @param {(vocab: any, texts: string[]) => Promise<boolean | null>} learn */
+  /**
+   * Let Python encode the text first, where it does that. learn: as `Studio.learn`; false if it could not.
+   * @param {string} text
+   * @param {(vocab: any, texts: string[]) => Promise<boolean | null>} learn
+   */
   async learned(text, learn) {
     const learned = await learn(this.vocab, [lastLetters(text)]);
     if (learned) this.known = null;
@@ -44,8 +49,7 @@ export class Prompt {
   }
 }
 
-// As many as are looked at, and no half of one.
-/** @param {string} text */
+/** Return as many letters as are looked at, and no half of one. @param {string} text */
 function lastLetters(text) {
   return text.length > PROMPT_LETTERS ? text.slice(-PROMPT_LETTERS).replace(/^[\udc00-\udfff]/, "") : text;
 }

@@ -3,7 +3,7 @@
 import { activeIn, h } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
 import { CanvasPen, label, measure } from "../base/pen.js";
-import { scoreOf, wayTo } from "./beams.js";
+import { scoreOf, ranksTo } from "./beams.js";
 
 /** @import { Beam } from "./beams.js" */
 /** @import { Pen } from "../types.d.ts" */
@@ -21,7 +21,7 @@ export class SearchTree {
   chosen = [0, 0];
   forced = 0;
   /** @type {number[]} the rank at each step of the text that is looked at */
-  way = [];
+  ranks = [];
   /** @type {number[]} pixels at which each column begins, and how wide it is */
   lefts = [];
   /** @type {number[]} */
@@ -31,7 +31,10 @@ export class SearchTree {
   /** @type {(id: number) => string} */
   word = String;
 
-  /** @param {import("../base/theme.js").Theme} theme @param {{ choose(column: number, rank: number): void }} handlers */
+  /**
+   * @param {import("../base/theme.js").Theme} theme
+   * @param {{ choose(column: number, rank: number): void }} handlers
+   */
   constructor(theme, handlers) {
     this.theme = theme;
     this.handlers = handlers;
@@ -51,7 +54,10 @@ export class SearchTree {
     this.nodes.onkeydown = (/** @type {KeyboardEvent} */ event) => this.key(event);
   }
 
-  /** @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, word: (id: number) => string, forced: number }} search forced: how many columns were asked for */
+  /**
+   * @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, word: (id: number) => string, forced: number
+   *   }} search forced: how many columns were asked for
+   */
   show({ columns, alpha, chosen, word, forced }) {
     const grown = columns.length !== this.columns.length;
     this.columns = columns;
@@ -61,7 +67,7 @@ export class SearchTree {
     this.forced = forced;
     this.element.hidden = !columns.length;
     this.measure();
-    this.way = columns.length ? wayTo(columns, this.chosen[0], this.chosen[1]) : [];
+    this.ranks = columns.length ? ranksTo(columns, this.chosen[0], this.chosen[1]) : [];
     this.draw(new CanvasPen(this.canvas, this.width, this.height), false);
     const focused = activeIn(this.nodes);
     const held = this.nodes.contains(focused) ? nodePlace(focused) : null;
@@ -81,7 +87,7 @@ export class SearchTree {
     let x = ROOT_LEFT + STEP_GAP;
     for (const column of this.columns) {
       const fresh = column.filter(({ over }) => !over);
-      const wide = Math.max(34, ...fresh.map((text) => measure(this.said(text), 13, true) + 14));
+      const wide = Math.max(34, ...fresh.map((text) => measure(this.wordOf(text), 13, true) + 14));
       this.lefts.push(x);
       this.wide.push(Math.ceil(wide));
       x += Math.ceil(wide) + STEP_GAP;
@@ -91,25 +97,27 @@ export class SearchTree {
   }
 
   /** @param {Beam} text */
-  said(text) {
+  wordOf(text) {
     return label(this.word(Number(text.tokens.at(-1))), NODE_LETTERS);
   }
 
   /** @param {Beam} text @param {number} step @param {number} rank */
   node(text, step, rank) {
     const [column, place] = this.chosen;
-    const classes = ["node", this.way[step] === rank && "on", step < this.forced && "forced"].filter(Boolean).join(" ");
-    const here = step === column && rank === place;
+    const classes = ["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]
+      .filter(Boolean)
+      .join(" ");
+    const current = step === column && rank === place;
     const button = h(
       "button",
       {
         type: "button",
         class: classes,
-        "aria-pressed": String(here),
-        tabIndex: here ? 0 : -1,
+        "aria-pressed": String(current),
+        tabIndex: current ? 0 : -1,
         "data-place": `${step} ${rank}`,
       },
-      h("span", { dir: "auto" }, this.said(text)),
+      h("span", { dir: "auto" }, this.wordOf(text)),
       h("small", {}, fixed(scoreOf(text, this.alpha), 2)),
     );
     Object.assign(button.style, {
@@ -131,16 +139,16 @@ export class SearchTree {
     if (!target.dataset.place) return;
     const [step, rank] = nodePlace(target);
     const { columns } = this;
-    const ranks = [...(columns[step + 1]?.keys() ?? [])].filter(
+    const children = [...(columns[step + 1]?.keys() ?? [])].filter(
       (at) => columns[step + 1][at].parent === rank && !columns[step + 1][at].over,
     );
     /** @type {Record<string, () => (number | undefined)[]>} */
     const places = {
       ArrowLeft: () => [step - 1, columns[step][rank].parent],
-      ArrowRight: () => [step + 1, ranks[0]],
+      ArrowRight: () => [step + 1, children[0]],
       ArrowUp: () => [step, rank - 1],
       ArrowDown: () => [step, rank + 1],
-      Home: () => [0, this.way[0]],
+      Home: () => [0, this.ranks[0]],
       End: () => [this.chosen[0], this.chosen[1]],
     };
     const next = places[event.key]?.();
@@ -152,8 +160,11 @@ export class SearchTree {
     event.stopPropagation();
   }
 
-  // Lines from text to text; the words too, where there are no buttons.
-  /** @param {Pen} pen @param {boolean} [words] */
+  /**
+   * Draw lines from text to text; the words too, where there are no buttons.
+   * @param {Pen} pen
+   * @param {boolean} [words]
+   */
   draw(pen, words = true) {
     const { theme } = this;
     /** @param {number} rank */
@@ -161,7 +172,7 @@ export class SearchTree {
     pen.dot(ROOT_LEFT, middle(0), 3.5, { fill: theme.ink });
     this.columns.forEach((column, step) =>
       column.forEach((text, rank) => {
-        const on = this.way[step] === rank;
+        const on = this.ranks[step] === rank;
         const from = step ? this.lefts[step - 1] + this.wide[step - 1] : ROOT_LEFT;
         const to = this.lefts[step] + (text.over ? this.wide[step] : 0);
         const inks = { stroke: on ? theme.ink : theme.soft, thick: on ? 2 : 1, alpha: text.over ? 0.35 : 1 };
@@ -169,7 +180,7 @@ export class SearchTree {
         if (text.over) pen.line(this.lefts[step], middle(rank), to, middle(rank), inks);
         if (!words || text.over) return;
         const x = this.lefts[step] + this.wide[step] / 2;
-        pen.text(x, middle(rank) - 6, this.said(text), {
+        pen.text(x, middle(rank) - 6, this.wordOf(text), {
           fill: on ? theme.ink : theme.soft,
           size: 13,
           align: "center",

@@ -68,7 +68,12 @@ export class Studio {
     return (this.panels() ?? []).map(table);
   }
 
-  /** @param {HTMLElement} host @param {{ document: Document, data: string | Uint8Array }} source @param {Choices<any>} store @param {StudioOptions} options */
+  /**
+   * @param {HTMLElement} host
+   * @param {{ document: Document, data: string | Uint8Array }} source
+   * @param {Choices<any>} store
+   * @param {StudioOptions} options
+   */
   constructor(host, source, store, options) {
     const described = source.document;
     this.described = described;
@@ -89,7 +94,7 @@ export class Studio {
     this.frame.body.classList.add("studio");
     this.frame.body.before(h("style", {}, CSS));
     const axes = "axes" in described ? described.axes : ["query", "key"];
-    this.live = new CapturedMaps({ title: "", axes, sheet: false });
+    this.capturedMaps = new CapturedMaps({ title: "", axes, sheet: false });
     this.model = new ModelPane(this.frame.theme, {
       look: (at) => this.look(at),
       toggle: (site, heads) => this.toggleHeads(site, heads),
@@ -100,7 +105,7 @@ export class Studio {
     this.start();
     this.build();
     // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
-    const watcher = new ResizeObserver(() => host.isConnected || this.rest());
+    const watcher = new ResizeObserver(() => host.isConnected || this.closeEngine());
     watcher.observe(host);
     const end = this.frame.open();
     this.textPane.children[1].after(this.frame.status); // what is said stands beside what was typed
@@ -108,7 +113,7 @@ export class Studio {
       watcher.disconnect();
       this.explorer?.close();
       this.bar.close();
-      this.rest();
+      this.closeEngine();
       end();
     };
   }
@@ -118,8 +123,10 @@ export class Studio {
     return Object.keys(this.described.state).filter((name) => !TRANSIENT.has(name));
   }
 
-  // Three panes, and below them the sentence and the opened head.
-  /** @param {{ text: HTMLElement[], textTitle: string, says: HTMLElement[], saysTitle: string }} panes */
+  /**
+   * Lay out three panes, and below them the sentence and the opened head.
+   * @param {{ text: HTMLElement[], textTitle: string, says: HTMLElement[], saysTitle: string }} panes
+   */
   compose({ text, textTitle, says, saysTitle }) {
     const { frame, store } = this;
     /** @type {HTMLElement} */
@@ -166,8 +173,7 @@ export class Studio {
     return {};
   }
 
-  // What authors and this kind of studio propose to try.
-  /** @param {Try[]} tries */
+  /** Show what authors and this kind of studio propose to try. @param {Try[]} tries */
   showTries(tries) {
     const proposed = (this.described.tries ?? []).map(([name, state]) => ({
       name,
@@ -188,14 +194,14 @@ export class Studio {
     this.ready = options.engine ? Promise.resolve() : this.engine.load(described.programs ?? {}, bytes);
     this.ready.catch((error) => this.frame.failed(error));
     /** @type {Promise<null>} */
-    this.gone = new Promise((resolve) => {
+    this.closed = new Promise((resolve) => {
       this.leave = () => resolve(null);
     });
     return this.engine;
   }
 
-  // Until something is asked again.
-  rest() {
+  /** Close the engine, until something is asked for again. */
+  closeEngine() {
     this.engine?.close();
     this.engine = null;
     this.leave();
@@ -205,8 +211,12 @@ export class Studio {
     return this.vocabularies[0];
   }
 
-  // Where Python encodes: whether there was a text that it had not read yet; null if it could not, which is said.
-  /** @param {Vocabulary} vocab @param {string[]} texts */
+  /**
+   * Let Python encode texts, where it does that. Return whether there was one that it had not read yet; null if it
+   * could not, which is announced.
+   * @param {Vocabulary} vocab
+   * @param {string[]} texts
+   */
   async learn(vocab, texts) {
     try {
       return vocab.learn ? await vocab.learn(texts) : false;
@@ -216,22 +226,26 @@ export class Studio {
     }
   }
 
-  // The heads that are off, as the engine is told.
-  /** @returns {Edit[]} */
+  /** The heads that are off, as edits of the engine. @returns {Edit[]} */
   get edits() {
     return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
   }
 
-  // Ask for what is shown now; null if something else was asked for meanwhile, or it failed, which is then said.
-  /** @param {string} lane @param {string} program @param {Record<string, any>} inputs @param {RunOptions} options */
+  /**
+   * Run a program; null if something else was asked for meanwhile on this lane, or it failed, which is then announced.
+   * @param {string} lane
+   * @param {string} program
+   * @param {Record<string, any>} inputs
+   * @param {RunOptions} options
+   */
   async run(lane, program, inputs, options) {
     this.unanswered++;
     this.frame.body.setAttribute("aria-busy", "true");
     try {
       const engine = this.engine ?? this.start();
-      const { gone } = this;
-      await Promise.race([this.ready, gone]);
-      return await Promise.race([engine.latest(lane, program, inputs, options), gone]);
+      const { closed } = this;
+      await Promise.race([this.ready, closed]);
+      return await Promise.race([engine.latest(lane, program, inputs, options), closed]);
     } catch (error) {
       this.frame.failed(/** @type {Error} */ (error));
       return null;
@@ -241,11 +255,14 @@ export class Studio {
     }
   }
 
-  // The maps of a run go to the model's pane; words are those of the rows and of the columns.
-  /** @param {Record<string, Pattern[]>} patterns @param {(part: CapturedPart) => string[][]} words */
+  /**
+   * Show the maps of a run in the model's pane; words are those of the rows and of the columns.
+   * @param {Record<string, Pattern[]>} patterns
+   * @param {(part: CapturedPart) => string[][]} words
+   */
   showMaps(patterns, words) {
     const parts = partsOf(patterns, (site) => this.named(site));
-    this.live.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
+    this.capturedMaps.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
     this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
     this.showModel();
   }
@@ -256,8 +273,8 @@ export class Studio {
     return kind === "cross" ? "cross-attention" : (kind ?? "attention");
   }
 
-  // The head that is looked at.
-  get at() {
+  /** The head that is looked at. */
+  get selectedHead() {
     const { store, groups } = this;
     const within = (/** @type {number} */ place, /** @type {number} */ count) =>
       Math.max(0, Math.min(count - 1, place));
@@ -274,7 +291,7 @@ export class Studio {
 
   /** @param {Place} place */
   gridOf({ part, layer, head }) {
-    return this.live.grid(part, layer, head);
+    return this.capturedMaps.grid(part, layer, head);
   }
 
   /** The small map of a head. @param {Place} place */
@@ -282,8 +299,14 @@ export class Studio {
     return this.gridOf(place);
   }
 
-  // The colours of a piece of text: those of the largest weight of its tokens, `first` to `last`, in a row of a map.
-  /** @param {Grid} grid @param {number} row @param {number} first @param {number} last */
+  /**
+   * Return the colours of a piece of text: those of the largest weight of its tokens, `first` to `last`, in a row of a
+   * map.
+   * @param {Grid} grid
+   * @param {number} row
+   * @param {number} first
+   * @param {number} last
+   */
   shadeOf(grid, row, first, last) {
     let code = 0;
     for (let key = first; key <= last; key++) code = Math.max(code, grid.codes[row * grid.cols.length + key]);
@@ -317,10 +340,10 @@ export class Studio {
     });
   }
 
-  // The heads, the sentence and the opened map, as they are chosen now.
+  /** Show the heads, the sentence and the opened map, as they are chosen now. */
   showModel() {
     if (!this.groups.length) return;
-    const { at } = this;
+    const { selectedHead: at } = this;
     const grid = (/** @type {Place} */ place) => this.thumbOf(place);
     this.frame.subject.textContent = this.subject;
     const off = this.store.get("off").length > 0;
@@ -331,7 +354,7 @@ export class Studio {
     this.showOpened();
   }
 
-  // What kind of model this is, beside the title.
+  /** The size of the model, beside the title. */
   get subject() {
     const [{ sites, heads }] = this.groups;
     const size = `${counted(sites.length, "layer")} × ${counted(heads, "head")}`;
@@ -346,7 +369,7 @@ export class Studio {
   showFrom() {}
 
   showSentence() {
-    const { at } = this;
+    const { selectedHead: at } = this;
     const does = this.isOff(at) ? "is off." : this.habit(at);
     this.sentenceOfHead.replaceChildren(h("b", {}, this.nameOf(at)), ` ${does} ${this.worth(at)}`);
   }
@@ -361,19 +384,19 @@ export class Studio {
     return "";
   }
 
-  // A head that is off has no map to open: the nearest that is on has.
+  /** Show the opened head. One that is off has no map to open: the first that is on is shown then. */
   showOpened() {
     const open = Boolean(this.store.get("open"));
     this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
     this.opener.setAttribute("aria-expanded", String(open));
     this.inner.hidden = !open;
     if (!open) return;
-    if (this.isOff(this.at)) {
+    if (this.isOff(this.selectedHead)) {
       const on = this.places.find((place) => !this.isOff(place));
       if (on) return void this.store.set({ ...on, marked: [] });
     }
     if (this.explorer) this.explorer.renew();
-    else this.explorer = new Explorer(this.inner, this.live, this.store, { away: "Take the heads away" });
+    else this.explorer = new Explorer(this.inner, this.capturedMaps, this.store, { away: "Take the heads away" });
   }
 
   /** All heads there are. */
@@ -383,7 +406,7 @@ export class Studio {
     );
   }
 
-  // What one token is called.
+  /** What one token is called. */
   get unit() {
     /** @type {Record<string, string>} */
     const kinds = { characters: "letter", bytes: "byte" };
@@ -391,13 +414,15 @@ export class Studio {
     return kinds[kind] ?? "token";
   }
 
-  // Whether tokens stand apart in a running text, since they do not carry their own spaces.
-  get apart() {
+  /** Whether tokens stand apart in a running text, since they do not carry their own spaces. */
+  get spaceSeparated() {
     return ["spaces", "pieces"].includes(this.vocab.joiner?.kind ?? "");
   }
 
-  // The text of one token, to stand in a running text: as it is where that can be seen, else signs for it.
-  /** @param {number} id */
+  /**
+   * Return the text of one token for a running text: as it is where that can be seen, else signs for it.
+   * @param {number} id
+   */
   piece(id) {
     const text = this.vocab.decode([id]);
     return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(this.vocab.words([id])[0], 40);

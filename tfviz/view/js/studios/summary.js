@@ -42,7 +42,10 @@ const HABITS = [
   { kind: "first", words: (unit) => `looks at the first ${unit}`, is: (_, key) => key === 0 },
 ];
 
-/** The key with the largest weight, the first of equal ones; -1 where a query may look nowhere. A sort would take too long. */
+/**
+ * The key with the largest weight, the first of equal ones; -1 where a query may look nowhere. A sort would take too
+ * long.
+ */
 function strongestKey(/** @type {Grid} */ grid, /** @type {number} */ query) {
   let best = -1;
   for (let key = 0; key < grid.cols.length; key++)
@@ -72,7 +75,7 @@ export function habitsOf(grid, ids) {
  * @param {Grid} grid
  */
 export function breadthOf(grid) {
-  const found = grid.rows.map((_, row) => {
+  const breadths = grid.rows.map((_, row) => {
     let entropy = 0;
     for (let col = 0; col < grid.cols.length; col++) {
       const weight = grid.at(row, col);
@@ -80,7 +83,7 @@ export function breadthOf(grid) {
     }
     return Math.exp(entropy);
   });
-  return found.sort((a, b) => a - b)[Math.floor(found.length / 2)] ?? 0;
+  return breadths.sort((a, b) => a - b)[Math.floor(breadths.length / 2)] ?? 0;
 }
 
 /**

@@ -3,37 +3,43 @@
 import { activeIn, following, h, stepIn } from "../base/elements.js";
 import { sign } from "../base/pen.js";
 import { Studio } from "./studio.js";
-import { textsOf, unitsOf, wholeWithin } from "./units.js";
+import { textsOf, segmentsOf, segmentsWithin } from "./word-segments.js";
 
 /** @import { ClassifyDocument, FillDocument } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Drawing, Edit, Pattern, Pen } from "../types.d.ts" */
-/** @import { Unit } from "./units.js" */
+/** @import { Segment } from "./word-segments.js" */
 /** @typedef {{ ids: number[], logits: Float32Array }} Logits after each token */
-/** @typedef {Logits & { key: string, patterns: Record<string, Pattern[]> | null }} TextAnswer what a model gives for a text, under the key of what was asked */
-/** @typedef {{ text: string | null, units: Unit[] | null, wrong: string, note?: string }} ReadText its words, or those of the last text that could be read; and what is wrong with it */
+/**
+ * @typedef {Logits & { key: string, patterns: Record<string, Pattern[]> | null }} TextAnswer what a model gives for a
+ *   text, under the key of what was asked
+ */
+/**
+ * @typedef {{ text: string | null, segments: Segment[] | null, problem: string, note?: string }} ReadText its
+ *   words, or those of the last text that could be read; and what is wrong with it
+ */
 
-const PASSAGE_LETTERS = 10000; // of a text that are looked at
+const MAX_LETTERS = 10000; // of a text that are looked at
 
 /** @template {ClassifyDocument | FillDocument} Document @extends {Studio<Document>} */
 export class TextStudio extends Studio {
   /** @abstract @returns {Partial<Document["state"]>} the choices of a text just typed */
-  get fresh() {
+  get initialState() {
     return {};
   }
 
   get cleared() {
-    return this.fresh;
+    return this.initialState;
   }
 
   /** @abstract @returns {number[]} the tokens of the text as it stands now */
   get ids() {
-    return this.asTyped;
+    return this.originalIds;
   }
 
   /** @abstract @returns {number[]} those that it is compared with */
   get base() {
-    return this.asTyped;
+    return this.originalIds;
   }
 
   /** How many answers are remembered. */
@@ -45,10 +51,10 @@ export class TextStudio extends Studio {
   act(_i, _event) {}
 
   /** @abstract @param {number} _i */
-  tell(_i) {}
+  announceWord(_i) {}
 
-  /** @abstract @param {HTMLElement} _span @param {Unit} _unit @param {number} _i */
-  decorateWord(_span, _unit, _i) {}
+  /** @abstract @param {HTMLElement} _span @param {Segment} _segment @param {number} _i */
+  decorateWord(_span, _segment, _i) {}
 
   /** @abstract @param {number} _turn @returns {void | Promise<void>} */
   show(_turn) {}
@@ -65,17 +71,23 @@ export class TextStudio extends Studio {
     this.read = null;
     /** @type {HTMLElement[]} of the words */
     this.spans = [];
-    /** @type {Unit[] | null} the words that the spans are of */
-    this.shownUnits = null;
+    /** @type {Segment[] | null} the words that the spans are of */
+    this.spanSegments = null;
     /** @type {TextAnswer | null} whose maps are shown */
-    this.shownMaps = null;
+    this.mappedAnswer = null;
     /** @type {number} */
     this.turn = 0;
-    const typed = () => this.change({ text: this.typed.value, ...this.fresh });
+    const changeText = () => this.change({ text: this.field.value, ...this.initialState });
     /** @type {HTMLTextAreaElement} */
-    this.typed = h("textarea", { dir: "auto", spellcheck: false, hidden: true, "aria-label": name, oninput: typed });
+    this.field = h("textarea", {
+      dir: "auto",
+      spellcheck: false,
+      hidden: true,
+      "aria-label": name,
+      oninput: changeText,
+    });
     /** @type {HTMLButtonElement} */
-    this.editing = h("button", { type: "button", onclick: () => this.setEditing(!this.typed.hidden) }, "Edit the text");
+    this.editing = h("button", { type: "button", onclick: () => this.setEditing(!this.field.hidden) }, "Edit the text");
     /** @type {HTMLElement} */
     this.words = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
     /** @type {HTMLButtonElement} */
@@ -84,33 +96,32 @@ export class TextStudio extends Studio {
     this.pointed = null;
     /** @type {number[]} the first token of each word, and one past the last */
     this.starts = [];
-    /** @type {Unit[] | null} the words that the starts are of */
-    this.startsOf = null;
+    /** @type {Segment[] | null} the words that the starts are of */
+    this.startSegments = null;
     following(
       this.words,
-      (event) => this.point(this.of(event)),
+      (event) => this.point(this.wordIndexOf(event)),
       () => this.point(-1),
     );
-    this.words.onclick = (/** @type {MouseEvent} */ event) => this.of(event) >= 0 && this.act(this.of(event), event);
+    this.words.onclick = (/** @type {MouseEvent} */ event) =>
+      this.wordIndexOf(event) >= 0 && this.act(this.wordIndexOf(event), event);
     this.words.onkeydown = (/** @type {KeyboardEvent} */ event) => this.pressed(event);
     this.words.addEventListener(
       "focusin",
-      (/** @type {FocusEvent} */ event) => this.of(event) >= 0 && this.arrive(this.of(event)),
+      (/** @type {FocusEvent} */ event) => this.wordIndexOf(event) >= 0 && this.arrive(this.wordIndexOf(event)),
     );
   }
 
-  // The words, or in their place a field to type them in.
-  /** @param {boolean} ends */
+  /** Show the words, or in their place a field to type them in. @param {boolean} ends */
   setEditing(ends) {
-    this.typed.hidden = ends;
+    this.field.hidden = ends;
     this.words.hidden = !ends;
     this.editing.textContent = ends ? "Edit the text" : "Done";
     this.editing.setAttribute("aria-pressed", String(!ends));
-    if (!ends) this.typed.focus();
+    if (!ends) this.field.focus();
   }
 
-  // The word under the pointer or the focus: its row of the chosen head shades the text.
-  /** @param {number} i */
+  /** Point at a word: its row of the chosen head shades the text. @param {number} i */
   point(i) {
     const pointed = i < 0 ? null : i;
     if (pointed === this.pointed) return;
@@ -124,8 +135,10 @@ export class TextStudio extends Studio {
     return [];
   }
 
-  // The first token of each word among these that the model reads, and one past the last word's.
-  /** @param {number[]} ids */
+  /**
+   * Return the first token of each word among these that the model reads, and one past the last word's.
+   * @param {number[]} ids
+   */
   startsIn(ids) {
     const { before, after } = this.described.special_tokens;
     const end = ids.length - Number(after !== null);
@@ -136,11 +149,13 @@ export class TextStudio extends Studio {
     });
   }
 
-  // The first token of the word that is pointed at, in what the model has read: none while another text is being read.
-  /** @returns {number | null} */
+  /**
+   * The first token of the word that is pointed at, in what the model has read: none while another text is being read.
+   * @returns {number | null}
+   */
   get row() {
     const { pointed, starts } = this;
-    if (pointed === null || this.startsOf !== this.shownUnits) return null;
+    if (pointed === null || this.startSegments !== this.spanSegments) return null;
     return starts[pointed + 1] > starts[pointed] ? starts[pointed] : null;
   }
 
@@ -152,15 +167,14 @@ export class TextStudio extends Studio {
   /** @abstract shade the words as they are when no word is pointed at */
   unshade() {}
 
-  // The map of the chosen head, as long as a word is pointed at: its row shades the text.
-  /** @returns {Grid | null} */
+  /** The map of the chosen head, as long as a word is pointed at: its row shades the text. @returns {Grid | null} */
   get shading() {
-    return this.row === null || this.isOff(this.at) ? null : this.gridOf(this.at);
+    return this.row === null || this.isOff(this.selectedHead) ? null : this.gridOf(this.selectedHead);
   }
 
   showFrom() {
     const { answer, row, starts, shading: grid } = this;
-    const { layer, head } = this.at;
+    const { layer, head } = this.selectedHead;
     this.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
     this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.unshade();
@@ -173,23 +187,24 @@ export class TextStudio extends Studio {
     return undefined;
   }
 
-  // The number of the word that an event is about, or -1.
-  /** @param {{ target: any }} event */
-  of({ target }) {
+  /** Return the index of the word that an event is about, or -1. @param {{ target: any }} event */
+  wordIndexOf({ target }) {
     return Number(target.dataset?.unit ?? -1);
   }
 
-  // Another text has other rows: none of them is locked.
-  /** @param {Partial<Document["state"]>} changes */
+  /**
+   * Change the text. Another text has other rows: none of them is locked.
+   * @param {Partial<Document["state"]>} changes
+   */
   change(changes) {
     this.store.set({ ...changes, rows: [], cols: [] });
   }
 
   /** @param {KeyboardEvent} event */
   pressed(event) {
-    const i = this.of(event);
+    const i = this.wordIndexOf(event);
     if (i < 0) return;
-    const last = this.units.length - 1;
+    const last = this.segments.length - 1;
     const next = stepIn(event.key, i, last);
     if (next !== undefined) this.go(Math.max(0, Math.min(last, next)));
     else if ([" ", "Enter", "Delete", "Backspace"].includes(event.key)) this.act(i, event);
@@ -203,79 +218,86 @@ export class TextStudio extends Studio {
     this.spans[i]?.focus();
   }
 
-  // One word is a stop for the tab key: the last that had the focus.
-  /** @param {number} i */
+  /** Make the word that has the focus the one tab stop, and point at it. @param {number} i */
   arrive(i) {
     for (const span of this.spans) span.tabIndex = -1;
     this.spans[i].tabIndex = 0;
     this.point(i);
-    this.tell(i);
+    this.announceWord(i);
   }
 
-  // What is to be said of the text, else of the word that has the focus.
+  /** Announce where the text is too long, else what is known of the word that has the focus. */
   remind() {
-    const at = this.of({ target: activeIn(this.words) ?? {} });
+    const at = this.wordIndexOf({ target: activeIn(this.words) ?? {} });
     const note = this.read?.note;
     if (note || at < 0) this.announce(note ?? "");
-    else this.tell(at);
+    else this.announceWord(at);
   }
 
   undo() {
-    this.change(this.fresh);
+    this.change(this.initialState);
     /** @type {HTMLElement | null} */ (this.words.querySelector("[tabindex='0']"))?.focus(); // the button goes
   }
 
-  // The words of the text as typed; those of the last text that could be read, if this one cannot be, which is said.
-  get units() {
+  /** The words of the text as typed; those of the last text that could be read, if this one cannot be. */
+  get segments() {
     const text = this.store.get("text");
     if (this.read?.text !== text) this.read = this.readText(text);
-    return this.read.units ?? [];
+    return this.read.segments ?? [];
   }
 
   /** @param {string} text @returns {ReadText} */
   readText(text) {
-    const units = this.read?.units ?? null;
+    const segments = this.read?.segments ?? null;
     try {
-      const all = unitsOf(this.vocab, text.slice(0, PASSAGE_LETTERS));
-      const cut = wholeWithin(all, this.room);
+      const all = segmentsOf(this.vocab, text.slice(0, MAX_LETTERS));
+      const cut = segmentsWithin(all, this.maxTokens);
       const { length } = cut;
       if (!length)
-        return { text, units, wrong: all.length ? "its first word is longer than the model reads" : "type a text" };
-      const longer = length < all.length || text.length > PASSAGE_LETTERS;
+        return {
+          text,
+          segments,
+          problem: all.length ? "its first word is longer than the model reads" : "type a text",
+        };
+      const longer = length < all.length || text.length > MAX_LETTERS;
       const words = length > 1 ? `${length} words are` : "word is";
       const note = longer ? `the text is longer than the model reads: its first ${words} shown` : undefined;
-      return { text, units: cut, wrong: "", note };
+      return { text, segments: cut, problem: "", note };
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
-      return { text, units, wrong: `${message}${units ? ": the words below are the last that could be read" : ""}` };
+      return {
+        text,
+        segments,
+        problem: `${message}${segments ? ": the words below are the last that could be read" : ""}`,
+      };
     }
   }
 
-  // Tokens that a text may have, beside those that frame it.
-  get room() {
+  /** How many tokens a text may have, besides the special ones around it. */
+  get maxTokens() {
     const { context, special_tokens: special } = this.described;
     return context - Number(special.before !== null) - Number(special.after !== null);
   }
 
   /** @param {number[]} ids */
-  framed(ids) {
+  withSpecialTokens(ids) {
     const { before, after } = this.described.special_tokens;
-    return [...(before === null ? [] : [before]), ...ids.slice(0, this.room), ...(after === null ? [] : [after])];
+    return [...(before === null ? [] : [before]), ...ids.slice(0, this.maxTokens), ...(after === null ? [] : [after])];
   }
 
-  get asTyped() {
-    return this.units.flatMap(({ ids }) => ids);
+  get originalIds() {
+    return this.segments.flatMap(({ ids }) => ids);
   }
 
   async refresh() {
     const turn = ++this.turn;
-    if (this.typed.value !== this.store.get("text")) this.typed.value = this.store.get("text");
+    if (this.field.value !== this.store.get("text")) this.field.value = this.store.get("text");
     if (this.vocab.learn && !(await this.learned(turn))) return;
-    const { units } = this;
-    if (this.read?.wrong) return void this.announce(this.read.wrong);
+    const { segments } = this;
+    if (this.read?.problem) return void this.announce(this.read.problem);
     this.showWords();
-    const ids = this.framed(this.ids);
-    const base = this.framed(this.base);
+    const ids = this.withSpecialTokens(this.ids);
+    const base = this.withSpecialTokens(this.base);
     const starts = this.startsIn(ids);
     if (!ids.length) return void this.announce("nothing is left to read: bring a word back");
     const [answer, compared] = await Promise.all([
@@ -286,36 +308,46 @@ export class TextStudio extends Studio {
     this.answer = answer;
     this.compared = compared ?? answer;
     this.starts = starts;
-    this.startsOf = units;
+    this.startSegments = segments;
     this.show(turn);
     this.remind();
     this.showHeads();
     this.frame.renewTable();
   }
 
-  // Python reads the text first, and what stands in place of its words; false if it could not, or is asked again by now.
-  /** @param {number} turn */
+  /**
+   * Let Python encode the text first, and what stands in place of its words; false if it could not, or something else
+   * is asked for by now.
+   * @param {number} turn
+   */
   async learned(turn) {
-    const learned = await this.learn(this.vocab, textsOf(this.store.get("text").slice(0, PASSAGE_LETTERS)));
+    const learned = await this.learn(this.vocab, textsOf(this.store.get("text").slice(0, MAX_LETTERS)));
     if (learned && this.read) this.read.text = null;
     if (learned === null || turn !== this.turn) return false;
     return (await this.learn(this.vocab, this.others)) !== null && turn === this.turn;
   }
 
-  // Texts in place of words.
-  /** @returns {string[]} */
+  /** Texts in place of words. @returns {string[]} */
   get others() {
     return [];
   }
 
-  // What it is compared with: nothing, where it would be the same.
-  /** @param {number[]} ids @param {number[]} base */
+  /**
+   * Ask for what the answer is compared with; null where it would be the same.
+   * @param {number[]} ids
+   * @param {number[]} base
+   */
   baseline(ids, base) {
     return String(ids) === String(base) && !this.edits.length ? null : this.ask("base", base);
   }
 
-  // What the model gives for these tokens; null if something else was asked for meanwhile on this lane.
-  /** @param {string} lane @param {number[]} ids @param {{ program?: string, edits?: Edit[], watch?: boolean }} [options] @returns {Promise<TextAnswer | null>} */
+  /**
+   * Ask the model for these tokens; null if something else was asked for meanwhile on this lane.
+   * @param {string} lane
+   * @param {number[]} ids
+   * @param {{ program?: string, edits?: Edit[], watch?: boolean }} [options]
+   * @returns {Promise<TextAnswer | null>}
+   */
   async ask(lane, ids, { program = "read", edits = [], watch = false } = {}) {
     const key = JSON.stringify([program, ids, edits]);
     if (this.answer?.key === key) return this.answer;
@@ -334,28 +366,31 @@ export class TextStudio extends Studio {
     return answer;
   }
 
-  // Words stay the same elements as long as the text does, so that focus and a second click find them.
+  /** Show the words: the same elements as long as the text stays, so that focus and a second click find them. */
   showWords() {
-    if (this.shownUnits !== this.units) {
-      this.shownUnits = this.units;
-      this.spans = this.units.map((_, i) =>
+    if (this.spanSegments !== this.segments) {
+      this.spanSegments = this.segments;
+      this.spans = this.segments.map((_, i) =>
         h("span", { class: "word", role: "button", "data-unit": i, tabIndex: i ? -1 : 0 }),
       );
-      this.words.replaceChildren(...this.units.flatMap(({ lead }, i) => [lead, this.spans[i]]));
+      this.words.replaceChildren(...this.segments.flatMap(({ lead }, i) => [lead, this.spans[i]]));
     }
-    this.spans.forEach((span, i) => this.decorateWord(span, this.units[i], i));
+    this.spans.forEach((span, i) => this.decorateWord(span, this.segments[i], i));
   }
 
   showHeads() {
     const { answer } = this;
-    if (!answer?.patterns || this.shownMaps === answer) return this.showModel();
+    if (!answer?.patterns || this.mappedAnswer === answer) return this.showModel();
     const words = this.vocab.words(answer.ids);
     this.showMaps(answer.patterns, () => [words, words]);
-    this.shownMaps = answer;
+    this.mappedAnswer = answer;
   }
 
-  // The words where the browser has put them, and below them what `below` draws.
-  /** @param {{ height: number, draw(pen: Pen, top: number): void }} below @returns {Drawing} */
+  /**
+   * Return a drawing of the words where the browser has put them, and below them of what `below` draws.
+   * @param {{ height: number, draw(pen: Pen, top: number): void }} below
+   * @returns {Drawing}
+   */
   drawingWith(below) {
     const { theme } = this.frame;
     const box = this.words.getBoundingClientRect();
@@ -377,20 +412,23 @@ export class TextStudio extends Studio {
   }
 }
 
-// Text as it can be seen: a sign for each character that cannot; spaces stay.
-/** @param {string} text */
-export const seen = (text) =>
+/** Make a text visible: a sign for each character that cannot be seen; spaces stay. @param {string} text */
+export const visibleText = (text) =>
   Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
 
-// The same in quotation marks, cut with a sign, at the end or, if `from` says so, at the beginning.
-/** @param {string} text @param {number} [longest] @param {"start" | "end"} [from] */
+/**
+ * Quote a visible text, cut with a sign where it is too long, at the end or, if `from` is "end", at the beginning.
+ * @param {string} text
+ * @param {number} [longest]
+ * @param {"start" | "end"} [from]
+ */
 export function cited(text, longest = 40, from = "start") {
   const points = [...text];
-  const kept =
+  const letters =
     points.length <= longest
       ? points
       : from === "end"
         ? ["…", ...points.slice(1 - longest)]
         : [...points.slice(0, longest - 1), "…"];
-  return `“\u2068${seen(kept.join(""))}\u2069”`;
+  return `“\u2068${visibleText(letters.join(""))}\u2069”`;
 }

@@ -17,13 +17,12 @@ export class TokenTree {
   to(node) {
     const tree = this.store.get("tree");
     /** @type {number[]} */
-    const found = [];
-    for (let at = node; at >= 0; at = tree[at][0]) found.unshift(tree[at][1]);
-    return found;
+    const tokens = [];
+    for (let at = node; at >= 0; at = tree[at][0]) tokens.unshift(tree[at][1]);
+    return tokens;
   }
 
-  // Go on with this token: by the branch that is there, or a new one.
-  /** @param {number} token */
+  /** Go on with this token: by the branch that is there, or a new one. @param {number} token */
   take(token) {
     const tree = this.store.get("tree");
     const node = this.store.get("node");
@@ -37,7 +36,7 @@ export class TokenTree {
     if (node >= 0) this.store.set({ node: this.store.get("tree")[node][0], rows: [], cols: [] });
   }
 
-  // The ends of all branches.
+  /** The ends of all branches. */
   get leaves() {
     const tree = this.store.get("tree");
     const inner = new Set(tree.map(([before]) => before));

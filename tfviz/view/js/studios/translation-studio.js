@@ -3,19 +3,19 @@
 import { activeIn, h, slider, stepIn } from "../base/elements.js";
 import { fixed, percent } from "../base/numbers.js";
 import { quoted, sign } from "../base/pen.js";
-import { highest, logarithms, scoreOf } from "./beams.js";
+import { likeliestTokens, logProbabilities, scoreOf } from "./beams.js";
 import { SearchTree } from "./search-tree.js";
-import { bars, sharesPanel } from "./shares.js";
+import { bars, sharesPanel } from "./probability-bars.js";
 import { Studio } from "./studio.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
 /** @import { Beam } from "./beams.js" */
-/** @import { Decoded, Reader, Search } from "./search.js" */
+/** @import { Decoded, Reader, Search } from "./beam-search.js" */
 /** @typedef {{ element: HTMLElement, show(value: number): void }} Knob */
 /**
  * What is shown of a search.
- * @typedef {object} Shown
+ * @typedef {object} Current
  * @property {Search} search
  * @property {Search | null} baseline the same with all heads on, where some are off
  * @property {Beam} text the one that is looked at
@@ -37,15 +37,18 @@ export class TranslationStudio extends Studio {
 
   build() {
     const { store, frame, described } = this;
-    /** @type {(name: string, key: "width" | "alpha", options: Omit<Parameters<typeof slider>[1], "value" | "choose">) => Knob} */
+    /**
+     * @type {(name: string, key: "width" | "alpha", options: Omit<Parameters<typeof slider>[1], "value" | "choose">)
+     *   => Knob}
+     */
     const knob = (name, key, options) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...options });
     /** @type {(text: string, title: string, onclick: () => void) => any} */
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
-    /** @type {Shown | null} */
-    this.shown = null;
+    /** @type {Current | null} */
+    this.current = null;
     /** @type {Decoded | null} whose maps are shown */
-    this.mapped = null;
+    this.mappedAnswer = null;
     /** @type {Map<string, Reader>} by source and heads that are off */
     this.readers = new Map();
     /** @type {Map<string, Search>} */
@@ -73,11 +76,11 @@ export class TranslationStudio extends Studio {
         text: (alpha) => fixed(alpha, 1),
       }),
     };
-    this.stepping = button("Step", "one word more (Alt+S)", () => this.step());
-    this.running = button("▶ Translate", "to the end, or stop (Alt+R)", () => this.toggle());
-    this.running.className = "go";
-    this.backing = button("Back", "take the last step back (Alt+B)", () => this.back());
-    this.fresh = button("From the start", "nothing written, nothing forced", () =>
+    this.stepButton = button("Step", "one word more (Alt+S)", () => this.step());
+    this.runButton = button("▶ Translate", "to the end, or stop (Alt+R)", () => this.toggle());
+    this.runButton.className = "go";
+    this.backButton = button("Back", "take the last step back (Alt+B)", () => this.back());
+    this.resetButton = button("From the start", "nothing written, nothing forced", () =>
       store.set({ prefix: [], steps: 0, ...UNCHOSEN }),
     );
     /** @type {HTMLElement} */
@@ -106,7 +109,7 @@ export class TranslationStudio extends Studio {
     });
     this.sentence.setAttribute("aria-label", "Sentence");
     this.sentence.className = "field";
-    const steps = [this.running, this.stepping, this.backing, this.fresh];
+    const steps = [this.runButton, this.stepButton, this.backButton, this.resetButton];
     this.compose({
       textTitle: "The sentence",
       text: [
@@ -179,14 +182,14 @@ export class TranslationStudio extends Studio {
     };
   }
 
-  /** @param {Shown} shown @param {number[]} ids of the sentence */
-  show(shown, ids) {
-    const { read, ended, text, answer } = shown;
+  /** @param {Current} current @param {number[]} ids of the sentence */
+  show(current, ids) {
+    const { read, ended, text, answer } = current;
     this.showTree();
-    this.showText(shown);
-    this.showNext(shown);
-    this.showCost(shown);
-    this.showTexts(shown);
+    this.showText(current);
+    this.showNext(current);
+    this.showCost(current);
+    this.showTexts(current);
     this.showForced();
     const source = this.vocabularies[0].words(ids);
     const target = this.vocab.words([this.described.begin, ...read]);
@@ -202,14 +205,13 @@ export class TranslationStudio extends Studio {
       ...Object.entries(answer.encoderPatterns),
       ...cross.slice(first.length),
     ]);
-    if (this.mapped !== answer) this.showMaps(patterns, ({ name }) => words[name]);
+    if (this.mappedAnswer !== answer) this.showMaps(patterns, ({ name }) => words[name]);
     else this.showModel();
-    this.mapped = answer;
+    this.mappedAnswer = answer;
     this.frame.renewTable();
   }
 
-  // A text as it is read, in quotation marks; what cannot be seen has a sign.
-  /** @param {number[]} tokens */
+  /** Quote a text as it is read; what cannot be seen has a sign. @param {number[]} tokens */
   quote(tokens) {
     const letters = [...this.vocab.decode(tokens)].map((letter) => (letter === " " ? letter : sign(letter)));
     return `“\u2068${letters.join("")}\u2069”`;
@@ -221,12 +223,15 @@ export class TranslationStudio extends Studio {
     this.tree.show({ columns, chosen, word, alpha: store.get("alpha"), forced: store.get("prefix").length });
   }
 
-  // Every word a place to choose: what could stand there, and where the heads look before it is written.
-  /** @param {Shown} shown */
+  /**
+   * Show the translation: every word is a place to choose, for what could stand there and where the heads look before
+   * it.
+   * @param {Current} current
+   */
   showText({ text, ended, place }) {
     const forced = this.store.get("prefix").length;
     const written = [...text.tokens.map((id) => this.piece(id).replace(/\n/g, "⏎")), ...(ended ? [] : ["…"])];
-    this.text.classList.toggle("loose", this.apart);
+    this.text.classList.toggle("loose", this.spaceSeparated);
     const focused = this.text.contains(activeIn(this.text));
     this.text.replaceChildren(
       ...written.flatMap((word, at) => {
@@ -237,25 +242,27 @@ export class TranslationStudio extends Studio {
           word,
         );
         span.dataset.place = String(at);
-        return this.apart ? [span, " "] : [span];
+        return this.spaceSeparated ? [span, " "] : [span];
       }),
     );
     if (focused) /** @type {HTMLElement} */ (this.text.children[place]).focus();
   }
 
-  // What could stand at the chosen place; other: with all heads on.
-  /** @returns {{ id: number, share: number, other: number | null }[]} */
+  /**
+   * What could stand at the chosen place; other: with all heads on.
+   * @returns {{ id: number, share: number, other: number | null }[]}
+   */
   get likeliest() {
-    if (!this.shown) return [];
-    const { answer, base, place } = this.shown;
-    const logs = logarithms(answer.at(0, place), this.described.suppressed);
-    const others = base && logarithms(base.at(0, place), this.described.suppressed);
-    return highest(logs, COULD_STAND).map((id) => {
+    if (!this.current) return [];
+    const { answer, base, place } = this.current;
+    const logs = logProbabilities(answer.at(0, place), this.described.suppressed);
+    const others = base && logProbabilities(base.at(0, place), this.described.suppressed);
+    return likeliestTokens(logs, COULD_STAND).map((id) => {
       return { id, share: Math.exp(logs[id]), other: others ? Math.exp(others[id]) : null };
     });
   }
 
-  /** @param {Shown} shown */
+  /** @param {Current} current */
   showNext({ text, place, base }) {
     const focused = this.next.contains(activeIn(this.next));
     const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
@@ -274,14 +281,13 @@ export class TranslationStudio extends Studio {
     if (focused) this.next.querySelector("button")?.focus();
   }
 
-  // What the text costs, and what it would cost with all heads on.
-  /** @param {Shown} shown */
+  /** Show the log of the text's probability, and what it would be with all heads on. @param {Current} current */
   showCost({ text, base, baseline }) {
     if (!text.tokens.length) return void (this.cost.textContent = "");
     const alpha = this.store.get("alpha");
     let sentence = `Log of its probability ${fixed(text.sum, 2)} nats (${percent(Math.exp(text.sum))}), score ${fixed(scoreOf(text, alpha), 2)}`;
     if (base && baseline) {
-      const sum = text.tokens.reduce((all, id, place) => all + logarithms(base.at(0, place))[id], 0);
+      const sum = text.tokens.reduce((all, id, place) => all + logProbabilities(base.at(0, place))[id], 0);
       const [best] = baseline.columns[Math.min(this.columns.length, baseline.columns.length) - 1];
       const same = String(best.tokens) === String(text.tokens);
       sentence += `; with all heads on ${fixed(sum, 2)} nats, and ${same ? "the same text" : `it writes ${this.quote(best.tokens)}`}`;
@@ -290,8 +296,7 @@ export class TranslationStudio extends Studio {
     return undefined;
   }
 
-  // The texts that the search has kept, best first.
-  /** @param {Shown} shown */
+  /** Show the texts of the search, best first. @param {Current} current */
   showTexts({ text: { tokens } }) {
     const { columns, store } = this;
     const last = columns.length - 1;
@@ -326,10 +331,10 @@ export class TranslationStudio extends Studio {
     );
   }
 
-  // The next word's row of the cross-attention, and of the decoder's own.
+  /** The next word's row of the cross-attention, and of the decoder's own. */
   get row() {
-    if (!this.shown || !this.groups.length) return null;
-    return this.groups[this.at.part].name === "encoder" ? null : this.shown.place;
+    if (!this.current || !this.groups.length) return null;
+    return this.groups[this.selectedHead.part].name === "encoder" ? null : this.current.place;
   }
 
   /** @returns {number[]} */
@@ -338,14 +343,14 @@ export class TranslationStudio extends Studio {
   }
 
   panels() {
-    if (!this.shown) return null;
+    if (!this.current) return null;
     const rows = this.likeliest.map(({ id, share, other }) => ({ name: this.vocab.words([id])[0], share, other }));
     return [sharesPanel("", "word", rows)];
   }
 
-  // What could stand at the chosen place, and the texts of the search.
+  /** What could stand at the chosen place, and the texts of the search. */
   tables() {
-    if (!this.shown) return [];
+    if (!this.current) return [];
     const alpha = this.store.get("alpha");
     const cell = (/** @type {string} */ text) => h("td", { class: "text" }, text);
     const heads = ["text", "nats", "score"].map((name) => h("th", { scope: "col" }, name));

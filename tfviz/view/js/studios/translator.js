@@ -3,16 +3,16 @@
 import { quoted } from "../base/pen.js";
 import { NO_TEXT } from "./beams.js";
 import { UNCHOSEN, TranslationStudio } from "./translation-studio.js";
-import { Reader, Search } from "./search.js";
+import { Reader, Search } from "./beam-search.js";
 import { translatorTries } from "./tries.js";
 
 /** @import { Edit, ProgramNode } from "../types.d.ts" */
 /** @typedef {{ sentence: string, ids: number[] | null, note: string }} Source a sentence as the encoder reads it */
 
-const SENTENCE_LETTERS = 4000; // letters that are looked at
-const FORCED_KEPT = 12; // forced beginnings that are kept
+const MAX_LETTERS = 4000; // letters that are looked at
+const MAX_FORCED = 12; // forced beginnings that are kept
 const OFTEN_GROWN = 50; // milliseconds between two drawings of a search that goes on
-const SEARCHES_KEPT = 8; // readers, and searches
+const MAX_SEARCHES = 8; // readers, and searches
 
 export class Translator extends TranslationStudio {
   get keys() {
@@ -36,14 +36,14 @@ export class Translator extends TranslationStudio {
     this.showTries(translatorTries(this));
   }
 
-  // How many steps of the search are behind those that were forced.
+  /** How many steps of the search are behind those that were forced. */
   get searched() {
     return Math.max(0, this.columns.length - this.store.get("prefix").length);
   }
 
-  // One word more; after a translation that is done, its first word.
+  /** Search one word further; after a translation that is done, begin with its first word. */
   step() {
-    const done = this.shown?.search.done && this.columns.length >= this.shown.search.columns.length;
+    const done = this.current?.search.done && this.columns.length >= this.current.search.columns.length;
     if (done) this.store.set({ prefix: [], steps: 1, ...UNCHOSEN });
     else this.store.set({ steps: this.searched + 1, ...UNCHOSEN });
   }
@@ -58,18 +58,17 @@ export class Translator extends TranslationStudio {
     store.set({ steps: Math.max(0, searched - 1), prefix: searched ? prefix : prefix.slice(0, -1), ...UNCHOSEN });
   }
 
-  // Another token at the chosen place, and on from there.
-  /** @param {number} token */
+  /** Put another token at the chosen place, and search on from there. @param {number} token */
   force(token) {
-    if (!this.shown) return;
-    const { search, text, place } = this.shown;
+    if (!this.current) return;
+    const { search, text, place } = this.current;
     const prefix = [...text.tokens.slice(0, place), token];
     const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
     const steps = search.done && this.columns.length === search.columns.length ? this.described.max_tokens : 0;
-    this.store.set({ prefix, steps, forced: [...others, prefix].slice(-FORCED_KEPT), ...UNCHOSEN });
+    this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...UNCHOSEN });
   }
 
-  // The ids of the sentence, or null if it cannot be read, which is said.
+  /** Return the ids of the sentence, or null if it cannot be read, which is announced. */
   sourceIds() {
     const sentence = this.store.get("sentence");
     if (this.source?.sentence === sentence) return this.source.ids;
@@ -79,14 +78,14 @@ export class Translator extends TranslationStudio {
     try {
       const { source_end, max_source } = this.described;
       const [vocab] = this.vocabularies;
-      const ids = vocab.encode(sentence.slice(0, SENTENCE_LETTERS));
-      const room = (max_source ?? Infinity) - source_end.length;
+      const ids = vocab.encode(sentence.slice(0, MAX_LETTERS));
+      const maxTokens = (max_source ?? Infinity) - source_end.length;
       const unknown = ids.filter((id) => id === vocab.special.unknown).length;
-      if (ids.length > room || sentence.length > SENTENCE_LETTERS)
-        source.note = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
+      if (ids.length > maxTokens || sentence.length > MAX_LETTERS)
+        source.note = `the sentence is longer than the model reads: its first ${Math.min(maxTokens, ids.length)} tokens are translated`;
       else if (unknown)
         source.note = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
-      const read = [...ids.slice(0, room), ...source_end];
+      const read = [...ids.slice(0, maxTokens), ...source_end];
       if (read.length) source.ids = read;
       else this.announce("type a sentence to translate");
     } catch (error) {
@@ -95,7 +94,7 @@ export class Translator extends TranslationStudio {
     return source.ids;
   }
 
-  // One after the other: what is asked meanwhile ends what is being done.
+  /** Show what is chosen, one choice after the other: another one ends what is being done. */
   async refresh() {
     this.stale = true;
     if (this.working) return;
@@ -111,7 +110,7 @@ export class Translator extends TranslationStudio {
     const { store } = this;
     if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
     for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
-    const learned = await this.learn(this.vocabularies[0], [store.get("sentence").slice(0, SENTENCE_LETTERS)]);
+    const learned = await this.learn(this.vocabularies[0], [store.get("sentence").slice(0, MAX_LETTERS)]);
     if (learned) this.source = null;
     const ids = learned === null || this.stale ? null : this.sourceIds();
     if (!ids) return;
@@ -126,10 +125,10 @@ export class Translator extends TranslationStudio {
     const base = baseline && (await baseline.reader.reading(read));
     if (!answer || (baseline && !base) || this.stale) return;
     const place = Math.min(store.get("rows")[0] ?? Infinity, read.length);
-    const shown = { search, baseline, text, ended, read, answer, base, place };
-    this.shown = shown;
+    const current = { search, baseline, text, ended, read, answer, base, place };
+    this.current = current;
     this.announce(this.source?.note ?? "");
-    this.show(shown, ids);
+    this.show(current, ids);
   }
 
   /** @param {number[]} ids @param {Edit[]} edits */
@@ -157,31 +156,36 @@ export class Translator extends TranslationStudio {
     );
   }
 
-  // The search goes as far as it is wanted, and is seen to grow; false if something else is wanted by now.
-  /** @param {Search} search @param {boolean} [seen] */
+  /**
+   * Search as far as is asked for, and show how the tree grows; false if something else is asked for by now.
+   * @param {Search} search
+   * @param {boolean} [seen]
+   */
   async forward(search, seen = true) {
-    const wanted = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
-    let drawn = performance.now();
+    const length = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
+    let lastDraw = performance.now();
     const grow = (/** @type {boolean} */ growing) => {
       if (!seen) return;
-      this.columns = search.columns.slice(0, wanted);
+      this.columns = search.columns.slice(0, length);
       this.growing = growing;
-      this.running.textContent = growing ? "■ Stop" : "▶ Translate";
+      this.runButton.textContent = growing ? "■ Stop" : "▶ Translate";
     };
-    grow(search.columns.length < wanted && !search.done);
-    while (search.columns.length < wanted && !search.done) {
+    grow(search.columns.length < length && !search.done);
+    while (search.columns.length < length && !search.done) {
       if (!(await search.advance()) || this.stale) return (grow(false), false);
       grow(true);
-      if (!seen || performance.now() - drawn < OFTEN_GROWN) continue;
+      if (!seen || performance.now() - lastDraw < OFTEN_GROWN) continue;
       this.showTree();
-      drawn = performance.now();
+      lastDraw = performance.now();
     }
     grow(false);
     return true;
   }
 
-  // The text that is looked at: [column, rank], null before the first word. One that ended is where it did.
-  /** @returns {number[] | null} */
+  /**
+   * The text that is looked at: [column, rank], null before the first word. One that ended is where it did.
+   * @returns {number[] | null}
+   */
   get chosen() {
     const { columns } = this;
     let [column, rank] = this.store.get("node") ?? [columns.length - 1, 0];
@@ -191,13 +195,19 @@ export class Translator extends TranslationStudio {
   }
 }
 
-// What stands in a map under this name, made if it is not there; the one longest unused goes.
-/** @template Value @param {Map<string, Value>} map @param {string} key @param {() => Value} make @returns {Value} */
+/**
+ * Return what a map has under a key, made if it is missing; the one longest unused goes.
+ * @template Value
+ * @param {Map<string, Value>} map
+ * @param {string} key
+ * @param {() => Value} make
+ * @returns {Value}
+ */
 function rememberedIn(map, key, make) {
   const value = map.get(key) ?? make();
   map.delete(key);
   map.set(key, value);
-  for (const [oldest] of map) if (map.size > SEARCHES_KEPT) map.delete(oldest);
+  for (const [oldest] of map) if (map.size > MAX_SEARCHES) map.delete(oldest);
   return value;
 }
 

@@ -83,7 +83,7 @@ export function writerTries(studio) {
     {
       name: "… and switch it off",
       act: () => {
-        const { part, layer, head } = studio.at;
+        const { part, layer, head } = studio.selectedHead;
         studio.toggleHeads(studio.groups[part].sites[layer], [head]);
       },
     },
@@ -126,7 +126,8 @@ export function classifierTries(studio) {
     },
     {
       name: "Turn the words around",
-      act: () => studio.change({ text: store.get("text").trim().split(/\s+/).reverse().join(" "), ...studio.fresh }),
+      act: () =>
+        studio.change({ text: store.get("text").trim().split(/\s+/).reverse().join(" "), ...studio.initialState }),
     },
     { name: "Switch all heads off", act: () => allOff(studio) },
     { name: "… and on again", act: () => store.set({ off: [] }) },
@@ -139,13 +140,14 @@ export function fillerTries(studio) {
   return [
     {
       name: "Hide the last word",
-      act: () => studio.change({ masked: studio.units.slice(-1).flatMap((unit) => studio.placesOf(unit)), filled: [] }),
+      act: () =>
+        studio.change({ masked: studio.segments.slice(-1).flatMap((segment) => studio.placesOf(segment)), filled: [] }),
     },
     {
       name: "Hide every other word",
       act: () =>
         studio.change({
-          masked: studio.units.filter((_, i) => i % 2).flatMap((unit) => studio.placesOf(unit)),
+          masked: studio.segments.filter((_, i) => i % 2).flatMap((segment) => studio.placesOf(segment)),
           filled: [],
         }),
     },

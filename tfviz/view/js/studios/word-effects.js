@@ -4,7 +4,7 @@ import { percent, withSign } from "../base/numbers.js";
 import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { h, select } from "../base/elements.js";
-import { softmax } from "./shares.js";
+import { logOdds, softmax } from "./logits.js";
 import { cited, TextStudio } from "./text-studio.js";
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
@@ -16,8 +16,7 @@ const DEPTH = 0.5; // of the colour scale that lies behind words, which stay leg
 
 /** @extends {TextStudio<ClassifyDocument>} */
 export class WordEffects extends TextStudio {
-  // The label that words are shaded by, or none, with its scale.
-  /** @param {string[]} labels */
+  /** Make the choice of the label that words are shaded by, and its scale. @param {string[]} labels */
   buildShades(labels) {
     /** @type {Map<number, TextAnswer>} what the model gives without each word */
     this.effects = new Map();
@@ -43,13 +42,13 @@ export class WordEffects extends TextStudio {
   }
 
   get others() {
-    return this.store.get("replaced").flatMap(([i, word]) => (this.units[i] ? [this.units[i].lead + word] : []));
+    return this.store.get("replaced").flatMap(([i, word]) => (this.segments[i] ? [this.segments[i].lead + word] : []));
   }
 
-  // The tokens of each word as it stands now; none of one that is struck out.
+  /** The tokens of each word as it stands now; none of one that is struck out. */
   get pieces() {
     const { deleted, replaced } = this;
-    return this.units.map(({ ids, lead }, i) => {
+    return this.segments.map(({ ids, lead }, i) => {
       if (deleted.has(i)) return [];
       const word = replaced.get(i);
       return word === undefined ? ids : this.vocab.encode(lead + word);
@@ -61,11 +60,10 @@ export class WordEffects extends TextStudio {
   }
 
   get base() {
-    return this.asTyped;
+    return this.originalIds;
   }
 
-  // What each word changes: the text is read once without each, in the background.
-  /** @param {number} turn */
+  /** Measure what each word changes: read the text once without each, in the background. @param {number} turn */
   async weigh(turn) {
     this.effects = new Map();
     const { pieces } = this;
@@ -73,7 +71,7 @@ export class WordEffects extends TextStudio {
     const todo = pieces.flatMap((ids, i) => (shaded >= 0 && ids.length ? [i] : []));
     this.progress.max = todo.length;
     for (const [done, i] of todo.entries()) {
-      const ids = this.framed(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
+      const ids = this.withSpecialTokens(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
       const answer = ids.length ? await this.ask("weigh", ids, { edits: this.edits }) : null;
       if (turn !== this.turn || this.frame.closed) return;
       if (answer) this.effects.set(i, answer);
@@ -87,16 +85,23 @@ export class WordEffects extends TextStudio {
     this.frame.renewTable();
   }
 
-  // By how much the log-odds of the label would move without this word; undefined where that is not known.
-  /** @param {number} i @param {number} label @returns {number | undefined} */
+  /**
+   * Return by how much the log-odds of a label move without this word; undefined where that is not known.
+   * @param {number} i
+   * @param {number} label
+   * @returns {number | undefined}
+   */
   effect(i, label) {
     const without = this.effects.get(i);
     if (!this.answer || !without) return undefined;
-    return oddsOf(without.logits, label) - oddsOf(this.answer.logits, label);
+    return logOdds(without.logits, label) - logOdds(this.answer.logits, label);
   }
 
-  // Words that are not weighed yet keep the colour they had, until all are.
-  /** @param {number} label @param {boolean} all whether no word is left to weigh */
+  /**
+   * Shade all words; those that are not measured yet keep their colour until all are.
+   * @param {number} label
+   * @param {boolean} all whether no word is left to weigh
+   */
   shadeAll(label, all) {
     this.shaded = performance.now();
     const effects = this.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
@@ -109,9 +114,9 @@ export class WordEffects extends TextStudio {
       else if (!shading && all) span.style.background = "";
       span.title = this.sentenceOf(i, label);
     });
-    const shown = label >= 0 && this.effects.size > 0;
-    this.scale.hidden = !shown;
-    if (!shown) return;
+    const visible = label >= 0 && this.effects.size > 0;
+    this.scale.hidden = !visible;
+    if (!visible) return;
     const stops = [-1, -0.5, 0, 0.5, 1].map(colour).join(", ");
     this.scale.replaceChildren(
       h("span", {}, `without the word, log-odds of ${cited(this.described.labels[label], 24)}`),
@@ -121,10 +126,13 @@ export class WordEffects extends TextStudio {
     );
   }
 
-  // A word, and what is to be said of it.
-  /** @param {number} i @param {number} [label] */
+  /**
+   * Describe a word: how it was changed, and what the model says without it.
+   * @param {number} i
+   * @param {number} [label]
+   */
   sentenceOf(i, label = this.store.get("label")) {
-    const { text, unknown } = this.units[i];
+    const { text, unknown } = this.segments[i];
     const word = this.replaced.get(i) ?? text;
     const remarks = [];
     if (this.replaced.has(i)) remarks.push(`in place of ${cited(text)}`);
@@ -146,18 +154,10 @@ export class WordEffects extends TextStudio {
     const known = label < 0 ? [] : [...this.effects.keys()];
     if (!known.length) return [];
     const values = Float32Array.from(known, (i) => this.effect(i, label) ?? 0);
-    const words = known.map((i) => this.replaced.get(i) ?? this.units[i].text);
+    const words = known.map((i) => this.replaced.get(i) ?? this.segments[i].text);
     const limit = values.reduce((most, effect) => Math.max(most, Math.abs(effect)), LEAST_LIMIT);
     const col = `log-odds of ${this.described.labels[label]} without it`;
     const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "diverging", limit });
     return [{ name: "words", grid, axes: ["word", ""] }];
   }
-}
-
-// log p / (1 - p) of one label
-/** @param {Float32Array} logits @param {number} label */
-export function oddsOf(logits, label) {
-  const others = logits.filter((_, i) => i !== label);
-  const top = others.reduce((a, b) => Math.max(a, b), -Infinity);
-  return logits[label] - top - Math.log(others.reduce((sum, logit) => sum + Math.exp(logit - top), 0));
 }

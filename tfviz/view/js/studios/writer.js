@@ -5,22 +5,26 @@ import { activeIn, h, slider } from "../base/elements.js";
 import { counted, fixed } from "../base/numbers.js";
 import { label } from "../base/pen.js";
 import { Branches } from "./branches.js";
+import { tokenCosts } from "./logits.js";
 import { travel } from "./motion.js";
 import { NextTokens } from "./next-tokens.js";
 import { Prompt } from "./prompt.js";
-import { cutTo, lastOf, readingKey, TextReader } from "./reading.js";
-import { costs, sampleFrom, probabilities, MersenneTwister } from "./sampler.js";
+import { cutTo, lastOf, readingKey, LanguageModelReader } from "./language-model-reader.js";
+import { sampleFrom, probabilities, MersenneTwister } from "./sampler.js";
 import { Studio } from "./studio.js";
 import { TextEditor } from "./text-editor.js";
 import { TokenTree } from "./token-tree.js";
 import { writerTries } from "./tries.js";
-import { piecesOf } from "./units.js";
+import { piecesOf } from "./word-segments.js";
 
 /** @import { WriteDocument } from "../documents.d.ts" */
 /** @import { Drawing, Edit } from "../types.d.ts" */
 /** @import { Place } from "./model-pane.js" */
-/** @import { Answer } from "./reading.js" */
-/** @typedef {{ ids: number[], start: number, prompt: number, key: string, off: number }} Seen what the model reads, from a token of the text on; tokens of the prompt; heads that are off */
+/** @import { Answer } from "./language-model-reader.js" */
+/**
+ * @typedef {{ ids: number[], start: number, prompt: number, key: string, off: number }} ModelInput what the model reads,
+ *   from a token of the text on; tokens of the prompt; heads that are off
+ */
 /** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece of the text, with its tokens */
 /** @typedef {Piece & { first: number, last: number }} PlacedPiece and their places among those that the model reads */
 
@@ -41,23 +45,23 @@ export class Writer extends Studio {
     /** @type {TokenTree} */
     this.path = new TokenTree(store);
     /** @type {Prompt} */
-    this.typed = new Prompt(this.vocab, described.context);
-    /** @type {TextReader} */
-    this.reader = new TextReader((...call) => this.run(...call), {
+    this.prompt = new Prompt(this.vocab, described.context);
+    /** @type {LanguageModelReader} */
+    this.reader = new LanguageModelReader((...call) => this.run(...call), {
       steps: Boolean(described.programs?.step),
       context: described.context,
       tokens: this.vocab.size,
     });
     /** @type {Answer | null} of what is shown */
     this.answer = null;
-    /** @type {Seen | null} what it is the answer to */
-    this.shown = null;
+    /** @type {ModelInput | null} what it is the answer to */
+    this.answerInput = null;
     /** @type {Answer | null} whose maps are shown */
-    this.mapped = null;
+    this.mappedAnswer = null;
     /** @type {{ prompt: string, pieces: Piece[] } | null} */
     this.promptCache = null;
     /** @type {{ seed: number, twister: MersenneTwister, numbers: number[] } | null} the numbers drawn so far */
-    this.drawn = null;
+    this.draws = null;
     /** @type {Promise<boolean>} */
     this.writing = Promise.resolve(false);
     /** @type {boolean} whether it writes on; and whether a token is being written */
@@ -84,7 +88,8 @@ export class Writer extends Studio {
     const back = button("Back", `take the last ${this.unit} back (Alt+B)`, () => this.path.back());
     /** @type {HTMLElement} */
     this.cost = h("small", { class: "cost" });
-    const textOf = (/** @type {number[]} */ tokens) => tokens.map((id) => this.piece(id)).join(this.apart ? " " : "");
+    const textOf = (/** @type {number[]} */ tokens) =>
+      tokens.map((id) => this.piece(id)).join(this.spaceSeparated ? " " : "");
     /** @type {Branches} */
     this.branches = new Branches(this.path, textOf, (node) => store.set({ node, rows: [], cols: [] }));
     /** @type {NextTokens} */
@@ -116,13 +121,15 @@ export class Writer extends Studio {
     this.frame.body.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
-  rest() {
-    super.rest();
-    this.reader.kept = null;
+  closeEngine() {
+    super.closeEngine();
+    this.reader.cachedAnswer = null;
   }
 
-  // By the key's place where Alt makes another letter of it, as on a Mac.
-  /** @param {KeyboardEvent} event */
+  /**
+   * Act on Alt and a letter, by the key's place where Alt makes another letter of it, as on a Mac.
+   * @param {KeyboardEvent} event
+   */
   key(event) {
     const act =
       event.altKey &&
@@ -133,8 +140,7 @@ export class Writer extends Studio {
     event.stopPropagation();
   }
 
-  // Another text: all of it is the prompt.
-  /** @param {string} prompt */
+  /** Begin with another text: all of it is the prompt. @param {string} prompt */
   begin(prompt) {
     this.running = false;
     this.store.set({ prompt, tree: [], node: -1, rows: [], cols: [] });
@@ -146,8 +152,7 @@ export class Writer extends Studio {
     this.seed.value = String(this.store.get("seed"));
   }
 
-  // A token that the reader chose: it goes from the bars into the text.
-  /** @param {number} id */
+  /** Write a token that the reader chose, and show how it moves from the bars into the text. @param {number} id */
   take(id) {
     const pressed = this.next.buttonOf(id);
     const text = this.piece(id);
@@ -155,8 +160,7 @@ export class Writer extends Studio {
     travel(this.frame.body, pressed, this.editor.element, text);
   }
 
-  // The token that the text is looked at from: it shades the text and is marked in each map.
-  /** @param {number | null} place */
+  /** Point at a token: its row shades the text and is marked in each map. @param {number | null} place */
   point(place) {
     if (place === this.pointed) return;
     this.pointed = place;
@@ -166,12 +170,15 @@ export class Writer extends Studio {
   }
 
   get read() {
-    return this.typed.read(this.store.get("prompt"));
+    return this.prompt.read(this.store.get("prompt"));
   }
 
-  // What the model sees now: all, or past its context the newer half, as `generate.ids` does it. Null without a prompt.
-  /** @returns {Seen | null} */
-  get seen() {
+  /**
+   * What the model reads now: all, or past its context the newer half, as `generate.ids` does it. Null without a
+   * prompt.
+   * @returns {ModelInput | null}
+   */
+  get currentInput() {
     const prompt = this.read.ids;
     if (!prompt) return null;
     const ids = [...prompt, ...this.path.tokens];
@@ -193,18 +200,18 @@ export class Writer extends Studio {
     this.temperature.show(store.get("temperature"));
     if (activeIn(this.seed) !== this.seed) this.seed.value = String(store.get("seed"));
     const prompt = store.get("prompt");
-    if (this.vocab.learn && !(await this.typed.learned(prompt, (...call) => this.learn(...call)))) return;
+    if (this.vocab.learn && !(await this.prompt.learned(prompt, (...call) => this.learn(...call)))) return;
     if (prompt !== store.get("prompt")) return;
     this.showText();
-    const { seen } = this;
-    if (!seen) return void this.announce(this.read.error ?? "");
-    if (this.answer?.key !== seen.key) {
+    const { currentInput: input } = this;
+    if (!input) return void this.announce(this.read.error ?? "");
+    if (this.answer?.key !== input.key) {
       const started = performance.now();
-      const answer = await this.reader.read(seen.ids, this.edits);
+      const answer = await this.reader.read(input.ids, this.edits);
       this.reading = performance.now() - started;
       if (!answer || answer.turn < (this.answer?.turn ?? 0)) return;
       this.answer = answer;
-      this.shown = seen;
+      this.answerInput = input;
     }
     const { ids, cut } = this.read;
     const last = counted(ids?.length ?? 0, "token");
@@ -221,9 +228,9 @@ export class Writer extends Studio {
     this.next.show(answer);
     this.cost.textContent = this.costs(answer);
     this.branches.show(this.store.get("node"));
-    if (this.mapped !== answer) {
+    if (this.mappedAnswer !== answer) {
       const words = this.vocab.words(answer.ids);
-      this.mapped = answer;
+      this.mappedAnswer = answer;
       this.costsWithout.clear();
       this.showMaps(answer.patterns, () => [words, words]);
     } else this.showModel();
@@ -231,15 +238,17 @@ export class Writer extends Studio {
     this.frame.renewTable();
   }
 
-  // The text as pieces, each with the places of its tokens among those that the model reads.
-  /** @returns {PlacedPiece[]} */
+  /**
+   * The text as pieces, each with the places of its tokens among those that the model reads.
+   * @returns {PlacedPiece[]}
+   */
   get pieces() {
     const prompt = this.store.get("prompt");
     const promptCache =
       this.promptCache?.prompt === prompt ? this.promptCache : { prompt, pieces: this.promptPieces(prompt) };
     this.promptCache = promptCache;
     const written = this.path.tokens.map((id) => ({
-      text: (this.apart ? " " : "") + (this.vocab.decode([id]) || this.piece(id)),
+      text: (this.spaceSeparated ? " " : "") + (this.vocab.decode([id]) || this.piece(id)),
       word: this.vocab.words([id])[0],
       count: 1,
       written: true,
@@ -264,8 +273,7 @@ export class Writer extends Studio {
     }
   }
 
-  // The token that the reader points at or, as long as there is none, the last.
-  /** @returns {number | null} */
+  /** The token that the reader points at or, as long as there is none, the last. @returns {number | null} */
   get row() {
     const { answer, pieces } = this;
     if (!answer) return null;
@@ -275,8 +283,9 @@ export class Writer extends Studio {
 
   showText() {
     const { pieces, row, answer } = this;
-    const current = answer && this.seen && this.shown?.key === this.seen.key;
-    const grid = current && this.groups.length && !this.isOff(this.at) ? this.gridOf(this.at) : null;
+    const current = answer && this.currentInput && this.answerInput?.key === this.currentInput.key;
+    const grid =
+      current && this.groups.length && !this.isOff(this.selectedHead) ? this.gridOf(this.selectedHead) : null;
     const shade = (/** @type {number} */ place) => {
       const { first, last } = pieces[place];
       if (!grid || row === null || last < 0 || first > row || last >= grid.cols.length) return null;
@@ -299,7 +308,7 @@ export class Writer extends Studio {
   showFrom() {
     const { row } = this;
     if (!this.groups.length || !this.answer || row === null) return;
-    const { part, layer, head } = this.at;
+    const { part, layer, head } = this.selectedHead;
     const [word] = this.vocab.words([this.answer.ids[row]]);
     this.sourceLabel.textContent = `from “${word}”, layer ${layer} head ${head}`;
     this.sourceLabel.title = this.nameOf({ part, layer, head });
@@ -310,26 +319,27 @@ export class Writer extends Studio {
     return this.answer?.ids ?? [];
   }
 
-  // nats a token, of a text of two tokens or more
-  /** @param {Float32Array} logits @param {Pick<Answer, "ids" | "size">} answer */
+  /**
+   * Return the mean cost in nats a token, of a text of two tokens or more.
+   * @param {Float32Array} logits
+   * @param {Pick<Answer, "ids" | "size">} answer
+   */
   meanCost(logits, { ids, size }) {
-    return costs(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
+    return tokenCosts(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
   }
 
-  // What the text costs, in words.
-  /** @param {Answer} answer */
+  /** Describe what the text costs. @param {Answer} answer */
   costs(answer) {
-    const { ids, logits, whole } = answer;
+    const { ids, logits, unedited } = answer;
     if (ids.length < 2) return "";
     const now = (answer.cost ??= this.meanCost(logits, answer));
     const cost = `${fixed(now, 2)} nats a ${this.unit}`;
-    if (!whole) return cost;
-    const before = (answer.before ??= this.meanCost(whole, answer));
-    return `${cost} without ${counted(this.shown?.off ?? 0, "head")}, ${fixed(before, 2)} with all`;
+    if (!unedited) return cost;
+    const before = (answer.before ??= this.meanCost(unedited, answer));
+    return `${cost} without ${counted(this.answerInput?.off ?? 0, "head")}, ${fixed(before, 2)} with all`;
   }
 
-  // What the text costs without this head beside what it costs now; asked for once, and shown when it comes.
-  /** @param {Place} at */
+  /** Describe what the text costs without this head; asked for once, and shown when it comes. @param {Place} at */
   worth(at) {
     const { answer } = this;
     if (!answer || answer.ids.length < 2 || this.options.engine) return ""; // of a kernel each answer takes its time
@@ -363,19 +373,19 @@ export class Writer extends Studio {
     this.showSentence();
   }
 
-  // One token more, after those that are asked for already; whether it was written.
+  /** Write one token more, after those that are asked for already. Return whether it was written. */
   write() {
     this.writing = this.writing.then(() => this.writeToken());
     return this.writing;
   }
 
-  // Drawn as `generate.ids` draws it. What the reader changes meanwhile goes first: then nothing is written.
+  /** Draw a token as `generate.ids` does, and write it, unless the reader changes something meanwhile. */
   async writeToken() {
     this.busy = true;
     try {
-      if (this.answer?.key !== this.seen?.key) await this.refresh();
-      const { answer, seen } = this;
-      if (!seen || answer?.key !== seen.key) return false;
+      if (this.answer?.key !== this.currentInput?.key) await this.refresh();
+      const { answer, currentInput: input } = this;
+      if (!input || answer?.key !== input.key) return false;
       const logits = lastOf(answer.logits, answer.size);
       const shares = probabilities(logits, this.next.sampler);
       const id =
@@ -383,11 +393,11 @@ export class Writer extends Studio {
           ? shares.indexOf(1)
           : sampleFrom(shares, this.number(this.path.tokens.length));
       const next = await this.reader.extend(answer, id);
-      if (this.seen?.key !== seen.key) return false;
+      if (this.currentInput?.key !== input.key) return false;
       if (this.running) this.path.take(id);
       else this.take(id);
-      if (next && next.key === this.seen?.key) this.answer = next;
-      this.shown = this.seen;
+      if (next && next.key === this.currentInput?.key) this.answer = next;
+      this.answerInput = this.currentInput;
       return true;
     } catch (error) {
       this.frame.failed(/** @type {Error} */ (error));
@@ -397,18 +407,17 @@ export class Writer extends Studio {
     }
   }
 
-  // The number drawn for the n-th token written: always the same one for a seed.
-  /** @param {number} place */
+  /** Return the number drawn for the n-th token written: always the same one for a seed. @param {number} place */
   number(place) {
     const seed = this.store.get("seed");
-    const drawn = this.drawn?.seed === seed ? this.drawn : { seed, twister: new MersenneTwister(seed), numbers: [] };
-    this.drawn = drawn;
-    const { twister, numbers } = drawn;
+    const draws = this.draws?.seed === seed ? this.draws : { seed, twister: new MersenneTwister(seed), numbers: [] };
+    this.draws = draws;
+    const { twister, numbers } = draws;
     while (numbers.length <= place) numbers.push(twister.number());
     return numbers[place];
   }
 
-  // All that one run writes is one step for Undo.
+  /** Write on, or stop. All that one run writes is one step for Undo. */
   async toggle(most = this.described.max_tokens) {
     this.running = !this.running;
     if (!this.running) return;
@@ -424,8 +433,8 @@ export class Writer extends Studio {
     const first = this.path.tokens.length;
     const end = Math.min(this.described.max_tokens, first + most);
     while (this.running && !this.frame.closed && this.path.tokens.length < end) {
-      const before = this.seen?.key;
-      if (!(await this.write()) && this.seen?.key === before) break; // it cannot go on, and has said why
+      const before = this.currentInput?.key;
+      if (!(await this.write()) && this.currentInput?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
     if (this.path.tokens.length >= this.described.max_tokens)

@@ -6,7 +6,6 @@ import { percent } from "../base/numbers.js";
 
 /** @import { GridPanel, Pen } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
-/** @typedef {ArrayLike<number> & Iterable<number>} Numbers */
 /**
  * @typedef {object} Share
  * @property {string} name
@@ -20,22 +19,6 @@ import { percent } from "../base/numbers.js";
 
 const ROW = 22; // pixels of a bar in a drawing
 const LONG = 220; // pixels of a probability of 1
-
-/** @param {Numbers} logits @returns {Float64Array} their softmax */
-export function softmax(logits) {
-  let top = -Infinity;
-  for (const logit of logits) top = Math.max(top, logit);
-  const shares = Float64Array.from(logits, (logit) => Math.exp(logit - top));
-  const sum = shares.reduce((a, b) => a + b, 0);
-  return shares.map((share) => share / sum);
-}
-
-/** @param {Numbers} shares @param {number} most @returns the indices of the largest, of equal ones the first */
-export function likeliest(shares, most) {
-  return Array.from(shares, (_, i) => i)
-    .sort((a, b) => shares[b] - shares[a] || a - b)
-    .slice(0, most);
-}
 
 /**
  * @param {Share[]} rows

@@ -8,29 +8,34 @@
  * @property {string} raw both, and what follows the last
  * @property {number[]} ids its tokens
  */
-/** @typedef {Cut & { at: number, unknown: boolean }} Unit the place of its first token; whether the vocabulary lacks it */
+/**
+ * @typedef {Cut & { at: number, unknown: boolean }} Segment the place of its first token; whether the vocabulary lacks it
+ */
 
-const FINE = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; // signs stand apart from words
-const PLAIN = /\s*\S+/gu;
+const WORDS_AND_SIGNS = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; // signs stand apart from words
+const WORDS = /\s*\S+/gu;
 
-// Words are cut so that their tokens are those of the text.
-/** @param {Vocabulary} vocab @param {string} text @returns {Unit[]} */
-export function unitsOf(vocab, text) {
+/**
+ * Cut a text into words whose tokens are those of the text.
+ * @param {Vocabulary} vocab
+ * @param {string} text
+ * @returns {Segment[]}
+ */
+export function segmentsOf(vocab, text) {
   const tokens = vocab.encode(text);
-  for (const rule of [FINE, PLAIN]) {
+  for (const rule of [WORDS_AND_SIGNS, WORDS]) {
     const words = cutBy(vocab, text, rule);
-    if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens)) return placed(vocab, words);
+    if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens)) return withOffsets(vocab, words);
   }
   const signs = vocab.words(tokens);
-  return placed(
+  return withOffsets(
     vocab,
     tokens.map((id, i) => ({ lead: "", text: signs[i], raw: vocab.decode([id]), ids: [id] })),
   );
 }
 
-// All that is encoded to find them.
-/** @param {string} text */
-export const textsOf = (text) => [text, ...[FINE, PLAIN].flatMap((rule) => partsBy(text, rule))];
+/** Return all texts that `segmentsOf` encodes. @param {string} text */
+export const textsOf = (text) => [text, ...[WORDS_AND_SIGNS, WORDS].flatMap((rule) => partsBy(text, rule))];
 
 /** @param {string} text @param {RegExp} rule @returns {string[]} */
 function partsBy(text, rule) {
@@ -48,19 +53,22 @@ function cutBy(vocab, text, rule) {
   });
 }
 
-/** @param {Vocabulary} vocab @param {Cut[]} units @returns {Unit[]} */
-function placed(vocab, units) {
+/** @param {Vocabulary} vocab @param {Cut[]} segments @returns {Segment[]} */
+function withOffsets(vocab, segments) {
   let at = 0;
-  return units.map((unit) => {
+  return segments.map((segment) => {
     const place = at;
-    at += unit.ids.length;
-    return { ...unit, at: place, unknown: unit.ids.includes(vocab.special.unknown) };
+    at += segment.ids.length;
+    return { ...segment, at: place, unknown: segment.ids.includes(vocab.special.unknown) };
   });
 }
 
-// The words that stand whole within so many tokens.
-/** @param {Unit[]} units @param {number} room */
-export const wholeWithin = (units, room) => units.filter(({ at, ids }) => at + ids.length <= room);
+/**
+ * Return the words that lie within so many tokens.
+ * @param {Segment[]} segments
+ * @param {number} maxTokens
+ */
+export const segmentsWithin = (segments, maxTokens) => segments.filter(({ at, ids }) => at + ids.length <= maxTokens);
 
 /**
  * A text as the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
@@ -75,7 +83,7 @@ export function piecesOf(vocab, text) {
   if (joined(pieces) === text) return pieces;
   const undivided = [{ text, count: ids.length }];
   if (vocab.learn) return undivided;
-  const words = unitsOf(vocab, text).flatMap(({ lead, raw, ids: tokens }) => {
+  const words = segmentsOf(vocab, text).flatMap(({ lead, raw, ids: tokens }) => {
     const parts = tokens.map((id) => ({ text: vocab.decode([id]), count: 1 }));
     if (joined(parts) === raw) return parts;
     const space = lead ? [{ text: lead, count: 0 }] : [];

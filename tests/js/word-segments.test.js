@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stub } from "./helpers.js";
-import { unitsOf, wholeWithin } from "../../tfviz/view/js/studios/units.js";
+import { segmentsOf, segmentsWithin } from "../../tfviz/view/js/studios/word-segments.js";
 
 /** A vocabulary that cuts a text by a rule; a token is its text, "?" the unknown one. */
 const cutting = (rule) =>
@@ -13,17 +13,17 @@ const cutting = (rule) =>
     words: (ids) => [...ids],
     special: { unknown: "?" },
   });
-const texts = (units) => units.map(({ text }) => text);
+const texts = (segments) => segments.map(({ text }) => text);
 
 test("signs stand apart from words where their tokens do", () => {
-  const units = unitsOf(cutting(/\s*\p{L}|\s*[^\p{L}\s]/gu), "it's  so.");
-  assert.deepEqual(texts(units), ["it", "'", "s", "so", "."]);
+  const segments = segmentsOf(cutting(/\s*\p{L}|\s*[^\p{L}\s]/gu), "it's  so.");
+  assert.deepEqual(texts(segments), ["it", "'", "s", "so", "."]);
   assert.deepEqual(
-    units.map(({ lead }) => lead),
+    segments.map(({ lead }) => lead),
     ["", "", "", "  ", ""],
   );
   assert.deepEqual(
-    units.map(({ at, ids }) => [at, ids.length]),
+    segments.map(({ at, ids }) => [at, ids.length]),
     [
       [0, 2],
       [2, 1],
@@ -35,36 +35,36 @@ test("signs stand apart from words where their tokens do", () => {
 });
 
 test("a word and its sign stay together where one token holds both", () => {
-  assert.deepEqual(texts(unitsOf(cutting(/\s*\S+/gu), "it's so.")), ["it's", "so."]);
+  assert.deepEqual(texts(segmentsOf(cutting(/\s*\S+/gu), "it's so.")), ["it's", "so."]);
 });
 
 test("where a token holds a space between words, each token is a place", () => {
-  const units = unitsOf(cutting(/.{1,3}/gu), "a b c");
-  assert.deepEqual(texts(units), ["a b", " c"]);
+  const segments = segmentsOf(cutting(/.{1,3}/gu), "a b c");
+  assert.deepEqual(texts(segments), ["a b", " c"]);
   assert.deepEqual(
-    units.map(({ at }) => at),
+    segments.map(({ at }) => at),
     [0, 1],
   );
 });
 
 test("white space after the last word belongs to it", () => {
-  const [unit] = unitsOf(cutting(/\s|\S+/gu), "so \n");
-  assert.deepEqual([unit.text, unit.raw], ["so", "so \n"]);
+  const [segment] = segmentsOf(cutting(/\s|\S+/gu), "so \n");
+  assert.deepEqual([segment.text, segment.raw], ["so", "so \n"]);
 });
 
 test("a word that the vocabulary lacks is marked", () => {
   assert.deepEqual(
-    unitsOf(cutting(/\s*\S/gu), "a ?").map(({ unknown }) => unknown),
+    segmentsOf(cutting(/\s*\S/gu), "a ?").map(({ unknown }) => unknown),
     [false, false],
   );
   assert.deepEqual(
-    unitsOf(cutting(/\S/gu), "a ?").map(({ unknown }) => unknown),
+    segmentsOf(cutting(/\S/gu), "a ?").map(({ unknown }) => unknown),
     [false, true],
   );
 });
 
 test("only words that stand whole within the room are kept", () => {
-  const units = unitsOf(cutting(/\s*\p{L}/gu), "ab cde f");
-  assert.deepEqual(texts(wholeWithin(units, 5)), ["ab", "cde"]);
-  assert.deepEqual(texts(wholeWithin(units, 4)), ["ab"]);
+  const segments = segmentsOf(cutting(/\s*\p{L}/gu), "ab cde f");
+  assert.deepEqual(texts(segmentsWithin(segments, 5)), ["ab", "cde"]);
+  assert.deepEqual(texts(segmentsWithin(segments, 4)), ["ab"]);
 });

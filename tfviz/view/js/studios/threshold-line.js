@@ -2,12 +2,12 @@
 
 import { h } from "../base/elements.js";
 
-export class CutLine {
-  /** @param {{ name: string, cut: (kept: number) => void }} handlers cut: keep so many of the bars */
+export class ThresholdLine {
+  /** @param {{ name: string, cut: (place: number) => void }} handlers cut: keep so many of the bars */
   constructor({ name, cut }) {
     this.cut = cut;
     this.count = 0;
-    this.kept = 0;
+    this.place = 0;
     this.words = h("span", {});
     this.element = h(
       "div",
@@ -19,27 +19,27 @@ export class CutLine {
   }
 
   /**
-   * @param {number} kept of the bars that stand there
+   * @param {number} place of the bars that stand there
    * @param {number} count
    * @param {string} words
    */
-  show(kept, count, words) {
-    Object.assign(this, { kept, count });
+  show(place, count, words) {
+    Object.assign(this, { place, count });
     this.words.textContent = words;
     this.element.setAttribute("aria-valuemax", String(count));
-    this.element.setAttribute("aria-valuenow", String(kept));
+    this.element.setAttribute("aria-valuenow", String(place));
     this.element.setAttribute("aria-valuetext", words);
   }
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    const { kept, count } = this;
+    const { place, count } = this;
     /** @type {Record<string, number>} */
     const places = {
-      ArrowUp: kept - 1,
-      ArrowLeft: kept - 1,
-      ArrowDown: kept + 1,
-      ArrowRight: kept + 1,
+      ArrowUp: place - 1,
+      ArrowLeft: place - 1,
+      ArrowDown: place + 1,
+      ArrowRight: place + 1,
       Home: 1,
       End: count,
     };
@@ -58,11 +58,11 @@ export class CutLine {
     element.focus();
     element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
       const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".share")];
-      const kept = rows.filter((row) => {
+      const place = rows.filter((row) => {
         const { top, height } = row.getBoundingClientRect();
         return top + height / 2 < clientY;
       }).length;
-      if (Math.max(1, kept) !== this.kept) this.cut(Math.max(1, kept));
+      if (Math.max(1, place) !== this.place) this.cut(Math.max(1, place));
     };
     element.onpointerup = () => {
       element.onpointermove = null;

@@ -1,7 +1,7 @@
 // What a translator makes of a source with some heads off, and how far a search for its translation has come.
 
-import { continued, logarithms, nextBeam, NO_TEXT } from "./beams.js";
-import { cutTo } from "./reading.js";
+import { continued, logProbabilities, nextBeam, NO_TEXT } from "./beams.js";
+import { cutTo } from "./language-model-reader.js";
 
 /** @import { Beam } from "./beams.js" */
 /** @import { Pattern, RunOptions } from "../types.d.ts" */
@@ -21,7 +21,12 @@ export class Reader {
   /** @type {any} what the encoder makes of the source */
   memory = null;
 
-  /** @param {(program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} ask null if it failed @param {number[]} source @param {number} begin the id of the beginning @param {number} tokens how many the target's vocabulary has */
+  /**
+   * @param {(program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} ask null if it failed
+   * @param {number[]} source
+   * @param {number} begin the id of the beginning
+   * @param {number} tokens how many the target's vocabulary has
+   */
   constructor(ask, source, begin, tokens) {
     this.ask = ask;
     this.source = source;
@@ -29,15 +34,15 @@ export class Reader {
     this.tokens = tokens;
   }
 
-  // What the encoder makes of the source.
+  /** Return what the encoder makes of the source. */
   async encoded() {
     if (this.memory) return this.memory;
-    const made = await this.ask(
+    const result = await this.ask(
       "encode",
       { source: { shape: [1, this.source.length], data: this.source } },
       { watch: true },
     );
-    return made && (this.memory = { ...made.outputs, patterns: made.patterns });
+    return result && (this.memory = { ...result.outputs, patterns: result.patterns });
   }
 
   /** @param {number[][]} texts of one length @param {boolean} [watch] @returns {Promise<Decoded | null>} */
@@ -48,17 +53,16 @@ export class Reader {
       shape: [texts.length, texts[0].length + 1],
       data: texts.flatMap((tokens) => [this.begin, ...tokens]),
     };
-    const made = await this.ask("decode", { target, states: memory.states, words: memory.words }, { watch });
-    if (!made) return null;
-    const { shape, data } = cutTo(made.outputs.logits, this.tokens);
+    const result = await this.ask("decode", { target, states: memory.states, words: memory.words }, { watch });
+    if (!result) return null;
+    const { shape, data } = cutTo(result.outputs.logits, this.tokens);
     /** @param {number} text @param {number} place */
     const at = (text, place) =>
       data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
-    return { at, patterns: made.patterns, encoderPatterns: memory.patterns };
+    return { at, patterns: result.patterns, encoderPatterns: memory.patterns };
   }
 
-  // The same of one text, with its maps.
-  /** @param {number[]} tokens */
+  /** Return what the decoder makes of one text, with its maps. @param {number[]} tokens */
   async reading(tokens) {
     const key = String(tokens);
     const known = this.readings.get(key) ?? (await this.decoded([tokens], true));
@@ -73,7 +77,11 @@ export class Search {
   /** @type {Beam[][]} */
   columns = [];
 
-  /** @param {Reader} reader @param {number[]} prefix the tokens that a text has to begin with @param {{ width: number, alpha: number, end: number, suppressed: number[], max_tokens: number }} how */
+  /**
+   * @param {Reader} reader
+   * @param {number[]} prefix the tokens that a text has to begin with
+   * @param {{ width: number, alpha: number, end: number, suppressed: number[], max_tokens: number }} how
+   */
   constructor(reader, prefix, how) {
     this.reader = reader;
     this.prefix = prefix;
@@ -85,19 +93,18 @@ export class Search {
     return columns.length >= how.max_tokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
   }
 
-  // The logs of the next token of each text that goes on.
-  /** @param {Beam[]} texts */
+  /** Return the log-probabilities of the next token of each text that goes on. @param {Beam[]} texts */
   async logs(texts) {
     const open = texts.filter(({ ended }) => !ended).map(({ tokens }) => tokens);
-    const made = await (open.length === 1 ? this.reader.reading(open[0]) : this.reader.decoded(open));
-    if (!made) return null;
+    const result = await (open.length === 1 ? this.reader.reading(open[0]) : this.reader.decoded(open));
+    if (!result) return null;
     let next = 0;
     return texts.map(({ ended, tokens }) =>
-      ended ? null : logarithms(made.at(next++, tokens.length), this.how.suppressed),
+      ended ? null : logProbabilities(result.at(next++, tokens.length), this.how.suppressed),
     );
   }
 
-  // One column more: the token that was asked for, or what the search finds; false if it cannot go on.
+  /** Add a column: the token that was asked for, or what the search finds; false if it cannot go on. */
   async advance() {
     const { columns, prefix, how } = this;
     /** @type {Beam[]} */

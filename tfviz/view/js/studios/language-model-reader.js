@@ -1,0 +1,170 @@
+// A language model at a text: what it gives after every token, with some heads off and with all on.
+
+const CARRY = ["keys", "values"];
+
+/** @import { Edit, Pattern, RunOptions, Tensor } from "../types.d.ts" */
+/**
+ * @typedef {(lane: string, program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} Run as
+ *   that of a studio
+ */
+/**
+ * @typedef {object} Answer
+ * @property {string} key what it depends on
+ * @property {number} turn
+ * @property {number[]} ids
+ * @property {number} size tokens of the vocabulary
+ * @property {Float32Array} logits after every token; of a kernel after the last only
+ * @property {Record<string, Pattern[]>} patterns
+ * @property {Float32Array | null} unedited the logits with all heads on, where some are off
+ * @property {number} [cost] nats a token
+ * @property {number} [before] the same with all heads on
+ */
+
+export class LanguageModelReader {
+  turn = 0;
+  /** @type {{ key: string, answer: Promise<Answer | null> } | null} */
+  pending = null;
+  /** @type {Answer | null} the answer whose keys and values the engine has */
+  cachedAnswer = null;
+  /** @type {Record<string, any>} outputs with all heads on, of the last text */
+  uneditedOutputs = {};
+
+  /**
+   * @param {Run} run
+   * @param {{ steps: boolean, context: number, tokens: number }} sizes steps: whether there is a program that goes on
+   *   by a token; tokens: how many the vocabulary has
+   */
+  constructor(run, { steps, context, tokens }) {
+    this.run = run;
+    this.steps = steps;
+    this.context = context;
+    this.tokens = tokens;
+  }
+
+  /**
+   * Read a text; null if that failed, which is then announced, or if something else was asked for meanwhile.
+   * @param {number[]} ids
+   * @param {Edit[]} edits
+   * @returns {Promise<Answer | null>}
+   */
+  read(ids, edits) {
+    const key = readingKey(ids, edits);
+    if (this.pending?.key === key) return this.pending.answer;
+    const answer = this.ask(ids, edits, key);
+    this.pending = { key, answer };
+    return answer.finally(() => {
+      if (this.pending?.answer === answer) this.pending = null;
+    });
+  }
+
+  /** @param {number[]} ids @param {Edit[]} edits @param {string} key @returns {Promise<Answer | null>} */
+  async ask(ids, edits, key) {
+    const turn = ++this.turn;
+    const inputs = { ids: { shape: [1, ids.length], data: ids } };
+    const [result, unedited] = await Promise.all([
+      this.run("read", "read", inputs, { edits, watch: true, carry: CARRY }),
+      edits.length ? this.unedited(ids, inputs) : null,
+    ]);
+    if (!result || (edits.length && !unedited)) return null;
+    const { data: logits, shape } = cutTo(result.outputs.logits, this.tokens);
+    const cost = result.outputs.cost?.data[0];
+    const size = Number(shape.at(-1));
+    const all = unedited && { unedited: cutTo(unedited.logits, this.tokens).data, before: unedited.cost?.data[0] };
+    const answer = { key, turn, ids, size, logits, patterns: result.patterns, cost, unedited: null, ...all };
+    if (!edits.length) this.uneditedOutputs = { [key]: result.outputs };
+    if (turn === this.turn) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has
+    return answer;
+  }
+
+  /** @param {number[]} ids @param {Record<string, any>} inputs */
+  async unedited(ids, inputs) {
+    const key = readingKey(ids, []);
+    if (!this.uneditedOutputs[key]) {
+      const result = await this.run("whole", "read", inputs, {});
+      if (!result) return null;
+      this.uneditedOutputs = { [key]: result.outputs };
+    }
+    return this.uneditedOutputs[key];
+  }
+
+  /**
+   * Read one token more, where the engine has the keys and values of the text before it; else null.
+   * @param {Answer} answer
+   * @param {number} id
+   * @returns {Promise<Answer | null>}
+   */
+  async extend(answer, id) {
+    if (!this.steps || this.cachedAnswer !== answer || answer.ids.length + 1 > this.context) return null;
+    const turn = ++this.turn;
+    this.cachedAnswer = null;
+    const result = await this.run(
+      "step",
+      "step",
+      { ids: { shape: [1, 1], data: [id] } },
+      { watch: true, carry: CARRY },
+    );
+    if (!result) return null;
+    const ids = [...answer.ids, id];
+    const logits = new Float32Array(answer.logits.length + answer.size);
+    logits.set(answer.logits);
+    logits.set(cutTo(result.outputs.logits, this.tokens).data, answer.logits.length);
+    /** @type {Record<string, Pattern[]>} */
+    const patterns = {};
+    for (const [site, [map]] of Object.entries(answer.patterns))
+      patterns[site] = [appendQueryRow(map, result.patterns[site][0])];
+    const next = { key: readingKey(ids, []), turn, ids, size: answer.size, logits, patterns, unedited: null };
+    if (turn === this.turn) this.cachedAnswer = next;
+    return next;
+  }
+}
+
+/**
+ * Cut logits to the tokens that the vocabulary has: a model may have more.
+ * @param {Tensor<"float32">} logits
+ * @param {number} tokens
+ */
+export function cutTo(logits, tokens) {
+  const { shape, data } = logits;
+  const each = Number(shape.at(-1));
+  if (each <= tokens) return logits;
+  const cut = new Float32Array((data.length / each) * tokens);
+  for (let row = 0; row * each < data.length; row++)
+    cut.set(data.subarray(row * each, row * each + tokens), row * tokens);
+  return { ...logits, shape: [...shape.slice(0, -1), tokens], data: cut };
+}
+
+/**
+ * Return what an answer depends on, as a key.
+ * @param {number[]} ids
+ * @param {Edit[]} edits
+ */
+export const readingKey = (ids, edits) => JSON.stringify([ids, edits]);
+
+/**
+ * Return the logits after the last token.
+ * @param {Float32Array} logits
+ * @param {number} size
+ */
+export const lastOf = (logits, size) => logits.subarray(logits.length - size);
+
+/**
+ * Add a row to a map: one query more, which has one key more.
+ * @param {Pattern} map
+ * @param {Pattern} row
+ * @returns {Pattern}
+ */
+function appendQueryRow(map, row) {
+  const [, heads, queries, keys] = map.shape;
+  const shape = [1, heads, queries + 1, keys + 1];
+  const cells = shape[2] * shape[3];
+  const appended = { shape, data: new Float32Array(heads * cells), open: new Uint8Array(heads * cells) };
+  for (const name of /** @type {const} */ (["data", "open"]))
+    for (let head = 0; head < heads; head++) {
+      for (let query = 0; query < queries; query++) {
+        const start = (head * queries + query) * keys;
+        appended[name].set(map[name].subarray(start, start + keys), head * cells + query * shape[3]);
+      }
+      appended[name].set(row[name].subarray(head * shape[3], (head + 1) * shape[3]), head * cells + queries * shape[3]);
+    }
+  return appended;
+}

@@ -1,0 +1,76 @@
+// The arithmetic of logits: softmax and its logs, costs, log-odds, the largest. All of it in float64.
+
+/** @import { NumberList } from "../base/grid.js" */
+
+/** Return the largest value; NaN where one is NaN. @param {NumberList} values */
+export function largest(values) {
+  let top = -Infinity;
+  for (const value of values) top = Math.max(top, value);
+  return top;
+}
+
+/**
+ * Return the softmax of logits divided by a temperature above 0.
+ * @param {NumberList} logits
+ * @param {number} [temperature]
+ */
+export function softmax(logits, temperature = 1) {
+  const top = largest(logits);
+  const shares = Float64Array.from(logits, (logit) => Math.exp((logit - top) / temperature));
+  return normalized(shares);
+}
+
+/** Divide numbers by their sum. @param {Float64Array} shares */
+export function normalized(shares) {
+  const sum = shares.reduce((a, b) => a + b, 0);
+  return shares.map((share) => share / sum);
+}
+
+/** Return the log of the sum of the exponentials; of no logits it is -Infinity. @param {NumberList} logits */
+export function logSumExp(logits) {
+  const top = largest(logits);
+  let sum = 0;
+  for (const logit of logits) sum += Math.exp(logit - top);
+  return top + Math.log(sum);
+}
+
+/** Return the logs of the softmax. @param {NumberList} logits */
+export function logSoftmax(logits) {
+  const all = logSumExp(logits);
+  return Float64Array.from(logits, (logit) => logit - all);
+}
+
+/**
+ * Return the cost of each token of a text after the first, in nats: minus the log of the probability that the logits
+ * before it gave.
+ * @param {Float32Array} logits a row for each token
+ * @param {number[]} ids
+ * @param {number} vocab logits of a row
+ */
+export function tokenCosts(logits, ids, vocab) {
+  return ids.slice(1).map((id, i) => {
+    const row = logits.subarray(i * vocab, (i + 1) * vocab);
+    return logSumExp(row) - row[id];
+  });
+}
+
+/** Return the log-odds of one label, log p / (1 - p). @param {Float32Array} logits @param {number} label */
+export const logOdds = (logits, label) => logits[label] - logSumExp(logits.filter((_, i) => i !== label));
+
+/**
+ * Return the indices of the largest values, the largest first, of equal ones the first.
+ * @param {NumberList} values none of them NaN
+ * @param {number} count
+ */
+export function topK(values, count) {
+  /** @type {number[]} */
+  const best = [];
+  for (let i = 0; i < values.length; i++) {
+    if (best.length === count && !(values[i] > values[best[count - 1]])) continue;
+    let place = best.length;
+    while (place > 0 && values[i] > values[best[place - 1]]) place--;
+    best.splice(place, 0, i);
+    if (best.length > count) best.pop();
+  }
+  return best;
+}
