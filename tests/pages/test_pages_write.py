@@ -92,7 +92,7 @@ def test_a_seed_writes_the_text_of_python_past_the_context(studio, tmp_path, nam
     page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **knobs(SAMPLERS[name])))
     button(page, RUN).click()
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
-    assert says(page) == "40 tokens are written, and this stops here; One letter goes on"
+    assert says(page) == "40 letters are written, and this stops here; Write on goes on"
     wait_until_idle(page)
     expected = generate.text(model, VOCAB, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
     chosen = saved(page, tmp_path)
@@ -215,7 +215,11 @@ def test_the_sentence_of_a_head_is_what_python_finds(studio):
     )
     told = page.locator(".under p").text_content()
     assert told == f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter; with this head on {whole:.2f}."
+    assert button(page, "Open this head ↓").count() == 0  # a head that is off has no map to open
+    switch(page, 1, 2)
     click(page, "Open this head ↓")
+    assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] == "Layer 1, head 2"
+    switch(page, 1, 2)
     assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] != "Layer 1, head 2"  # one that is on
 
 

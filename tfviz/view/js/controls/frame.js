@@ -241,7 +241,7 @@ export class Frame {
     const top = 34;
     const caption = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
     return {
-      width: Math.max(width, 240) + 2 * pad,
+      width: Math.max(width, 240, LETTER * caption.length) + 2 * pad,
       height: height + top + pad,
       draw: (pen) => {
         pen.text(pad, 18, caption, { fill: this.theme.ink, size: 13, bold: true });
@@ -254,6 +254,7 @@ export class Frame {
   }
 }
 
+const LETTER = 7.6; // pixels of a bold letter in a caption, on average
 /** @type {Drawing} */
 const EMPTY = { width: 0, height: 0, draw: () => {} };
 

@@ -20,6 +20,11 @@ export class TopBar {
     this.redoing = button("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
     const link = button("Copy link", "the address of this page as it stands now", () => this.copyLink());
     const parts = h("div", {}, addressed ? link : null, frame.foot.firstChild);
+    parts.querySelector(".away")?.addEventListener("click", ({ target }) => {
+      if (!(/** @type {Element} */ (target).matches("button"))) return;
+      this.share.open = false;
+      this.frame.announce("");
+    });
     this.share = h("details", { class: "menu" }, h("summary", {}, "Share"), parts);
     frame.help.classList.add("menu");
     this.element = h("span", { class: "end" }, this.undoing, this.redoing, this.share, frame.help);
@@ -79,7 +84,11 @@ export class TopBar {
     try {
       globalThis.history.replaceState(null, "", url);
       await navigator.clipboard.writeText(url.href);
-      this.frame.announce("The link is copied: it opens this page as it stands now.");
+      this.frame.announce(
+        url.protocol === "file:"
+          ? "The link is copied: it opens this page on this computer. To send it to someone, take the HTML."
+          : "The link is copied: it opens this page as it stands now.",
+      );
     } catch {
       this.frame.announce("The link is in the address bar: copy it from there.");
     }

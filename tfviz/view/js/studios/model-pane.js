@@ -6,9 +6,9 @@ import { h } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { paint } from "../base/paint.js";
 
-const LARGEST = 100; // pixels
+const LARGEST = 128; // pixels
 const SMALLEST = 22;
-const [WIDE, TALL, GAP] = [368, 344, 6]; // of the pane, where all maps fit
+const [WIDE, TALL, GAP, BETWEEN] = [368, 344, 6, 18]; // of the pane, where all maps fit; between maps, and groups
 
 /**
  * @typedef {{ name: string, sites: string[], heads: number }} Group layers whose heads are shown together
@@ -71,7 +71,8 @@ export class ModelPane {
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
     const fitting = (/** @type {number} */ room, /** @type {number} */ count) =>
       Math.floor((room - GAP * (count - 1)) / count);
-    this.side = Math.max(SMALLEST, Math.min(LARGEST, fitting(WIDE, columns), fitting(TALL, rows)));
+    const wide = WIDE - (BETWEEN - GAP) * (this.groups.length - 1);
+    this.side = Math.max(SMALLEST, Math.min(LARGEST, fitting(wide, columns), fitting(TALL, rows)));
     this.element.style.setProperty("--side", `${this.side}px`);
     this.element.style.setProperty("--columns", String(columns));
     this.element.replaceChildren(...this.groups.map((group, part) => this.group(group, part)));
@@ -137,6 +138,9 @@ export class ModelPane {
   mark(cell, place, off, at) {
     const chosen = keyOf(place) === keyOf(at);
     const button = /** @type {HTMLButtonElement} */ (cell.firstChild);
+    const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
+    cross.textContent = off ? "+" : "×";
+    cross.title = off ? "switch it on" : "switch it off";
     cell.classList.toggle("off", off);
     cell.classList.toggle("chosen", chosen);
     const name = `${this.named(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;

@@ -32,7 +32,7 @@ export function bars(rows) {
       { class: "track" },
       before === null ? null : h("span", { class: "bar before", style: wide(before) }),
       h("span", { class: "bar", style: wide(share) }),
-      other === null ? null : h("span", { class: "mark", style: `left: ${100 * other}%` }),
+      other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
     );
     const classes = ["share", kind, share === 0 && "lost"].filter(Boolean).join(" ");
     const label = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
@@ -75,8 +75,8 @@ export function drawShares(pen, theme, rows, top) {
     const y = top + ROW * i + 12;
     const long = (/** @type {number} */ part) => LONG * part;
     pen.text(0, y, name, { fill: theme.ink, size: 12 });
-    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.ramp });
-    if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.mark });
+    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.mark });
+    if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });
     pen.text(360, y, percent(share), { fill: theme.ink, size: 12 });
   });
 }

@@ -139,12 +139,20 @@ export class Studio {
     this.allOn = h("button", { type: "button", class: "all-on", onclick: allOn }, "All on");
     /** @type {HTMLElement} */
     this.howTo = h("small", {}, "click: look · ×: off");
+    const opening = "Opening the model …";
+    /** @type {HTMLElement} */
+    this.opening = h("p", { class: "opening" }, opening, h("progress", { "aria-label": opening }));
     /** @type {HTMLElement} */
     this.sentenceOfHead = h("p", { class: "sentence-of-head" });
     /** @type {HTMLButtonElement} */
-    this.opener = h("button", { type: "button", title: "its map with all words, below", onclick: () => this.open() });
+    this.opener = h("button", {
+      type: "button",
+      hidden: true,
+      title: "its map with all words, below",
+      onclick: () => this.open(),
+    });
     /** @type {HTMLElement} */
-    this.inner = h("div", { class: "inner" });
+    this.inner = h("div", { class: "inner", hidden: true });
     /** @type {HTMLElement} */
     this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
     /** @type {(kind: string, title: string, more: HTMLElement | null, ...parts: HTMLElement[]) => HTMLElement} */
@@ -157,7 +165,7 @@ export class Studio {
       { class: "stage desk" },
       this.textPane,
       pane("says", saysTitle, null, ...says),
-      pane("heads-of-model", "The model", this.howTo, this.model.element),
+      pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element),
     );
     const under = h("div", { class: "under" }, this.sentenceOfHead, this.opener);
     frame.body.append(this.tries);
@@ -192,7 +200,10 @@ export class Studio {
     this.engine = options.engine?.(described) ?? new Engine(options.worker ?? null);
     const bytes = typeof this.data === "string" ? bytesOf(this.data) : this.data;
     this.ready = options.engine ? Promise.resolve() : this.engine.load(described.programs ?? {}, bytes);
-    this.ready.catch((error) => this.frame.failed(error));
+    this.ready.catch((error) => {
+      this.opening.remove();
+      this.frame.failed(error);
+    });
     /** @type {Promise<null>} */
     this.closed = new Promise((resolve) => {
       this.leave = () => resolve(null);
@@ -261,6 +272,7 @@ export class Studio {
    * @param {(part: CapturedPart) => string[][]} words
    */
   showMaps(patterns, words) {
+    this.opening.remove();
     const parts = partsOf(patterns, (site) => this.named(site));
     this.capturedMaps.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
     this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
@@ -384,9 +396,10 @@ export class Studio {
     return "";
   }
 
-  /** Show the opened head. One that is off has no map to open: the first that is on is shown then. */
+  /** Show the opened head. One that is off has no map to open; if it is open already, the first that is on is shown. */
   showOpened() {
     const open = Boolean(this.store.get("open"));
+    this.opener.hidden = !open && (!this.groups.length || this.isOff(this.selectedHead));
     this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
     this.opener.setAttribute("aria-expanded", String(open));
     this.inner.hidden = !open;

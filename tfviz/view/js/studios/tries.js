@@ -88,7 +88,7 @@ export function writerTries(studio) {
       },
     },
     {
-      name: "Temperature 0: it loops",
+      name: "Temperature 0: does it loop?",
       act: async () => {
         store.set({ temperature: 0 });
         await write(2 * WRITES);

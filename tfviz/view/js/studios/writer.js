@@ -28,6 +28,8 @@ import { piecesOf } from "./word-segments.js";
 /** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece of the text, with its tokens */
 /** @typedef {Piece & { first: number, last: number }} PlacedPiece and their places among those that the model reads */
 
+const COST = (/** @type {string} */ unit) =>
+  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}); less is better`;
 const SLOW = 400; // milliseconds of a reading
 
 /** @extends {Studio<WriteDocument>} */
@@ -87,7 +89,7 @@ export class Writer extends Studio {
     const step = button(`One ${this.unit}`, `write one ${this.unit} (Alt+S)`, () => this.write());
     const back = button("Back", `take the last ${this.unit} back (Alt+B)`, () => this.path.back());
     /** @type {HTMLElement} */
-    this.cost = h("small", { class: "cost" });
+    this.cost = h("small", { class: "cost", title: COST(this.unit) });
     const textOf = (/** @type {number[]} */ tokens) =>
       tokens.map((id) => this.piece(id)).join(this.spaceSeparated ? " " : "");
     /** @type {Branches} */
@@ -431,16 +433,14 @@ export class Writer extends Studio {
   /** @param {number} most tokens */
   async writeOn(most) {
     const first = this.path.tokens.length;
-    const end = Math.min(this.described.max_tokens, first + most);
+    const end = first + most;
     while (this.running && !this.frame.closed && this.path.tokens.length < end) {
       const before = this.currentInput?.key;
       if (!(await this.write()) && this.currentInput?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (this.path.tokens.length >= this.described.max_tokens)
-      this.announce(
-        `${counted(this.described.max_tokens, "token")} are written, and this stops here; One ${this.unit} goes on`,
-      );
+    if (most === this.described.max_tokens && this.path.tokens.length >= end)
+      this.announce(`${counted(most, this.unit)} are written, and this stops here; Write on goes on`);
   }
 
   panels() {
