@@ -2,6 +2,7 @@
 
 import { continued, logProbabilities, nextBeam, NO_TEXT } from "./beams.js";
 import { cutTo } from "./language-model-reader.js";
+import { LruCache } from "./lru-cache.js";
 
 /** @import { Beam } from "./beams.js" */
 /** @import { Pattern, RunOptions } from "../types.d.ts" */
@@ -13,11 +14,11 @@ import { cutTo } from "./language-model-reader.js";
  * @property {Record<string, Pattern[]>} encoderPatterns those of the encoder
  */
 
-const READINGS = 60; // texts whose maps are kept
+const MAX_READINGS = 60; // texts whose maps are kept
 
 export class Reader {
-  /** @type {Map<string, Decoded>} by the tokens */
-  readings = new Map();
+  /** @type {LruCache<Decoded>} by the tokens */
+  readings = new LruCache(MAX_READINGS);
   /** @type {any} what the encoder makes of the source */
   memory = null;
 
@@ -66,10 +67,7 @@ export class Reader {
   async reading(tokens) {
     const key = String(tokens);
     const known = this.readings.get(key) ?? (await this.decoded([tokens], true));
-    if (!known) return null;
-    this.readings.set(key, known);
-    for (const [oldest] of this.readings) if (this.readings.size > READINGS) this.readings.delete(oldest);
-    return known;
+    return known && this.readings.set(key, known);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { activeIn, h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
+import { button } from "./button.js";
 
 const MAX_LETTERS = 24; // letters of a branch
 
@@ -31,22 +32,15 @@ export class Branches {
     if (focused) /** @type {HTMLElement | null} */ (element.querySelector("[aria-pressed='true']"))?.focus();
   }
 
-  /** @param {number} leaf @param {boolean} here */
-  branch(leaf, here) {
+  /** @param {number} leaf @param {boolean} current */
+  branch(leaf, current) {
     const tokens = this.path.to(leaf);
     const letters = [...this.textOf(tokens).replace(/\s/g, " ")];
     const text = letters.length > MAX_LETTERS ? `…${letters.slice(1 - MAX_LETTERS).join("")}` : letters.join("");
-    const onclick = () => this.choose(leaf);
-    return h(
-      "button",
-      {
-        type: "button",
-        "aria-pressed": String(here),
-        title: `${counted(tokens.length, "token")}`,
-        dir: "auto",
-        onclick,
-      },
-      text,
-    );
+    return button(text, () => this.choose(leaf), {
+      "aria-pressed": String(current),
+      title: `${counted(tokens.length, "token")}`,
+      dir: "auto",
+    });
   }
 }

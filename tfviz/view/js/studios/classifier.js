@@ -17,7 +17,7 @@ export class Classifier extends WordEffects {
     return CLASSIFIER_KEYS;
   }
 
-  get keeps() {
+  get maxAnswers() {
     return 1000;
   }
 

@@ -2,6 +2,7 @@
 
 import { h, tabs } from "../base/elements.js";
 import { formatted, percent } from "../base/numbers.js";
+import { button } from "./button.js";
 import { ImageStudio } from "./image-studio.js";
 import { effectSentence, lookSentence } from "./image-summary.js";
 import { imageTries } from "./image-tries.js";
@@ -52,7 +53,7 @@ export class ImageClassifier extends ImageStudio {
       this.pane.canvas.focus(); // the button goes
     };
     /** @type {HTMLElement} */
-    this.reset = h("button", { type: "button", onclick: showAll }, "Show all patches");
+    this.reset = button("Show all patches", showAll);
     /** @type {HTMLElement} */
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict: press a label to follow it" });
     const shading = h(

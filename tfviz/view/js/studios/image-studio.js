@@ -3,6 +3,7 @@
 import { counted } from "../base/numbers.js";
 import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
 import { looksAt } from "./image-summary.js";
+import { LruCache } from "./lru-cache.js";
 import { Studio } from "./studio.js";
 
 /** @import { ClassifyImageDocument } from "../documents.d.ts" */
@@ -15,12 +16,12 @@ import { Studio } from "./studio.js";
  *   model gives, under the key of what was asked
  */
 
-const REMEMBERED = 2000; // answers
+const MAX_ANSWERS = 2000;
 
 /** @extends {Studio<ClassifyImageDocument>} */
 export class ImageStudio extends Studio {
-  /** @type {Map<string, ImageAnswer>} what was asked -> what the model gave; the newest */
-  answers = new Map();
+  /** @type {LruCache<ImageAnswer>} by what was asked */
+  answers = new LruCache(MAX_ANSWERS);
   /** @type {ImageAnswer | null} */
   answer = null;
   /** @type {ImageAnswer | null} of the whole picture with all heads on */
@@ -108,7 +109,6 @@ export class ImageStudio extends Studio {
       return null;
     }
     this.answers.set(key, { key, logits, patterns: null }); // maps are large
-    for (const [oldest] of this.answers) if (this.answers.size > REMEMBERED) this.answers.delete(oldest);
     return { key, logits, patterns: result.patterns };
   }
 

@@ -5,6 +5,7 @@
 import { h } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { paint } from "../base/paint.js";
+import { button } from "./button.js";
 
 const LARGEST = 128; // pixels
 const SMALLEST = 22;
@@ -54,10 +55,10 @@ export class ModelPane {
       this.mark(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
       this.draw(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row);
     }
-    for (const button of this.element.querySelectorAll(".layer > button")) {
-      const { site, heads } = /** @type {HTMLElement} */ (button).dataset;
+    for (const layer of this.element.querySelectorAll(".layer > button")) {
+      const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
       const all = Array.from({ length: Number(heads) }, (_, head) => without.has(`${site},${head}`));
-      button.setAttribute("aria-pressed", String(all.every(Boolean)));
+      layer.setAttribute("aria-pressed", String(all.every(Boolean)));
     }
   }
 
@@ -90,11 +91,7 @@ export class ModelPane {
       return h(
         "div",
         { class: "layer" },
-        h(
-          "button",
-          { type: "button", title, "aria-label": title, "data-site": site, "data-heads": heads, onclick: toggle },
-          label,
-        ),
+        button(label, toggle, { title, "aria-label": title, "data-site": site, "data-heads": heads }),
         ...Array.from({ length: heads }, (_, head) => this.cell({ part, layer, head })),
       );
     });
@@ -104,16 +101,8 @@ export class ModelPane {
 
   /** @param {Place} place */
   cell(place) {
-    const look = h(
-      "button",
-      { type: "button", class: "head", onclick: () => this.handlers.look(place) },
-      h("canvas", {}),
-    );
-    const off = h(
-      "button",
-      { type: "button", class: "cross", tabIndex: -1, "aria-hidden": "true", onclick: () => this.toggle(place) },
-      "×",
-    );
+    const look = button(h("canvas", {}), () => this.handlers.look(place), { class: "head" });
+    const off = button("×", () => this.toggle(place), { class: "cross", tabIndex: -1, "aria-hidden": "true" });
     const cell = h("div", { class: "cell" }, look, off);
     this.cells.set(keyOf(place), cell);
     return cell;
@@ -137,18 +126,18 @@ export class ModelPane {
    */
   mark(cell, place, off, at) {
     const chosen = keyOf(place) === keyOf(at);
-    const button = /** @type {HTMLButtonElement} */ (cell.firstChild);
+    const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
     const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
     cross.textContent = off ? "+" : "×";
     cross.title = off ? "switch it on" : "switch it off";
     cell.classList.toggle("off", off);
     cell.classList.toggle("chosen", chosen);
     const name = `${this.named(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
-    button.setAttribute("aria-label", name);
-    button.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
-    button.toggleAttribute("aria-current", chosen);
-    if (chosen) button.setAttribute("aria-current", "true");
-    button.tabIndex = chosen ? 0 : -1;
+    head.setAttribute("aria-label", name);
+    head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
+    head.toggleAttribute("aria-current", chosen);
+    if (chosen) head.setAttribute("aria-current", "true");
+    head.tabIndex = chosen ? 0 : -1;
   }
 
   /**

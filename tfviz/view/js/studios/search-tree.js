@@ -3,7 +3,8 @@
 import { activeIn, h } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
 import { CanvasPen, label, measure } from "../base/pen.js";
-import { scoreOf, ranksTo } from "./beams.js";
+import { button } from "./button.js";
+import { ranksTo, scoreOf } from "./beams.js";
 
 /** @import { Beam } from "./beams.js" */
 /** @import { Pen } from "../types.d.ts" */
@@ -46,9 +47,9 @@ export class SearchTree {
     });
     this.element = h("div", { class: "search", tabIndex: -1 }, this.canvas, this.nodes);
     this.nodes.onclick = (/** @type {any} */ { target }) => {
-      const button = target.closest("button");
-      if (!button) return;
-      const [column, rank] = nodePlace(button);
+      const node = target.closest("button");
+      if (!node) return;
+      const [column, rank] = nodePlace(node);
       handlers.choose(column, rank);
     };
     this.nodes.onkeydown = (/** @type {KeyboardEvent} */ event) => this.key(event);
@@ -108,24 +109,19 @@ export class SearchTree {
       .filter(Boolean)
       .join(" ");
     const current = step === column && rank === place;
-    const button = h(
-      "button",
-      {
-        type: "button",
-        class: classes,
-        "aria-pressed": String(current),
-        tabIndex: current ? 0 : -1,
-        "data-place": `${step} ${rank}`,
-      },
-      h("span", { dir: "auto" }, this.wordOf(text)),
-      h("small", {}, fixed(scoreOf(text, this.alpha), 2)),
-    );
-    Object.assign(button.style, {
+    const words = [h("span", { dir: "auto" }, this.wordOf(text)), h("small", {}, fixed(scoreOf(text, this.alpha), 2))];
+    const node = button(words, null, {
+      class: classes,
+      "aria-pressed": String(current),
+      tabIndex: current ? 0 : -1,
+      "data-place": `${step} ${rank}`,
+    });
+    Object.assign(node.style, {
       left: `${this.lefts[step]}px`,
       top: `${rank * STEP_ROW + 2}px`,
       width: `${this.wide[step]}px`,
     });
-    return button;
+    return node;
   }
 
   /** @param {number} step @param {number} rank @returns {HTMLElement | null} */
@@ -153,9 +149,9 @@ export class SearchTree {
     };
     const next = places[event.key]?.();
     if (!next) return;
-    const button = this.at(Number(next[0]), Number(next[1]));
-    button?.focus();
-    button?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const node = this.at(Number(next[0]), Number(next[1]));
+    node?.focus();
+    node?.scrollIntoView({ block: "nearest", inline: "nearest" });
     event.preventDefault();
     event.stopPropagation();
   }
@@ -196,5 +192,5 @@ export class SearchTree {
   }
 }
 
-/** @param {HTMLElement} button @returns {number[]} */
-const nodePlace = (button) => (button.dataset.place ?? "0 0").split(" ").map(Number);
+/** @param {HTMLElement} node @returns {number[]} */
+const nodePlace = (node) => (node.dataset.place ?? "0 0").split(" ").map(Number);

@@ -5,6 +5,7 @@ import { Engine } from "../engine/client.js";
 import { Explorer } from "../stages/explorer.js";
 import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
+import { button } from "./button.js";
 import { headsOf, CapturedMaps, partsOf } from "./captured-maps.js";
 import { ModelPane } from "./model-pane.js";
 import { counted } from "../base/numbers.js";
@@ -136,7 +137,7 @@ export class Studio {
       /** @type {HTMLElement | null} */ (this.model.element.querySelector("[tabindex='0']"))?.focus(); // the button goes
     };
     /** @type {HTMLButtonElement} */
-    this.allOn = h("button", { type: "button", class: "all-on", onclick: allOn }, "All on");
+    this.allOn = button("All on", allOn, { class: "all-on" });
     /** @type {HTMLElement} */
     this.howTo = h("small", {}, "click: look · ×: off");
     const opening = "Opening the model …";
@@ -145,12 +146,7 @@ export class Studio {
     /** @type {HTMLElement} */
     this.sentenceOfHead = h("p", { class: "sentence-of-head" });
     /** @type {HTMLButtonElement} */
-    this.opener = h("button", {
-      type: "button",
-      hidden: true,
-      title: "its map with all words, below",
-      onclick: () => this.open(),
-    });
+    this.opener = button("", () => this.open(), { title: "its map with all words, below", hidden: true });
     /** @type {HTMLElement} */
     this.inner = h("div", { class: "inner", hidden: true });
     /** @type {HTMLElement} */

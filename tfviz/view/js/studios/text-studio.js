@@ -2,6 +2,8 @@
 
 import { activeIn, following, h, stepIn } from "../base/elements.js";
 import { sign } from "../base/pen.js";
+import { button } from "./button.js";
+import { LruCache } from "./lru-cache.js";
 import { Studio } from "./studio.js";
 import { textsOf, segmentsOf, segmentsWithin } from "./word-segments.js";
 
@@ -43,7 +45,7 @@ export class TextStudio extends Studio {
   }
 
   /** How many answers are remembered. */
-  get keeps() {
+  get maxAnswers() {
     return 16;
   }
 
@@ -61,8 +63,8 @@ export class TextStudio extends Studio {
 
   /** @param {string} name @param {string} help what the words are there for */
   buildText(name, help) {
-    /** @type {Map<string, TextAnswer>} what was asked -> what the model said; the newest `keeps` of them */
-    this.answers = new Map();
+    /** @type {LruCache<TextAnswer>} by what was asked */
+    this.answers = new LruCache(this.maxAnswers);
     /** @type {TextAnswer | null} */
     this.answer = null;
     /** @type {TextAnswer | null} what it is compared with */
@@ -87,11 +89,11 @@ export class TextStudio extends Studio {
       oninput: changeText,
     });
     /** @type {HTMLButtonElement} */
-    this.editing = h("button", { type: "button", onclick: () => this.setEditing(!this.field.hidden) }, "Edit the text");
+    this.editing = button("Edit the text", () => this.setEditing(!this.field.hidden));
     /** @type {HTMLElement} */
     this.words = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
     /** @type {HTMLButtonElement} */
-    this.reset = h("button", { type: "button", class: "as-typed", onclick: () => this.undo() }, "As typed");
+    this.reset = button("As typed", () => this.undo(), { class: "as-typed" });
     /** @type {number | null} the word that is pointed at */
     this.pointed = null;
     /** @type {number[]} the first token of each word, and one past the last */
@@ -362,7 +364,6 @@ export class TextStudio extends Studio {
     }
     const answer = { key, ids, logits, patterns: result.patterns };
     this.answers.set(key, { ...answer, patterns: null }); // maps are large
-    for (const [oldest] of this.answers) if (this.answers.size > this.keeps) this.answers.delete(oldest);
     return answer;
   }
 

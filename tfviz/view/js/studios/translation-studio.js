@@ -4,8 +4,11 @@ import { activeIn, h, slider, stepIn } from "../base/elements.js";
 import { fixed, percent } from "../base/numbers.js";
 import { quoted, sign } from "../base/pen.js";
 import { likeliestTokens, logProbabilities, scoreOf } from "./beams.js";
+import { button } from "./button.js";
+import { LruCache } from "./lru-cache.js";
 import { SearchTree } from "./search-tree.js";
 import { bars, sharesPanel } from "./probability-bars.js";
+import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
@@ -26,6 +29,7 @@ import { Studio } from "./studio.js";
  * @property {Decoded | null} base that of all heads
  */
 
+const MAX_SEARCHES = 8; // that are kept, and readers
 const COULD_STAND = 12; // words that could stand at a place
 export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
 
@@ -43,16 +47,14 @@ export class TranslationStudio extends Studio {
      */
     const knob = (name, key, options) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...options });
-    /** @type {(text: string, title: string, onclick: () => void) => any} */
-    const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
     /** @type {Current | null} */
     this.current = null;
     /** @type {Decoded | null} whose maps are shown */
     this.mappedAnswer = null;
-    /** @type {Map<string, Reader>} by source and heads that are off */
-    this.readers = new Map();
-    /** @type {Map<string, Search>} */
-    this.searches = new Map();
+    /** @type {LruCache<Reader>} by source and heads that are off */
+    this.readers = new LruCache(MAX_SEARCHES);
+    /** @type {LruCache<Search>} */
+    this.searches = new LruCache(MAX_SEARCHES);
     /** @type {Beam[][]} of the search, as far as it is shown */
     this.columns = [];
     /** @type {HTMLTextAreaElement} */
@@ -76,13 +78,12 @@ export class TranslationStudio extends Studio {
         text: (alpha) => fixed(alpha, 1),
       }),
     };
-    this.stepButton = button("Step", "one word more (Alt+S)", () => this.step());
-    this.runButton = button("▶ Translate", "to the end, or stop (Alt+R)", () => this.toggle());
-    this.runButton.className = "go";
-    this.backButton = button("Back", "take the last step back (Alt+B)", () => this.back());
-    this.resetButton = button("From the start", "nothing written, nothing forced", () =>
-      store.set({ prefix: [], steps: 0, ...UNCHOSEN }),
-    );
+    this.stepButton = button("Step", () => this.step(), { title: "one word more (Alt+S)" });
+    /** @type {HTMLButtonElement} */
+    this.runButton = button("▶ Translate", () => this.toggle(), { title: "to the end, or stop (Alt+R)", class: "go" });
+    this.backButton = button("Back", () => this.back(), { title: "take the last step back (Alt+B)" });
+    const reset = () => store.set({ prefix: [], steps: 0, ...UNCHOSEN });
+    this.resetButton = button("From the start", reset, { title: "nothing written, nothing forced" });
     /** @type {HTMLElement} */
     this.text = h("p", {
       class: "sentence written",
@@ -131,7 +132,8 @@ export class TranslationStudio extends Studio {
       this.tree.element,
     );
     this.inner.before(search);
-    frame.body.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+    const keys = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
+    frame.body.addEventListener("keydown", shortcuts(keys));
     this.listen();
   }
 
@@ -150,17 +152,6 @@ export class TranslationStudio extends Studio {
   /** @abstract @returns {number[] | null} the column and rank of the text that is looked at */
   get chosen() {
     return null;
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    /** @type {Record<string, () => void>} */
-    const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
-    const act = actions[event.key.toLowerCase()];
-    if (!act || !event.altKey) return;
-    act();
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   listen() {
@@ -302,15 +293,13 @@ export class TranslationStudio extends Studio {
     const last = columns.length - 1;
     this.texts.replaceChildren(
       ...(columns[last] ?? []).map((text, rank) =>
-        h(
-          "button",
-          {
-            type: "button",
-            "aria-pressed": String(String(text.tokens) === String(tokens)),
-            onclick: () => store.set({ ...UNCHOSEN, node: [last, rank] }),
-          },
-          h("span", { class: "score" }, fixed(scoreOf(text, store.get("alpha")), 2)),
-          h("span", { class: "name", dir: "auto" }, this.quote(text.tokens), text.ended ? "" : " …"),
+        button(
+          [
+            h("span", { class: "score" }, fixed(scoreOf(text, store.get("alpha")), 2)),
+            h("span", { class: "name", dir: "auto" }, this.quote(text.tokens), text.ended ? "" : " …"),
+          ],
+          () => store.set({ ...UNCHOSEN, node: [last, rank] }),
+          { "aria-pressed": String(String(text.tokens) === String(tokens)) },
         ),
       ),
     );
@@ -326,7 +315,7 @@ export class TranslationStudio extends Studio {
       ...[[], ...forced].map((tokens) => {
         const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: this.described.max_tokens });
         const name = tokens.length ? `${this.quote(tokens)} …` : "nothing";
-        return h("button", { type: "button", "aria-pressed": String(String(tokens) === prefix), onclick }, name);
+        return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
       }),
     );
   }

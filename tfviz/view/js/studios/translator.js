@@ -12,7 +12,6 @@ import { translatorTries } from "./tries.js";
 const MAX_LETTERS = 4000; // letters that are looked at
 const MAX_FORCED = 12; // forced beginnings that are kept
 const OFTEN_GROWN = 50; // milliseconds between two drawings of a search that goes on
-const MAX_SEARCHES = 8; // readers, and searches
 
 export class Translator extends TranslationStudio {
   get keys() {
@@ -136,7 +135,7 @@ export class Translator extends TranslationStudio {
     const { begin, end, suppressed, max_tokens, programs } = this.described;
     const { store } = this;
     const [width, alpha, prefix] = [store.get("width"), store.get("alpha"), store.get("prefix")];
-    const reader = rememberedIn(this.readers, JSON.stringify([ids, edits]), () => {
+    const reader = this.readers.getOrMake(JSON.stringify([ids, edits]), () => {
       /** @param {string} program */
       const within = (program) => {
         /** @type {ProgramNode[] | undefined} */
@@ -149,8 +148,7 @@ export class Translator extends TranslationStudio {
       return new Reader(ask, ids, begin, this.vocab.size);
     });
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
-    return rememberedIn(
-      this.searches,
+    return this.searches.getOrMake(
       key,
       () => new Search(reader, prefix, { width, alpha, end, suppressed, max_tokens }),
     );
@@ -193,22 +191,6 @@ export class Translator extends TranslationStudio {
     while (columns[column]?.[rank].over) [column, rank] = [column - 1, columns[column][rank].parent];
     return column < 0 ? null : [column, rank];
   }
-}
-
-/**
- * Return what a map has under a key, made if it is missing; the one longest unused goes.
- * @template Value
- * @param {Map<string, Value>} map
- * @param {string} key
- * @param {() => Value} make
- * @returns {Value}
- */
-function rememberedIn(map, key, make) {
-  const value = map.get(key) ?? make();
-  map.delete(key);
-  map.set(key, value);
-  for (const [oldest] of map) if (map.size > MAX_SEARCHES) map.delete(oldest);
-  return value;
 }
 
 const TRANSLATOR_KEYS = [

@@ -1,6 +1,6 @@
 // Guided experiments: each does something that the reader could do, and Undo takes it back.
 
-import { h } from "../base/elements.js";
+import { button } from "./button.js";
 import { isStill } from "./motion.js";
 import { habitsOf } from "./summary.js";
 
@@ -26,17 +26,17 @@ const WRITES = 60; // tokens
  */
 export function tryButtons(studio, tries) {
   return tries.map(({ name, act }) => {
-    const button = h("button", { type: "button", class: "try" }, name);
-    button.onclick = async () => {
-      button.setAttribute("aria-busy", "true");
+    const run = async () => {
+      tryButton.setAttribute("aria-busy", "true");
       try {
         await studio.history.group(act);
       } catch (error) {
         studio.frame.failed(/** @type {Error} */ (error));
       }
-      button.removeAttribute("aria-busy");
+      tryButton.removeAttribute("aria-busy");
     };
-    return button;
+    const tryButton = button(name, run, { class: "try" });
+    return tryButton;
   });
 }
 

@@ -6,11 +6,13 @@ import { counted, fixed } from "../base/numbers.js";
 import { label } from "../base/pen.js";
 import { Branches } from "./branches.js";
 import { tokenCosts } from "./logits.js";
+import { button } from "./button.js";
 import { travel } from "./motion.js";
 import { NextTokens } from "./next-tokens.js";
 import { Prompt } from "./prompt.js";
 import { cutTo, lastOf, readingKey, LanguageModelReader } from "./language-model-reader.js";
 import { sampleFrom, probabilities, MersenneTwister } from "./sampler.js";
+import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
 import { TextEditor } from "./text-editor.js";
 import { TokenTree } from "./token-tree.js";
@@ -76,18 +78,15 @@ export class Writer extends Studio {
     this.pointed = null;
     /** @type {Map<string, number | null>} what the text costs without a head; null: it is asked for */
     this.costsWithout = new Map();
-    /** @type {(text: string, title: string, onclick: () => any, kind?: string) => HTMLElement} */
-    const button = (text, title, onclick, kind = "") =>
-      h("button", { type: "button", title, onclick, class: kind }, text);
     /** @type {TextEditor} */
     this.editor = new TextEditor("The text: type anywhere in it", {
       typed: (text) => this.begin(text),
       point: (place) => this.point(place),
     });
     /** @type {HTMLElement} */
-    this.runButton = button("▶ Write on", "until stopped (Alt+R)", () => this.toggle(), "go");
-    const step = button(`One ${this.unit}`, `write one ${this.unit} (Alt+S)`, () => this.write());
-    const back = button("Back", `take the last ${this.unit} back (Alt+B)`, () => this.path.back());
+    this.runButton = button("▶ Write on", () => this.toggle(), { title: "until stopped (Alt+R)", class: "go" });
+    const step = button(`One ${this.unit}`, () => this.write(), { title: `write one ${this.unit} (Alt+S)` });
+    const back = button("Back", () => this.path.back(), { title: `take the last ${this.unit} back (Alt+B)` });
     /** @type {HTMLElement} */
     this.cost = h("small", { class: "cost", title: COST(this.unit) });
     const textOf = (/** @type {number[]} */ tokens) =>
@@ -120,26 +119,19 @@ export class Writer extends Studio {
       says: [this.next.element, temperature.element, h("div", { class: "more" }, this.next.cutBy, more)],
     });
     this.showTries(writerTries(this));
-    this.frame.body.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+    this.frame.body.addEventListener(
+      "keydown",
+      shortcuts({
+        s: ({ repeat }) => (repeat && this.busy) || this.write(),
+        r: ({ repeat }) => repeat || this.toggle(),
+        b: ({ repeat }) => repeat || this.path.back(),
+      }),
+    );
   }
 
   closeEngine() {
     super.closeEngine();
     this.reader.cachedAnswer = null;
-  }
-
-  /**
-   * Act on Alt and a letter, by the key's place where Alt makes another letter of it, as on a Mac.
-   * @param {KeyboardEvent} event
-   */
-  key(event) {
-    const act =
-      event.altKey &&
-      WRITER_ACTS.find(([letter]) => event.key.toLowerCase() === letter || event.code === `Key${letter.toUpperCase()}`);
-    if (!act) return;
-    if (!event.repeat || (act[0] === "s" && !this.busy)) act[1](this);
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   /** Begin with another text: all of it is the prompt. @param {string} prompt */
@@ -463,13 +455,6 @@ function signOf(text, word = text) {
   if (text.includes("\ufffd")) return label(word, 8);
   return /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}]/u.test(text) && !/\p{L}|\p{N}|\p{Emoji}/u.test(text) ? label(text, 8) : "";
 }
-
-/** @type {[letter: string, act: (writer: Writer) => any][]} */
-const WRITER_ACTS = [
-  ["s", (writer) => writer.write()],
-  ["r", (writer) => writer.toggle()],
-  ["b", (writer) => writer.path.back()],
-];
 
 const WRITER_KEYS = [
   ["Alt+R, Alt+S, Alt+B", "write on or stop, write one, take one back"],
