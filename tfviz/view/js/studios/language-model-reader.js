@@ -134,6 +134,20 @@ export function cutTo(logits, tokens) {
 }
 
 /**
+ * Return the first token that a model still reads of a text: past its context it goes on from the newer half, as
+ * `generate.ids` does.
+ * @param {number} prompt tokens of the prompt
+ * @param {number} length all tokens
+ * @param {number} context
+ */
+export function contextStart(prompt, length, context) {
+  let start = 0;
+  for (let end = prompt; end <= length; end++)
+    if (end - start > context) start = end - Math.max(1, Math.floor(context / 2));
+  return start;
+}
+
+/**
  * Return what an answer depends on, as a key.
  * @param {number[]} ids
  * @param {Edit[]} edits

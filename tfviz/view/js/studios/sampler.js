@@ -100,3 +100,19 @@ export class MersenneTwister {
     return (high * 2 ** 32 + this.word()) * 2 ** -53;
   }
 }
+
+/** The numbers drawn from a seed. */
+export class SeededNumbers {
+  /** @type {number | null} */
+  seed = null;
+  /** @type {number[]} those drawn so far */
+  numbers = [];
+  twister = new MersenneTwister(0);
+
+  /** Return the n-th number: always the same one for a seed. @param {number} seed @param {number} n */
+  at(seed, n) {
+    if (seed !== this.seed) Object.assign(this, { seed, numbers: [], twister: new MersenneTwister(seed) });
+    while (this.numbers.length <= n) this.numbers.push(this.twister.number());
+    return this.numbers[n];
+  }
+}

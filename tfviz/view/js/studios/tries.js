@@ -75,7 +75,7 @@ export async function findHead(studio, kind) {
 export function writerTries(studio) {
   const { unit, store } = studio;
   const write = async (/** @type {number} */ most) => {
-    if (!studio.running) await studio.toggle(most);
+    if (!studio.loop.running) await studio.loop.toggle(most);
   };
   return [
     { name: "Let it write", act: () => write(WRITES) },

@@ -1,0 +1,78 @@
+// What a text costs a language model, in nats a token: now, with all heads on, and without the chosen head.
+
+import { counted, fixed } from "../base/numbers.js";
+import { cutTo } from "./language-model-reader.js";
+import { tokenCosts } from "./logits.js";
+
+/** @import { Edit } from "../types.d.ts" */
+/** @import { Answer } from "./language-model-reader.js" */
+/** @import { Place } from "./model-pane.js" */
+/** @import { Writer } from "./writer.js" */
+
+const SLOW = 400; // milliseconds of a reading
+
+/**
+ * Return the mean cost in nats a token, of a text of two tokens or more.
+ * @param {Float32Array} logits
+ * @param {Pick<Answer, "ids" | "size">} answer
+ */
+const meanCost = (logits, { ids, size }) => tokenCosts(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
+
+export class TextCost {
+  /** @type {Map<string, number | null>} without a head; null: it is asked for */
+  withoutHeads = new Map();
+  /** Milliseconds of the last reading. */
+  readingTime = 0;
+
+  /** @param {Writer} writer */
+  constructor(writer) {
+    this.writer = writer;
+  }
+
+  /** @param {number} cost */
+  words(cost) {
+    return `${fixed(cost, 2)} nats a ${this.writer.unit}`;
+  }
+
+  /** Describe what the text costs. @param {Answer} answer @param {number} off how many heads are off */
+  describe(answer, off) {
+    const { ids, logits, unedited } = answer;
+    if (ids.length < 2) return "";
+    const cost = this.words((answer.cost ??= meanCost(logits, answer)));
+    if (!unedited) return cost;
+    const before = (answer.before ??= meanCost(unedited, answer));
+    return `${cost} without ${counted(off, "head")}, ${fixed(before, 2)} with all`;
+  }
+
+  /** Describe what the text costs without a head; asked for once, and shown when it comes. @param {Place} place */
+  describeWithout(place) {
+    const { writer } = this;
+    const { answer } = writer;
+    if (!answer || answer.ids.length < 2 || writer.options.engine) return ""; // of a kernel each answer takes its time
+    const site = writer.groups[place.part].sites[place.layer];
+    const key = JSON.stringify([site, place.head, answer.key]);
+    const without = this.withoutHeads.get(key);
+    const now = (answer.cost ??= meanCost(answer.logits, answer));
+    // to read a long text again would keep the reader waiting
+    if (without === undefined && !writer.loop.running && this.readingTime <= SLOW)
+      this.askWithout(key, site, place.head, answer);
+    if (without === undefined || without === null) return "";
+    return writer.isOff(place)
+      ? `The text costs ${this.words(now)}; with this head on ${fixed(without, 2)}.`
+      : `Without it the text costs ${this.words(without)} instead of ${fixed(now, 2)}.`;
+  }
+
+  /** @param {string} key @param {string} site @param {number} head @param {Answer} answer */
+  async askWithout(key, site, head, answer) {
+    this.withoutHeads.set(key, null);
+    const { writer } = this;
+    const { ids, size } = answer;
+    const others = writer.edits.filter((edit) => edit.site !== site || edit.head !== head);
+    /** @type {Edit[]} */
+    const edits = others.length < writer.edits.length ? others : [...others, { site, head, do: "zero" }];
+    const result = await writer.run("worth", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
+    if (!result || writer.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
+    this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, size).data, answer));
+    writer.showSentence();
+  }
+}

@@ -1,0 +1,18 @@
+// Tokens as a running text shows them.
+
+import { label } from "../base/pen.js";
+
+/** @import { Vocabulary } from "../types.d.ts" */
+
+/** Tell whether tokens stand apart in a running text, since they carry no spaces of their own. @param {Vocabulary} vocab */
+export const spaceSeparated = (vocab) => ["spaces", "pieces"].includes(vocab.joiner?.kind ?? "");
+
+/**
+ * Return the text of one token for a running text: as it is where that can be seen, else signs for it.
+ * @param {Vocabulary} vocab
+ * @param {number} id
+ */
+export function pieceText(vocab, id) {
+  const text = vocab.decode([id]);
+  return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(vocab.words([id])[0], 40);
+}

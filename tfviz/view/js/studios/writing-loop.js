@@ -1,0 +1,84 @@
+// The loop that writes: one token after the other, drawn as `generate.ids` draws them.
+
+import { counted } from "../base/numbers.js";
+import { lastOf } from "./language-model-reader.js";
+import { probabilities, sampleFrom, SeededNumbers } from "./sampler.js";
+
+/** @import { Answer } from "./language-model-reader.js" */
+/** @import { Writer } from "./writer.js" */
+
+export class WritingLoop {
+  /** Whether it writes on. */
+  running = false;
+  /** Whether a token is being written. */
+  busy = false;
+  numbers = new SeededNumbers();
+  /** @type {Promise<boolean>} the last token that was asked for */
+  last = Promise.resolve(false);
+
+  /** @param {Writer} writer */
+  constructor(writer) {
+    this.writer = writer;
+  }
+
+  /** Write one token more, after those that are asked for already. Return whether it was written. */
+  write() {
+    this.last = this.last.then(() => this.writeToken());
+    return this.last;
+  }
+
+  /** Draw a token and write it, unless the reader changes something meanwhile. */
+  async writeToken() {
+    const { writer } = this;
+    this.busy = true;
+    try {
+      if (writer.answer?.key !== writer.currentInput?.key) await writer.refresh();
+      const { answer, currentInput: input } = writer;
+      if (!input || answer?.key !== input.key) return false;
+      const id = this.nextToken(answer);
+      const next = await writer.reader.extend(answer, id);
+      if (writer.currentInput?.key !== input.key) return false;
+      writer.append(id, next);
+      return true;
+    } catch (error) {
+      writer.frame.failed(/** @type {Error} */ (error));
+      return false;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  /** Draw the next token; the likeliest at temperature 0. @param {Answer} answer */
+  nextToken({ logits, size }) {
+    const { next, store, path } = this.writer;
+    const shares = probabilities(lastOf(logits, size), next.sampler);
+    if (store.get("temperature") === 0) return shares.indexOf(1);
+    return sampleFrom(shares, this.numbers.at(store.get("seed"), path.tokens.length));
+  }
+
+  /** Write on, or stop. All that one run writes is one step for Undo. */
+  async toggle(most = this.writer.described.max_tokens) {
+    const { writer } = this;
+    this.running = !this.running;
+    if (!this.running) return;
+    writer.runButton.textContent = "■ Stop";
+    await writer.history.group(() => this.writeOn(most));
+    this.running = false;
+    writer.runButton.textContent = "▶ Write on";
+    writer.showModel();
+  }
+
+  /** @param {number} most tokens */
+  async writeOn(most) {
+    const { writer } = this;
+    const { max_tokens } = writer.described;
+    const end = writer.path.tokens.length + most;
+    while (this.running && !writer.frame.closed && writer.path.tokens.length < end) {
+      const before = writer.currentInput?.key;
+      if (!(await this.write()) && writer.currentInput?.key === before) break; // it cannot go on, and has said why
+      await new Promise((done) => requestAnimationFrame(done));
+    }
+    if (most === max_tokens && writer.path.tokens.length >= end)
+      writer.announce(`${counted(most, writer.unit)} are written, and this stops here; Write on goes on`);
+  }
+}
