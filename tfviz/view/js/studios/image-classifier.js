@@ -104,9 +104,9 @@ export class ImageClassifier extends ImageStudio {
   /** What the patches are shaded by; null for nothing. @returns {Grid | null} */
   get shading() {
     const shade = this.store.get("shade");
-    if (!this.answer || !this.groups.length || shade === "nothing") return null;
+    if (!this.answer || !this.heads.groups.length || shade === "nothing") return null;
     if (shade === "effect") return this.effects.grid;
-    return this.isOff(this.selectedHead) ? null : this.thumbOf(this.selectedHead);
+    return this.heads.isOff(this.heads.selected) ? null : this.thumbOf(this.heads.selected);
   }
 
   showPicture() {
@@ -119,7 +119,7 @@ export class ImageClassifier extends ImageStudio {
   }
 
   showFrom() {
-    const { layer, head } = this.selectedHead;
+    const { layer, head } = this.heads.selected;
     const attention = this.store.get("shade") === "attention";
     this.sourceLabel.textContent = attention ? `${this.from}, layer ${layer} head ${head}` : "";
     this.showPicture();
@@ -152,11 +152,11 @@ export class ImageClassifier extends ImageStudio {
   /** Announce what is known of the patch under the pointer. */
   remind() {
     const { pointed: patch, answer } = this;
-    if (patch === null || !answer || !this.groups.length) return this.announce(HOW);
+    if (patch === null || !answer || !this.heads.groups.length) return this.announce(HOW);
     const remarks = [];
     if (this.hidden.includes(patch)) remarks.push("hidden");
-    if (this.described.patches.first && !this.isOff(this.selectedHead)) {
-      const weight = this.gridOf(this.selectedHead).at(0, this.described.patches.first + patch);
+    if (this.described.patches.first && !this.heads.isOff(this.heads.selected)) {
+      const weight = this.heads.grid(this.heads.selected).at(0, this.described.patches.first + patch);
       remarks.push(`${this.described.words[0]} looks at it with ${formatted(weight)}`);
     }
     const without = this.effects.of(patch) === undefined ? null : this.effects.logits.get(patch);

@@ -1,6 +1,5 @@
 // A studio of one picture: which patches are hidden, what the model gives without them, and where its heads look.
 
-import { counted } from "../base/numbers.js";
 import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
 import { looksAt } from "./image-summary.js";
 import { LruCache } from "./lru-cache.js";
@@ -35,9 +34,8 @@ export class ImageStudio extends Studio {
   limit = 1;
 
   get subject() {
-    const [{ sites, heads }] = this.groups;
     const { rows, columns } = this.described.patches;
-    return `${counted(sites.length, "layer")} × ${counted(heads, "head")} · ${rows} × ${columns} patches`;
+    return `${this.heads.size} · ${rows} × ${columns} patches`;
   }
 
   get patchGrid() {
@@ -133,9 +131,9 @@ export class ImageStudio extends Studio {
   }
 
   showModel() {
-    if (!this.groups.length) return;
+    if (!this.heads.groups.length) return;
     const { query, patchGrid } = this;
-    this.looks = new Map(this.places.map((place) => [keyOf(place), looksAt(this.gridOf(place), query)]));
+    this.looks = new Map(this.heads.places.map((place) => [keyOf(place), looksAt(this.heads.grid(place), query)]));
     this.limit = Math.ceil(100 * weightLimit([...this.looks.values()], this.described.words.length)) / 100;
     this.thumbs = new Map([...this.looks].map(([key, look]) => [key, spread(look, patchGrid, this.limit)]));
     super.showModel();

@@ -28,7 +28,7 @@ export function imageTries(studio) {
       name: `Show only the ${STRONGEST} patches this head looks at most`,
       act: () => {
         const strongest = strongestPatches(
-          studio.lookOf(studio.selectedHead).values,
+          studio.lookOf(studio.heads.selected).values,
           studio.described.patches,
           STRONGEST,
         );
@@ -46,8 +46,8 @@ export function imageTries(studio) {
 async function switchOffStrongest(studio) {
   /** @type {{ place: Place | null, odds: number }} */
   let worst = { place: null, odds: Infinity };
-  for (const place of studio.places.filter((one) => !studio.isOff(one))) {
-    const site = studio.groups[place.part].sites[place.layer];
+  for (const place of studio.heads.places.filter((one) => !studio.heads.isOff(one))) {
+    const site = studio.heads.siteOf(place);
     const edits = [...studio.edits, { site, head: place.head, do: /** @type {const} */ ("zero") }];
     const answer = await studio.ask("measure", studio.hidden, { edits });
     if (!answer) return;
@@ -55,7 +55,6 @@ async function switchOffStrongest(studio) {
     if (odds < worst.odds) worst = { place, odds };
   }
   if (!worst.place) return;
-  const { part, layer, head } = worst.place;
-  studio.look(worst.place);
-  studio.toggleHeads(studio.groups[part].sites[layer], [head]);
+  studio.heads.select(worst.place);
+  studio.heads.toggle(studio.heads.siteOf(worst.place), [worst.place.head]);
 }

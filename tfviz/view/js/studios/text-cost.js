@@ -49,7 +49,7 @@ export class TextCost {
     const { writer } = this;
     const { answer } = writer;
     if (!answer || answer.ids.length < 2 || writer.options.engine) return ""; // of a kernel each answer takes its time
-    const site = writer.groups[place.part].sites[place.layer];
+    const site = writer.heads.siteOf(place);
     const key = JSON.stringify([site, place.head, answer.key]);
     const without = this.withoutHeads.get(key);
     const now = (answer.cost ??= meanCost(answer.logits, answer));
@@ -57,7 +57,7 @@ export class TextCost {
     if (without === undefined && !writer.loop.running && this.readingTime <= SLOW)
       this.askWithout(key, site, place.head, answer);
     if (without === undefined || without === null) return "";
-    return writer.isOff(place)
+    return writer.heads.isOff(place)
       ? `The text costs ${this.words(now)}; with this head on ${fixed(without, 2)}.`
       : `Without it the text costs ${this.words(without)} instead of ${fixed(now, 2)}.`;
   }

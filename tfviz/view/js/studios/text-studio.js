@@ -128,7 +128,7 @@ export class TextStudio extends Studio {
     const pointed = i < 0 ? null : i;
     if (pointed === this.pointed) return;
     this.pointed = pointed;
-    if (!this.answer || !this.groups.length) return;
+    if (!this.answer || !this.heads.groups.length) return;
     this.showModel();
   }
 
@@ -171,12 +171,12 @@ export class TextStudio extends Studio {
 
   /** The map of the chosen head, as long as a word is pointed at: its row shades the text. @returns {Grid | null} */
   get shading() {
-    return this.row === null || this.isOff(this.selectedHead) ? null : this.gridOf(this.selectedHead);
+    return this.row === null || this.heads.isOff(this.heads.selected) ? null : this.heads.grid(this.heads.selected);
   }
 
   showFrom() {
     const { answer, row, starts, shading: grid } = this;
-    const { layer, head } = this.selectedHead;
+    const { layer, head } = this.heads.selected;
     this.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
     this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.unshade();

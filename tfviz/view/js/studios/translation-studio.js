@@ -10,6 +10,7 @@ import { SearchTree } from "./search-tree.js";
 import { bars, sharesPanel } from "./probability-bars.js";
 import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
+import { pieceText, spaceSeparated } from "./token-text.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
@@ -131,7 +132,7 @@ export class TranslationStudio extends Studio {
       this.texts,
       this.tree.element,
     );
-    this.inner.before(search);
+    this.headPane.inner.before(search);
     const keys = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
     frame.body.addEventListener("keydown", shortcuts(keys));
     this.listen();
@@ -221,8 +222,11 @@ export class TranslationStudio extends Studio {
    */
   showText({ text, ended, place }) {
     const forced = this.store.get("prefix").length;
-    const written = [...text.tokens.map((id) => this.piece(id).replace(/\n/g, "⏎")), ...(ended ? [] : ["…"])];
-    this.text.classList.toggle("loose", this.spaceSeparated);
+    const written = [
+      ...text.tokens.map((id) => pieceText(this.vocab, id).replace(/\n/g, "⏎")),
+      ...(ended ? [] : ["…"]),
+    ];
+    this.text.classList.toggle("loose", spaceSeparated(this.vocab));
     const focused = this.text.contains(activeIn(this.text));
     this.text.replaceChildren(
       ...written.flatMap((word, at) => {
@@ -233,7 +237,7 @@ export class TranslationStudio extends Studio {
           word,
         );
         span.dataset.place = String(at);
-        return this.spaceSeparated ? [span, " "] : [span];
+        return spaceSeparated(this.vocab) ? [span, " "] : [span];
       }),
     );
     if (focused) /** @type {HTMLElement} */ (this.text.children[place]).focus();
@@ -322,8 +326,8 @@ export class TranslationStudio extends Studio {
 
   /** The next word's row of the cross-attention, and of the decoder's own. */
   get row() {
-    if (!this.current || !this.groups.length) return null;
-    return this.groups[this.selectedHead.part].name === "encoder" ? null : this.current.place;
+    if (!this.current || !this.heads.groups.length) return null;
+    return this.heads.groups[this.heads.selected.part].name === "encoder" ? null : this.current.place;
   }
 
   /** @returns {number[]} */

@@ -46,10 +46,10 @@ export function tryButtons(studio, tries) {
  * @param {string} kind
  */
 export function bestHead(studio, kind) {
-  const scored = studio.places
-    .filter((place) => !studio.isOff(place))
+  const scored = studio.heads.places
+    .filter((place) => !studio.heads.isOff(place))
     .map((place) => {
-      const habits = habitsOf(studio.gridOf(place), studio.idsOf(place.part));
+      const habits = habitsOf(studio.heads.grid(place), studio.idsOf(place.part));
       const { count, of } = habits.filter((habit) => habit.kind === kind)[0];
       return { place, share: of ? count / of : 0 };
     });
@@ -64,11 +64,11 @@ export function bestHead(studio, kind) {
 export async function findHead(studio, kind) {
   const best = bestHead(studio, kind);
   if (!best) return;
-  for (const place of isStill() ? [] : studio.places.slice(0, 24)) {
-    studio.look(place);
+  for (const place of isStill() ? [] : studio.heads.places.slice(0, 24)) {
+    studio.heads.select(place);
     await new Promise((done) => setTimeout(done, SCAN));
   }
-  studio.look(best.place);
+  studio.heads.select(best.place);
 }
 
 /** @param {Writer} studio */
@@ -83,8 +83,8 @@ export function writerTries(studio) {
     {
       name: "… and switch it off",
       act: () => {
-        const { part, layer, head } = studio.selectedHead;
-        studio.toggleHeads(studio.groups[part].sites[layer], [head]);
+        const { selected } = studio.heads;
+        studio.heads.toggle(studio.heads.siteOf(selected), [selected.head]);
       },
     },
     {
@@ -101,7 +101,7 @@ export function writerTries(studio) {
         studio.begin(`${line}\n${line}`);
         await studio.settled();
         const best = bestHead(studio, "induction");
-        if (best) studio.look(best.place); // none, where all are off
+        if (best) studio.heads.select(best.place); // none, where all are off
       },
     },
   ];
@@ -129,7 +129,7 @@ export function classifierTries(studio) {
       act: () =>
         studio.change({ text: store.get("text").trim().split(/\s+/).reverse().join(" "), ...studio.initialState }),
     },
-    { name: "Switch all heads off", act: () => allOff(studio) },
+    { name: "Switch all heads off", act: () => studio.heads.switchAllOff() },
     { name: "… and on again", act: () => store.set({ off: [] }) },
   ];
 }
@@ -151,7 +151,7 @@ export function fillerTries(studio) {
           filled: [],
         }),
     },
-    { name: "Switch all heads off", act: () => allOff(studio) },
+    { name: "Switch all heads off", act: () => studio.heads.switchAllOff() },
     { name: "… and on again", act: () => store.set({ off: [] }) },
   ];
 }
@@ -175,11 +175,6 @@ export function translatorTries(studio) {
         studio.force(studio.likeliest[1].id);
       },
     },
-    { name: "Switch all heads off", act: () => allOff(studio) },
+    { name: "Switch all heads off", act: () => studio.heads.switchAllOff() },
   ];
-}
-
-/** @param {Studio<any>} studio */
-function allOff(studio) {
-  studio.store.set({ off: studio.places.map(({ part, layer, head }) => [studio.groups[part].sites[layer], head]) });
 }

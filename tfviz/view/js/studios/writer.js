@@ -252,7 +252,9 @@ export class Writer extends Studio {
     const current = answer !== null && this.answerInput?.key === this.currentInput?.key;
     const from = current ? row : null;
     const grid =
-      from !== null && this.groups.length && !this.isOff(this.selectedHead) ? this.gridOf(this.selectedHead) : null;
+      from !== null && this.heads.groups.length && !this.heads.isOff(this.heads.selected)
+        ? this.heads.grid(this.heads.selected)
+        : null;
     const shade = (/** @type {number} */ place) => {
       const { first, last } = pieces[place];
       if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
@@ -271,11 +273,11 @@ export class Writer extends Studio {
 
   showFrom() {
     const { row } = this;
-    if (!this.groups.length || !this.answer || row === null) return;
-    const { part, layer, head } = this.selectedHead;
+    if (!this.heads.groups.length || !this.answer || row === null) return;
+    const { part, layer, head } = this.heads.selected;
     const [word] = this.vocab.words([this.answer.ids[row]]);
     this.sourceLabel.textContent = `from “${word}”, layer ${layer} head ${head}`;
-    this.sourceLabel.title = this.nameOf({ part, layer, head });
+    this.sourceLabel.title = this.heads.nameOf({ part, layer, head });
   }
 
   /** @returns {number[]} */

@@ -1,0 +1,76 @@
+// The engine of a studio: begun when it is first asked, closed with the view, begun again if it is asked after that.
+
+import { bytesOf } from "../base/page-data.js";
+import { Engine } from "../engine/client.js";
+
+/** @import { StudioDocument } from "../documents.d.ts" */
+/** @import { RunOptions } from "../types.d.ts" */
+/** @import { StudioOptions } from "./studio.js" */
+
+export class EngineSession {
+  /** @type {Engine | null} */
+  engine = null;
+  /** Resolves once the engine has the programs. */
+  ready = Promise.resolve();
+  /** @type {Promise<null>} resolves when the engine is closed */
+  closed = Promise.resolve(null);
+  resolveClosed = () => {};
+  /** Runs that are not answered yet. */
+  unanswered = 0;
+
+  /**
+   * @param {StudioDocument} document
+   * @param {string | Uint8Array} data
+   * @param {StudioOptions} options
+   * @param {{ failed(error: Error): void, busy(busy: boolean): void }} handlers
+   */
+  constructor(document, data, options, handlers) {
+    this.document = document;
+    this.data = data;
+    this.options = options;
+    this.handlers = handlers;
+  }
+
+  start() {
+    const { document, data, options } = this;
+    const engine = options.engine?.(document) ?? new Engine(options.worker ?? null);
+    const bytes = typeof data === "string" ? bytesOf(data) : data;
+    this.engine = engine;
+    this.ready = options.engine ? Promise.resolve() : engine.load(document.programs ?? {}, bytes);
+    this.ready.catch((error) => this.handlers.failed(error));
+    this.closed = new Promise((resolve) => {
+      this.resolveClosed = () => resolve(null);
+    });
+    return engine;
+  }
+
+  close() {
+    this.engine?.close();
+    this.engine = null;
+    this.resolveClosed();
+  }
+
+  /**
+   * Run a program; null if something else was asked for meanwhile on this lane, or it failed, which is then announced.
+   * @param {string} lane
+   * @param {string} program
+   * @param {Record<string, any>} inputs
+   * @param {RunOptions} options
+   */
+  async run(lane, program, inputs, options) {
+    this.unanswered++;
+    this.handlers.busy(true);
+    try {
+      const engine = this.engine ?? this.start();
+      const { closed } = this;
+      await Promise.race([this.ready, closed]);
+      return await Promise.race([engine.latest(lane, program, inputs, options), closed]);
+    } catch (error) {
+      this.handlers.failed(/** @type {Error} */ (error));
+      return null;
+    } finally {
+      this.unanswered--;
+      if (!this.unanswered) this.handlers.busy(false);
+    }
+  }
+}

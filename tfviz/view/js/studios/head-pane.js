@@ -1,0 +1,83 @@
+// The heads of a model as a studio shows them: all at a glance, the selected one in a sentence, and opened below.
+
+import { h } from "../base/elements.js";
+import { Explorer } from "../stages/explorer.js";
+import { button } from "./button.js";
+import { ModelPane } from "./model-pane.js";
+
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { StudioState } from "../documents.d.ts" */
+/** @import { Choices } from "../types.d.ts" */
+/** @import { ModelHeads } from "./model-heads.js" */
+/** @import { Place } from "./model-pane.js" */
+
+const HOW_TO = "click: look · ×: off";
+const OPENING = "Opening the model …";
+
+export class HeadPane {
+  /** @type {Explorer | undefined} */
+  explorer;
+
+  /** @param {Theme} theme @param {Choices<StudioState>} store @param {ModelHeads} heads */
+  constructor(theme, store, heads) {
+    this.store = store;
+    this.heads = heads;
+    this.model = new ModelPane(theme, {
+      look: (place) => heads.select(place),
+      toggle: (site, numbers) => heads.toggle(site, numbers),
+    });
+    const switchOn = () => {
+      store.set({ off: [] });
+      /** @type {HTMLElement | null} */ (this.model.element.querySelector("[tabindex='0']"))?.focus(); // the button goes
+    };
+    this.allOn = button("All on", switchOn, { class: "all-on" });
+    this.howTo = h("small", {}, HOW_TO);
+    this.opening = h("p", { class: "opening" }, OPENING, h("progress", { "aria-label": OPENING }));
+    this.element = h(
+      "section",
+      { class: "pane heads-of-model" },
+      h("h4", {}, "The model", this.howTo),
+      this.opening,
+      this.model.element,
+    );
+    this.sentence = h("p", { class: "sentence-of-head" });
+    const toggle = () => store.set({ open: !store.get("open"), mode: "head" });
+    this.opener = button("", toggle, { title: "its map with all words, below", hidden: true });
+    this.under = h("div", { class: "under" }, this.sentence, this.opener);
+    this.inner = h("div", { class: "inner", hidden: true });
+  }
+
+  /** Show all heads. @param {(place: Place) => Grid} grid @param {number | null} row to mark in each map */
+  show(grid, row) {
+    const { heads } = this;
+    const off = this.store.get("off");
+    this.opening.remove();
+    this.howTo.replaceChildren(off.length ? this.allOn : HOW_TO);
+    this.model.show({ groups: heads.groups, grid, off, at: heads.selected, row });
+  }
+
+  /** Describe the selected head. @param {string} does @param {string} worth */
+  describe(does, worth) {
+    this.sentence.replaceChildren(h("b", {}, this.heads.nameOf(this.heads.selected)), ` ${does} ${worth}`);
+  }
+
+  /** Show the opened head. One that is off has no map to open; if one is open already, the first that is on is selected. */
+  showOpened() {
+    const { heads, store } = this;
+    const open = Boolean(store.get("open"));
+    this.opener.hidden = !open && heads.isOff(heads.selected);
+    this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
+    this.opener.setAttribute("aria-expanded", String(open));
+    this.inner.hidden = !open;
+    if (!open) return;
+    const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
+    if (other) return void heads.select(other);
+    if (this.explorer) this.explorer.renew();
+    else this.explorer = new Explorer(this.inner, heads.maps, store, { away: "Take the heads away" });
+  }
+
+  close() {
+    this.explorer?.close();
+  }
+}

@@ -1,0 +1,109 @@
+// The heads of a model: their maps of the last run, which one is selected, which are off.
+
+import { clamp } from "../base/clamp.js";
+import { counted } from "../base/numbers.js";
+import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
+
+/** @import { StudioState } from "../documents.d.ts" */
+/** @import { Choices, Edit, Pattern } from "../types.d.ts" */
+/** @import { CapturedPart } from "./captured-maps.js" */
+/** @import { Group, Place } from "./model-pane.js" */
+
+export class ModelHeads {
+  /** @type {Group[]} */
+  groups = [];
+
+  /** @param {Choices<StudioState>} store @param {string[]} axes */
+  constructor(store, axes) {
+    this.store = store;
+    this.maps = new CapturedMaps({ title: "", axes, sheet: false });
+  }
+
+  /**
+   * Take the maps of a run; words are those of the rows and of the columns.
+   * @param {Record<string, Pattern[]>} patterns
+   * @param {(part: CapturedPart) => string[][]} words
+   */
+  renew(patterns, words) {
+    const parts = partsOf(patterns, nameOfSite);
+    this.maps.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
+    this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
+  }
+
+  /** The head that is looked at. */
+  get selected() {
+    const { store, groups } = this;
+    const part = clamp(store.get("part"), 0, groups.length - 1);
+    const { sites, heads } = groups[part];
+    return {
+      part,
+      layer: clamp(store.get("layer"), 0, sites.length - 1),
+      head: clamp(store.get("head"), 0, heads - 1),
+    };
+  }
+
+  /** All heads there are. */
+  get places() {
+    return this.groups.flatMap(({ sites, heads }, part) =>
+      sites.flatMap((_, layer) => Array.from({ length: heads }, (__, head) => ({ part, layer, head }))),
+    );
+  }
+
+  /** The heads that are off, as edits of the engine. @returns {Edit[]} */
+  get edits() {
+    return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
+  }
+
+  /** How many layers and heads the first part has, in words. */
+  get size() {
+    const [{ sites, heads }] = this.groups;
+    return `${counted(sites.length, "layer")} × ${counted(heads, "head")}`;
+  }
+
+  /** @param {Place} place */
+  siteOf({ part, layer }) {
+    return this.groups[part].sites[layer];
+  }
+
+  /** @param {Place} place */
+  nameOf({ part, layer, head }) {
+    return `${this.groups.length > 1 ? `${capital(this.groups[part].name)}, layer` : "Layer"} ${layer}, head ${head}`;
+  }
+
+  /** @param {Place} place */
+  grid({ part, layer, head }) {
+    return this.maps.grid(part, layer, head);
+  }
+
+  /** @param {Place} place */
+  isOff(place) {
+    const site = this.siteOf(place);
+    return this.store.get("off").some(([other, head]) => other === site && head === place.head);
+  }
+
+  /** @param {Place} place */
+  select({ part, layer, head }) {
+    this.store.set({ part, layer, head, marked: [] });
+  }
+
+  /** Switch heads of a layer off, or on if all are off. @param {string} site @param {number[]} heads */
+  toggle(site, heads) {
+    const off = this.store.get("off");
+    const others = off.filter(([other, head]) => other !== site || !heads.includes(head));
+    const allOff = off.length - others.length === heads.length;
+    this.store.set({ off: allOff ? others : [...others, ...heads.map((head) => [site, head])] });
+  }
+
+  switchAllOff() {
+    this.store.set({ off: this.places.map((place) => [this.siteOf(place), place.head]) });
+  }
+}
+
+/** @param {string} site */
+function nameOfSite(site) {
+  const kind = ["cross", "encoder", "decoder"].find((word) => site.includes(word));
+  return kind === "cross" ? "cross-attention" : (kind ?? "attention");
+}
+
+/** @param {string} text */
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
