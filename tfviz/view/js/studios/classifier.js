@@ -4,7 +4,7 @@ import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
 import { logOdds, softmax } from "./logits.js";
 import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
-import { cited, visibleText } from "./text-studio.js";
+import { cited, visibleText } from "./visible-text.js";
 import { classifierTries } from "./tries.js";
 import { WordEffects } from "./word-effects.js";
 
@@ -29,8 +29,7 @@ export class Classifier extends WordEffects {
   build() {
     const { labels } = this.described;
     this.buildText("Text", "The words: press one to strike it out");
-    this.words.ondblclick = (/** @type {MouseEvent} */ event) =>
-      this.wordIndexOf(event) >= 0 && this.edit(this.wordIndexOf(event));
+    this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.buildShades(labels);
     /** @type {HTMLElement} */
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
@@ -40,7 +39,7 @@ export class Classifier extends WordEffects {
     const shading = h("div", { class: "controls" }, this.shades.element, this.scale, this.progress);
     this.compose({
       textTitle: "The text",
-      text: [this.words, this.field, how, h("div", { class: "row" }, this.editing, this.reset), shading],
+      text: [this.words.element, this.field, how, h("div", { class: "row" }, this.editing, this.reset), shading],
       saysTitle: "What it says",
       says: [this.verdict, this.moved],
     });
@@ -66,7 +65,7 @@ export class Classifier extends WordEffects {
       "aria-label": `in place of ${visibleText(text)}`,
       dir: "auto",
     });
-    const span = this.spans[i];
+    const span = this.words.spans[i];
     let open = true;
     const end = (/** @type {boolean} */ taken) => {
       if (!open) return;
@@ -146,7 +145,7 @@ export class Classifier extends WordEffects {
   }
 
   unshade() {
-    for (const span of this.spans) span.style.color = "";
+    for (const span of this.words.spans) span.style.color = "";
     this.shadeAll(this.store.get("label"), true);
   }
 
@@ -184,7 +183,7 @@ export class Classifier extends WordEffects {
   get drawing() {
     const rows = this.verdicts.map(({ name, share }) => ({ name: cited(name, 16), share }));
     const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) => drawShares(pen, this.frame.theme, rows, top);
-    return this.drawingWith({ height: sharesHeight(rows), draw });
+    return this.words.drawing(this.frame.theme, { height: sharesHeight(rows), draw });
   }
 }
 

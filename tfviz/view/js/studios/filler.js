@@ -6,7 +6,7 @@ import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
 import { topK } from "./logits.js";
 import { GUESSES, MaskedText } from "./masked-text.js";
-import { cited, visibleText } from "./text-studio.js";
+import { cited, visibleText } from "./visible-text.js";
 import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
 import { fillerTries } from "./tries.js";
 
@@ -37,7 +37,7 @@ export class Filler extends MaskedText {
     const how = h("p", { class: "soft" }, "Press a word to hide it: the model guesses what stood there.");
     this.compose({
       textTitle: "The text",
-      text: [this.words, this.field, how, h("div", { class: "row" }, this.editing, this.reset)],
+      text: [this.words.element, this.field, how, h("div", { class: "row" }, this.editing, this.reset)],
       saysTitle: "What it guesses",
       says: [this.guesses],
     });
@@ -61,7 +61,7 @@ export class Filler extends MaskedText {
   take(place, id) {
     const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
     this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
-    this.go(this.segments.findIndex((segment) => this.placesOf(segment).includes(place)));
+    this.words.focus(this.segments.findIndex((segment) => this.placesOf(segment).includes(place)));
   }
 
   /** @param {number} turn */
@@ -180,7 +180,7 @@ export class Filler extends MaskedText {
   }
 
   unshade() {
-    for (const span of this.spans) Object.assign(span.style, { background: "", color: "" });
+    for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
   }
 
   /** @param {number} i */
@@ -244,7 +244,10 @@ export class Filler extends MaskedText {
         drawShares(pen, theme, lines, y + HEADING);
         return y + tall(rows);
       }, top);
-    return this.drawingWith({ height: tables.reduce((sum, { rows }) => sum + tall(rows), 0), draw });
+    return this.words.drawing(this.frame.theme, {
+      height: tables.reduce((sum, { rows }) => sum + tall(rows), 0),
+      draw,
+    });
   }
 }
 

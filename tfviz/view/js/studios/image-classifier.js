@@ -11,7 +11,7 @@ import { PatchEffects } from "./patch-effects.js";
 import { PatchPane } from "./patch-pane.js";
 import { scaleParts } from "./patch-scale.js";
 import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
-import { cited, visibleText } from "./text-studio.js";
+import { cited, visibleText } from "./visible-text.js";
 
 /** @import { ClassifyImageState } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */

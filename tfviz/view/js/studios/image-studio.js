@@ -1,29 +1,24 @@
 // A studio of one picture: which patches are hidden, what the model gives without them, and where its heads look.
 
 import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
+import { Answers } from "./answers.js";
 import { looksAt } from "./image-summary.js";
-import { LruCache } from "./lru-cache.js";
 import { Studio } from "./studio.js";
 
 /** @import { ClassifyImageDocument } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Profile } from "../base/patch-grid.js" */
-/** @import { Edit, Pattern } from "../types.d.ts" */
+/** @import { Answer, AskOptions } from "./answers.js" */
 /** @import { Place } from "./model-pane.js" */
-/**
- * @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} ImageAnswer what a
- *   model gives, under the key of what was asked
- */
 
 const MAX_ANSWERS = 2000;
 
 /** @extends {Studio<ClassifyImageDocument>} */
 export class ImageStudio extends Studio {
-  /** @type {LruCache<ImageAnswer>} by what was asked */
-  answers = new LruCache(MAX_ANSWERS);
-  /** @type {ImageAnswer | null} */
+  answers = new Answers(this, MAX_ANSWERS);
+  /** @type {Answer | null} */
   answer = null;
-  /** @type {ImageAnswer | null} of the whole picture with all heads on */
+  /** @type {Answer | null} of the whole picture with all heads on */
   compared = null;
   turn = 0;
   /** @type {Map<string, Profile>} where each head looks, by place */
@@ -89,25 +84,13 @@ export class ImageStudio extends Studio {
    * Ask the model without these patches; null if something else was asked for meanwhile on this lane.
    * @param {string} lane
    * @param {number[]} hidden
-   * @param {{ edits?: Edit[], watch?: boolean }} [options]
-   * @returns {Promise<ImageAnswer | null>}
+   * @param {AskOptions} [options]
+   * @returns {Promise<Answer | null>}
    */
-  async ask(lane, hidden, { edits = [], watch = false } = {}) {
-    const key = JSON.stringify([hidden, edits]);
-    if (this.answer?.key === key) return this.answer;
-    const known = this.answers.get(key);
-    if (known && !watch) return known;
+  ask(lane, hidden, options = {}) {
     const data = new Uint8Array(this.patchCount);
     for (const patch of hidden) data[patch] = 1;
-    const result = await this.run(lane, "read", { hidden: { shape: [data.length], data } }, { edits, watch });
-    if (!result) return null;
-    const logits = result.outputs.logits.data;
-    if (!logits.every(Number.isFinite)) {
-      this.frame.failed(new Error("the model's logits are not finite; it has nothing to say"));
-      return null;
-    }
-    this.answers.set(key, { key, logits, patterns: null }); // maps are large
-    return { key, logits, patterns: result.patterns };
+    return this.answers.ask(lane, hidden, { hidden: { shape: [data.length], data } }, options);
   }
 
   /**

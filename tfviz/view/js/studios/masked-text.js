@@ -69,9 +69,7 @@ export class MaskedText extends TextStudio {
    * @param {CausalModel} beside
    * @returns {Promise<boolean>} whether this was all asked for
    */
-  async askLeft(turn, { before, vocabulary, context }) {
-    const vocab = this.vocabularies[vocabulary];
-    const front = before === null ? [] : [before];
+  async askLeft(turn, beside) {
     const ids = this.ids;
     /** @type {number[]} */
     const tokens = [];
@@ -83,29 +81,44 @@ export class MaskedText extends TextStudio {
         text += segment.lead + now;
         continue;
       }
-      await this.learn(vocab, [text, segment.lead + segment.text]);
-      const read = vocabulary ? this.wordIn(vocab, text) : tokens;
-      if (!read) {
-        this.left.set(i, { problem: "its vocabulary lacks a character that stands there" });
-        continue;
-      }
-      const left = [...front, ...read].slice(-context);
-      const answer = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
+      const left = await this.guessLeft(segment, beside, text, tokens);
       if (turn !== this.turn || this.frame.closed) return false;
-      const shares = answer && softmax(this.lastOf(answer, vocab));
-      this.left.set(i, shares && { shares, vocab, text });
-      if (!shares) continue;
-      const guesses = topK(shares, GUESSES);
-      await this.learn(
-        this.vocab,
-        guesses.map((guess) => this.guessed(segment, vocab, guess)),
-      );
-      const [id] = guesses;
-      const word = vocab.decode([id]);
+      this.left.set(i, left);
+      if (!left || "problem" in left) continue;
+      const [id] = await this.learnGuesses(segment, left);
+      const word = left.vocab.decode([id]);
       tokens.push(id);
       text += /^\s/.test(word) ? word : segment.lead + word;
     }
     return true;
+  }
+
+  /**
+   * Return what the other model guesses in place of a word.
+   * @param {Segment} segment
+   * @param {CausalModel} beside
+   * @param {string} text before it
+   * @param {number[]} tokens the same, where both models have one vocabulary
+   * @returns {Promise<LeftGuess | { problem: string } | null>}
+   */
+  async guessLeft(segment, { before, vocabulary, context }, text, tokens) {
+    const vocab = this.vocabularies[vocabulary];
+    await this.learn(vocab, [text, segment.lead + segment.text]);
+    const read = vocabulary ? this.wordIn(vocab, text) : tokens;
+    if (!read) return { problem: "its vocabulary lacks a character that stands there" };
+    const left = [...(before === null ? [] : [before]), ...read].slice(-context);
+    const answer = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
+    return answer && { shares: softmax(this.lastOf(answer, vocab)), vocab, text };
+  }
+
+  /** Let Python encode the guesses, where it does that, and return them. @param {Segment} segment @param {LeftGuess} left */
+  async learnGuesses(segment, { shares, vocab }) {
+    const guesses = topK(shares, GUESSES);
+    await this.learn(
+      this.vocab,
+      guesses.map((id) => this.guessed(segment, vocab, id)),
+    );
+    return guesses;
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import { ABSENT, Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
+import { answerKey } from "./answers.js";
 import { logOdds } from "./logits.js";
 
 /** @import { ImageStudio } from "./image-studio.js" */
@@ -29,7 +30,7 @@ export class PatchEffects {
   async measure() {
     const { studio } = this;
     const { turn, hidden, edits } = studio;
-    const key = JSON.stringify([hidden, edits]);
+    const key = answerKey(hidden, edits);
     if (key !== this.key) this.logits = new Map();
     this.key = key;
     const rest = [...Array(studio.patchCount).keys()].filter(

@@ -5,7 +5,8 @@ import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { h, select } from "../base/elements.js";
 import { logOdds, softmax } from "./logits.js";
-import { cited, TextStudio } from "./text-studio.js";
+import { TextStudio } from "./text-studio.js";
+import { cited } from "./visible-text.js";
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
 /** @import { GridPanel } from "../types.d.ts" */
@@ -104,11 +105,11 @@ export class WordEffects extends TextStudio {
    */
   shadeAll(label, all) {
     this.shaded = performance.now();
-    const effects = this.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
+    const effects = this.words.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
     const limit = Math.max(LEAST_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
     const colour = (/** @type {number} */ share) => css(this.frame.theme.signed[Math.round(128 + 127 * DEPTH * share)]);
     const { shading } = this; // by a head goes first
-    this.spans.forEach((span, i) => {
+    this.words.spans.forEach((span, i) => {
       const effect = effects[i];
       if (!shading && effect !== undefined) span.style.background = colour(effect / limit);
       else if (!shading && all) span.style.background = "";

@@ -1,0 +1,48 @@
+// What a model that gives logits has answered, by what it was asked.
+
+import { LruCache } from "./lru-cache.js";
+
+/** @import { Edit, Pattern } from "../types.d.ts" */
+/** @import { Studio } from "./studio.js" */
+/**
+ * @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} Answer under the key of
+ *   what was asked; its maps, unless it was remembered
+ * @typedef {{ program?: string, edits?: Edit[], watch?: boolean }} AskOptions watch: with maps
+ */
+
+/** @param {number[]} question @param {Edit[]} edits */
+export const answerKey = (question, edits, program = "read") => JSON.stringify([program, question, edits]);
+
+export class Answers {
+  /** @param {Studio<any> & { answer: Answer | null }} studio with the answer that is shown @param {number} capacity */
+  constructor(studio, capacity) {
+    this.studio = studio;
+    /** @type {LruCache<Answer>} */
+    this.cache = new LruCache(capacity);
+  }
+
+  /**
+   * Ask for an answer; null if something else was asked for meanwhile on this lane, or it is not finite.
+   * @param {string} lane
+   * @param {number[]} question
+   * @param {Record<string, any>} inputs the same for the program
+   * @param {AskOptions} options
+   * @returns {Promise<Answer | null>}
+   */
+  async ask(lane, question, inputs, { program = "read", edits = [], watch = false }) {
+    const { studio, cache } = this;
+    const key = answerKey(question, edits, program);
+    if (studio.answer?.key === key) return studio.answer;
+    const known = cache.get(key);
+    if (known && !watch) return known;
+    const result = await studio.run(lane, program, inputs, { edits, watch });
+    if (!result) return null;
+    const logits = result.outputs.logits.data;
+    if (!logits.every(Number.isFinite)) {
+      studio.frame.failed(new Error("the model's logits are not finite; it has nothing to say"));
+      return null;
+    }
+    cache.set(key, { key, logits, patterns: null }); // maps are large
+    return { key, logits, patterns: result.patterns };
+  }
+}

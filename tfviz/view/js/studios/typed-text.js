@@ -1,0 +1,56 @@
+// A typed text as a model can read it: its words, or those of the last text that could be read, and what is wrong with it.
+
+import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
+
+/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Segment } from "./word-segments.js" */
+/** @typedef {{ text: string | null, segments: Segment[] | null, problem: string, note?: string }} ReadText */
+
+const MAX_LETTERS = 10000; // of a text that are looked at
+
+export class TypedText {
+  /** @type {ReadText | null} */
+  latest = null;
+
+  /** @param {Vocabulary} vocab @param {number} maxTokens */
+  constructor(vocab, maxTokens) {
+    this.vocab = vocab;
+    this.maxTokens = maxTokens;
+  }
+
+  /** @param {string} text @returns {ReadText} */
+  read(text) {
+    return this.latest?.text === text ? this.latest : (this.latest = this.readAnew(text));
+  }
+
+  /** @param {string} text @returns {ReadText} */
+  readAnew(text) {
+    const segments = this.latest?.segments ?? null;
+    try {
+      const all = segmentsOf(this.vocab, text.slice(0, MAX_LETTERS));
+      const read = segmentsWithin(all, this.maxTokens);
+      const { length } = read;
+      const problem = all.length ? "its first word is longer than the model reads" : "type a text";
+      if (!length) return { text, segments, problem };
+      const longer = length < all.length || text.length > MAX_LETTERS;
+      const words = length > 1 ? `${length} words are` : "word is";
+      const note = longer ? `the text is longer than the model reads: its first ${words} shown` : undefined;
+      return { text, segments: read, problem: "", note };
+    } catch (error) {
+      const problem = /** @type {Error} */ (error).message;
+      const others = segments ? ": the words below are the last that could be read" : "";
+      return { text, segments, problem: `${problem}${others}` };
+    }
+  }
+
+  /**
+   * Let Python encode the text, where it does that; false if it could not.
+   * @param {string} text
+   * @param {(vocab: Vocabulary, texts: string[]) => Promise<boolean | null>} learn as `Studio.learn`
+   */
+  async learned(text, learn) {
+    const learned = await learn(this.vocab, textsOf(text.slice(0, MAX_LETTERS)));
+    if (learned && this.latest) this.latest.text = null;
+    return learned !== null;
+  }
+}

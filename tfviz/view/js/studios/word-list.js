@@ -1,0 +1,126 @@
+// The words of a text, each a button: by pointer and by keys.
+
+import { clamp } from "../base/clamp.js";
+import { activeIn, following, h, stepIn } from "../base/elements.js";
+
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Segment } from "./word-segments.js" */
+/**
+ * @typedef {object} WordHandlers
+ * @property {(i: number) => void} point at a word; -1: at none
+ * @property {(i: number, event: { key?: string, detail?: number }) => void} act on a word that was pressed
+ * @property {(i: number) => void} focus a word has the focus now
+ */
+
+const ACTING = [" ", "Enter", "Delete", "Backspace"];
+
+export class WordList {
+  /** @type {HTMLElement[]} of the words */
+  spans = [];
+  /** @type {Segment[] | null} the words that the spans are of */
+  segments = null;
+
+  /** @param {string} help what the words are there for @param {WordHandlers} handlers */
+  constructor(help, handlers) {
+    this.handlers = handlers;
+    this.element = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
+    following(
+      this.element,
+      (event) => handlers.point(this.indexOf(event)),
+      () => handlers.point(-1),
+    );
+    this.element.onclick = (event) => this.at(event, (i) => handlers.act(i, event));
+    this.element.onkeydown = (event) => this.at(event, (i) => this.press(i, event));
+    this.element.addEventListener("focusin", (event) => this.at(event, (i) => this.arrive(i)));
+  }
+
+  /** Return the index of the word that an event is about, or -1. @param {{ target: any }} event */
+  indexOf({ target }) {
+    return Number(target?.dataset?.unit ?? -1);
+  }
+
+  /** Call `act` with the word that an event is about. @param {{ target: any }} event @param {(i: number) => void} act */
+  at(event, act) {
+    const i = this.indexOf(event);
+    if (i >= 0) act(i);
+  }
+
+  /** The word that has the focus, or -1. */
+  get focused() {
+    return this.indexOf({ target: activeIn(this.element) });
+  }
+
+  /** @param {number} i @param {KeyboardEvent} event */
+  press(i, event) {
+    const last = this.spans.length - 1;
+    const next = stepIn(event.key, i, last);
+    if (next !== undefined) this.focus(clamp(next, 0, last));
+    else if (ACTING.includes(event.key)) this.handlers.act(i, event);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {number} i */
+  focus(i) {
+    this.spans[i]?.focus();
+  }
+
+  /** Make the word that has the focus the one tab stop. @param {number} i */
+  arrive(i) {
+    for (const span of this.spans) span.tabIndex = -1;
+    this.spans[i].tabIndex = 0;
+    this.handlers.focus(i);
+  }
+
+  /** Focus the word that is the tab stop. */
+  focusStop() {
+    /** @type {HTMLElement | null} */ (this.element.querySelector("[tabindex='0']"))?.focus();
+  }
+
+  /**
+   * Show words: the same elements as long as the text stays, so that focus and a second click find them.
+   * @param {Segment[]} segments
+   * @param {(span: HTMLElement, segment: Segment, i: number) => void} decorate
+   */
+  show(segments, decorate) {
+    if (this.segments !== segments) {
+      this.segments = segments;
+      this.spans = segments.map((_, i) =>
+        h("span", { class: "word", role: "button", "data-unit": i, tabIndex: i ? -1 : 0 }),
+      );
+      this.element.replaceChildren(...segments.flatMap(({ lead }, i) => [lead, this.spans[i]]));
+    }
+    this.spans.forEach((span, i) => decorate(span, segments[i], i));
+  }
+
+  /**
+   * Return a drawing of the words where the browser has put them, and below them of what `below` draws.
+   * @param {Theme} theme
+   * @param {{ height: number, draw(pen: Pen, top: number): void }} below
+   * @returns {Drawing}
+   */
+  drawing(theme, below) {
+    const box = this.element.getBoundingClientRect();
+    const draw = (/** @type {Pen} */ pen) => {
+      for (const span of this.spans) drawWord(pen, span, box, theme.ink);
+      below.draw(pen, box.height + 8);
+    };
+    return { width: Math.max(420, box.width), height: box.height + 8 + below.height, draw };
+  }
+}
+
+/** @param {Pen} pen @param {HTMLElement} span @param {DOMRect} box of all words @param {string} ink */
+function drawWord(pen, span, box, ink) {
+  const { background } = span.style;
+  const rects = [...span.getClientRects()].map(({ left, top, width, height }) => {
+    return { x: left - box.left, y: top - box.top, width, height };
+  });
+  for (const { x, y, width, height } of rects) {
+    if (background) pen.rect(x, y, width, height, { fill: background });
+    if (span.classList.contains("struck")) pen.rect(x, y + height / 2, width, 1, { fill: ink });
+  }
+  const [{ x, y, height }] = rects;
+  pen.text(x + 2, y + height / 2, span.textContent ?? "", { size: 15, fill: ink });
+}
