@@ -4,7 +4,7 @@ import { h } from "../base/elements.js";
 import { Answers } from "./answers.js";
 import { button } from "./button.js";
 import { Studio } from "./studio.js";
-import { TypedText } from "./typed-text.js";
+import { ReadableText } from "./readable-text.js";
 import { WordList } from "./word-list.js";
 
 /** @import { ClassifyDocument, FillDocument } from "../documents.d.ts" */
@@ -78,8 +78,8 @@ export class TextStudio extends Studio {
     this.startSegments = null;
     /** @type {Answers} */
     this.answers = new Answers(/** @type {any} */ (this), this.maxAnswers);
-    /** @type {TypedText} */
-    this.typedText = new TypedText(this.vocab, this.maxTokens);
+    /** @type {ReadableText} */
+    this.readableText = new ReadableText(this.vocab, this.maxTokens);
     /** @type {WordList} */
     this.words = new WordList(help, {
       point: (i) => this.point(i),
@@ -185,7 +185,7 @@ export class TextStudio extends Studio {
   }
 
   get read() {
-    return this.typedText.read(this.store.get("text"));
+    return this.readableText.read(this.store.get("text"));
   }
 
   /** The words of the text as typed; those of the last text that could be read, if this one cannot be. */
@@ -237,7 +237,7 @@ export class TextStudio extends Studio {
    * @param {number} turn
    */
   async learned(turn) {
-    const learned = await this.typedText.learned(this.store.get("text"), (...call) => this.learn(...call));
+    const learned = await this.readableText.learned(this.store.get("text"), (...call) => this.learn(...call));
     if (!learned || turn !== this.turn) return false;
     return (await this.learn(this.vocab, this.others)) !== null && turn === this.turn;
   }

@@ -1,15 +1,15 @@
 // A translator to question: a sentence is read, a search goes on or back, a word is forced, heads are switched off.
 
-import { quoted } from "../base/pen.js";
 import { NO_TEXT } from "./beams.js";
+import { Searches } from "./searches.js";
+import { SourceSentence } from "./source-sentence.js";
 import { UNCHOSEN, TranslationStudio } from "./translation-studio.js";
-import { Reader, Search } from "./beam-search.js";
 import { translatorTries } from "./tries.js";
 
-/** @import { Edit, ProgramNode } from "../types.d.ts" */
-/** @typedef {{ sentence: string, ids: number[] | null, note: string }} Source a sentence as the encoder reads it */
+/** @import { Beam } from "./beams.js" */
+/** @import { Search } from "./beam-search.js" */
+/** @import { Current } from "./translation-studio.js" */
 
-const MAX_LETTERS = 4000; // letters that are looked at
 const MAX_FORCED = 12; // forced beginnings that are kept
 const OFTEN_GROWN = 50; // milliseconds between two drawings of a search that goes on
 
@@ -24,8 +24,10 @@ export class Translator extends TranslationStudio {
 
   build() {
     super.build();
-    /** @type {Source | null} */
-    this.source = null;
+    /** @type {SourceSentence} */
+    this.source = new SourceSentence(this.vocabularies[0], this.described);
+    /** @type {Searches} */
+    this.searches = new Searches(this);
     /** Whether the choices have changed since they were shown. */
     this.stale = false;
     /** Whether they are being shown. */
@@ -67,32 +69,6 @@ export class Translator extends TranslationStudio {
     this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...UNCHOSEN });
   }
 
-  /** Return the ids of the sentence, or null if it cannot be read, which is announced. */
-  sourceIds() {
-    const sentence = this.store.get("sentence");
-    if (this.source?.sentence === sentence) return this.source.ids;
-    /** @type {Source} */
-    const source = { sentence, ids: null, note: "" };
-    this.source = source;
-    try {
-      const { source_end, max_source } = this.described;
-      const [vocab] = this.vocabularies;
-      const ids = vocab.encode(sentence.slice(0, MAX_LETTERS));
-      const maxTokens = (max_source ?? Infinity) - source_end.length;
-      const unknown = ids.filter((id) => id === vocab.special.unknown).length;
-      if (ids.length > maxTokens || sentence.length > MAX_LETTERS)
-        source.note = `the sentence is longer than the model reads: its first ${Math.min(maxTokens, ids.length)} tokens are translated`;
-      else if (unknown)
-        source.note = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
-      const read = [...ids.slice(0, maxTokens), ...source_end];
-      if (read.length) source.ids = read;
-      else this.announce("type a sentence to translate");
-    } catch (error) {
-      this.announce(/** @type {Error} */ (error).message);
-    }
-    return source.ids;
-  }
-
   /** Show what is chosen, one choice after the other: another one ends what is being done. */
   async refresh() {
     this.stale = true;
@@ -109,75 +85,84 @@ export class Translator extends TranslationStudio {
     const { store } = this;
     if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
     for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
-    const learned = await this.learn(this.vocabularies[0], [store.get("sentence").slice(0, MAX_LETTERS)]);
-    if (learned) this.source = null;
-    const ids = learned === null || this.stale ? null : this.sourceIds();
-    if (!ids) return;
-    const search = this.searchOf(ids, this.edits);
-    const baseline = this.edits.length ? this.searchOf(ids, []) : null;
-    if (!(await this.forward(search)) || (baseline && !(await this.forward(baseline, false)))) return;
-    const chosen = this.chosen;
+    const source = await this.readSource();
+    const searched = source?.ids && (await this.search(source.ids));
+    const current = searched && (await this.look(...searched));
+    if (!current) return;
+    this.current = current;
+    this.announce(source.note);
+    this.show(current, /** @type {number[]} */ (source.ids));
+  }
+
+  /** Read the sentence; null if something else is asked for by now, or Python could not read it. */
+  async readSource() {
+    const sentence = this.store.get("sentence");
+    if (!(await this.source.learned(sentence, (...call) => this.learn(...call))) || this.stale) return null;
+    const { latest } = this.source;
+    const source = this.source.read(sentence);
+    if (!source.ids && source !== latest) this.announce(source.note);
+    return source;
+  }
+
+  /**
+   * Search, and where heads are off, also with all on; null if something else is asked for by now.
+   * @param {number[]} ids
+   * @returns {Promise<[search: Search, baseline: Search | null] | null>}
+   */
+  async search(ids) {
+    const search = this.searches.of(ids, this.edits);
+    const baseline = this.edits.length ? this.searches.of(ids, []) : null;
+    if (!(await this.forward(search)) || (baseline && !(await this.forward(baseline, false)))) return null;
+    return [search, baseline];
+  }
+
+  /**
+   * Read the chosen text of a search; null if something else is asked for by now.
+   * @param {Search} search
+   * @param {Search | null} baseline
+   * @returns {Promise<Current | null>}
+   */
+  async look(search, baseline) {
+    const { chosen } = this;
     const text = chosen ? this.columns[chosen[0]][chosen[1]] : NO_TEXT;
     const ended = text.ended || text.tokens.length >= this.described.max_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.reading(read);
     const base = baseline && (await baseline.reader.reading(read));
-    if (!answer || (baseline && !base) || this.stale) return;
-    const place = Math.min(store.get("rows")[0] ?? Infinity, read.length);
-    const current = { search, baseline, text, ended, read, answer, base, place };
-    this.current = current;
-    this.announce(this.source?.note ?? "");
-    this.show(current, ids);
-  }
-
-  /** @param {number[]} ids @param {Edit[]} edits */
-  searchOf(ids, edits) {
-    const { begin, end, suppressed, max_tokens, programs } = this.described;
-    const { store } = this;
-    const [width, alpha, prefix] = [store.get("width"), store.get("alpha"), store.get("prefix")];
-    const reader = this.readers.getOrMake(JSON.stringify([ids, edits]), () => {
-      /** @param {string} program */
-      const within = (program) => {
-        /** @type {ProgramNode[] | undefined} */
-        const nodes = programs?.[program].nodes;
-        return edits.filter(({ site }) => !nodes || nodes.some(({ pattern }) => pattern === site));
-      };
-      /** @type {Reader["ask"]} */
-      const ask = (program, inputs, options) =>
-        this.run("search", program, inputs, { ...options, edits: within(program) });
-      return new Reader(ask, ids, begin, this.vocab.size);
-    });
-    const key = JSON.stringify([ids, edits, width, alpha, prefix]);
-    return this.searches.getOrMake(
-      key,
-      () => new Search(reader, prefix, { width, alpha, end, suppressed, max_tokens }),
-    );
+    if (!answer || (baseline && !base) || this.stale) return null;
+    const place = Math.min(this.store.get("rows")[0] ?? Infinity, read.length);
+    return { search, baseline, text, ended, read, answer, base, place };
   }
 
   /**
    * Search as far as is asked for, and show how the tree grows; false if something else is asked for by now.
    * @param {Search} search
-   * @param {boolean} [seen]
+   * @param {boolean} [visible]
    */
-  async forward(search, seen = true) {
+  async forward(search, visible = true) {
     const length = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
-    let lastDraw = performance.now();
+    const goesOn = () => search.columns.length < length && !search.done;
     const grow = (/** @type {boolean} */ growing) => {
-      if (!seen) return;
-      this.columns = search.columns.slice(0, length);
-      this.growing = growing;
-      this.runButton.textContent = growing ? "■ Stop" : "▶ Translate";
+      if (visible) this.grow(search.columns.slice(0, length), growing);
     };
-    grow(search.columns.length < length && !search.done);
-    while (search.columns.length < length && !search.done) {
+    let lastDraw = performance.now();
+    grow(goesOn());
+    while (goesOn()) {
       if (!(await search.advance()) || this.stale) return (grow(false), false);
       grow(true);
-      if (!seen || performance.now() - lastDraw < OFTEN_GROWN) continue;
+      if (!visible || performance.now() - lastDraw < OFTEN_GROWN) continue;
       this.showTree();
       lastDraw = performance.now();
     }
     grow(false);
     return true;
+  }
+
+  /** @param {Beam[][]} columns @param {boolean} growing whether the search goes on */
+  grow(columns, growing) {
+    this.columns = columns;
+    this.growing = growing;
+    this.runButton.textContent = growing ? "■ Stop" : "▶ Translate";
   }
 
   /**

@@ -172,7 +172,7 @@ export function translatorTries(studio) {
       act: async () => {
         store.set({ ...from, steps: 0 });
         await studio.settled();
-        studio.force(studio.likeliest[1].id);
+        studio.force(studio.next.words[1].id);
       },
     },
     { name: "Switch all heads off", act: () => studio.heads.switchAllOff() },

@@ -8,7 +8,7 @@ import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
 
 const MAX_LETTERS = 10000; // of a text that are looked at
 
-export class TypedText {
+export class ReadableText {
   /** @type {ReadText | null} */
   latest = null;
 

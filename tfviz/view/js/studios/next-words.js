@@ -1,0 +1,59 @@
+// The words that could stand at a place of a translation, as bars to press.
+
+import { activeIn, h } from "../base/elements.js";
+import { percent } from "../base/numbers.js";
+import { quoted } from "../base/pen.js";
+import { likeliestTokens, logProbabilities } from "./beams.js";
+import { bars, sharesPanel } from "./probability-bars.js";
+
+/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Current } from "./translation-studio.js" */
+
+const MAX_WORDS = 12;
+
+export class NextWords {
+  /** @type {{ id: number, name: string, share: number, other: number | null }[]} other: with all heads on */
+  words = [];
+
+  /** @param {Vocabulary} vocab @param {number[]} suppressed ids that never come @param {(id: number) => void} force */
+  constructor(vocab, suppressed, force) {
+    this.vocab = vocab;
+    this.suppressed = suppressed;
+    this.force = force;
+    this.element = h("div", {
+      class: "shares",
+      role: "group",
+      "aria-label": "What could stand here: press one to force it",
+    });
+  }
+
+  /** @param {Current} current */
+  show({ text, place, answer, base }) {
+    const { element, suppressed } = this;
+    const logs = logProbabilities(answer.at(0, place), suppressed);
+    const others = base && logProbabilities(base.at(0, place), suppressed);
+    this.words = likeliestTokens(logs, MAX_WORDS).map((id) => {
+      const name = this.vocab.words([id])[0];
+      return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
+    });
+    const focused = element.contains(activeIn(element));
+    const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
+    element.replaceChildren(
+      h("span", { class: "soft" }, base ? `${about}; the line: with all heads on` : about),
+      ...bars(
+        this.words.map(({ id, name, share, other }) => ({
+          name: quoted(name, 24),
+          share,
+          other,
+          title: other === null ? "force it" : `force it; with all heads on ${percent(other)}`,
+          onclick: () => this.force(id),
+        })),
+      ),
+    );
+    if (focused) element.querySelector("button")?.focus();
+  }
+
+  get panels() {
+    return [sharesPanel("", "word", this.words)];
+  }
+}

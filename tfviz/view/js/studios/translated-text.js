@@ -1,0 +1,65 @@
+// A translation: every word is a place to choose, for what could stand there and where the heads look before it.
+
+import { clamp } from "../base/clamp.js";
+import { activeIn, h, stepIn } from "../base/elements.js";
+import { pieceText, spaceSeparated } from "./token-text.js";
+
+/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Current } from "./translation-studio.js" */
+
+export class TranslatedText {
+  /** @param {Vocabulary} vocab @param {(place: number) => void} choose */
+  constructor(vocab, choose) {
+    this.vocab = vocab;
+    this.choose = choose;
+    this.element = h("p", {
+      class: "sentence written",
+      role: "listbox",
+      "aria-label": "the translation: choose a word",
+      dir: "auto",
+      tabIndex: -1,
+      onclick: (/** @type {any} */ { target }) => target.dataset.place && choose(Number(target.dataset.place)),
+      onkeydown: (event) => this.press(event),
+    });
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const place = Number(/** @type {HTMLElement} */ (event.target).dataset.place);
+    const last = this.element.children.length - 1;
+    const next = stepIn(event.key, place, last);
+    if (next !== undefined) this.wordAt(clamp(next, 0, last)).focus();
+    else if (event.key === "Enter" || event.key === " ") this.choose(place);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {number} place */
+  wordAt(place) {
+    return /** @type {HTMLElement} */ (this.element.children[place]);
+  }
+
+  /** @param {Current} current @param {number} forced how many words the reader asked for */
+  show({ text, ended, place }, forced) {
+    const { element, vocab } = this;
+    const words = [...text.tokens.map((id) => pieceText(vocab, id).replace(/\n/g, "⏎")), ...(ended ? [] : ["…"])];
+    const apart = spaceSeparated(vocab);
+    element.classList.toggle("loose", apart);
+    const focused = element.contains(activeIn(element));
+    element.replaceChildren(
+      ...words.flatMap((word, at) => {
+        const classes = ["word", "new", at < forced && "forced", at === place && "picked"].filter(Boolean).join(" ");
+        const properties = {
+          class: classes,
+          role: "option",
+          "aria-selected": String(at === place),
+          tabIndex: at === place ? 0 : -1,
+          "data-place": at,
+        };
+        return [h("span", properties, word), ...(apart ? [" "] : [])];
+      }),
+    );
+    if (focused) this.wordAt(place).focus();
+  }
+}
