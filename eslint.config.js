@@ -20,10 +20,6 @@ export default [
       "no-nested-ternary": "error",
     },
   },
-  {
-    files: [`${VIEWS}/studios/**/*.js`],
-    rules: { complexity: ["warn", 12], "max-depth": ["warn", 4], "no-nested-ternary": "warn" },
-  },
   { files: ["*.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
   { files: ["tfviz/suite/js/*.js"], languageOptions: { globals: globals.browser } },
   {
