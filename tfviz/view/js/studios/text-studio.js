@@ -147,8 +147,9 @@ export class TextStudio extends Studio {
 
   /** The map of the chosen head, as long as a word is pointed at: its row shades the text. @returns {Grid | null} */
   get shading() {
-    const { selected } = this.heads;
-    return this.row === null || this.heads.isOff(selected) ? null : this.heads.grid(selected);
+    const { heads, row } = this;
+    if (row === null || !heads.groups.length || heads.isOff(heads.selected)) return null;
+    return heads.grid(heads.selected);
   }
 
   showFrom() {

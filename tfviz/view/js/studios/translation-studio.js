@@ -9,7 +9,7 @@ import { SearchTexts } from "./search-texts.js";
 import { SearchTree } from "./search-tree.js";
 import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
-import { TranslatedText } from "./translated-text.js";
+import { TargetText } from "./target-text.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
@@ -67,8 +67,8 @@ export class TranslationStudio extends Studio {
       "aria-label": "Sentence",
       oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...UNCHOSEN }),
     });
-    /** @type {TranslatedText} */
-    this.translatedText = new TranslatedText(this.vocab, (place) => this.choosePlace(place));
+    /** @type {TargetText} */
+    this.translatedText = new TargetText(this.vocab, (place) => this.choosePlace(place));
     /** @type {HTMLElement} */
     this.cost = h("p", { class: "cost" });
     const stepButton = button("Step", () => this.step(), { title: "one word more (Alt+S)" });

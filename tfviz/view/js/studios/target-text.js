@@ -7,7 +7,7 @@ import { pieceText, spaceSeparated } from "./token-text.js";
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Current } from "./translation-studio.js" */
 
-export class TranslatedText {
+export class TargetText {
   /** @param {Vocabulary} vocab @param {(place: number) => void} choose */
   constructor(vocab, choose) {
     this.vocab = vocab;
