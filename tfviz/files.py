@@ -131,7 +131,7 @@ def _resolve(path: str | os.PathLike) -> Path:
 
 @contextmanager
 def _name_in_errors(path: Path) -> Iterator[None]:
-    """Name the path in errors of the system, which name the draft or nothing."""
+    """Re-raise OS errors with the target path; the originals name a temporary file, or none."""
     try:
         yield
     except OSError as error:

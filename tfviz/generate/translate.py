@@ -72,7 +72,7 @@ def translate(
 
 
 def _batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield rows of similar length together, the longest first, so many that they have `tokens` with their padding."""
+    """Yield indices of rows of similar length, longest first; a batch has at most `tokens` tokens, or one row."""
     order = sorted(range(len(lengths)), key=lambda row: lengths[row])
     while order:
         count = max(1, tokens // lengths[order[-1]])

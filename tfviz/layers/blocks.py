@@ -25,7 +25,7 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
 
 
 def last_norm(dim: int, residual: Residual, norm: Callable[[int], nn.Module] = nn.LayerNorm) -> nn.Module:
-    """Return the norm at the end of a stack, which only `pre_norm` needs."""
+    """Return the final norm of a stack; the identity unless `residual` is `pre_norm`, which alone needs one."""
     return norm(dim) if residual is pre_norm else nn.Identity()
 
 

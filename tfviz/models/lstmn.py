@@ -26,7 +26,7 @@ class TapeLSTM(LSTM):
         self.attention = Additive(dim + hidden, hidden, hidden, bias=False)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
-        """Return zeros, and tapes of length 0."""
+        """Return the initial state: zeros [batch, hidden], twice, and empty memory tapes."""
         hidden, batch = x.new_zeros(len(x), self.hidden), len(x)
         return hidden, hidden, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
 

@@ -24,13 +24,13 @@ from tfviz.suite.runs import Outcome, Run, outcome
 
 
 def child_environment(threads: int | None = None) -> dict[str, str]:
-    """Return the environment for processes that start kernels: that of this process, and what it does not set.
+    """Return the environment for kernel processes: this process's, plus defaults for what it leaves unset.
 
     Idle threads of PyTorch sleep (`OMP_WAIT_POLICY=PASSIVE`), so that several kernels can share the processor, and
     kernels are those of this Python rather than of the user's home.
 
     Args:
-        threads: of PyTorch in each kernel; None leaves that to the machine.
+        threads: number of PyTorch threads in each kernel; None leaves it to the machine.
     """
     defaults = {"OMP_WAIT_POLICY": "PASSIVE", "JUPYTER_PREFER_ENV_PATH": "1"}
     return {**defaults, **os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
@@ -41,7 +41,7 @@ def start(lifeline: Connection, threads: int | None) -> None:
 
     Args:
         lifeline: a pipe whose other end only the main process holds.
-        threads: of PyTorch in each kernel.
+        threads: number of PyTorch threads in each kernel.
     """
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C in a terminal reaches the main process alone, which then ends the workers

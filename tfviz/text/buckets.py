@@ -197,5 +197,6 @@ def _check_documents(documents: Sequence[Sequence[Tensor]], length: int) -> None
 
 
 def _truncate(first: Tensor, second: Tensor, length: int) -> tuple[Tensor, Tensor]:
+    """Cut the ends of two sentences so that together they have `length` tokens, half of them from each if need be."""
     second = second[: max(length - len(first), length // 2)]
     return first[: length - len(second)], second

@@ -111,12 +111,12 @@ def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed:
 
 
 def reverse(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw letters to be written in reverse; see `copy`."""
+    """Generate `count` examples: random letters, and the same letters in reverse; see `copy`."""
     return _letter_examples(count, length, vocab, seed, lambda letters: list(range(len(letters)))[::-1])
 
 
 def sort(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw letters to be sorted alphabetically, stably; see `copy`."""
+    """Generate `count` examples: random letters, and the same letters sorted (stable); see `copy`."""
     return _letter_examples(
         count, length, vocab, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__)
     )
@@ -158,6 +158,7 @@ def _fields(day: date, pattern: str, language: str) -> list[tuple[str, str]]:
 
 
 def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Example:
+    """Make an example of (field, word) pairs; words of one field are its gold alignment, (target, source)."""
     pairs = product(enumerate(written), enumerate(read))
     gold = frozenset((t, s) for (t, (goal, _)), (s, (field, _)) in pairs if field and field == goal)
     return Example(tuple(word for _, word in read), tuple(word for _, word in written), gold)

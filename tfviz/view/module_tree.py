@@ -66,10 +66,10 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
 
 
 def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], depth: int) -> Iterator[Box]:
-    """Yield a module and its parts.
+    """Yield a box for the module and for each of its parts, down to `depth`.
 
     Args:
-        drawn: parameters that were drawn before: id -> how many numbers.
+        drawn: parameters that are in an earlier box: id -> number of weights.
     """
     size = sum(p.numel() for p in module.parameters() if id(p) not in drawn)
     if not size:

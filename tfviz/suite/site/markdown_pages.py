@@ -94,7 +94,7 @@ def _page(place: Path) -> Path:
 
 
 def _body(source: Path, clone: Path) -> tuple[str, list[Heading], set[Path]]:
-    """Return a text as HTML whose links stay within the site, its headings, and the files it links to, no pages."""
+    """Return the rendered HTML with links within the site, its headings, and linked files that are not pages."""
     text = BADGES.sub("", source.read_text(encoding="utf-8"))
     renderer = _Renderer(escape=False)
     markdown = mistune.create_markdown(renderer=renderer, plugins=["table", "strikethrough"])

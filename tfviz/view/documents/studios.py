@@ -87,10 +87,10 @@ class ClassifyImageDocument(StudioBase):
     """A classifier of pictures; its program takes the patches that are hidden, a truth value for each.
 
     Attributes:
-        labels: in the order of its logits.
-        picture: what is drawn.
-        patches: where its tokens lie.
-        words: of the tokens.
+        labels: names of the classes, in the order of the logits.
+        picture: the picture that is drawn.
+        patches: the position of each token on it.
+        words: a label for each token.
     """
 
     kind: Literal["classify-image"]

@@ -591,13 +591,13 @@ export interface ClassifyImageDocument {
   note?: string;
   tries: any[][];
   kind: "classify-image";
-  /** in the order of its logits. */
+  /** names of the classes, in the order of the logits. */
   labels: string[];
-  /** what is drawn. */
+  /** the picture that is drawn. */
   picture: ImageSpec;
-  /** where its tokens lie. */
+  /** the position of each token on it. */
   patches: Patches;
-  /** of the tokens. */
+  /** a label for each token. */
   words: string[];
   state: ClassifyImageState;
 }

@@ -46,7 +46,7 @@ class Quantized(NamedTuple):
         return self.numbers.float() if self.scale is None else self.numbers.float() * self.scale
 
     def add_to(self, blobs: BlobStore) -> StoredWeight:
-        """Return the document of a weight, in the form the page's engine reads."""
+        """Append the weight's bytes to `blobs` and return its description, as the page's engine reads it."""
         document: StoredWeight = {
             "shape": list(self.numbers.shape),
             "dtype": "float32",

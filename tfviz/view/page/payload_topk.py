@@ -102,7 +102,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
 
 
 def _key_ranges_index(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
-    """Return the index of a head's key ranges if its mask has them; otherwise forbidden cells are left out as well."""
+    """Store a head's key ranges in `blobs` and return their index; None if its mask has gaps."""
     computed = maps.layers[layer]
     if isinstance(computed, LazyAttention):
         mask = computed.call.mask

@@ -71,11 +71,7 @@ def dense_tensor(name: str, tensor: Tensor) -> Tensor:
 
 
 def check_positive(name: str, value: float | None) -> None:
-    """Check that a number, if it is not None, is positive and finite.
-
-    Raises:
-        ValueError: it is not positive and finite.
-    """
+    """Raise ValueError unless a number is positive and finite, or None."""
     if value is not None and not (value > 0 and math.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number above 0")
 
