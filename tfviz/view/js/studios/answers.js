@@ -1,5 +1,6 @@
 // What a model that gives logits has answered, by what it was asked.
 
+import { notFinite } from "./logits.js";
 import { LruCache } from "./lru-cache.js";
 
 /** @import { Edit, Pattern } from "../types.d.ts" */
@@ -39,7 +40,7 @@ export class Answers {
     if (!result) return null;
     const logits = result.outputs.logits.data;
     if (!logits.every(Number.isFinite)) {
-      studio.frame.failed(new Error("the model's logits are not finite; it has nothing to say"));
+      studio.frame.failed(notFinite("it has nothing to say"));
       return null;
     }
     cache.set(key, { key, logits, patterns: null }); // maps are large

@@ -1,6 +1,6 @@
 // Beam search as `tfviz.generate.beam` does it: the arithmetic alone, no model and no page.
 
-import { logSoftmax, topK } from "./logits.js";
+import { logSoftmax, notFinite, topK } from "./logits.js";
 
 /** @import { NumberList } from "../base/grid.js" */
 /**
@@ -28,8 +28,7 @@ export const NO_TEXT = Object.freeze({ tokens: [], sum: 0, ended: false, over: f
  * @param {number[]} [suppressed]
  */
 export function logProbabilities(logits, suppressed = []) {
-  for (const logit of logits)
-    if (Number.isNaN(logit)) throw new Error("the model's logits are not finite; it cannot translate");
+  for (const logit of logits) if (Number.isNaN(logit)) throw notFinite("it cannot translate");
   const logs = logSoftmax(logits);
   for (const token of suppressed) logs[token] = -Infinity;
   return logs;

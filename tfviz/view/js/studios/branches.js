@@ -2,7 +2,7 @@
 
 import { activeIn, h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
-import { button } from "./button.js";
+import { button, note } from "./parts.js";
 
 const MAX_LETTERS = 24; // letters of a branch
 
@@ -25,10 +25,7 @@ export class Branches {
     const { element } = this;
     const focused = element.contains(activeIn(element));
     element.hidden = leaves.length < 2;
-    element.replaceChildren(
-      h("span", { class: "soft" }, "Branches"),
-      ...leaves.map((leaf) => this.branch(leaf, leaf === at)),
-    );
+    element.replaceChildren(note("Branches"), ...leaves.map((leaf) => this.branch(leaf, leaf === at)));
     if (focused) /** @type {HTMLElement | null} */ (element.querySelector("[aria-pressed='true']"))?.focus();
   }
 

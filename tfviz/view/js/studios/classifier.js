@@ -3,6 +3,7 @@
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
 import { logOdds, softmax } from "./logits.js";
+import { note } from "./parts.js";
 import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
 import { cited, visibleText } from "./visible-text.js";
 import { classifierTries } from "./tries.js";
@@ -118,11 +119,7 @@ export class Classifier extends WordEffects {
     const rows = this.verdicts;
     const changed = compared !== answer;
     this.verdict.replaceChildren(
-      h(
-        "span",
-        { class: "soft" },
-        changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "",
-      ),
+      note(changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : ""),
       ...bars(rows.map((row) => ({ ...row, name: visibleText(row.name) }))),
     );
     const first = Math.max(0, shaded);

@@ -14,6 +14,7 @@ export class EngineSession {
   ready = Promise.resolve();
   /** @type {Promise<null>} resolves when the engine is closed */
   closed = Promise.resolve(null);
+  /** @type {(value: null) => void} */
   resolveClosed = () => {};
   /** Runs that are not answered yet. */
   unanswered = 0;
@@ -39,7 +40,7 @@ export class EngineSession {
     this.ready = options.engine ? Promise.resolve() : engine.load(document.programs ?? {}, bytes);
     this.ready.catch((error) => this.handlers.failed(error));
     this.closed = new Promise((resolve) => {
-      this.resolveClosed = () => resolve(null);
+      this.resolveClosed = resolve;
     });
     return engine;
   }
@@ -47,7 +48,7 @@ export class EngineSession {
   close() {
     this.engine?.close();
     this.engine = null;
-    this.resolveClosed();
+    this.resolveClosed(null);
   }
 
   /**

@@ -1,21 +1,18 @@
 // A masked language model to question: words to hide, its guesses from both sides to put in, heads to switch off; beside
 // it a model that sees only the left.
 
-import { h, tabs } from "../base/elements.js";
-import { percent } from "../base/numbers.js";
-import { quoted } from "../base/pen.js";
-import { topK } from "./logits.js";
-import { GUESSES, MaskedText } from "./masked-text.js";
-import { cited, visibleText } from "./visible-text.js";
-import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
+import { activeIn, h, tabs } from "../base/elements.js";
+import { drawGuesses, guessBars, guessesHeight, guessesOf } from "./guesses.js";
+import { MaskedText } from "./masked-text.js";
+import { joined, note } from "./parts.js";
+import { sharesPanel } from "./probability-bars.js";
 import { fillerTries } from "./tries.js";
+import { cited, visibleText } from "./visible-text.js";
 
-/** @import { Drawing, Pen, Vocabulary } from "../types.d.ts" */
+/** @import { Drawing, Pen } from "../types.d.ts" */
 /** @import { Gap, Guess, Left } from "./masked-text.js" */
-/** @import { Share } from "./probability-bars.js" */
 /** @import { Segment } from "./word-segments.js" */
 
-const HEADING = 22; // pixels of the name of a table in a drawing
 const AFTER = 24; // letters of what stands before
 
 export class Filler extends MaskedText {
@@ -99,9 +96,7 @@ export class Filler extends MaskedText {
    */
   keepFocus(act) {
     const buttons = () => [...this.guesses.querySelectorAll("button")];
-    const active = /** @type {HTMLButtonElement} */ (
-      /** @type {ShadowRoot} */ (this.guesses.getRootNode()).activeElement
-    );
+    const active = activeIn(this.guesses);
     const at = buttons().indexOf(active);
     act();
     if (at < 0) return;
@@ -115,7 +110,7 @@ export class Filler extends MaskedText {
     const marked = this.edits.length ? "; the line: with all heads on" : "";
     const parts = both.map(({ place, shares, baseline }) => {
       const piece = both.length > 1 ? ` (${this.vocab.words([segment.ids[place - segment.at]])[0]})` : "";
-      return this.sharesIn(
+      return guessBars(
         `both sides${piece}${marked}`,
         { shares, baseline, vocab: this.vocab },
         { typed: segment.ids[place - segment.at], takes: (id) => () => this.take(place, id) },
@@ -132,11 +127,10 @@ export class Filler extends MaskedText {
 
   /** @param {Segment} segment @param {Guess[]} both @param {Left} left */
   leftOf(segment, both, left) {
-    const note = (/** @type {string} */ text) =>
-      h("div", { class: "shares" }, h("span", { class: "soft" }, `left side: ${text}`));
-    if (left === undefined) return note("…");
-    if (left === null) return note("nothing stands there");
-    if ("problem" in left) return note(left.problem);
+    const remark = (/** @type {string} */ text) => h("div", { class: "shares" }, note(`left side: ${text}`));
+    if (left === undefined) return remark("…");
+    if (left === null) return remark("nothing stands there");
+    if ("problem" in left) return remark(left.problem);
     const { shares, vocab } = left;
     const [typed] = this.wordIn(vocab, segment.lead + segment.text) ?? [];
     const takes = (/** @type {number} */ id) => {
@@ -144,35 +138,7 @@ export class Filler extends MaskedText {
       return both.length === 1 && ids.length === 1 ? () => this.take(both[0].place, ids[0]) : null;
     };
     const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;
-    return this.sharesIn(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
-  }
-
-  /**
-   * Return the likeliest words of one place, and the word that was typed, as bars to press.
-   * @param {string} heading
-   * @param {{ shares: Float64Array, baseline: Float64Array | null, vocab: Vocabulary }} guesses
-   * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: what puts a
-   *   guess in
-   */
-  sharesIn(heading, { shares, baseline, vocab }, { typed, takes }) {
-    const top = topK(shares, GUESSES);
-    const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
-    const rows = ids.map((id) => ({
-      name: quoted(vocab.words([id])[0], 24),
-      share: shares[id],
-      other: baseline?.[id] ?? null,
-      title: [
-        id === typed && "as typed",
-        takes(id) && "put it in",
-        baseline && `with all heads on ${percent(baseline[id])}`,
-      ]
-        .filter(Boolean)
-        .join("; "),
-      onclick: takes(id),
-    }));
-    const buttons = bars(rows);
-    if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
-    return h("div", { class: "shares" }, h("span", { class: "soft" }, heading), ...buttons);
+    return guessBars(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
   }
 
   get counts() {
@@ -191,8 +157,8 @@ export class Filler extends MaskedText {
       now === null && "hidden",
       now !== null && now !== segment.text && `in place of ${cited(segment.text)}`,
       segment.unknown && "not in the vocabulary: read as unknown",
-    ].filter(Boolean);
-    this.announce(`${cited(now ?? segment.text)}${remarks.length ? `: ${remarks.join("; ")}` : ""}`);
+    ];
+    this.announce(joined([cited(now ?? segment.text), joined(remarks, "; ")], ": "));
   }
 
   /** @param {HTMLElement} span @param {Segment} segment */
@@ -210,21 +176,12 @@ export class Filler extends MaskedText {
 
   /** The likeliest words of each place, with the name of their table. */
   get guessTables() {
-    /** @type {(shares: Float64Array, baseline: Float64Array | null, vocab: Vocabulary) => Share[]} */
-    const rows = (shares, baseline, vocab) =>
-      topK(shares, GUESSES).map((id) => ({
-        name: vocab.words([id])[0],
-        share: shares[id],
-        other: baseline ? baseline[id] : null,
-      }));
     return this.gaps.flatMap(({ segment, both, left }) => [
       ...both.map(({ shares, baseline }) => ({
         name: `${segment.text}, both sides`,
-        rows: rows(shares, baseline, this.vocab),
+        rows: guessesOf({ shares, baseline, vocab: this.vocab }),
       })),
-      ...(left && "shares" in left
-        ? [{ name: `${segment.text}, left side`, rows: rows(left.shares, null, left.vocab) }]
-        : []),
+      ...(left && "shares" in left ? [{ name: `${segment.text}, left side`, rows: guessesOf(left) }] : []),
     ]);
   }
 
@@ -236,18 +193,8 @@ export class Filler extends MaskedText {
   get drawing() {
     const { theme } = this.frame;
     const tables = this.answer ? this.guessTables : [];
-    const tall = (/** @type {Share[]} */ rows) => HEADING + sharesHeight(rows) + 12;
-    const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) =>
-      void tables.reduce((y, { name, rows }) => {
-        pen.text(0, y + 12, cited(name), { fill: theme.soft, size: 12 });
-        const lines = rows.map((row) => ({ name: quoted(row.name, 16), share: row.share }));
-        drawShares(pen, theme, lines, y + HEADING);
-        return y + tall(rows);
-      }, top);
-    return this.words.drawing(this.frame.theme, {
-      height: tables.reduce((sum, { rows }) => sum + tall(rows), 0),
-      draw,
-    });
+    const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) => drawGuesses(pen, theme, tables, top);
+    return this.words.drawing(theme, { height: guessesHeight(tables), draw });
   }
 }
 

@@ -2,8 +2,8 @@
 
 import { h } from "../base/elements.js";
 import { Explorer } from "../stages/explorer.js";
-import { button } from "./button.js";
 import { ModelPane } from "./model-pane.js";
+import { button, pane } from "./parts.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
@@ -12,6 +12,7 @@ import { ModelPane } from "./model-pane.js";
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
 
+export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 const HOW_TO = "click: look · ×: off";
 const OPENING = "Opening the model …";
 
@@ -34,13 +35,7 @@ export class HeadPane {
     this.allOn = button("All on", switchOn, { class: "all-on" });
     this.howTo = h("small", {}, HOW_TO);
     this.opening = h("p", { class: "opening" }, OPENING, h("progress", { "aria-label": OPENING }));
-    this.element = h(
-      "section",
-      { class: "pane heads-of-model" },
-      h("h4", {}, "The model", this.howTo),
-      this.opening,
-      this.model.element,
-    );
+    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => store.set({ open: !store.get("open"), mode: "head" });
     this.opener = button("", toggle, { title: "its map with all words, below", hidden: true });

@@ -2,11 +2,12 @@
 
 import { h, tabs } from "../base/elements.js";
 import { formatted, percent } from "../base/numbers.js";
-import { button } from "./button.js";
+import { HEAD_KEYS } from "./head-pane.js";
 import { ImageStudio } from "./image-studio.js";
 import { effectSentence, lookSentence } from "./image-summary.js";
 import { imageTries } from "./image-tries.js";
 import { softmax, topK } from "./logits.js";
+import { button, joined, note } from "./parts.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane } from "./patch-pane.js";
 import { scaleParts } from "./patch-scale.js";
@@ -56,13 +57,7 @@ export class ImageClassifier extends ImageStudio {
     this.reset = button("Show all patches", showAll);
     /** @type {HTMLElement} */
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict: press a label to follow it" });
-    const shading = h(
-      "div",
-      { class: "row" },
-      h("span", { class: "soft" }, "Shade by"),
-      this.shades.element,
-      this.reset,
-    );
+    const shading = h("div", { class: "row" }, note("Shade by"), this.shades.element, this.reset);
     this.compose({
       textTitle: "The picture",
       text: [this.pane.element, shading, this.scale, this.effects.progress],
@@ -164,7 +159,7 @@ export class ImageClassifier extends ImageStudio {
       const [now, then] = [answer.logits, without].map((logits) => percent(softmax(logits)[this.label]));
       remarks.push(`without it ${this.labelText} goes ${now} → ${then}`);
     }
-    return this.announce(`Patch ${[this.patchName(patch), remarks.join("; ")].filter(Boolean).join(": ")}`);
+    return this.announce(`Patch ${joined([this.patchName(patch), remarks.join("; ")], ": ")}`);
   }
 
   showVerdict() {
@@ -178,7 +173,7 @@ export class ImageClassifier extends ImageStudio {
       title: row.label === this.label ? "followed in the sentence below" : "press to follow it",
       onclick: follow(row.label),
     }));
-    this.verdict.replaceChildren(h("span", { class: "soft" }, line), ...bars(rows));
+    this.verdict.replaceChildren(note(line), ...bars(rows));
   }
 
   /**
@@ -219,5 +214,5 @@ const IMAGE_KEYS = [
   ["arrows, Home, End", "on the picture: from patch to patch"],
   ["Space", "hide a patch, or bring it back"],
   ["Esc", "point at no patch"],
-  ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"],
+  HEAD_KEYS,
 ];

@@ -1,8 +1,10 @@
 // A studio of one picture: which patches are hidden, what the model gives without them, and where its heads look.
 
+import { clamp } from "../base/clamp.js";
 import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
 import { Answers } from "./answers.js";
 import { looksAt } from "./image-summary.js";
+import { keyOf } from "./model-pane.js";
 import { Studio } from "./studio.js";
 
 /** @import { ClassifyImageDocument } from "../documents.d.ts" */
@@ -60,7 +62,7 @@ export class ImageStudio extends Studio {
 
   /** The label that is followed. */
   get label() {
-    return Math.max(0, Math.min(this.described.labels.length - 1, this.store.get("label")));
+    return clamp(this.store.get("label"), 0, this.described.labels.length - 1);
   }
 
   /** @abstract the patch that is pointed at @returns {number | null} */
@@ -132,6 +134,3 @@ export class ImageStudio extends Studio {
     return /** @type {Grid} */ (this.thumbs.get(keyOf(place)));
   }
 }
-
-/** @type {(place: Place) => string} */
-const keyOf = ({ part, layer, head }) => `${part}.${layer}.${head}`;

@@ -12,7 +12,8 @@ const NEARLY_EVEN = 1.5; // times the even weight: a head that gives no token mo
 
 /**
  * What a query looks at, a weight for each key; without a query the mean of all that may look somewhere.
- * @param {Grid} grid @param {number | null} query
+ * @param {Grid} grid
+ * @param {number | null} query
  */
 export function looksAt(grid, query) {
   if (query !== null) return profile(grid, grid, "rows", query);
@@ -30,7 +31,9 @@ export function looksAt(grid, query) {
 
 /**
  * The patches with the largest weights, the first of equal ones before others.
- * @param {ArrayLike<number>} weights of all tokens @param {Patches} patches @param {number} most
+ * @param {ArrayLike<number>} weights of all tokens
+ * @param {Patches} patches
+ * @param {number} most
  */
 export function strongestPatches(weights, { first, rows, columns }, most) {
   const ofPatches = Array.from({ length: rows * columns }, (_, patch) => weights[first + patch]);
@@ -39,7 +42,9 @@ export function strongestPatches(weights, { first, rows, columns }, most) {
 
 /**
  * What a head does on a picture, in a sentence.
- * @param {Profile} look of one query, or of all in the mean @param {string[]} words of the tokens @param {Patches} patches
+ * @param {Profile} look of one query, or of all in the mean
+ * @param {string[]} words of the tokens
+ * @param {Patches} patches
  * @param {string} from the query in words
  */
 export function lookSentence(look, words, patches, from) {
@@ -59,7 +64,8 @@ export function lookSentence(look, words, patches, from) {
 
 /**
  * What is changed, as the beginning of a sentence; empty where nothing is.
- * @param {number} hidden patches @param {number} off heads
+ * @param {number} hidden patches
+ * @param {number} off heads
  */
 export function withoutWords(hidden, off) {
   const these = (/** @type {number} */ count, /** @type {string} */ one, /** @type {string} */ many) =>
@@ -70,7 +76,11 @@ export function withoutWords(hidden, off) {
 
 /**
  * How the probability of a label moves without some patches and heads, in a sentence.
- * @param {string} label @param {number} before @param {number} after @param {number} hidden @param {number} off
+ * @param {string} label
+ * @param {number} before
+ * @param {number} after
+ * @param {number} hidden
+ * @param {number} off
  */
 export function effectSentence(label, before, after, hidden, off) {
   const without = withoutWords(hidden, off);

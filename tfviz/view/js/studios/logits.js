@@ -2,6 +2,9 @@
 
 /** @import { NumberList } from "../base/grid.js" */
 
+/** @param {string} consequence */
+export const notFinite = (consequence) => new Error(`the model's logits are not finite; ${consequence}`);
+
 /** Return the largest value; NaN where one is NaN. @param {NumberList} values */
 export function largest(values) {
   let top = -Infinity;

@@ -1,5 +1,6 @@
 // A text with gaps: what stands at each word, what is guessed from both sides, and from the left.
 
+import { GUESSES } from "./guesses.js";
 import { softmax, topK } from "./logits.js";
 import { TextStudio } from "./text-studio.js";
 
@@ -20,13 +21,11 @@ import { TextStudio } from "./text-studio.js";
  */
 /** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a word that is hidden, or a part of it */
 
-export const GUESSES = 7; // for each hidden place
-
 /** @extends {TextStudio<FillDocument>} */
 export class MaskedText extends TextStudio {
   /** The ids that were put in, by place. */
   get filled() {
-    return new Map(this.store.get("filled").map(([place, id]) => [place, id]));
+    return new Map(/** @type {[number, number][]} */ (this.store.get("filled")));
   }
 
   get masked() {
@@ -164,7 +163,7 @@ export class MaskedText extends TextStudio {
   get gaps() {
     const { masked, answer, compared } = this;
     if (!answer || !compared) return [];
-    const front = this.described.special_tokens.before === null ? 0 : 1;
+    const front = this.special.before.length;
     const shares = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
       softmax(this.scores(logits, place + front, this.vocab));
     return this.segments.flatMap((segment, i) => {

@@ -2,10 +2,12 @@
 
 /** @import { Theme } from "../base/theme.js" */
 
+import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { paint } from "../base/paint.js";
-import { button } from "./button.js";
+import { button } from "./parts.js";
+import { consume } from "./shortcuts.js";
 
 const LARGEST = 128; // pixels
 const SMALLEST = 22;
@@ -73,7 +75,7 @@ export class ModelPane {
     const fitting = (/** @type {number} */ room, /** @type {number} */ count) =>
       Math.floor((room - GAP * (count - 1)) / count);
     const wide = WIDE - (BETWEEN - GAP) * (this.groups.length - 1);
-    this.side = Math.max(SMALLEST, Math.min(LARGEST, fitting(wide, columns), fitting(TALL, rows)));
+    this.side = clamp(Math.min(fitting(wide, columns), fitting(TALL, rows)), SMALLEST, LARGEST);
     this.element.style.setProperty("--side", `${this.side}px`);
     this.element.style.setProperty("--columns", String(columns));
     this.element.replaceChildren(...this.groups.map((group, part) => this.group(group, part)));
@@ -168,8 +170,7 @@ export class ModelPane {
     const place = placeOf(key);
     if (event.key === "x") this.toggle(place);
     else if (!this.move(event.key, place)) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   /**
@@ -198,7 +199,7 @@ export class ModelPane {
 }
 
 /** @type {(place: Place) => string} */
-const keyOf = ({ part, layer, head }) => `${part}.${layer}.${head}`;
+export const keyOf = ({ part, layer, head }) => `${part}.${layer}.${head}`;
 
 /** @type {(key: string) => Place} */
 function placeOf(key) {

@@ -1,9 +1,11 @@
 // The likeliest next tokens, as bars to press with a line that cuts the rest off; as numbers, and as a drawing.
 
-import { h, tabs } from "../base/elements.js";
+import { clamp } from "../base/clamp.js";
+import { activeIn, h, tabs } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
 import { label } from "../base/pen.js";
 import { topK } from "./logits.js";
+import { joined } from "./parts.js";
 import { ThresholdLine } from "./threshold-line.js";
 import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
 import { lastOf } from "./language-model-reader.js";
@@ -81,8 +83,7 @@ export class NextTokens {
   }
 
   draw() {
-    const root = /** @type {ShadowRoot} */ (this.rows.getRootNode());
-    const focused = [...this.rows.querySelectorAll("button")].indexOf(/** @type {any} */ (root.activeElement));
+    const focused = [...this.rows.querySelectorAll("button")].indexOf(activeIn(this.rows));
     const rows = bars(
       this.tokens.map(({ id, name, share, before, other }) => ({
         name: label(name, 14),
@@ -109,7 +110,7 @@ export class NextTokens {
   /** What the line cuts by, in words. */
   get cutName() {
     const { topK, topP } = this.sampler;
-    const names = [topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`].filter(Boolean).join(", ");
+    const names = joined([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
     return names ? `${names}: drag` : "all may be drawn: drag up to cut";
   }
 
@@ -121,10 +122,7 @@ export class NextTokens {
     const all = count >= Math.min(MAX_BARS, this.order.length);
     if (this.kind === "top_k") return this.store.set({ top_k: all ? 0 : count, top_p: 1 });
     const sum = this.order.slice(0, count).reduce((total, id) => total + this.before[id], 0);
-    return this.store.set({
-      top_k: 0,
-      top_p: all ? 1 : Math.max(0.01, Math.min(0.99, Math.ceil(100 * sum - 1e-9 - 1) / 100)),
-    });
+    return this.store.set({ top_k: 0, top_p: all ? 1 : clamp(Math.ceil(100 * sum - 1e-9 - 1) / 100, 0.01, 0.99) });
   }
 
   /** @param {number} id */

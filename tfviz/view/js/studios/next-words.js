@@ -4,6 +4,7 @@ import { activeIn, h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
 import { likeliestTokens, logProbabilities } from "./beams.js";
+import { note } from "./parts.js";
 import { bars, sharesPanel } from "./probability-bars.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
@@ -39,7 +40,7 @@ export class NextWords {
     const focused = element.contains(activeIn(element));
     const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
     element.replaceChildren(
-      h("span", { class: "soft" }, base ? `${about}; the line: with all heads on` : about),
+      note(base ? `${about}; the line: with all heads on` : about),
       ...bars(
         this.words.map(({ id, name, share, other }) => ({
           name: quoted(name, 24),

@@ -1,10 +1,12 @@
 // A picture in its patches: to point at, to hide by pressing or dragging, by keys too; shaded by numbers of its patches.
 
+import { clamp } from "../base/clamp.js";
 import { following, h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 import { chartCanvas } from "../stages/head-stage.js";
 import { STEPS } from "../stages/pointing.js";
+import { consume } from "./shortcuts.js";
 
 /** @import { ImageSpec, Patches } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
@@ -64,7 +66,7 @@ export class PatchPane {
     const { rows, columns } = this.patches;
     const box = this.canvas.getBoundingClientRect();
     const at = (/** @type {number} */ share, /** @type {number} */ count) =>
-      Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+      clamp(Math.floor(share * count), 0, count - 1);
     return at((clientY - box.top) / box.height, rows) * columns + at((clientX - box.left) / box.width, columns);
   }
 
@@ -144,17 +146,15 @@ export class PatchPane {
     if (event.metaKey || event.altKey || event.ctrlKey) return;
     const { rows, columns } = this.patches;
     const [row, column] = [Math.floor(this.cursor / columns), this.cursor % columns];
-    const within = (/** @type {number} */ place, /** @type {number} */ count) =>
-      Math.max(0, Math.min(count - 1, place));
     const [down, across] = STEPS[event.key] ?? EDGES[event.key] ?? [];
-    if (down !== undefined) this.point(within(row + down, rows) * columns + within(column + across, columns));
+    if (down !== undefined)
+      this.point(clamp(row + down, 0, rows - 1) * columns + clamp(column + across, 0, columns - 1));
     else if (HIDING.has(event.key)) {
       this.point(this.cursor);
       this.handlers.group(async () => this.set(this.cursor, !this.hidden.has(this.cursor)));
     } else if (event.key === "Escape") this.point(null);
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   /** @param {number[]} hidden @param {Grid | null} grid */

@@ -3,6 +3,7 @@
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
+import { joined } from "./parts.js";
 
 /** @import { GridPanel, Pen } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
@@ -34,16 +35,11 @@ export function bars(rows) {
       h("span", { class: "bar", style: wide(share) }),
       other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
     );
-    const classes = ["share", kind, share === 0 && "lost"].filter(Boolean).join(" ");
+    const classes = joined(["share", kind, share === 0 && "lost"]);
     const label = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
     return h(
       onclick ? "button" : "div",
-      {
-        class: classes,
-        title,
-        onclick,
-        ...(onclick ? { type: "button", "aria-label": label.filter(Boolean).join(", ") } : {}),
-      },
+      { class: classes, title, onclick, ...(onclick ? { type: "button", "aria-label": joined(label, ", ") } : {}) },
       h("span", { class: "name", dir: "auto" }, name),
       track,
       h("span", { class: "number" }, percent(share)),
@@ -53,7 +49,9 @@ export function bars(rows) {
 
 /**
  * The same as numbers.
- * @param {string} name @param {string} axis what the rows are @param {Share[]} rows
+ * @param {string} name
+ * @param {string} axis what the rows are
+ * @param {Share[]} rows
  * @param {string[]} [cols] of a share, and of what it is compared with
  * @returns {GridPanel<Grid>}
  */

@@ -1,30 +1,29 @@
 // A typed text as a model can read it: its words, or those of the last text that could be read, and what is wrong with it.
 
+import { EncodedText } from "./encoded-text.js";
 import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Segment } from "./word-segments.js" */
-/** @typedef {{ text: string | null, segments: Segment[] | null, problem: string, note?: string }} ReadText */
+/** @typedef {{ text: string, segments: Segment[] | null, problem: string, note?: string }} ReadText */
 
 const MAX_LETTERS = 10000; // of a text that are looked at
 
-export class ReadableText {
-  /** @type {ReadText | null} */
-  latest = null;
-
+/** @extends {EncodedText<ReadText>} */
+export class ReadableText extends EncodedText {
   /** @param {Vocabulary} vocab @param {number} maxTokens */
   constructor(vocab, maxTokens) {
-    this.vocab = vocab;
+    super(vocab);
     this.maxTokens = maxTokens;
   }
 
-  /** @param {string} text @returns {ReadText} */
-  read(text) {
-    return this.latest?.text === text ? this.latest : (this.latest = this.readAnew(text));
+  /** @param {string} text */
+  parts(text) {
+    return textsOf(text.slice(0, MAX_LETTERS));
   }
 
   /** @param {string} text @returns {ReadText} */
-  readAnew(text) {
+  encode(text) {
     const segments = this.latest?.segments ?? null;
     try {
       const all = segmentsOf(this.vocab, text.slice(0, MAX_LETTERS));
@@ -41,16 +40,5 @@ export class ReadableText {
       const others = segments ? ": the words below are the last that could be read" : "";
       return { text, segments, problem: `${problem}${others}` };
     }
-  }
-
-  /**
-   * Let Python encode the text, where it does that; false if it could not.
-   * @param {string} text
-   * @param {(vocab: Vocabulary, texts: string[]) => Promise<boolean | null>} learn as `Studio.learn`
-   */
-  async learned(text, learn) {
-    const learned = await learn(this.vocab, textsOf(text.slice(0, MAX_LETTERS)));
-    if (learned && this.latest) this.latest.text = null;
-    return learned !== null;
   }
 }

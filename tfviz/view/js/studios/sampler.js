@@ -1,6 +1,6 @@
 // How the next token is chosen from the logits, as `tfviz.generate.Sampler` chooses it: same numbers, same draws.
 
-import { largest, normalized, softmax, topK as largestIndices } from "./logits.js";
+import { largest, normalized, notFinite, softmax, topK as largestIndices } from "./logits.js";
 
 /** @import { NumberList } from "../base/grid.js" */
 /**
@@ -13,8 +13,7 @@ import { largest, normalized, softmax, topK as largestIndices } from "./logits.j
  * @param {Sampling} [sampling]
  */
 export function probabilities(logits, { temperature = 1, topK = null, topP = null } = {}) {
-  if (!Number.isFinite(largest(logits)))
-    throw new Error("the model's logits are not finite; there is nothing to draw from");
+  if (!Number.isFinite(largest(logits))) throw notFinite("there is nothing to draw from");
   if (temperature === 0) {
     const [best] = largestIndices(logits, 1);
     return Float64Array.from(logits, (_, i) => Number(i === best));

@@ -3,7 +3,7 @@
 import { h } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
 import { scoreOf } from "./beams.js";
-import { button } from "./button.js";
+import { button } from "./parts.js";
 import { cited } from "./visible-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */

@@ -3,8 +3,9 @@
 import { activeIn, h } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
 import { CanvasPen, label, measure } from "../base/pen.js";
-import { button } from "./button.js";
 import { ranksTo, scoreOf } from "./beams.js";
+import { button, joined } from "./parts.js";
+import { consume } from "./shortcuts.js";
 
 /** @import { Beam } from "./beams.js" */
 /** @import { Pen } from "../types.d.ts" */
@@ -105,9 +106,7 @@ export class SearchTree {
   /** @param {Beam} text @param {number} step @param {number} rank */
   node(text, step, rank) {
     const [column, place] = this.chosen;
-    const classes = ["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]
-      .filter(Boolean)
-      .join(" ");
+    const classes = joined(["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]);
     const current = step === column && rank === place;
     const words = [h("span", { dir: "auto" }, this.wordOf(text)), h("small", {}, fixed(scoreOf(text, this.alpha), 2))];
     const node = button(words, null, {
@@ -152,8 +151,7 @@ export class SearchTree {
     const node = this.at(Number(next[0]), Number(next[1]));
     node?.focus();
     node?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   /**

@@ -12,7 +12,12 @@ export function shortcuts(actions) {
     const act = actions[event.key.toLowerCase()] ?? actions[event.code.replace("Key", "").toLowerCase()];
     if (!act) return;
     act(event);
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   };
+}
+
+/** Use an event up: it has no other effect, and nothing else hears of it. @param {Event} event */
+export function consume(event) {
+  event.preventDefault();
+  event.stopPropagation();
 }

@@ -10,7 +10,9 @@ import { vocabulary } from "../text/vocabulary.js";
 import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
+import { pane } from "./parts.js";
 import { habitSentence } from "./summary.js";
+import { tokenName } from "./token-text.js";
 import { tryButtons } from "./tries.js";
 import CSS from "../controls/studio.css";
 
@@ -69,17 +71,7 @@ export class Studio {
     this.options = options;
     /** @type {Vocabulary[]} */
     this.vocabularies = described.vocabularies.map(options.vocabulary ?? vocabulary);
-    this.frame = new Frame(host, described, store, {
-      ...options,
-      keys: this.keys,
-      grids: () => this.panels(),
-      drawing: () => this.drawing,
-      tables: () => this.tables(),
-      redraw: () => this.refresh(),
-    });
-    this.frame.zooms = false;
-    this.frame.body.classList.add("studio");
-    this.frame.body.before(h("style", {}, CSS));
+    this.frame = this.makeFrame(host);
     const axes = "axes" in described ? described.axes : ["query", "key"];
     /** @type {ModelHeads} */
     this.heads = new ModelHeads(store, axes);
@@ -110,6 +102,22 @@ export class Studio {
     };
   }
 
+  /** @param {HTMLElement} host */
+  makeFrame(host) {
+    const frame = new Frame(host, this.described, this.store, {
+      ...this.options,
+      keys: this.keys,
+      grids: () => this.panels(),
+      drawing: () => this.drawing,
+      tables: () => this.tables(),
+      redraw: () => this.refresh(),
+    });
+    frame.zooms = false;
+    frame.body.classList.add("studio");
+    frame.body.before(h("style", {}, CSS));
+    return frame;
+  }
+
   /** The choices that Undo takes back and a link carries. */
   get choices() {
     return Object.keys(this.described.state).filter((name) => !TRANSIENT.has(name));
@@ -125,9 +133,6 @@ export class Studio {
     this.sourceLabel = h("small", {});
     /** @type {HTMLElement} */
     this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
-    /** @type {(kind: string, title: string, more: HTMLElement | null, ...parts: HTMLElement[]) => HTMLElement} */
-    const pane = (kind, title, more, ...parts) =>
-      h("section", { class: `pane ${kind}` }, h("h4", {}, title, more), ...parts);
     /** @type {HTMLElement} */
     this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
     const desk = h(
@@ -212,22 +217,6 @@ export class Studio {
     return this.heads.grid(place);
   }
 
-  /**
-   * Return the colours of a piece of text: those of the largest weight of its tokens, `first` to `last`, in a row of a
-   * map.
-   * @param {Grid} grid
-   * @param {number} row
-   * @param {number} first
-   * @param {number} last
-   */
-  shadeOf(grid, row, first, last) {
-    let code = 0;
-    for (let key = first; key <= last; key++) code = Math.max(code, grid.codes[row * grid.cols.length + key]);
-    if (code < FAINTEST) return null;
-    const { theme } = this.frame;
-    return { background: theme.colour(grid, code), ink: theme.inkOn(theme.lut(grid)[code]) };
-  }
-
   /** The row of the chosen head that the text is shaded by. @returns {number | null} */
   get row() {
     return null;
@@ -274,10 +263,7 @@ export class Studio {
 
   /** What one token is called. */
   get unit() {
-    /** @type {Record<string, string>} */
-    const kinds = { characters: "letter", bytes: "byte" };
-    const [{ kind }] = this.described.vocabularies.slice(-1);
-    return kinds[kind] ?? "token";
+    return tokenName(this.described.vocabularies.at(-1)?.kind);
   }
 
   /** @param {string} text */
@@ -286,7 +272,6 @@ export class Studio {
   }
 }
 
-const FAINTEST = 8; // of the 256 codes of a map: what is below has no colour in a text
 const TEXTS = ["prompt", "text", "sentence"]; // by the kind of studio
 
 // Choices of the moment, which no link carries and Undo leaves alone.

@@ -1,6 +1,7 @@
 // A text that is edited where it stands, each token of it shaded; the token at the caret or under the pointer is told.
 
 import { h } from "../base/elements.js";
+import { joined } from "./parts.js";
 
 /**
  * @typedef {object} Token
@@ -85,7 +86,7 @@ export class TextEditor {
       const { kind = "", title = "", sign = "" } = tokens[place];
       const colours = shade(place);
       const classes = ["token", kind, place === from && "from"];
-      span.className = classes.filter(Boolean).join(" ");
+      span.className = joined(classes);
       span.style.background = colours?.background ?? "";
       span.style.color = colours?.ink ?? "";
       if (span.title !== title) span.title = title;

@@ -2,9 +2,11 @@
 
 import { h } from "../base/elements.js";
 import { Answers } from "./answers.js";
-import { button } from "./button.js";
+import { button } from "./parts.js";
+import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "./studio.js";
 import { ReadableText } from "./readable-text.js";
+import { shadeOf } from "./text-shading.js";
 import { WordList } from "./word-list.js";
 
 /** @import { ClassifyDocument, FillDocument } from "../documents.d.ts" */
@@ -76,10 +78,12 @@ export class TextStudio extends Studio {
     this.starts = [];
     /** @type {Segment[] | null} the words that the starts are of */
     this.startSegments = null;
+    /** @type {SpecialTokens} */
+    this.special = new SpecialTokens(this.described);
     /** @type {Answers} */
     this.answers = new Answers(/** @type {any} */ (this), this.maxAnswers);
     /** @type {ReadableText} */
-    this.readableText = new ReadableText(this.vocab, this.maxTokens);
+    this.readableText = new ReadableText(this.vocab, this.special.maxTokens);
     /** @type {WordList} */
     this.words = new WordList(help, {
       point: (i) => this.point(i),
@@ -117,20 +121,6 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * Return the first token of each word among these that the model reads, and one past the last word's.
-   * @param {number[]} ids
-   */
-  startsIn(ids) {
-    const { before, after } = this.described.special_tokens;
-    const end = ids.length - Number(after !== null);
-    let at = Number(before !== null);
-    return [...this.counts, 0].map((count) => {
-      at += count;
-      return Math.min(end, at - count);
-    });
-  }
-
-  /**
    * The first token of the word that is pointed at, in what the model has read: none while another text is being read.
    * @returns {number | null}
    */
@@ -147,9 +137,9 @@ export class TextStudio extends Studio {
 
   /** The map of the chosen head, as long as a word is pointed at: its row shades the text. @returns {Grid | null} */
   get shading() {
-    const { heads, row } = this;
-    if (row === null || !heads.groups.length || heads.isOff(heads.selected)) return null;
-    return heads.grid(heads.selected);
+    if (this.row === null) return null;
+    const { heads } = this;
+    return heads.isOff(heads.selected) ? null : heads.grid(heads.selected);
   }
 
   showFrom() {
@@ -160,7 +150,7 @@ export class TextStudio extends Studio {
     if (!grid || !answer || row === null) return this.unshade();
     this.sourceLabel.textContent = `from “${this.vocab.words([answer.ids[row]])[0]}”, layer ${layer} head ${head}`;
     words.spans.forEach((span, i) => {
-      const colours = this.shadeOf(grid, row, starts[i], starts[i + 1] - 1);
+      const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
       span.style.background = colours?.background ?? "";
       span.style.color = colours?.ink ?? "";
     });
@@ -198,18 +188,6 @@ export class TextStudio extends Studio {
     return this.segments.flatMap(({ ids }) => ids);
   }
 
-  /** How many tokens a text may have, besides the special ones around it. */
-  get maxTokens() {
-    const { context, special_tokens: special } = this.described;
-    return context - Number(special.before !== null) - Number(special.after !== null);
-  }
-
-  /** @param {number[]} ids */
-  withSpecialTokens(ids) {
-    const { before, after } = this.described.special_tokens;
-    return [...(before === null ? [] : [before]), ...ids.slice(0, this.maxTokens), ...(after === null ? [] : [after])];
-  }
-
   async refresh() {
     const turn = ++this.turn;
     if (this.field.value !== this.store.get("text")) this.field.value = this.store.get("text");
@@ -217,12 +195,12 @@ export class TextStudio extends Studio {
     const { segments } = this;
     if (this.read.problem) return void this.announce(this.read.problem);
     this.words.show(segments, (...word) => this.decorateWord(...word));
-    const ids = this.withSpecialTokens(this.ids);
-    const starts = this.startsIn(ids);
+    const ids = this.special.around(this.ids);
+    const starts = this.special.startsIn(this.counts, ids);
     if (!ids.length) return void this.announce("nothing is left to read: bring a word back");
     const [answer, compared] = await Promise.all([
       this.ask("read", ids, { edits: this.edits, watch: true }),
-      this.baseline(ids, this.withSpecialTokens(this.base)),
+      this.baseline(ids, this.special.around(this.base)),
     ]);
     if (!answer || turn !== this.turn || this.frame.closed) return;
     Object.assign(this, { answer, compared: compared ?? answer, starts, startSegments: segments });

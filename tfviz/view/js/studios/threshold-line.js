@@ -1,6 +1,8 @@
 // A line that is dragged over bars to cut the rest off.
 
+import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
+import { consume } from "./shortcuts.js";
 
 export class ThresholdLine {
   /** @param {{ name: string, cut: (place: number) => void }} handlers cut: keep so many of the bars */
@@ -45,9 +47,8 @@ export class ThresholdLine {
     };
     const to = places[event.key];
     if (to === undefined) return;
-    this.cut(Math.max(1, Math.min(count, to)));
-    event.preventDefault();
-    event.stopPropagation();
+    this.cut(clamp(to, 1, count));
+    consume(event);
   }
 
   /** @param {PointerEvent} event */

@@ -4,6 +4,12 @@ import { label } from "../base/pen.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 
+/** @type {Record<string, string>} */
+const NAMES = { characters: "letter", bytes: "byte" };
+
+/** Return what one token is called. @param {string} [kind] of the vocabulary */
+export const tokenName = (kind = "") => NAMES[kind] ?? "token";
+
 /** Tell whether tokens stand apart in a running text, since they carry no spaces of their own. @param {Vocabulary} vocab */
 export const spaceSeparated = (vocab) => ["spaces", "pieces"].includes(vocab.joiner?.kind ?? "");
 

@@ -3,16 +3,16 @@
 import { h, slider } from "../base/elements.js";
 import { fixed, percent } from "../base/numbers.js";
 import { logProbabilities, scoreOf } from "./beams.js";
-import { button } from "./button.js";
 import { NextWords } from "./next-words.js";
+import { button, note } from "./parts.js";
 import { SearchTexts } from "./search-texts.js";
 import { SearchTree } from "./search-tree.js";
 import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
-import { TargetText } from "./target-text.js";
+import { TranslationText } from "./translation-text.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
-/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Drawing, Pen, Vocabulary } from "../types.d.ts" */
 /** @import { Beam } from "./beams.js" */
 /** @import { Decoded, Search } from "./beam-search.js" */
 /** @typedef {{ element: HTMLElement, show(value: number): void }} Knob */
@@ -34,7 +34,7 @@ export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
 /** @extends {Studio<TranslateDocument>} */
 export class TranslationStudio extends Studio {
   get vocab() {
-    return this.vocabularies[this.vocabularies.length - 1];
+    return /** @type {Vocabulary} */ (this.vocabularies.at(-1));
   }
 
   build() {
@@ -67,8 +67,8 @@ export class TranslationStudio extends Studio {
       "aria-label": "Sentence",
       oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...UNCHOSEN }),
     });
-    /** @type {TargetText} */
-    this.translatedText = new TargetText(this.vocab, (place) => this.choosePlace(place));
+    /** @type {TranslationText} */
+    this.translationText = new TranslationText(this.vocab, (place) => this.choosePlace(place));
     /** @type {HTMLElement} */
     this.cost = h("p", { class: "cost" });
     const stepButton = button("Step", () => this.step(), { title: "one word more (Alt+S)" });
@@ -82,7 +82,7 @@ export class TranslationStudio extends Studio {
     /** @type {HTMLElement} */
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
     const title = h("h4", {}, "Its translation");
-    return [this.sentence, title, this.translatedText.element, this.cost, buttons, this.forced];
+    return [this.sentence, title, this.translationText.element, this.cost, buttons, this.forced];
   }
 
   /** Make what could stand at a place, and the controls of the search. */
@@ -147,7 +147,7 @@ export class TranslationStudio extends Studio {
   show(current, ids) {
     const { columns, store } = this;
     this.showTree();
-    this.translatedText.show(current, store.get("prefix").length);
+    this.translationText.show(current, store.get("prefix").length);
     this.next.show(current);
     this.showCost(current);
     this.texts.show(columns, current.text.tokens, store.get("alpha"));
@@ -204,7 +204,7 @@ export class TranslationStudio extends Studio {
     const forced = store.get("forced");
     this.forced.hidden = !forced.length;
     this.forced.replaceChildren(
-      h("span", { class: "soft" }, "Forced"),
+      note("Forced"),
       ...[[], ...forced].map((tokens) => {
         const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: this.described.max_tokens });
         const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";

@@ -1,7 +1,7 @@
 // Guided experiments: each does something that the reader could do, and Undo takes it back.
 
-import { button } from "./button.js";
 import { isStill } from "./motion.js";
+import { button } from "./parts.js";
 import { habitsOf } from "./summary.js";
 
 /** @import { Classifier } from "./classifier.js" */
@@ -129,14 +129,12 @@ export function classifierTries(studio) {
       act: () =>
         studio.change({ text: store.get("text").trim().split(/\s+/).reverse().join(" "), ...studio.initialState }),
     },
-    { name: "Switch all heads off", act: () => studio.heads.switchAllOff() },
-    { name: "… and on again", act: () => store.set({ off: [] }) },
+    ...headTries(studio),
   ];
 }
 
 /** @param {Filler} studio */
 export function fillerTries(studio) {
-  const { store } = studio;
   return [
     {
       name: "Hide the last word",
@@ -151,8 +149,7 @@ export function fillerTries(studio) {
           filled: [],
         }),
     },
-    { name: "Switch all heads off", act: () => studio.heads.switchAllOff() },
-    { name: "… and on again", act: () => store.set({ off: [] }) },
+    ...headTries(studio),
   ];
 }
 
@@ -175,6 +172,12 @@ export function translatorTries(studio) {
         studio.force(studio.next.words[1].id);
       },
     },
-    { name: "Switch all heads off", act: () => studio.heads.switchAllOff() },
+    headTries(studio)[0],
   ];
 }
+
+/** Switch all heads off, and on again. @param {Studio<any>} studio @returns {Try[]} */
+const headTries = ({ heads, store }) => [
+  { name: "Switch all heads off", act: () => heads.switchAllOff() },
+  { name: "… and on again", act: () => store.set({ off: [] }) },
+];

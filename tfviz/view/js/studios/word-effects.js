@@ -5,6 +5,7 @@ import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { h, select } from "../base/elements.js";
 import { logOdds, softmax } from "./logits.js";
+import { joined } from "./parts.js";
 import { TextStudio } from "./text-studio.js";
 import { cited } from "./visible-text.js";
 
@@ -35,7 +36,7 @@ export class WordEffects extends TextStudio {
 
   /** @returns {Map<number, string>} */
   get replaced() {
-    return new Map(this.store.get("replaced").map(([i, word]) => [i, word]));
+    return new Map(/** @type {[number, string][]} */ (this.store.get("replaced")));
   }
 
   get deleted() {
@@ -72,7 +73,7 @@ export class WordEffects extends TextStudio {
     const todo = pieces.flatMap((ids, i) => (shaded >= 0 && ids.length ? [i] : []));
     this.progress.max = todo.length;
     for (const [done, i] of todo.entries()) {
-      const ids = this.withSpecialTokens(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
+      const ids = this.special.around(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
       const answer = ids.length ? await this.ask("weigh", ids, { edits: this.edits }) : null;
       if (turn !== this.turn || this.frame.closed) return;
       if (answer) this.effects.set(i, answer);
@@ -146,7 +147,7 @@ export class WordEffects extends TextStudio {
       const name = cited(this.described.labels[label], 24);
       remarks.push(`without it ${name} goes ${share} → ${without}, log-odds ${withSign(effect)}`);
     }
-    return `${cited(word)}${remarks.length ? `: ${remarks.join("; ")}` : ""}`;
+    return joined([cited(word), remarks.join("; ")], ": ");
   }
 
   /** @returns {GridPanel<Grid>[]} */

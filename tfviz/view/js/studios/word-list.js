@@ -2,6 +2,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { activeIn, following, h, stepIn } from "../base/elements.js";
+import { consume } from "./shortcuts.js";
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
@@ -58,8 +59,7 @@ export class WordList {
     if (next !== undefined) this.focus(clamp(next, 0, last));
     else if (ACTING.includes(event.key)) this.handlers.act(i, event);
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   /** @param {number} i */

@@ -4,19 +4,19 @@
 import { activeIn, h, slider } from "../base/elements.js";
 import { counted, fixed } from "../base/numbers.js";
 import { Branches } from "./branches.js";
-import { button } from "./button.js";
 import { contextStart, LanguageModelReader, readingKey } from "./language-model-reader.js";
 import { travel } from "./motion.js";
 import { NextTokens } from "./next-tokens.js";
+import { HEAD_KEYS } from "./head-pane.js";
+import { button } from "./parts.js";
 import { Prompt } from "./prompt.js";
 import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
 import { TextCost } from "./text-cost.js";
-import { TextEditor } from "./text-editor.js";
-import { signOf, TextPieces } from "./text-pieces.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { TokenTree } from "./token-tree.js";
 import { writerTries } from "./tries.js";
+import { WriterText } from "./writer-text.js";
 import { WritingLoop } from "./writing-loop.js";
 
 /** @import { WriteDocument } from "../documents.d.ts" */
@@ -44,8 +44,8 @@ export class Writer extends Studio {
     this.path = new TokenTree(store);
     /** @type {Prompt} */
     this.prompt = new Prompt(vocab, described.context);
-    /** @type {TextPieces} */
-    this.textPieces = new TextPieces(vocab);
+    /** @type {WriterText} */
+    this.text = new WriterText(this);
     /** @type {LanguageModelReader} */
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
       steps: Boolean(described.programs?.step),
@@ -62,8 +62,6 @@ export class Writer extends Studio {
     this.answerInput = null;
     /** @type {Answer | null} whose maps are shown */
     this.mappedAnswer = null;
-    /** @type {number | null} the piece that is pointed at */
-    this.pointed = null;
     this.compose({
       textTitle: "The text",
       text: this.buildText(),
@@ -71,36 +69,33 @@ export class Writer extends Studio {
       says: this.buildNext(),
     });
     this.showTries(writerTries(this));
-    this.frame.body.addEventListener(
-      "keydown",
-      shortcuts({
-        s: ({ repeat }) => (repeat && this.loop.busy) || this.loop.write(),
-        r: ({ repeat }) => repeat || this.loop.toggle(),
-        b: ({ repeat }) => repeat || this.path.back(),
-      }),
-    );
+    this.frame.body.addEventListener("keydown", shortcuts(this.actions));
+  }
+
+  /** @returns {Parameters<typeof shortcuts>[0]} */
+  get actions() {
+    return {
+      s: ({ repeat }) => (repeat && this.loop.busy) || this.loop.write(),
+      r: ({ repeat }) => repeat || this.loop.toggle(),
+      b: ({ repeat }) => repeat || this.path.back(),
+    };
   }
 
   /** Make the text, the buttons that write, and the branches. */
   buildText() {
     const { store, vocab, unit } = this;
-    /** @type {TextEditor} */
-    this.editor = new TextEditor("The text: type anywhere in it", {
-      typed: (text) => this.begin(text),
-      point: (place) => this.point(place),
-    });
     /** @type {HTMLButtonElement} */
     this.runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "go" });
     const step = button(`One ${unit}`, () => this.loop.write(), { title: `write one ${unit} (Alt+S)` });
     const back = button("Back", () => this.path.back(), { title: `take the last ${unit} back (Alt+B)` });
     /** @type {HTMLElement} */
-    this.cost = h("small", { class: "cost", title: COST(this.unit) });
+    this.cost = h("small", { class: "cost", title: COST(unit) });
     const textOf = (/** @type {number[]} */ tokens) =>
       tokens.map((id) => pieceText(vocab, id)).join(spaceSeparated(vocab) ? " " : "");
     /** @type {Branches} */
     this.branches = new Branches(this.path, textOf, (node) => store.set({ node, rows: [], cols: [] }));
     const buttons = h("div", { class: "row" }, this.runButton, step, back, this.cost);
-    return [this.editor.element, buttons, this.branches.element];
+    return [this.text.editor.element, buttons, this.branches.element];
   }
 
   /** Make the next tokens, and what moves them. */
@@ -144,7 +139,7 @@ export class Writer extends Studio {
   take(id) {
     const pressed = this.next.buttonOf(id);
     this.path.take(id);
-    travel(this.frame.body, pressed, this.editor.element, pieceText(this.vocab, id));
+    travel(this.frame.body, pressed, this.text.editor.element, pieceText(this.vocab, id));
   }
 
   /** Append a token that was drawn. @param {number} id @param {Answer | null} next what the model gives after it */
@@ -154,15 +149,6 @@ export class Writer extends Studio {
     const input = this.currentInput;
     if (next && next.key === input?.key) this.answer = next;
     this.answerInput = input;
-  }
-
-  /** Point at a token: its row shades the text and is marked in each map. @param {number | null} place */
-  point(place) {
-    if (place === this.pointed) return;
-    this.pointed = place;
-    if (!this.answer) return;
-    this.showText();
-    this.showModel();
   }
 
   get read() {
@@ -187,7 +173,7 @@ export class Writer extends Studio {
     this.temperature.show(store.get("temperature"));
     if (activeIn(this.seed) !== this.seed) this.seed.value = String(store.get("seed"));
     if (!(await this.learnPrompt())) return;
-    this.showText();
+    this.text.show();
     const { currentInput: input } = this;
     if (!input) return void this.announce(this.read.error ?? "");
     if (!(await this.answerTo(input))) return;
@@ -231,44 +217,12 @@ export class Writer extends Studio {
       this.textCost.withoutHeads.clear();
       this.showMaps(answer.patterns, () => [words, words]);
     } else this.showModel();
-    this.showText();
+    this.text.show();
     this.frame.renewTable();
   }
 
-  get pieces() {
-    return this.textPieces.of(this.read, this.path.tokens, this.answer?.ids.length);
-  }
-
-  /** The token that the reader points at or, as long as there is none, the last. @returns {number | null} */
   get row() {
-    const { answer, pieces } = this;
-    if (!answer) return null;
-    const last = pieces[this.pointed ?? -1]?.last ?? answer.ids.length - 1;
-    return last >= 0 && last < answer.ids.length ? last : null;
-  }
-
-  showText() {
-    const { pieces, answer, row } = this;
-    const current = answer !== null && this.answerInput?.key === this.currentInput?.key;
-    const from = current ? row : null;
-    const grid =
-      from !== null && this.heads.groups.length && !this.heads.isOff(this.heads.selected)
-        ? this.heads.grid(this.heads.selected)
-        : null;
-    const shade = (/** @type {number} */ place) => {
-      const { first, last } = pieces[place];
-      if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
-      return this.shadeOf(grid, from, Math.max(0, first), Math.min(from, last));
-    };
-    const tokens = pieces.map(({ text, written, last, word }) => ({
-      text,
-      sign: signOf(text, word),
-      kind: [written && "written", answer && last < 0 && "past"].filter(Boolean).join(" "),
-    }));
-    const longer = tokens.length > this.editor.tokens.length;
-    const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
-    this.editor.show(tokens, shade, place);
-    if (longer && this.loop.running) this.editor.follow();
+    return this.text.row;
   }
 
   showFrom() {
@@ -303,7 +257,7 @@ export class Writer extends Studio {
 const WRITER_KEYS = [
   ["Alt+R, Alt+S, Alt+B", "write on or stop, write one, take one back"],
   ["arrows in the text", "what the chosen head looks at from there"],
-  ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"],
+  HEAD_KEYS,
   ["Enter", "on a next token: take it"],
   ["arrows", "on the dashed line: keep fewer or more"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],

@@ -2,12 +2,14 @@
 
 import { clamp } from "../base/clamp.js";
 import { activeIn, h, stepIn } from "../base/elements.js";
+import { joined } from "./parts.js";
+import { consume } from "./shortcuts.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Current } from "./translation-studio.js" */
 
-export class TargetText {
+export class TranslationText {
   /** @param {Vocabulary} vocab @param {(place: number) => void} choose */
   constructor(vocab, choose) {
     this.vocab = vocab;
@@ -31,8 +33,7 @@ export class TargetText {
     if (next !== undefined) this.wordAt(clamp(next, 0, last)).focus();
     else if (event.key === "Enter" || event.key === " ") this.choose(place);
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   /** @param {number} place */
@@ -49,7 +50,7 @@ export class TargetText {
     const focused = element.contains(activeIn(element));
     element.replaceChildren(
       ...words.flatMap((word, at) => {
-        const classes = ["word", "new", at < forced && "forced", at === place && "picked"].filter(Boolean).join(" ");
+        const classes = joined(["word", "new", at < forced && "forced", at === place && "picked"]);
         const properties = {
           class: classes,
           role: "option",

@@ -1,0 +1,72 @@
+// The likeliest words in place of one that is hidden: as bars to press, as rows of a table, and drawn on a pen.
+
+import { h } from "../base/elements.js";
+import { percent } from "../base/numbers.js";
+import { quoted } from "../base/pen.js";
+import { topK } from "./logits.js";
+import { joined, note } from "./parts.js";
+import { bars, drawShares, sharesHeight } from "./probability-bars.js";
+import { cited } from "./visible-text.js";
+
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Pen, Vocabulary } from "../types.d.ts" */
+/** @import { Share } from "./probability-bars.js" */
+/**
+ * @typedef {{ shares: Float64Array, baseline?: Float64Array | null, vocab: Vocabulary }} Guesses baseline: with all
+ *   heads on
+ * @typedef {{ name: string, rows: Share[] }} GuessTable
+ */
+
+export const GUESSES = 7; // for each hidden place
+const HEADING = 22; // pixels of the name of a table in a drawing
+const GAP = 12; // between two tables
+
+/** @param {Guesses} guesses @returns {Share[]} */
+export const guessesOf = ({ shares, baseline = null, vocab }) =>
+  topK(shares, GUESSES).map((id) => ({
+    name: vocab.words([id])[0],
+    share: shares[id],
+    other: baseline && baseline[id],
+  }));
+
+/**
+ * Return the likeliest words of one place, and the word that was typed, as bars to press.
+ * @param {string} heading
+ * @param {Guesses} guesses
+ * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: what puts a guess in
+ */
+export function guessBars(heading, { shares, baseline = null, vocab }, { typed, takes }) {
+  const top = topK(shares, GUESSES);
+  const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
+  const buttons = bars(
+    ids.map((id) => {
+      const before = baseline && `with all heads on ${percent(baseline[id])}`;
+      return {
+        name: quoted(vocab.words([id])[0], 24),
+        share: shares[id],
+        other: baseline && baseline[id],
+        title: joined([id === typed && "as typed", takes(id) && "put it in", before], "; "),
+        onclick: takes(id),
+      };
+    }),
+  );
+  if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
+  return h("div", { class: "shares" }, note(heading), ...buttons);
+}
+
+/** @param {GuessTable} table */
+const heightOf = ({ rows }) => HEADING + sharesHeight(rows) + GAP;
+
+/** @param {GuessTable[]} tables @returns pixels that `drawGuesses` takes */
+export const guessesHeight = (tables) => tables.reduce((sum, table) => sum + heightOf(table), 0);
+
+/** @param {Pen} pen @param {Theme} theme @param {GuessTable[]} tables @param {number} top */
+export function drawGuesses(pen, theme, tables, top) {
+  let y = top;
+  for (const table of tables) {
+    pen.text(0, y + 12, cited(table.name), { fill: theme.soft, size: 12 });
+    const rows = table.rows.map(({ name, share }) => ({ name: quoted(name, 16), share }));
+    drawShares(pen, theme, rows, y + HEADING);
+    y += heightOf(table);
+  }
+}

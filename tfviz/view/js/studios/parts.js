@@ -1,0 +1,28 @@
+// Small parts that studios are made of.
+
+import { h } from "../base/elements.js";
+
+/** @import { Properties } from "../types.d.ts" */
+
+/**
+ * @param {Node | string | null | (Node | string | null)[]} content
+ * @param {((event: MouseEvent) => unknown) | null} onclick
+ * @param {Properties<HTMLButtonElement>} [properties]
+ */
+export const button = (content, onclick, properties = {}) =>
+  h("button", { type: "button", ...properties, onclick }, ...[content].flat());
+
+/** @param {string} text */
+export const note = (text) => h("span", { class: "soft" }, text);
+
+/** Join what is there, such as class names. @param {unknown[]} parts @param {string} [separator] */
+export const joined = (parts, separator = " ") => parts.filter(Boolean).join(separator);
+
+/**
+ * @param {string} kind
+ * @param {string} title
+ * @param {HTMLElement | null} more beside the title
+ * @param {HTMLElement[]} parts
+ */
+export const pane = (kind, title, more, ...parts) =>
+  h("section", { class: `pane ${kind}` }, h("h4", {}, title, more), ...parts);

@@ -1,0 +1,67 @@
+// The text of a writer: edited where it stands, each piece shaded by the row of the token that is pointed at.
+
+import { joined } from "./parts.js";
+import { TextEditor } from "./text-editor.js";
+import { signOf, TextPieces } from "./text-pieces.js";
+import { shadeOf } from "./text-shading.js";
+
+/** @import { Writer } from "./writer.js" */
+
+export class WriterText {
+  /** @type {number | null} the piece that is pointed at */
+  pointed = null;
+
+  /** @param {Writer} writer */
+  constructor(writer) {
+    this.writer = writer;
+    this.cutter = new TextPieces(writer.vocab);
+    this.editor = new TextEditor("The text: type anywhere in it", {
+      typed: (text) => writer.begin(text),
+      point: (place) => this.point(place),
+    });
+  }
+
+  /** Point at a piece: its row shades the text and is marked in each map. @param {number | null} place */
+  point(place) {
+    if (place === this.pointed) return;
+    this.pointed = place;
+    if (!this.writer.answer) return;
+    this.show();
+    this.writer.showModel();
+  }
+
+  get pieces() {
+    const { read, path, answer } = this.writer;
+    return this.cutter.of(read, path.tokens, answer?.ids.length);
+  }
+
+  /** The token that the reader points at or, as long as there is none, the last. @returns {number | null} */
+  get row() {
+    const { answer } = this.writer;
+    if (!answer) return null;
+    const last = this.pieces[this.pointed ?? -1]?.last ?? answer.ids.length - 1;
+    return last >= 0 && last < answer.ids.length ? last : null;
+  }
+
+  show() {
+    const { pieces, editor } = this;
+    const { answer, answerInput, currentInput, frame, heads, loop } = this.writer;
+    const from = answer && answerInput?.key === currentInput?.key ? this.row : null;
+    const grid =
+      from !== null && heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
+    const shade = (/** @type {number} */ place) => {
+      const { first, last } = pieces[place];
+      if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
+      return shadeOf(frame.theme, grid, from, Math.max(0, first), Math.min(from, last));
+    };
+    const tokens = pieces.map(({ text, written, last, word }) => ({
+      text,
+      sign: signOf(text, word),
+      kind: joined([written && "written", answer && last < 0 && "past"]),
+    }));
+    const longer = tokens.length > editor.tokens.length;
+    const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
+    editor.show(tokens, shade, place);
+    if (longer && loop.running) editor.follow();
+  }
+}
