@@ -183,8 +183,7 @@ export class Explorer {
       this.frame.failed(/** @type {Error} */ (error));
     }
     if (turn !== this.turn) return;
-    if (this.focusMode === this.mode)
-      /** @type {HTMLElement | null} */ (this.stage.element.querySelector("[tabindex='0']"))?.focus();
+    if (this.focusMode === this.mode) focusStage(this.stage.element);
     this.focusMode = null;
     this.frame.renewTable();
   }
@@ -307,6 +306,12 @@ export class Explorer {
     };
     return [headTable(this.choice.shape, value)];
   }
+}
+
+/** Focus the drawing of a stage, or what the keyboard reaches first in one without. @param {Element} element */
+function focusStage(element) {
+  const target = element.querySelector("canvas[tabindex='0']") ?? element.querySelector("[tabindex='0']");
+  /** @type {HTMLElement | null} */ (target)?.focus();
 }
 
 const HEAD_KEYS = [
