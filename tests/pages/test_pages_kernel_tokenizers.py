@@ -48,7 +48,7 @@ def test_what_is_typed_is_encoded_as_python_does(new_page, kind):
     writes(page, "")
     assert says(page) == "type a text: the model goes on from it"
     writes(page, "the")
-    assert says(page) == ""
+    page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
 
 
 def greedy(model, ids, count, size):
