@@ -44,12 +44,18 @@ export class SheetStage {
         this.focused = document.activeElement !== null && this.canvas.matches(":focus-visible");
         const grid = at && this.content?.grids.get(at.join("."));
         const pair = grid && pointer && !this.content?.thumbs ? this.sheet.pair(pointer[0], pointer[1], grid) : null;
-        this.pointed = at && pair ? { chosen: at, row: pair[0] } : null;
-        this.showWords();
+        this.pointAt(at && pair ? { chosen: at, row: pair[0] } : null);
         handlers.announce(at ? this.sheet.describe(at[0], at[1], grid || undefined, pair) : "");
         this.draw();
       },
     });
+  }
+
+  /** Shade the text anew, unless the same head and query are pointed at. @param {typeof this.pointed} pointed */
+  pointAt(pointed) {
+    const moved = JSON.stringify(pointed) !== JSON.stringify(this.pointed);
+    this.pointed = pointed;
+    if (moved) this.showWords();
   }
 
   /** @param {SheetContent} content @param {number} width */
