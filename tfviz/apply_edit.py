@@ -32,7 +32,7 @@ def apply_edit(site: str, tensor: Tensor, function: Edit) -> Tensor:
 
 @lru_cache(maxsize=2**10)
 def takes_site(function: Callable[..., Any]) -> bool:
-    """Return whether an edit takes (tensor, site) rather than (tensor).
+    """Return whether an edit takes (tensor, site) rather than (tensor): it needs two, or calls its second one `site`.
 
     Raises:
         TypeError: it takes neither.
@@ -48,4 +48,4 @@ def takes_site(function: Callable[..., Any]) -> bool:
         raise TypeError(
             f"the edit {name} takes {len(required)} arguments; it must take a tensor, or a tensor and a site"
         )
-    return len(required) == 2
+    return len(required) == 2 or [p.name for p in positional[1:2]] == ["site"]

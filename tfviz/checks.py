@@ -100,6 +100,19 @@ def materialized(**tensors: Tensor) -> None:
             raise ValueError(f"{name} is a tensor {kind}, whose numbers cannot be read; give a dense one with numbers")
 
 
+def finite(**tensors: Tensor) -> None:
+    """Raise ValueError unless each tensor is free of NaN and infinity.
+
+    >>> finite(vector=torch.tensor([1.0, torch.nan]))
+    Traceback (most recent call last):
+    ValueError: there is NaN or infinity in vector
+    """
+    materialized(**tensors)
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"there is NaN or infinity in {name}")
+
+
 def token_ids(**tensors: Tensor) -> None:
     """Raise ValueError unless each tensor holds integers of at least 0.
 

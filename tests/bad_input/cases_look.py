@@ -93,7 +93,7 @@ CASES = [
     ("look.ablate(gpt, lambda: float(gpt(ids).mean()), 'blocks.*.scores')", "heads are taken away at patterns"),
     ('look.measures.head_scores(maps, [])', "kinds is empty; there are: itself, previous"),
     ("look.measures.head_scores(maps, ['fisrt'])", r"'fisrt'"),
-    ("seen(gpt, ids, edit={'*.scores': look.edits.zero(0)})", r"scores: look\.edits change weights"),
+    ("seen(gpt, ids, edit={'*.scores': look.edits.zero(0)})", "scores: a score of zero is no weight of zero"),
     ('look.edits.zero(0)([[0.5, 0.5]])', "weights are a list"),
     ("look.groups(seen(), ['only', 'two'])", "rows has 2 words, and no group has so many"),
     ("look.measures.head_scores(AttentionMaps(torch.eye(3)[None, None], 'abc', 'xyz'))", "from one text at another"),

@@ -312,7 +312,7 @@ def test_flex_attention_is_seen(monkeypatch, name, chunk):
         inside = model(IDS)
     clean(model)
     expected = explicit(scores, mask)
-    assert list(seen) == ["query", "key", "value", "scores", "pattern"]
+    assert list(seen) == ["query", "key", "value", "scores", "pattern", "output_heads"]
     for site, tensor in (("query", query), ("key", key), ("value", value), ("pattern", expected)):
         torch.testing.assert_close(seen[site], tensor)
     torch.testing.assert_close(seen["scores"], scores.masked_fill(~mask, -torch.inf))

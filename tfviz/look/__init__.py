@@ -44,4 +44,4 @@ __all__ = [
 
 validate_public(globals(), __all__)
 validate_public(vars(measures), [name for name in measures.__all__ if name != "SCORES"])
-validate_public(vars(edits), ["zero", "even", "hide", "pin"])
+validate_public(vars(edits), edits.__all__)

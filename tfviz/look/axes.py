@@ -57,6 +57,60 @@ class Layout(NamedTuple):
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
         return ordered.permute(inverse).reshape(self.shape)
 
+    def with_dim(self, axis: int, dim: int) -> Layout:
+        """Return the layout of a tensor with `dim` features in place of the keys, on `axis` of the weights."""
+        place = self.order[-1]
+        shape = (*self.shape[:axis], dim, *self.shape[axis + 1 :])
+        split = (*self.split[:place], dim, *self.split[place + 1 :])
+        return Layout(shape, split, self.order, (*self.sizes[:3], dim))
+
+
+class OutputAxes(NamedTuple):
+    """Where the axes of batch, head, query and dim are in the output of attention, before the output projection.
+
+    Attributes:
+        layout: of the output, once its axes are permuted.
+        permutation: axes of the output in the order of the weights', with those of dim in place of the keys.
+    """
+
+    layout: Layout
+    permutation: tuple[int, ...]
+
+    @classmethod
+    def of_product(cls, layout: Layout, product: Product, place: int, keys: int, output: Tensor) -> OutputAxes | None:
+        """Return the axes of weights times values; None where the product averages or repeats heads or texts.
+
+        Args:
+            layout: of the weights.
+            place: which factor has the weights.
+            keys: their axis that is summed over.
+        """
+        weights, letters = product.factors[place], product.letters[place]
+        if output.dim() != len(product.output):
+            return None
+        dims = [axis for axis, letter in enumerate(product.output) if letter not in letters]
+        permutation: list[int] = []
+        for axis, letter in enumerate(letters):
+            if axis == keys:
+                permutation += dims
+            elif letter is not None or weights.shape[axis] != 1:  # an axis without a letter is of size 1, and broadcast
+                at = product.output.index(letter) if letter in product.output else None
+                if at is None or output.shape[at] != weights.shape[axis]:
+                    return None
+                permutation.append(at)
+        dim = math.prod(output.shape[axis] for axis in dims)
+        return cls(layout.with_dim(keys, dim), tuple(permutation))
+
+    def to_heads(self, output: Tensor) -> Tensor:
+        """Return an output as [batch, head, query, dim]."""
+        return self.layout.to_bhqk(output.permute(self.permutation).reshape(self.layout.shape))
+
+    def from_heads(self, heads: Tensor, shape: Sequence[int]) -> Tensor:
+        """Return [batch, head, query, dim] in the axes of the output, whose shape is `shape`."""
+        permuted = self.layout.from_bhqk(heads).reshape([shape[axis] for axis in self.permutation])
+        inverse = sorted(range(len(self.permutation)), key=self.permutation.__getitem__)
+        return permuted.permute(inverse)
+
 
 @dataclass(frozen=True)
 class Heads:

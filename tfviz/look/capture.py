@@ -34,10 +34,12 @@ def capture(
 ) -> AbstractContextManager[Capture]:
     """Capture what `model` computes inside the `with`.
 
-    A site is a module's dotted path and stands for its output. Below a module that computes attention stand
+    A site is a module's dotted path and stands for its output, or its first one; `PATH.input` is the first tensor that
+    the module takes, where a glob names it (a star does not mean it). Below a module that computes attention stand
     `.pattern` (the weights that multiply the values, before dropout), `.scores` (after scale and mask), `.softmax`
     where its own output is not what multiplies them, and, where it is fused, `.query`, `.key` and `.value`
-    (`.query_heads` and so on, where a part of the module is called `query`).
+    (`.query_heads` and so on, where a part of the module is called `query`); and `.output_heads`, what each head gives
+    before the output projection, [batch, head, query, dim].
     `.implicit` is the map that linear attention amounts to: q.k over its sum (Katharopoulos et al. 2020). It is
     computed only for this, where keys and values are multiplied and summed over the text before queries meet them.
     Patterns are [batch, head, query, key], whatever their axes are in the model.

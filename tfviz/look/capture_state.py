@@ -11,12 +11,13 @@ from typing import Any
 from torch import Tensor
 
 from tfviz.look.attention_call import as_4d
-from tfviz.look.axes import Heads, Layout, layout, parse_axes
+from tfviz.look.axes import Heads, Layout, OutputAxes, layout, parse_axes
 from tfviz.look.block_tracker import BlockTracker
 from tfviz.look.key_history import KeyRecord
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.recorder import Allowed, Recorder, matches
 from tfviz.look.text_blocks import Block
+from tfviz.look.torch_state import untraced
 
 NEAR = 3  # running modules, from the innermost on, that may say how many heads there are
 
@@ -122,6 +123,25 @@ class CaptureState:
                 recorder.record(outer.stack.site("scores"), scores.clone)
             pattern = recorder.edit_and_record(site, pattern, allowed)
         return pattern
+
+    def edit_output_heads(self, output: Tensor, find_axes: Callable[[], OutputAxes], outer: bool = False) -> Tensor:
+        """Edit and record the output of attention, before the output projection, as [batch, head, query, dim].
+
+        Args:
+            output: in the model's own axes; what the model goes on with is returned in them.
+            outer: whether captures around this one do not see the call.
+        """
+        for tracer in reversed(self.running_outer()) if outer else ():
+            output = tracer.state.edit_output_heads(output, find_axes)
+        site = self.stack.site("output_heads")
+        if not self.recorder.is_edited(site):
+            self.recorder.record(site, lambda: find_axes().to_heads(output).clone())
+            return output
+        with untraced():
+            axes = find_axes()
+            heads = axes.to_heads(output)
+            edited = self.recorder.edit_and_record(site, heads)
+            return output if edited is heads else axes.from_heads(edited, output.shape)
 
     def position_counts(self) -> set[int]:
         """Return the possible numbers of positions, of a text or a picture, in the inputs of the running modules."""

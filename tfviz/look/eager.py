@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.attention_call import compact_mask, is_unmasked, zero_masked_rows
-from tfviz.look.axes import Layout, roles
+from tfviz.look.axes import Layout, OutputAxes, roles
 from tfviz.look.block_tracker import BlockTracker
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.key_history import KeyRecord, keys_of_product
@@ -69,6 +69,10 @@ class EagerWeights:
         if self.scores is None:
             return None
         return compact_mask(is_unmasked(self.layout.to_bhqk(self.scores)))
+
+    def output_axes(self, output: Tensor) -> OutputAxes | None:
+        """Return the axes of the product; None if it does not hold the outputs of single heads."""
+        return OutputAxes.of_product(self.layout, self.product, self.place, self.known.axis or 0, output)
 
     def block(self, tracker: BlockTracker) -> Block | None:
         """Return which part of a text the weights cover; None for all of it."""
@@ -151,17 +155,21 @@ class EagerAttention:
         if status is Status.NEW:
             known.status = Status.RECORDED
             self._record_parts(site, weights)
-        if not recorder.is_edited(site):
+        is_edited = recorder.is_edited(site)
+        if is_edited:
+            factors = list(weights.product.factors)
+            if status is not Status.EDITED:
+                with self.state.noting_block(site, weights.block):
+                    factors[weights.place] = self._edited(site, weights, status)
+            with paused():
+                output = weights.product.recompute(*factors)
+        else:
             if status is Status.NEW:
                 with self.state.noting_block(site, weights.block):
                     recorder.record(site, lambda: recorder.copy(site, weights.pattern), weights.allowed)
-            return call()
-        factors = list(weights.product.factors)
-        if status is not Status.EDITED:
-            with self.state.noting_block(site, weights.block):
-                factors[weights.place] = self._edited(site, weights, status)
-        with paused():
-            return weights.product.recompute(*factors)
+            output = call()
+        axes = weights.output_axes(output) if status is Status.NEW else None
+        return output if axes is None else self.state.edit_output_heads(output, lambda: axes, outer=is_edited)
 
     def _record_parts(self, site: str, weights: EagerWeights) -> None:
         """Record keys and scores, and the softmax's own output if the values are multiplied by other numbers."""

@@ -1,17 +1,22 @@
-"""Edits of attention weights for `capture(edit=)`; the page's engine makes the same (`js/engine/edits.js`)."""
+"""Edits of attention weights for `capture(edit=)`, and of activations (`activation_edits`).
+
+The page's engine makes those of weights, too (`js/engine/edits.js`).
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from tfviz.look.activation_edits import ActivationEdit, Positions, add, mean, noise, paste, zero_activations
 from tfviz.shapes import Bool, Float
 from tfviz.validation import describe
+
+__all__ = ["add", "even", "hide", "mean", "noise", "paste", "pin", "zero"]
 
 Weights = Float[Tensor, "batch head query key"]
 Cell = tuple[int | None, int | None]  # query, key; None for every one
@@ -20,13 +25,12 @@ SLACK = 1e-6  # of a sum of weights
 
 @dataclass(eq=False)
 class ZeroHeads:
-    """Edit of a pattern that switches off a head, or every head (None), without computing the map.
+    """Edit that switches off a head, or every head (None); at a pattern without computing the map.
 
     `capture` lets a fused kernel compute the output, and writes zeros where these heads have it.
     """
 
     head: int | None = None
-    of_weights: ClassVar[bool] = True
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         """Return a mask over the heads, True for each head that is switched off.
@@ -39,20 +43,29 @@ class ZeroHeads:
         _check_head(self.head, heads)
         return torch.arange(heads) == self.head
 
-    def __call__(self, weights: Weights, site: str = "pattern") -> Weights:
-        _check_axes(weights)
-        return weights.masked_fill(self.off(weights.shape[1], site).to(weights.device).view(-1, 1, 1), 0.0)
+    def __call__(self, tensor: Tensor, site: str = "pattern") -> Tensor:
+        kind = site.rpartition(".")[2]
+        if kind in ("scores", "softmax"):
+            raise ValueError(f"{site}: a score of zero is no weight of zero; name the site that ends in .pattern")
+        if kind != "pattern":
+            return zero_activations(self.head)(tensor, site)
+        _check_axes(tensor)
+        return tensor.masked_fill(self.off(tensor.shape[1], site).to(tensor.device).view(-1, 1, 1), 0.0)
 
 
-def zero(head: int | None = None) -> ZeroHeads:
-    """Return an edit that switches off a head; None: every head.
+def zero(head: int | None = None, positions: Positions = None) -> ZeroHeads | ActivationEdit:
+    """Return an edit that sets a head's weights, or activations, to zero; None: of every head.
 
-    Alone at a site of fused attention it needs no map: the kernel's output of the head becomes zeros.
+    Alone at a site of fused attention it needs no map: the kernel's output of the head becomes zeros. At other sites
+    than patterns it sets what a head, or the whole module, gives to zero.
+
+    Args:
+        positions: only at these, counted from 0, or from the end with -1; of a pattern, the rows of these queries.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
     tensor([0.2500, 0.0000])
     """
-    return ZeroHeads(head)
+    return ZeroHeads(head) if positions is None else zero_activations(head, positions)
 
 
 def even(head: int | None = None) -> Callable[[Tensor], Tensor]:

@@ -74,7 +74,7 @@ class Kernel:
         for name, value in self.neutral:
             if arguments.get(name, value) is not value and arguments[name] != value:
                 return f"{self.function.__name__} with {name}"
-        query, key, value = (self._to_bhnd(arguments[name]) for name in (self.query, self.key, self.value))
+        query, key, value = (self.to_bhnd(arguments[name]) for name in (self.query, self.key, self.value))
         mask, scale, causal, window = (
             None if name is None else arguments.get(name) for name in (self.mask, self.scale, self.causal, self.window)
         )
@@ -93,7 +93,7 @@ class Kernel:
             mask = mask & allowed if mask.dtype == torch.bool else mask.masked_fill(~allowed, -torch.inf)
         return AttentionCall.of(query, key, value, mask, scale)
 
-    def _to_bhnd(self, tensor: Tensor) -> Tensor:
+    def to_bhnd(self, tensor: Tensor) -> Tensor:
         """Reorder a tensor from the kernel's axes to [batch, head, position, dim]."""
         if tensor.dim() != len(self.axes.split()):
             raise ValueError(

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.attention_call import AttentionCall, compact_mask, softmax_weights
-from tfviz.look.axes import Layout
+from tfviz.look.axes import Layout, OutputAxes
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.edits import ZeroHeads
 from tfviz.look.external_kernels import Kernel
@@ -52,6 +52,11 @@ class FusedWeights:
             return allowed
         return compact_mask(self.arrange(allowed.expand(self.call.shape)))
 
+    def output_axes(self, output: Tensor) -> OutputAxes:
+        """Return the axes of the call's output."""
+        keys = len(self.layout.shape) - 1
+        return OutputAxes(self.layout.with_dim(keys, output.shape[-1]), tuple(range(output.dim())))
+
     def key_record(self) -> KeyRecord:
         """Return the record of the keys by which maps are joined over time."""
         full_mask = cache(self.allowed)
@@ -87,24 +92,32 @@ class FusedAttention:
         enable_gqa: bool = False,
     ) -> Tensor:
         """Compute `scaled_dot_product_attention` and record its weights."""
-        inputs, off = (query, key, value), None
+        inputs = (query, key, value)
         is_repeated = self._repeats_last(query, key)
         site = self.state.stack.site("pattern")
         if dropout_p:
             self.state.notes.dropout[site] = dropout_p
         query, key, value = self._edit_inputs(query, key, value)
+        kernel = partial(
+            functional.scaled_dot_product_attention,
+            *(query, key, value, attn_mask, dropout_p, is_causal),
+            scale=scale,
+            enable_gqa=enable_gqa,
+        )
         if query.is_nested or key.is_nested:
             self.state.stack.unseen[site] = "nested tensors"
-        else:
-            make = partial(AttentionCall.of, query, key, value, attn_mask, scale, is_causal)
-            off = self._zeroed_heads(make, inputs, is_repeated)
-            edited = None if off is not None else self.observe(make, inputs, dropout_p, is_repeated)
-            if edited is not None:
-                return edited
-        output = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )
-        return output if off is None else output.masked_fill(off, 0.0)
+            return kernel()
+        make = partial(AttentionCall.of, query, key, value, attn_mask, scale, is_causal)
+        off = self._zeroed_heads(make, inputs, is_repeated)
+        edited = None if off is not None else self.observe(make, inputs, dropout_p, is_repeated)
+        if edited is not None:
+            return self._edit_output(edited, make, outer=True)
+        output = kernel()
+        return self._edit_output(output if off is None else output.masked_fill(off, 0.0), make)
+
+    def _edit_output(self, output: Tensor, make: Callable[[], AttentionCall], outer: bool = False) -> Tensor:
+        """Edit and record the outputs of the heads; `outer`, where captures around this one do not see the call."""
+        return self.state.edit_output_heads(output, lambda: self._weights(make()).output_axes(output), outer)
 
     def flex(
         self,
@@ -134,7 +147,8 @@ class FusedAttention:
         edited = None if off is not None else self.observe(make, inputs)
         output, *rows = FLEX(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
         output = output if off is None else output.masked_fill(off, 0.0)
-        return (output if edited is None else edited, *rows)
+        output = self._edit_output(output if edited is None else edited, make, outer=edited is not None)
+        return (output, *rows)
 
     def kernel(self, kernel: Kernel, arguments: dict[str, Any], original: Callable[[], Any]) -> Any:
         """Compute a kernel that `look.attention` has registered, and record its weights."""
@@ -143,17 +157,24 @@ class FusedAttention:
         if isinstance(call, str):
             self.state.stack.unseen[self.state.stack.site("pattern")] = call
             return original()
-        query, key, value = self._edit_inputs(call.query, call.key, call.value)
+        inputs = (call.query, call.key, call.value)
+        query, key, value = self._edit_inputs(*inputs)
+        is_changed = any(new is not old for new, old in zip((query, key, value), inputs))
         call = replace(call, query=query, key=key, value=value)
         for outer in self.state.running_outer():  # which see no torch call of it
             outer.fused.observe(lambda: call, (query, key, value))
         edited = self.observe(lambda: call, (query, key, value))
         with paused():
             output = original()
-        if edited is None:
+            if edited is None and is_changed:
+                edited = call.apply_to_values(softmax_weights(call.scores()))
+        first = output[0] if isinstance(output, tuple) else output
+        heads = kernel.to_bhnd(first) if edited is None else edited
+        changed = self._edit_output(heads, lambda: call, outer=True)
+        if edited is None and changed is heads:
             return output
-        changed = kernel.from_bhnd(edited)
-        return (changed, *output[1:]) if isinstance(output, tuple) else changed
+        first = kernel.from_bhnd(changed)
+        return (first, *output[1:]) if isinstance(output, tuple) else first
 
     def observe(
         self,

@@ -64,6 +64,11 @@ class ModuleStack:
         """Return the site called `name` below the innermost running module."""
         return f"{self.path}.{name}".removeprefix(".")
 
+    def input_site(self, path: str) -> str | None:
+        """Return the site of a module's input; None where a part of the module is called `input`."""
+        site = f"{path}.input".removeprefix(".")
+        return None if site in self.modules else site
+
     def innermost(self, count: int) -> list[nn.Module]:
         """Return up to `count` running modules, innermost first."""
         return [self.modules[frame.path] for frame in reversed(self.state.frames[-count:])]

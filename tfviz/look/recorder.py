@@ -57,6 +57,11 @@ class Recorder:
         """Return whether tensors at a site are stored."""
         return any(matches(site, glob) for glob in self.globs)
 
+    def wants_input(self, site: str) -> bool:
+        """Return whether the input of a module is stored or edited: only by a glob whose last part is `input`."""
+        named = [glob for glob in (*self.globs, *self.edits) if glob.rpartition(".")[2] == "input"]
+        return any(matches(site, glob) for glob in named)
+
     def edits_of(self, site: str) -> list[Edit]:
         """Return the functions that edit a site, in order."""
         return [function for glob, function in self.edits.items() if matches(site, glob)]
@@ -131,6 +136,19 @@ class Recorder:
         if hasattr(output, "_fields"):  # a named tuple
             return type(output)(*parts)
         return parts if type(output) is tuple else type(output)(parts)
+
+    def record_input(self, site: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Edit and record the first tensor that a module takes; return changed arguments, or None."""
+        named: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
+        name, first = next((pair for pair in named if isinstance(pair[1], Tensor)), (None, None))
+        if first is None:
+            return None
+        changed = self.edit_and_record(site, first)
+        if changed is first:
+            return None
+        if isinstance(name, int):
+            return (*args[:name], changed, *args[name + 1 :]), kwargs
+        return args, {**kwargs, str(name): changed}
 
     def copy(self, site: str, tensor: Tensor) -> Tensor:
         """Return a copy in stored form, which later steps of the model cannot change."""

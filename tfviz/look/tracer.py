@@ -17,7 +17,9 @@ What happens, in order:
      casts, dropout and arithmetic to the product that sums over its keys: what multiplies values there are weights.
 3. At a site the `Recorder` applies edits first, then stores a copy. A fused call whose weights are edited is computed
    as softmax(scores) @ values instead; zeroing whole heads leaves the kernel in place.
-4. After a module's forward, `_after_forward` pops it, and its output is a site, too.
+4. After a module's forward, `_after_forward` pops it, and its output is a site, too. Its input is one where a glob
+   names it (`blocks.0.input`): such modules get a hook of their own, since PyTorch's hooks for all modules see no
+   keyword arguments.
 5. In the backward pass nothing is recorded: gradient checkpointing runs parts of the model again there.
 
 One call, with `blocks.0.attention.pattern` as a site:
@@ -128,6 +130,10 @@ class AttentionTracer(CaptureMode):
         register_module_forward_hook(self._after_call, with_kwargs=True, always_call=True)
         for module in hooked:  # a site is what flows on after their own hooks
             module.register_forward_hook(self._after_hooks)
+        for path, module in self.stack.modules.items():
+            site = self.stack.input_site(path)
+            if site is not None and self.recorder.wants_input(site):
+                module.register_forward_pre_hook(self._before_input, with_kwargs=True)
         ACTIVE.set((*ACTIVE.get(), self))
 
     def close(self) -> None:
@@ -137,8 +143,10 @@ class AttentionTracer(CaptureMode):
             for number in self._remove_hooks(hooks):
                 _modules._global_forward_hooks_with_kwargs.pop(number, None)  # which PyTorch forgets
                 _modules._global_forward_hooks_always_called.pop(number, None)
-        for module in self.stack.model.modules() if self._hooked else ():
+        for module in self.stack.modules.values():
             self._remove_hooks(module._forward_hooks)
+            for number in self._remove_hooks(module._forward_pre_hooks):
+                module._forward_pre_hooks_with_kwargs.pop(number, None)
         self.stack.clear()
         take_off_modes(lambda mode: mode is self)
         for setting in (EAGER, *SETTINGS):
@@ -188,6 +196,14 @@ class AttentionTracer(CaptureMode):
             self.recorder.history.begin_call()
             self.state.notes.without_grad |= not torch.is_grad_enabled()
         self.stack.push(path, args)
+
+    def _before_input(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record what a module takes; return the arguments that replace it, or None."""
+        path = self._path(module)
+        if path is None or not self.stack.running:
+            return None
+        site = self.stack.input_site(path)
+        return None if site is None else self.recorder.record_input(site, args, kwargs)
 
     def _after_call(self, module: nn.Module, args: tuple[Any, ...], *results: Any) -> Any:
         """Handle the end of a forward: PyTorch passes (kwargs, output), or None alone after an exception."""

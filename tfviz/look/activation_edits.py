@@ -1,0 +1,169 @@
+"""Edits of activations for `capture(edit=)`: of a module's output or input, of `.output_heads`, `.query`, `.value`.
+
+Tensors are [batch, position, dim], or [batch, head, position, dim] where heads are apart. An edit changes one head or
+all, at some positions or all; what it does not name stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz import checks
+from tfviz.shapes import Float
+
+Positions = int | Sequence[int] | None
+WEIGHTS = ("pattern", "scores", "softmax", "implicit")  # last parts of sites that hold no activations
+
+
+@dataclass(eq=False)
+class ActivationEdit:
+    """Edit that replaces the selected part of an activation.
+
+    Attributes:
+        replace: takes the activation and the index of what is selected; returns what stands there afterwards.
+        head: None for all.
+        positions: counted from 0, or from the end with -1; None for all.
+        name: of the edit, for messages.
+    """
+
+    replace: Callable[[Tensor, tuple[Any, ...]], Tensor]
+    head: int | None
+    positions: Positions
+    name: str
+
+    def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
+        kind = site.rpartition(".")[2]
+        if kind in WEIGHTS and (self.name, kind) != ("zero", "pattern"):
+            raise ValueError(
+                f"{site}: edits.{self.name} changes activations; name a module, its .input or its .output_heads"
+            )
+        index = self._index(tensor, site)
+        edited = tensor.clone()
+        edited[index] = self.replace(tensor, index).to(tensor.dtype)
+        return edited
+
+    def _index(self, tensor: Tensor, site: str) -> tuple[Any, ...]:
+        """Return the index of the selected part, in which no axis is lost."""
+        if not tensor.is_floating_point() or tensor.dim() not in (3, 4):
+            raise ValueError(
+                f"{site} is {tensor.dtype} {list(tensor.shape)}; edits.{self.name} takes floats, [batch, position, "
+                "dim] or [batch, head, position, dim]"
+            )
+        if self.head is not None and tensor.dim() == 3:
+            raise ValueError(
+                f"{site} is {list(tensor.shape)}, without heads; name an attention's .output_heads, or leave head out"
+            )
+        heads = () if tensor.dim() == 3 else (_places("head", self.head, tensor.shape[1]),)
+        where = _places("position", self.positions, tensor.shape[-2])
+        if isinstance(where, Tensor) and heads and isinstance(heads[0], Tensor):
+            return slice(None), heads[0][:, None], where
+        return slice(None), *heads, where
+
+
+def _places(name: str, numbers: Positions, count: int) -> slice | Tensor:
+    """Return an index of one axis.
+
+    Raises:
+        ValueError: there is no such head or position.
+    """
+    if numbers is None:
+        return slice(None)
+    listed = [numbers] if isinstance(numbers, int) else list(numbers)
+    for number in listed:
+        if not -count <= number < count:
+            raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0")
+    return torch.tensor(listed)
+
+
+def zero_activations(head: int | None = None, positions: Positions = None) -> ActivationEdit:
+    """Return an edit that sets activations to zero; of a pattern, the rows of these queries."""
+    return ActivationEdit(lambda tensor, index: torch.zeros_like(tensor[index]), head, positions, "zero")
+
+
+def add(vector: Float[Tensor, "*lead dim"], head: int | None = None, positions: Positions = None) -> ActivationEdit:
+    """Return an edit that adds a vector to activations: steering (Turner et al. 2023).
+
+    Args:
+        vector: broadcast to the selected part, [batch, (head,) position, dim].
+
+    >>> add(torch.ones(2), positions=-1)(torch.zeros(1, 3, 2))[0, :, 0]
+    tensor([0., 0., 1.])
+    """
+    checks.finite(vector=vector)
+
+    def added(tensor: Tensor, index: tuple[Any, ...]) -> Tensor:
+        return tensor[index] + _broadcast(vector, tensor[index], "add")
+
+    return ActivationEdit(added, head, positions, "add")
+
+
+def paste(source: Float[Tensor, "*lead dim"], head: int | None = None, positions: Positions = None) -> ActivationEdit:
+    """Return an edit that replaces activations with those of another run: activation patching.
+
+    Args:
+        source: what a capture of the other run holds at this site; of it the same heads and positions are taken. A
+            vector [dim], such as the mean over a data set, is pasted everywhere.
+
+    >>> paste(torch.ones(1, 3, 2), positions=[0, 2])(torch.zeros(1, 3, 2))[0, :, 0]
+    tensor([1., 0., 1.])
+    """
+    checks.finite(source=source)
+
+    def pasted(tensor: Tensor, index: tuple[Any, ...]) -> Tensor:
+        return _broadcast(source, tensor, "paste")[index]
+
+    return ActivationEdit(pasted, head, positions, "paste")
+
+
+def mean(head: int | None = None, positions: Positions = None) -> ActivationEdit:
+    """Return an edit that replaces activations with their mean over the batch: mean ablation within a batch.
+
+    Each position has the mean of that position. For the mean over a data set, `paste` it.
+
+    >>> mean()(torch.tensor([[[0.0, 2.0]], [[4.0, 2.0]]]))[0]
+    tensor([[2., 2.]])
+    """
+
+    def averaged(tensor: Tensor, index: tuple[Any, ...]) -> Tensor:
+        return tensor[index].float().mean(0, keepdim=True).expand(tensor[index].shape)
+
+    return ActivationEdit(averaged, head, positions, "mean")
+
+
+def noise(std: float, seed: int = 0, head: int | None = None, positions: Positions = None) -> ActivationEdit:
+    """Return an edit that adds Gaussian noise: the corruption of causal tracing (Meng et al. 2022, section 2.1).
+
+    The same noise comes at every call.
+
+    Args:
+        std: standard deviation, in units of the activation; Meng et al. take 3 times that of the embeddings.
+    """
+    checks.at_least(0, std=std)
+    checks.seed(seed)
+
+    def noisy(tensor: Tensor, index: tuple[Any, ...]) -> Tensor:
+        part = tensor[index]
+        drawn = torch.randn(part.shape, generator=torch.Generator().manual_seed(seed))
+        return part + std * drawn.to(part)
+
+    return ActivationEdit(noisy, head, positions, "noise")
+
+
+def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
+    """Expand a tensor to another's shape.
+
+    Raises:
+        ValueError: it does not fit.
+    """
+    try:
+        return tensor.to(like).expand(like.shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"edits.{name}: {list(tensor.shape)} does not fit {list(like.shape)}; give this shape, or one that "
+            "broadcasts to it, such as a vector of the last axis"
+        ) from error
