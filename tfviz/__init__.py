@@ -1,6 +1,7 @@
 """tfviz: train the Transformer family on text and look inside it.
 
-Data flows one way: `text` -> `models` (built of `layers`) -> `learn`, `generate` -> `look`, `portable` -> `view`.
+Data flows one way: `text` -> `models` (built of `layers`) -> `learn`, `generate` -> `look` -> `study`, `portable` ->
+`view`.
 Subpackages load when they are first named, so that `import tfviz` costs little more than `import torch`.
 """
 
@@ -8,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 
 __version__ = "0.1.0"
-__all__ = ["generate", "layers", "learn", "look", "models", "portable", "suite", "text", "view"]
+__all__ = ["generate", "layers", "learn", "look", "models", "portable", "study", "suite", "text", "view"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,0 +1,191 @@
+"""Direct logit attribution: what each part of a model adds to a logit (Elhage et al. 2021; Nanda 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.learn.evaluate import eval_mode
+from tfviz.look.capture import capture
+from tfviz.shapes import Float
+from tfviz.study.inputs import Inputs, Prompt
+from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.residual_terms import ResidualTerms, Term
+from tfviz.study.sites import site_axis
+from tfviz.study.table import Table
+from tfviz.validation import check_callable
+
+LINEAR = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
+TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+
+
+def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["part", "head"] = "part") -> Table:
+    """Return what each part of a model, or each head, adds to a logit or to a difference of logits.
+
+    The residual stream is a sum: the embeddings, and what every attention and feed-forward network adds. With the last
+    norm's scale held at its value, logits are linear in it, so each term has its share, and the shares add up to the
+    target. It is the direct effect alone, not what a part does to later ones; `patch` measures that.
+
+    Args:
+        ids: [batch, position], or a model's arguments by name.
+        target: logits -> one number, linear in them, such as `study.logit(token)` or
+            `study.logit_difference(right, wrong)`.
+        by: "part": the embeddings, each attention, each feed-forward network, and biases after them, adding up to the
+            target; "head": each head through its attention's output projection, layer x head.
+
+    Returns:
+        A table in the unit of the target; its notes have the `target` itself.
+
+    Raises:
+        TypeError: the target is not one number.
+        ValueError: the model has no norm after its blocks, or one that is neither a LayerNorm nor an RMSNorm; the
+            target is not linear in the last norm's output; heads pass more than a linear map.
+
+    >>> from tfviz import models
+    >>> gpt, ids = models.GPT(11, layers=1, heads=3, dim=6), torch.tensor([[1, 2, 3]])
+    >>> attribute(gpt, ids, target=lambda logits: logits[0, -1, 5]).axes["part"]
+    ['tokens', 'positions', 'blocks.0.attention', 'blocks.0.feed_forward', 'norm (bias)']
+    """
+    check_callable("logits", target=target)
+    inputs = Inputs.of("ids", ids, model)
+    with eval_mode(model):
+        run = _Run(model, inputs, target, by == "head")
+        values, axes = run.by_head() if by == "head" else run.by_part()
+    notes = {"model": type(model).__name__, "target": run.value}
+    return Table(values, axes, unit_of(target), f"What each {by} of {type(model).__name__} adds", notes)
+
+
+class _Run:
+    """One run of the model, with the terms of its residual stream and the direction in which they count.
+
+    Attributes:
+        value: of the target.
+        terms: of the stream before the last norm.
+        direction: [batch, position, dim]; a term's share is its product with it.
+    """
+
+    def __init__(self, model: nn.Module, inputs: Inputs, target: Metric, keeps_heads: bool) -> None:
+        self.model = model
+        self.trace = ResidualTerms(model)
+        self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and when
+        edit = {"*.output_heads": self._keep} if keeps_heads else {}
+        with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
+            logits = inputs.logits(model)
+            value = measure(target, logits)
+        self.value = value.item()
+        norm, stream, normed = self.trace.last_norm()
+        with torch.enable_grad():  # through which the heads' shares are found
+            self.norm, self.terms = norm, self.trace.terms(stream)
+        (gradient,) = torch.autograd.grad(value, normed, retain_graph=True)
+        scale, bias = frozen_norm(model.get_submodule(norm), stream.detach(), normed.detach(), norm)
+        self.bias = (gradient * bias).sum().item()
+        self.direction = scale(gradient)
+        self.rest = self.value - (gradient * normed.detach()).sum().item()
+        self._check_linear(inputs, target)
+
+    def _keep(self, tensor: Tensor, site: str) -> Tensor:
+        kept = tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
+        self.heads[site] = kept, self.trace.tick()
+        return kept
+
+    def _check_linear(self, inputs: Inputs, target: Metric) -> None:
+        """Raise ValueError if half of the last norm's output does not give half of the target."""
+        with capture(self.model, [], edit={self.norm: lambda tensor: tensor / 2}):
+            half = measure(target, inputs.logits(self.model)).item()
+        expected = self.rest + (self.value - self.rest) / 2
+        size = max(abs(self.value), abs(self.rest), 1.0)
+        if abs(half - expected) > 0.05 * size:
+            raise ValueError(
+                "the target is not linear in what the last norm gives (log-probabilities are not, nor are logits with "
+                "a cap): give a logit, or a difference of logits"
+            )
+
+    def by_part(self) -> tuple[Tensor, dict[str, list[str]]]:
+        """Return the share of each term and bias, adding up to the target, and their axis."""
+        shares: dict[str, float] = {}
+        for term in self.terms:
+            shares[term.name] = shares.get(term.name, 0.0) + (self.direction * term.tensor.detach()).sum().item()
+        biases = {f"{self.norm} (bias)": self.bias, "output (bias)": self.rest}
+        shares |= {name: share for name, share in biases.items() if abs(share) > 1e-6 * max(1, abs(self.value))}
+        return torch.tensor(list(shares.values())), {"part": list(shares)}
+
+    def by_head(self) -> tuple[Float[Tensor, "layer head"], dict[str, list[str]]]:
+        """Return the share of each head, and the axes.
+
+        Raises:
+            ValueError: what heads give passes more than a linear map before it is added; layers of unlike many heads.
+        """
+        shares: dict[str, Tensor] = {}
+        before = self.terms[0].time
+        waiting = {site: time for site, (_, time) in self.heads.items() if time > before}  # not those of an encoder
+        for term in self.terms:
+            for site in [site for site, time in waiting.items() if time <= term.time]:
+                self._check_linear_path(site, waiting.pop(site), term)
+                shares[site] = self._head_share(site, term)
+        name, labels = site_axis(list(shares))
+        sizes = {len(share) for share in shares.values()}
+        if len(sizes) != 1:
+            raise ValueError(f"layers have {sorted(sizes)} heads; there is no table of layer x head: call it by='part'")
+        heads = [str(head) for head in range(sizes.pop())]
+        return torch.stack(list(shares.values())), {name: labels, "head": heads}
+
+    def _head_share(self, site: str, term: Term) -> Float[Tensor, "head"]:
+        """Return what each head adds to the target through a term, which is linear in its output."""
+        outputs, _ = self.heads[site]
+        with torch.enable_grad():
+            share = (term.tensor * self.direction).sum()
+        (gradient,) = torch.autograd.grad(share, outputs, retain_graph=True, allow_unused=True)
+        if gradient is None:
+            raise ValueError(f"{site} does not reach {term.name}; call it by='part'")
+        return (gradient * outputs.detach()).sum((0, 2, 3)).cpu()
+
+    def _check_linear_path(self, site: str, start: int, term: Term) -> None:
+        """Raise ValueError if anything but linear maps stands between heads and a term."""
+        passed = [path for time, path in self.trace.leaves.items() if start < time <= term.time]
+        kinds = {path: type(self.model.get_submodule(path)).__name__ for path in passed}
+        other = next((path for path, kind in kinds.items() if kind not in LINEAR), None)
+        if other is not None:
+            raise ValueError(
+                f"{site} passes {other} ({kinds[other]}) before it is added to the stream, so heads have no shares of "
+                "their own: call it by='part'"
+            )
+
+
+def frozen_norm(
+    module: nn.Module, taken: Tensor, returned: Tensor, path: str
+) -> tuple[Callable[[Tensor], Tensor], Tensor | float]:
+    """Return a norm with its scale held, as a function of the gradient of its output, and its bias.
+
+    Args:
+        taken, returned: its input and output in a run, [batch, position, dim].
+        path: of the module, for the message.
+
+    Raises:
+        ValueError: it is neither a LayerNorm nor an RMSNorm.
+    """
+    bias = getattr(module, "bias", None)
+    bias = bias.detach() if isinstance(bias, Tensor) else 0.0
+    weight = getattr(module, "weight", None)
+    eps = getattr(module, "eps", None) or getattr(module, "variance_epsilon", None) or torch.finfo(taken.dtype).eps
+    x, y = taken.double(), returned.double()
+    for is_centered in (True, False):
+        centered = x - x.mean(-1, keepdim=True) if is_centered else x
+        size = (centered.square().mean(-1, keepdim=True) + float(eps)).rsqrt()
+        gains = [torch.ones(())] if weight is None else [weight.detach().double(), weight.detach().double() + 1]
+        for gain in gains:
+            error = (centered * size * gain + bias - y).abs().max()
+            if error <= TOLERANCES.get(returned.dtype, 1e-3) * max(1.0, y.abs().max().item()):
+                break
+        else:
+            continue
+
+        def scale(gradient: Tensor, gain: Tensor = gain, size: Tensor = size, is_centered: bool = is_centered) -> Any:
+            direction = gradient.double() * gain * size
+            direction = direction - direction.mean(-1, keepdim=True) if is_centered else direction
+            return direction.to(gradient.dtype)
+
+        return scale, bias
+    raise ValueError(f"{path} ({type(module).__name__}) is neither a LayerNorm nor an RMSNorm that is known")

@@ -1,0 +1,160 @@
+"""`BlockReplay`: runs a model again with blocks replaced by what they returned before.
+
+A sweep over a model changes one place in each run. What lies before that place computes what it computed in the
+unchanged run, so the blocks before it need not run: a stub returns what they returned. Layer by layer this halves the
+work of a sweep, and a logit lens runs no block at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from tfviz.study.inputs import Inputs
+
+
+class BlockReplay:
+    """The order in which a model's modules ran in one run, and what its blocks returned.
+
+    A block is a member of a `nn.ModuleList` that is not itself inside a block.
+
+    Args:
+        inputs: of the run, which `run` has made with hooks on the model; see `observe`.
+
+    Attributes:
+        blocks: path -> output of each block that ran once, in the order in which they ended.
+        block_inputs: path -> the first tensor that it took.
+        starts, ends: path of a module -> when its first call began and ended.
+    """
+
+    def __init__(self, model: nn.Module, inputs: Inputs) -> None:
+        self.model, self.inputs = model, inputs
+        self.blocks: dict[str, Any] = {}
+        self.block_inputs: dict[str, Tensor] = {}
+        self.starts: dict[str, int] = {}
+        self.ends: dict[str, int] = {}
+        self._clock = 0
+        self._candidates = block_paths(model)
+        self._calls: dict[str, int] = {}
+
+    @contextmanager
+    def observe(self, enabled: bool = True) -> Iterator[None]:
+        """Record one call of the model inside the context."""
+        with ExitStack() as hooks:
+            for path, module in self.model.named_modules() if enabled else ():
+                before, after = self._before(path), self._after(path)
+                hooks.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
+                hooks.callback(module.register_forward_hook(after).remove)
+            yield
+        for path in [path for path in self.blocks if self._calls[path] > 1]:
+            del self.blocks[path]
+
+    def _before(self, path: str) -> Callable[..., None]:
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self._clock += 1
+            self.starts.setdefault(path, self._clock)
+            if path in self._candidates:
+                first = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+                if first is not None:
+                    self.block_inputs.setdefault(path, first.detach())
+
+        return hook
+
+    def _after(self, path: str) -> Callable[..., None]:
+        def hook(_: nn.Module, __: Any, output: Any) -> None:
+            self._clock += 1
+            self.ends.setdefault(path, self._clock)
+            if path in self._candidates:
+                self._calls[path] = self._calls.get(path, 0) + 1
+                self.blocks[path] = _map_tensors(output, lambda tensor: tensor.detach().clone())
+
+        return hook
+
+    def before(self, path: str) -> list[str]:
+        """Return the blocks that had ended when a module began."""
+        return [block for block in self.blocks if self.ends[block] < self.starts.get(path, 0)]
+
+    def stack(self) -> list[str]:
+        """Return the blocks of the stack that ran last, first to last.
+
+        Raises:
+            LookupError: the model has no such stack.
+        """
+        stacks: dict[str, list[str]] = {}
+        for path, output in self.blocks.items():
+            first = first_tensor(output)
+            if first is not None and first.dim() == 3 and path in self.block_inputs:
+                stacks.setdefault(path.rpartition(".")[0], []).append(path)
+        if not stacks:
+            raise LookupError(
+                f"{type(self.model).__name__} has no stack of blocks: a nn.ModuleList whose members are each called "
+                "once and pass on [batch, position, dim]"
+            )
+        return max(stacks.values(), key=lambda paths: self.ends[paths[-1]])
+
+    @contextmanager
+    def skipping(self, paths: list[str], times: int, outputs: Mapping[str, Tensor] | None = None) -> Iterator[None]:
+        """Replace blocks by stubs that return what they returned, for the batch repeated `times` times.
+
+        Args:
+            outputs: path -> what its stub returns as the first tensor instead, already repeated.
+        """
+        with ExitStack() as undo:
+            for path in paths:
+                module = self.model.get_submodule(path)
+                own = module.__dict__.get("forward")
+                if own is None:
+                    undo.callback(module.__dict__.pop, "forward", None)
+                else:
+                    undo.callback(setattr, module, "forward", own)
+                module.forward = self._stub(path, times, (outputs or {}).get(path))  # type: ignore[method-assign]
+            yield
+
+    def _stub(self, path: str, times: int, first: Tensor | None) -> Callable[..., Any]:
+        kept, size = self.blocks[path], self.inputs.size
+
+        def repeated(tensor: Tensor) -> Tensor:
+            has_batch = tensor.dim() > 0 and tensor.shape[0] == size
+            return tensor.repeat(times, *[1] * (tensor.dim() - 1)) if has_batch else tensor.clone()
+
+        def forward(*_: Any, **__: Any) -> Any:
+            output = _map_tensors(kept, repeated)
+            return output if first is None else with_first_tensor(output, first)
+
+        return forward
+
+
+def block_paths(model: nn.Module) -> set[str]:
+    """Return the paths of the members of `nn.ModuleList`s that are not inside other members."""
+    found: list[str] = []
+    for path, module in model.named_modules():
+        is_inside = any(path.startswith(f"{block}.") or path == block for block in found)
+        if isinstance(module, nn.ModuleList) and not is_inside:
+            found += [f"{path}.{name}".removeprefix(".") for name, _ in module.named_children()]
+    return set(found)
+
+
+def first_tensor(output: Any) -> Tensor | None:
+    """Return a module's output, or the first part of it, if that is a tensor."""
+    first = output[0] if isinstance(output, tuple | list) and output else output
+    return first if isinstance(first, Tensor) else None
+
+
+def with_first_tensor(output: Any, first: Tensor) -> Any:
+    """Return an output with another first tensor."""
+    return (first, *output[1:]) if isinstance(output, tuple | list) else first
+
+
+def _map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Apply a function to each tensor in nested tuples, lists and dictionaries."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        parts = [_map_tensors(part, change) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {name: _map_tensors(part, change) for name, part in value.items()}
+    return value

@@ -1,0 +1,87 @@
+"""`Inputs`: what a model is called with, a batch that can be repeated and cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.logits import extract_logits
+from tfviz.validation import describe
+
+Prompt = Tensor | Mapping[str, Any] | Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Positional and named arguments of a model; tensors whose first axis is the batch.
+
+    Attributes:
+        size: texts in the batch.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    size: int
+
+    @classmethod
+    def of(cls, name: str, given: Prompt, model: nn.Module) -> Inputs:
+        """Return the inputs that `given` stands for, on the model's device.
+
+        Args:
+            name: of the argument, for messages.
+            given: ids [batch, position]; the arguments of the model in a tuple; or, by name, what a tokenizer returns.
+
+        Raises:
+            ValueError: there is no tensor, or tensors disagree about the batch.
+        """
+        device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+        args = () if isinstance(given, Mapping) else (given,) if isinstance(given, Tensor) else tuple(given)
+        kwargs = dict(given) if isinstance(given, Mapping) else {}
+        tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
+        sizes = {tensor.shape[0] if tensor.dim() > 1 else 0 for tensor in tensors}
+        if len(sizes) != 1 or 0 in sizes:
+            shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(given)}"
+            raise ValueError(f"{name}: {shapes}; give ids [batch, position], or tensors that share their first axis")
+        if _takes(model, "use_cache") and not args[1:]:
+            kwargs.setdefault("use_cache", False)  # of keys and values, which one pass over a text needs not
+        moved = cls(args, kwargs, sizes.pop())
+        return moved.map(lambda tensor: tensor.to(device))
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Inputs:
+        """Apply a function to each tensor."""
+        args = tuple(change(value) if isinstance(value, Tensor) else value for value in self.args)
+        kwargs = {name: change(value) if isinstance(value, Tensor) else value for name, value in self.kwargs.items()}
+        changed = Inputs(args, kwargs, 0)
+        return replace(changed, size=changed.tensors[0].shape[0])
+
+    def repeat(self, times: int) -> Inputs:
+        """Return the batch several times over: all texts, then all of them again."""
+        return self if times == 1 else self.map(lambda tensor: tensor.repeat(times, *[1] * (tensor.dim() - 1)))
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The tensors among the arguments."""
+        return [value for value in (*self.args, *self.kwargs.values()) if isinstance(value, Tensor)]
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the tensors."""
+        return [tuple(tensor.shape) for tensor in self.tensors]
+
+    def logits(self, model: nn.Module) -> Tensor:
+        """Run the model; return its logits, as float32 where they are of half precision."""
+        output = model(*self.args, **self.kwargs)
+        logits = extract_logits(output[0] if isinstance(output, tuple) and output else output)
+        return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
+def _takes(model: nn.Module, name: str) -> bool:
+    try:
+        return name in signature(model.forward).parameters
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,120 @@
+"""The logit lens: what a model would say, if it ended after an earlier layer (nostalgebraist 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tfviz import checks
+from tfviz.learn.evaluate import eval_mode
+from tfviz.shapes import Float, Int
+from tfviz.study.block_replay import BlockReplay, first_tensor
+from tfviz.study.inputs import Inputs, Prompt
+from tfviz.study.sites import site_axis
+from tfviz.study.table import Table
+
+POSITIONS = 8192  # of all layers that are read in one run
+Names = Callable[[Sequence[int]], Sequence[str]]
+
+
+@dataclass(eq=False, repr=False)
+class LensTable(Table):
+    """Probabilities, [layer, position], and the likeliest tokens of each cell.
+
+    Attributes:
+        ids: [layer, position, rank], the likeliest first.
+        probabilities: of these.
+        tokens: their names, [layer][position][rank].
+    """
+
+    ids: Int[Tensor, "layer position rank"] | None = None
+    probabilities: Float[Tensor, "layer position rank"] | None = None
+    tokens: Sequence[Sequence[Sequence[str]]] = ()
+
+
+@torch.no_grad()
+def lens(
+    model: nn.Module,
+    ids: Prompt,
+    *,
+    names: Names | None = None,
+    token: int | None = None,
+    top: int = 10,
+) -> LensTable:
+    """Return what each layer's residual stream says at each position, read by the model's own last norm and output.
+
+    The model is run again for each layer, with what that layer gave in place of what the last block gives. So whatever
+    a model does after its blocks (a norm, a projection, a cap on logits) is done; blocks are not run again.
+
+    Args:
+        ids: one text, [1, position], or a model's arguments by name.
+        names: ids -> their names, such as `vocab.words` or `tokenizer.convert_ids_to_tokens`.
+        token: whose probability the table shows; None: of each cell the likeliest token's.
+        top: how many tokens are kept of each cell.
+
+    Returns:
+        A table of layer x position, the probability, 0 to 1. The first layer is the embedding, "in"; the last is what
+        the model says.
+
+    Raises:
+        LookupError: the model has no stack of blocks.
+        ValueError: more than one text; logits that are not of positions and tokens; no such token.
+
+    >>> from tfviz import models
+    >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3]])
+    >>> lens(gpt, ids).axes
+    {'layer': ['in', '0', '1'], 'position': ['0', '1', '2']}
+    """
+    checks.at_least(1, top=top)
+    inputs = Inputs.of("ids", ids, model)
+    if inputs.size != 1:
+        raise ValueError(f"there are {inputs.size} texts; the lens shows one: give ids[:1]")
+    with eval_mode(model):
+        replay = BlockReplay(model, inputs)
+        with replay.observe():
+            logits = inputs.logits(model)
+        if logits.dim() != 3:
+            raise ValueError(f"the model's logits are {list(logits.shape)}; the lens reads [batch, position, vocab]")
+        vocab = logits.shape[-1]
+        if token is not None and not 0 <= token < vocab:
+            raise ValueError(f"token is {token}; there are {vocab}, counted from 0")
+        stack = replay.stack()
+        shares = torch.cat([part.softmax(-1).cpu() for part in _read_layers(model, inputs, replay, stack)])
+    found = shares.topk(min(top, vocab), dim=-1)
+    values = shares[..., token] if token is not None else found.values[..., 0]
+    positions = range(values.shape[1])
+    own = inputs.tensors[-1][0].tolist()  # of an encoder-decoder, the decoder's
+    words = names(own) if names is not None and len(own) == len(positions) else positions
+    _, labels = site_axis(stack)
+    return LensTable(
+        values,
+        {"layer": ["in", *labels], "position": [str(word) for word in words]},
+        "probability",
+        f"What each layer of {type(model).__name__} says" + ("" if token is None else f" of {_named(token, names)}"),
+        {"model": type(model).__name__},
+        found.indices,
+        found.values,
+        [[_names_of(row.tolist(), names) for row in layer] for layer in found.indices],
+    )
+
+
+def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: list[str]) -> Iterator[Tensor]:
+    """Yield the logits that the model gives of each layer's residual stream, some layers at a time."""
+    outputs = [first_tensor(replay.blocks[path]) for path in stack]
+    streams = [replay.block_inputs[stack[0]], *(stream for stream in outputs if stream is not None)]
+    at_once = max(1, POSITIONS // streams[0].shape[1])
+    for first in range(0, len(streams), at_once):
+        chunk = streams[first : first + at_once]
+        with replay.skipping(list(replay.blocks), len(chunk), {stack[-1]: torch.cat(chunk)}):
+            yield inputs.repeat(len(chunk)).logits(model)
+
+
+def _names_of(ids: Sequence[int], names: Names | None) -> list[str]:
+    return [str(name) for name in (names(ids) if names is not None else ids)]
+
+
+def _named(token: int, names: Names | None) -> str:
+    return _names_of([token], names)[0]

@@ -1,0 +1,76 @@
+"""Metrics: one number of a model's logits, by which runs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from tfviz.shapes import Float, Int
+from tfviz.validation import describe
+
+Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number
+Ids = int | Sequence[int] | Int[Tensor, "batch"]
+
+
+def logit(token: Ids, position: int = -1) -> Metric:
+    """Return the metric "logit of a token", mean over the batch.
+
+    Args:
+        token: its id, or one for each text.
+        position: where it is predicted.
+    """
+    return _of_logits(lambda logits: _at(logits, token, position), "logit")
+
+
+def logit_difference(right: Ids, wrong: Ids, position: int = -1) -> Metric:
+    """Return the metric "logit of the right token minus that of the wrong one" (Wang et al. 2023), mean over the batch.
+
+    >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
+    3.0
+    """
+    return _of_logits(lambda logits: _at(logits, right, position) - _at(logits, wrong, position), "logit difference")
+
+
+def log_probability(token: Ids, position: int = -1) -> Metric:
+    """Return the metric "natural logarithm of a token's probability", mean over the batch, in nats."""
+    return _of_logits(lambda logits: _at(logits.log_softmax(-1), token, position), "nats")
+
+
+def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str) -> Metric:
+    def metric(logits: Float[Tensor, "batch position vocab"]) -> Float[Tensor, ""]:
+        return numbers(logits).mean()
+
+    metric.unit = unit  # type: ignore[attr-defined]
+    return metric
+
+
+def _at(logits: Tensor, token: Ids, position: int) -> Float[Tensor, "batch"]:
+    """Return the logits of a token at a position; of a model of one output a text, there."""
+    rows = logits[:, position] if logits.dim() == 3 else logits
+    ids = torch.as_tensor(token, device=logits.device).expand(len(rows))
+    return rows.gather(-1, ids[:, None])[:, 0]
+
+
+def unit_of(metric: Metric) -> str:
+    """Return the unit of a metric; empty if it has none."""
+    return str(getattr(metric, "unit", ""))
+
+
+def measure(metric: Metric, logits: Tensor) -> Tensor:
+    """Return the metric of some logits.
+
+    Raises:
+        TypeError: it is not one number.
+        ValueError: it is NaN or infinite.
+    """
+    value = metric(logits)
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        value = torch.tensor(float(value))
+    if not isinstance(value, Tensor) or value.numel() != 1:
+        shape = f"a tensor {list(value.shape)}" if isinstance(value, Tensor) else describe(value)
+        raise TypeError(f"metric gives {shape}; it must give one number, such as the mean over the batch")
+    if not value.isfinite():
+        raise ValueError(f"metric gives {value.item()}; runs cannot be compared by it")
+    return value.reshape(())

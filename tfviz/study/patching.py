@@ -1,0 +1,253 @@
+"""Activation patching: how much a metric changes when one activation is taken from another run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from tfviz import checks
+from tfviz.learn.evaluate import eval_mode
+from tfviz.look.capture import capture
+from tfviz.study.block_replay import BlockReplay
+from tfviz.study.inputs import Inputs, Prompt
+from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.partial_results import PartialResults, fingerprint
+from tfviz.study.sites import ActivationSite, activation_sites, module_path, site_axis
+from tfviz.study.table import Table
+from tfviz.validation import check_callable
+
+By = Literal["clean", "corrupt", "zero", "mean", "resample", "gradient"]
+Each = Literal["head", "position", "head and position"]
+Place = tuple[int | None, int | None]  # head and position; None for all
+POSITIONS = 8192  # of all texts of one run, where `batch_size` is not given
+TITLES = {
+    "clean": "The clean run's activations in the corrupt run",
+    "corrupt": "The corrupt run's activations in the clean run",
+    "zero": "Zeros in the clean run",
+    "mean": "Means over the batch in the clean run",
+    "resample": "Other texts' activations in the clean run",
+    "gradient": "The clean run's activations in the corrupt run, estimated by gradient",
+}
+
+
+def patch(
+    model: nn.Module,
+    clean: Prompt,
+    corrupt: Prompt | None = None,
+    *,
+    metric: Metric,
+    sites: str | Sequence[str] = "*.output_heads",
+    by: By = "clean",
+    each: Each | None = None,
+    words: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    seed: int = 0,
+    progress: bool = True,
+    resume: str | Path | None = None,
+) -> Table:
+    """Return how much a metric changes when the activation at one place is replaced, for every place of the sites.
+
+    By "clean", the corrupt prompt is run, and one activation of the clean run is put into it (denoising): what alone
+    brings the clean answer back. By "corrupt" the other way round (noising): what alone spoils it. By "zero", "mean" or
+    "resample" (another text's activation) the clean prompt is run without what stood there. By "gradient", "clean" is
+    estimated for all places from one backward pass: (clean - corrupt) times the gradient (Nanda 2023).
+
+    Args:
+        clean, corrupt: ids [batch, position], or a model's arguments by name, as a tokenizer returns them; of the same
+            shapes, with the words that matter at the same positions.
+        metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, wrong)`.
+        sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`.
+        each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
+        words: of the positions, for the labels of the table.
+        batch_size: texts in one run of the model, patches times prompts; None: as many as have 8,192 positions.
+        seed: of the choice of other texts by "resample".
+        progress: show a bar.
+        resume: a file in which values are kept as they come; a call with the same arguments goes on from it.
+
+    Returns:
+        A table of site (or layer) x head, x position, or x head x position: the change of the metric. Its notes have
+        the metric of both runs, `clean` and `corrupt`.
+
+    Raises:
+        LookupError: no site matches.
+        TypeError: the metric is not one number.
+        ValueError: the prompts have different shapes; a site holds no activations; sites of unlike sizes.
+
+    >>> from tfviz import models
+    >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3], [1, 4, 3]])
+    >>> patch(gpt, ids[:1], ids[1:], metric=lambda logits: logits[:, -1, 5].mean(), progress=False).axes
+    {'layer': ['0', '1'], 'head': ['0', '1', '2']}
+    """
+    check_callable("logits", metric=metric)
+    inputs = {"clean": Inputs.of("clean", clean, model)}
+    if corrupt is not None:
+        inputs["corrupt"] = Inputs.of("corrupt", corrupt, model)
+    _check_prompts(inputs, by)
+    with eval_mode(model):
+        sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), by, seed)
+        axes, places = sweep.axes(each, words), sweep.places(each)
+        if by == "gradient":
+            values = sweep.estimate(places)
+        else:
+            texts = batch_size or max(inputs["clean"].size, POSITIONS // sweep.sites[0].positions)
+            checks.at_least(1, batch_size=texts)
+            shown = [value for prompt in inputs.values() for value in prompt.tensors]
+            results = PartialResults(
+                resume,
+                len(sweep.sites) * len(places),
+                "" if resume is None else fingerprint(model, *shown, sweep.sites, by, places, seed),
+            )
+            values = sweep.measure(places, texts, results, progress)
+    notes = {"model": type(model).__name__, "by": by, **sweep.baselines}
+    return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), TITLES[by], notes)
+
+
+def _check_prompts(inputs: dict[str, Inputs], by: By) -> None:
+    """Raise ValueError if the prompts do not suit each other, or the kind of patch."""
+    clean, corrupt = inputs["clean"], inputs.get("corrupt")
+    if by in ("clean", "corrupt", "gradient") and corrupt is None:
+        raise ValueError(f"by={by!r} compares two prompts: give corrupt, too; or take by='zero'")
+    if corrupt is not None and clean.shapes != corrupt.shapes:
+        raise ValueError(
+            f"clean is {', '.join(map(str, clean.shapes))} and corrupt {', '.join(map(str, corrupt.shapes))}; give "
+            "prompts of the same shapes, in which the same word stands at the same position but for those that differ"
+        )
+    if by in ("mean", "resample") and clean.size == 1:
+        raise ValueError(f"by={by!r} takes activations of other texts: give clean more than one, [batch, position]")
+
+
+class Sweep:
+    """One metric of many runs, each with one activation replaced.
+
+    Attributes:
+        sites: those that are patched.
+        baselines: "clean" and "corrupt" -> the metric of a run without a patch.
+    """
+
+    def __init__(
+        self, model: nn.Module, inputs: dict[str, Inputs], metric: Metric, globs: list[str], by: By, seed: int
+    ) -> None:
+        self.model, self.metric = model, metric
+        self.is_into_corrupt = by in ("clean", "gradient")
+        self.base = inputs["corrupt" if self.is_into_corrupt else "clean"]
+        self.replay = BlockReplay(model, self.base)
+        self.baselines: dict[str, float] = {}
+        activations = {}
+        for name, prompt in inputs.items():
+            is_needed = name == by or (by, name) == ("gradient", "clean") or prompt is self.base
+            with self.replay.observe(prompt is self.base), capture(model, globs if is_needed else []) as seen:
+                self.baselines[name] = measure(metric, prompt.logits(model)).item()
+            activations[name] = dict(seen)
+        base = activations["corrupt" if self.is_into_corrupt else "clean"]
+        self.sites = activation_sites(base, self.base.size)
+        self.sources = {site.name: _source(site.name, activations, by, seed) for site in self.sites}
+        self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
+        self.unpatched = self.baselines["corrupt" if self.is_into_corrupt else "clean"]
+
+    def places(self, each: Each | None) -> list[Place]:
+        """Return what is patched at a time, of each site."""
+        heads, positions = self.sites[0].heads, self.sites[0].positions
+        each = each or ("position" if heads is None else "head")
+        if heads is None and each != "position":
+            raise ValueError(f"each is {each!r}, and {self.sites[0].name} has no heads; name '*.output_heads'")
+        return list(
+            product(
+                range(heads) if heads is not None and each != "position" else [None],
+                [None] if each == "head" else range(positions),
+            )
+        )
+
+    def axes(self, each: Each | None, words: Sequence[str] | None) -> dict[str, Sequence[str]]:
+        """Return the axes of the table.
+
+        Raises:
+            ValueError: there are more or fewer words than positions.
+        """
+        heads, positions = zip(*self.places(each))
+        name, labels = site_axis([site.name for site in self.sites])
+        axes: dict[str, Sequence[str]] = {name: labels}
+        if None not in heads:
+            axes["head"] = [str(head) for head in dict.fromkeys(heads)]
+        if None not in positions:
+            count = len(set(positions))
+            if words is not None and len(words) != count:
+                raise ValueError(f"there are {len(words)} words and {count} positions; give one word for each")
+            axes["position"] = [str(position) for position in range(count)] if words is None else list(words)
+        return axes
+
+    def measure(self, places: list[Place], texts: int, results: PartialResults, progress: bool) -> Tensor:
+        """Return the change of the metric by each patch, site by site; `texts` are run at a time."""
+        from tqdm import tqdm
+
+        times, count = max(1, texts // self.base.size), len(places)
+        with tqdm(total=count * len(self.sites), unit="patch", disable=not progress, mininterval=0.5) as bar:
+            try:
+                for number, site in enumerate(self.sites):
+                    missing = results.missing(number * count, (number + 1) * count)
+                    bar.update(count - len(missing))
+                    for first in range(0, len(missing), times):
+                        chunk = missing[first : first + times]
+                        results.add(chunk, self._run(site, [places[at - number * count] for at in chunk]))
+                        bar.update(len(chunk))
+            finally:
+                results.write()
+        return results.values
+
+    def _run(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Run the model once, on a copy of the texts for each patch."""
+        times, size, source = len(places), self.base.size, self.sources[site.name]
+
+        def paste(tensor: Tensor) -> Tensor:
+            edited = tensor.clone()
+            for number, place in enumerate(places):
+                index = _index(site, place)
+                edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
+            return edited
+
+        blocks = self.replay.before(module_path(site.name))
+        with self.replay.skipping(blocks, times), capture(self.model, [], edit={site.name: paste}):
+            logits = self.base.repeat(times).logits(self.model)
+        return torch.stack([measure(self.metric, part) for part in logits.split(size)]).cpu() - self.unpatched
+
+    def estimate(self, places: list[Place]) -> Tensor:
+        """Return the estimated change of the metric by each patch, from one backward pass."""
+        kept: dict[str, Tensor] = {}
+
+        def keep(tensor: Tensor, site: str) -> Tensor:
+            kept[site] = tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
+            return kept[site]
+
+        with torch.enable_grad(), capture(self.model, [], edit={site.name: keep for site in self.sites}):
+            value = measure(self.metric, self.base.logits(self.model))
+        gradients = torch.autograd.grad(value, list(kept.values()), allow_unused=True)
+        values = []
+        for site, gradient in zip(kept, gradients):
+            share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
+            values += [share[_index(self.sites[0], place)].sum() for place in places]
+        return torch.stack(values).cpu()
+
+
+def _index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
+    """Return the index of a place in an activation of the site."""
+    head, position = (slice(None) if part is None else part for part in place)
+    return (slice(None), position) if site.heads is None else (slice(None), head, position)
+
+
+def _source(site: str, activations: dict[str, dict[str, Tensor]], by: By, seed: int) -> Tensor:
+    """Return what is put in place of a site's activations."""
+    if by in ("clean", "corrupt"):
+        return activations[by][site]
+    clean = activations["clean"][site]
+    if by == "zero":
+        return torch.zeros_like(clean)
+    if by == "mean":
+        return clean.float().mean(0, keepdim=True).expand(clean.shape).to(clean.dtype)
+    if by == "resample":
+        shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
+        return clean.roll(shift, 0)
+    return clean

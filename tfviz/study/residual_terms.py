@@ -1,0 +1,188 @@
+"""`ResidualTerms`: the terms that add up to the residual stream before a model's last norm.
+
+A block adds to what it takes: x = x + attention(norm(x)); x = x + mlp(norm(x)). Followed back from the last norm, sum
+by sum, the stream is the embedding plus one term for each part. The sums are seen as torch calls, whoever wrote the
+model, so parts that run in parallel, and norms after a part (Gemma 2), need no rule of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
+
+from tfviz.study.block_replay import block_paths, first_tensor
+
+ADD_OPS = frozenset({"add", "__add__", "__radd__", "__iadd__", "add_"})
+SAME_OPS = frozenset({"contiguous", "clone", "to", "float", "type_as", "dropout", "view", "reshape", "view_as"})
+SCALE_OPS = frozenset({"mul", "__mul__", "__rmul__", "mul_", "__imul__", "div", "__truediv__"})
+NORM = re.compile(r"norm", re.IGNORECASE)
+
+
+class Term(NamedTuple):
+    """One term of the residual stream, [batch, position, dim].
+
+    Attributes:
+        name: the path of the module that returned it, or else of the one that added it.
+        time: when it was there, in events of the run.
+    """
+
+    name: str
+    tensor: Tensor
+    time: int
+
+
+class ResidualTerms(TorchFunctionMode):
+    """Sees a model's sums, and what its modules take and return, in one run inside `observe`.
+
+    Attributes:
+        clock: counts the events of the run.
+        leaves: when each module without parts ran -> its path.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model, self.clock = model, 0
+        self.leaves: dict[int, str] = {}
+        self.norms: dict[str, tuple[Tensor, Tensor]] = {}  # after the blocks: path -> what it took and returned
+        self._sums: Any = WeakIdKeyDictionary()  # a sum -> its two terms, and the path of the module that adds them
+        self._same: Any = WeakIdKeyDictionary()  # a tensor -> the one with the same numbers that it was made of
+        self._scaled: Any = WeakIdKeyDictionary()  # a tensor -> the one that it is a multiple of
+        self._returned: Any = WeakIdKeyDictionary()  # a tensor -> the path of the module that returned it, and when
+        self._blocks: set[str] = set()
+        self._running: list[str] = []  # modules, outermost first
+        self._kept: list[Tensor] = []  # so that none of them goes while the model runs
+
+    @contextmanager
+    def observe(self) -> Iterator[None]:
+        """Record one call of the model inside the context."""
+        self._blocks = block_paths(self.model)
+        with ExitStack() as hooks:
+            for path, module in self.model.named_modules():
+                is_inside = any(path.startswith(f"{block}.") for block in self._blocks)
+                is_norm = not is_inside and NORM.search(type(module).__name__) is not None
+                begin, end = self._begin(path), self._end(path, is_norm)
+                hooks.callback(module.register_forward_pre_hook(begin).remove)
+                hooks.callback(module.register_forward_hook(end, with_kwargs=True).remove)
+            hooks.enter_context(self)
+            yield
+
+    def tick(self) -> int:
+        """Return the number of the next event."""
+        self.clock += 1
+        return self.clock
+
+    def _begin(self, path: str) -> Callable[..., None]:
+        return lambda *_: self._running.append(path)
+
+    def _end(self, path: str, is_norm: bool) -> Callable[..., None]:
+        def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            self._running.pop()
+            if path in self._blocks:
+                self.norms.clear()  # those before a block
+            time, first = self.tick(), first_tensor(output)
+            if next(module.children(), None) is None:
+                self.leaves[time] = path
+            if first is None:
+                return
+            known = self._returned.get(first)
+            if known is None or known[0].startswith(f"{path}.") or not path:
+                self._returned[first] = (path, time if known is None else known[1])
+                self._kept.append(first)
+            taken = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+            if is_norm and taken is not None:
+                self.norms[path] = (taken, first)
+
+        return after
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        before = None
+        if name in ("__iadd__", "add_", "__imul__", "mul_") and isinstance(args[0], Tensor):
+            before = self._move(args[0])
+        output = func(*args, **(kwargs or {}))
+        if isinstance(output, Tensor) and output.is_floating_point() and output.dim() > 1:
+            self._follow(name, output, (args[0] if before is None else before, *args[1:]))
+        return output
+
+    def _move(self, tensor: Tensor) -> Tensor:
+        """Return a copy of a tensor that is about to be changed in place, which takes over what is known of it."""
+        copy = tensor.clone()
+        for known in (self._sums, self._same, self._scaled, self._returned):
+            if tensor in known:
+                known[copy] = known.pop(tensor)
+        self._kept.append(copy)
+        return copy
+
+    def _follow(self, name: str, output: Tensor, args: tuple[Any, ...]) -> None:
+        tensors = [arg for arg in args[:2] if isinstance(arg, Tensor)]
+        if name in ADD_OPS and len(tensors) == 2:
+            self._sums[output] = (*tensors, self._running[-1] if self._running else "", self.tick())
+        elif name in SAME_OPS and tensors and output is not tensors[0] and output.numel() == tensors[0].numel():
+            self._same[output] = tensors[0]
+        elif name in SCALE_OPS and tensors:
+            full = [tensor for tensor in tensors if tensor.shape == output.shape]
+            if len(full) != 1 or any(tensor.numel() > 1 for tensor in tensors if tensor is not full[0]):
+                return
+            self._scaled[output] = full[0]
+        else:
+            return
+        self._kept += [output, *tensors]
+
+    def last_norm(self) -> tuple[str, Tensor, Tensor]:
+        """Return the path of the last norm, what it took and what it returned.
+
+        Raises:
+            ValueError: no norm outside of the blocks takes a sum.
+        """
+        for path, (taken, returned) in reversed(self.norms.items()):
+            if self._origin(taken) in self._sums:
+                return path, taken, returned
+        raise ValueError(
+            f"{type(self.model).__name__} has no norm that takes the residual stream after its blocks (as post-norm "
+            "models have not): its logits are no sum of what its parts give"
+        )
+
+    def terms(self, stream: Tensor) -> list[Term]:
+        """Return the terms of a residual stream, in the order in which they were there."""
+        found: list[Term] = []
+        waiting = [(stream, "", 0)]
+        while waiting:
+            tensor, adder, time = waiting.pop()
+            origin = self._origin(tensor)
+            if origin in self._sums:
+                left, right, adder, time = self._sums[origin]
+                waiting += [(left, adder, time), (right, adder, time)]
+            else:
+                found.append(self._term(tensor, adder, time))
+        shaped = []
+        for term in found:
+            is_whole = term.tensor.numel() == stream.numel()
+            tensor = term.tensor.reshape(stream.shape) if is_whole else term.tensor.expand(stream.shape)
+            shaped.append(term._replace(tensor=tensor))
+        return sorted(shaped, key=lambda term: term.time)
+
+    def _origin(self, tensor: Tensor) -> Tensor:
+        """Return the earliest tensor with the same numbers."""
+        while tensor in self._same:
+            tensor = self._same[tensor]
+        return tensor
+
+    def _term(self, tensor: Tensor, adder: str, added: int) -> Term:
+        """Return a term, named after the outermost module that returned it, or what it is a multiple of."""
+        chain, current = [tensor], tensor
+        while (source := self._same.get(current, self._scaled.get(current))) is not None:
+            chain.append(source)
+            current = source
+        named = [self._returned[part] for part in reversed(chain) if part in self._returned]
+        if not named:
+            return Term(adder or "rest", tensor, added)
+        name, time = named[0]
+        for path, _ in named[1:]:
+            name = path if name.startswith(f"{path}.") else name
+        return Term(name, tensor, time)

@@ -1,0 +1,67 @@
+"""Sites whose activations are patched: their sizes, and a name for their axis in a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from tfviz.look.activation_edits import WEIGHTS
+
+PARTS = ("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads")
+NUMBER = re.compile(r"\d+")
+
+
+class ActivationSite(NamedTuple):
+    """A site, [batch, position, dim] or [batch, head, position, dim].
+
+    Attributes:
+        heads: None where heads are not apart.
+    """
+
+    name: str
+    heads: int | None
+    positions: int
+
+
+def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[ActivationSite]:
+    """Return the sites of some captured activations.
+
+    Raises:
+        ValueError: a site holds weights, or something else than activations of the batch; sizes are unlike.
+    """
+    sites = []
+    for name, tensor in activations.items():
+        is_weights = name.rpartition(".")[2] in WEIGHTS
+        if is_weights or not tensor.is_floating_point() or tensor.dim() not in (3, 4) or tensor.shape[0] != batch:
+            raise ValueError(
+                f"{name} is {list(tensor.shape)}, {tensor.dtype}; name sites of activations, [batch, position, dim] or "
+                "[batch, head, position, dim]: modules, their .input, or .output_heads"
+            )
+        sites.append(ActivationSite(name, tensor.shape[1] if tensor.dim() == 4 else None, tensor.shape[-2]))
+    if len({site[1:] for site in sites}) > 1:
+        sizes = ", ".join(f"{name} ({heads or 'no'} heads, {count} positions)" for name, heads, count in sites[:6])
+        raise ValueError(f"the sites are of unlike sizes: {sizes}; call it for those of each size")
+    return sites
+
+
+def module_path(site: str) -> str:
+    """Return the path of the module that a site belongs to."""
+    path, _, last = site.rpartition(".")
+    return path if last in PARTS else site
+
+
+def site_axis(sites: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the name and the labels of the axis of some sites: layers, where nothing else differs.
+
+    >>> site_axis(["h.0.attn.output_heads", "h.1.attn.output_heads"])
+    ('layer', ['0', '1'])
+    >>> site_axis(["h.0.attn", "h.0.mlp"])
+    ('site', ['h.0.attn', 'h.0.mlp'])
+    """
+    patterns = {NUMBER.sub("#", site, count=1) for site in sites}
+    if len(patterns) == 1 and "#" in next(iter(patterns)):
+        return "layer", [NUMBER.search(site)[0] for site in sites]  # type: ignore[index]
+    return "site", list(sites)

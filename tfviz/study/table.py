@@ -1,0 +1,153 @@
+"""`Table`: the labelled numbers that an analysis returns; `view.table` draws them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz import checks, schema
+from tfviz.files import atomic, expand_user, load_tensors, save_tensors
+from tfviz.shapes import Float
+
+FORMAT = "tfviz.Table/1"
+_METADATA = schema.object_of(
+    {
+        "title": schema.string(),
+        "unit": schema.string(),
+        "axes": schema.dict_of(schema.list_of(schema.string(), 1)),
+        "notes": schema.dict_of(schema.json_value),
+    }
+)
+
+
+@dataclass(eq=False, repr=False)
+class Table:
+    """Numbers with a name for each axis and a label for each place on it.
+
+    Attributes:
+        values: float32, of as many axes as are named.
+        axes: name of an axis -> its labels, in order, such as `{"layer": ["0", "1"], "head": ["0", "1", "2"]}`.
+        unit: of the values, such as "nats".
+        title: what they are, in a line.
+        notes: what they were made of; anything that JSON can hold.
+
+    >>> table = Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]}, "nats")
+    >>> table
+    layer x head, 1 x 2, in nats: from -1 to 0.5
+    >>> table.top(1)
+    [(('0', '1'), -1.0)]
+    """
+
+    values: Float[Tensor, "*axes"]
+    axes: Mapping[str, Sequence[str]]
+    unit: str = ""
+    title: str = ""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.materialized(values=self.values)
+        self.values = self.values.detach().to("cpu", torch.float32)
+        self.axes = {name: [str(label) for label in labels] for name, labels in self.axes.items()}
+        sizes = [len(labels) for labels in self.axes.values()]
+        if list(self.values.shape) != sizes:
+            names = ", ".join(self.axes) or "no axis"
+            raise ValueError(f"values are {list(self.values.shape)}, and the labels of {names} are {sizes}")
+
+    def __repr__(self) -> str:
+        names, sizes = " x ".join(self.axes), " x ".join(map(str, self.values.shape))
+        known = self.values[self.values.isfinite()]
+        span = f": from {known.min().item():.3g} to {known.max().item():.3g}" if len(known) else ""
+        title = f"{self.title}: " if self.title else ""
+        return f"{title}{names}, {sizes}{f', in {self.unit}' if self.unit else ''}{span}"
+
+    def __getitem__(self, labels: Any) -> Any:
+        """Return the values at labels, in the order of the axes: a number if every axis is named.
+
+        >>> Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]})["0", "1"]
+        -1.0
+        """
+        values = self.values
+        for axis, label in zip(self.axes, labels if isinstance(labels, tuple) else (labels,)):
+            values = values[self._place(axis, label)]
+        return values if values.dim() else values.item()
+
+    def _place(self, axis: str, label: object) -> int:
+        """Return where a label stands on an axis.
+
+        Raises:
+            LookupError: it does not stand there.
+        """
+        labels = list(self.axes[axis])
+        if str(label) not in labels:
+            raise LookupError(f"{axis} has no {str(label)!r}; it has {', '.join(labels[:20])}")
+        return labels.index(str(label))
+
+    def top(self, count: int = 5) -> list[tuple[tuple[str, ...], float]]:
+        """Return the values that are farthest from 0, with their labels, in falling order."""
+        checks.at_least(1, count=count)
+        flat = self.values.flatten().nan_to_num(0.0)
+        places = flat.abs().argsort(descending=True, stable=True)[:count]
+        labels = list(self.axes.values())
+        found = [torch.unravel_index(place, self.values.shape) for place in places]
+        return [
+            (tuple(names[int(at)] for names, at in zip(labels, index)), self.values[index].item()) for index in found
+        ]
+
+    def relative_to(self, whole: float, unit: str = "share") -> Table:
+        """Return the values as shares of a whole, such as the difference between the clean and the corrupt run."""
+        if not abs(whole) > 0:
+            raise ValueError(f"the whole is {whole}; there are no shares of it")
+        return Table(self.values / whole, self.axes, unit, self.title, {**self.notes, "whole": whole})
+
+    def to_pandas(self) -> Any:
+        """Return a Series by one axis, or a DataFrame with the last axis as columns and the others as its index.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_pandas needs pandas: pip install pandas") from error
+        *rows, (name, columns) = self.axes.items()
+        if not rows:
+            return pandas.Series(self.values.numpy(), pandas.Index(columns, name=name), name=self.unit or None)
+        index = (
+            pandas.Index(rows[0][1], name=rows[0][0])
+            if len(rows) == 1
+            else pandas.MultiIndex.from_product([labels for _, labels in rows], names=[row for row, _ in rows])
+        )
+        return pandas.DataFrame(self.values.flatten(0, -2).numpy(), index, pandas.Index(columns, name=name))
+
+    def save(self, path: str | Path) -> Path:
+        """Write one safetensors file, which `Table.open` reads without a model; return its path."""
+        described = {"title": self.title, "unit": self.unit, "axes": dict(self.axes), "notes": dict(self.notes)}
+        schema.json_value(described["notes"], "notes")
+        metadata = {name: json.dumps(value) for name, value in described.items()}
+        with atomic(path) as draft:
+            save_tensors(draft, {"values": self.values}, {"format": FORMAT, **metadata})
+        return expand_user(path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Table:
+        """Read a table that `save` wrote.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: the file is damaged, or holds something else.
+        """
+        tensors, metadata = load_tensors(path)
+        if metadata.get("format") != FORMAT:
+            raise ValueError(f"{path} holds no table; Table.save writes those")
+        with schema.errors_name(Path(path)):
+            described = {name: schema.parse(text, name) for name, text in metadata.items() if name != "format"}
+            _METADATA(described, "metadata")
+            if list(tensors) != ["values"] or not tensors["values"].is_floating_point():
+                raise ValueError(f"it holds the tensors {list(tensors)}; a table has `values`, of floats")
+            return cls(tensors["values"], **described)
