@@ -21,10 +21,20 @@ ALLOWED = {  # package -> what it may import beside itself and the shared files
     "learn": {"text"},
     "generate": {"text"},
     "look": set(),
+    "study": {"look", "learn.evaluate"},
     "portable": set(),
-    "view": {"look.capture", "look.edits", "look.maps", "portable", "text.subwords", "text.token_labels"}
+    "view": {
+        "look.capture",
+        "look.edits",
+        "look.maps",
+        "portable",
+        "study.table",
+        "study.lens",
+        "text.subwords",
+        "text.token_labels",
+    }
     | {"look.lazy", "look.map_arguments", "look.quantize", "look.key_ranges"},  # what maps are made of
-    "suite": {"text", "layers", "models", "learn", "generate", "look", "view"},
+    "suite": {"text", "layers", "models", "learn", "generate", "look", "study", "view"},
 }
 HEAVY = [
     "matplotlib",
@@ -94,7 +104,16 @@ def test_no_import_runs_back():
 def test_the_edges_there_are_were_found():
     found = {(package, name) for _, package, name in edges()}
     assert {("models", "tfviz.layers"), ("view", "tfviz.look.maps"), ("learn", "tfviz.text.batches")} <= found
-    assert {package for package, _ in found} >= {"text", "layers", "models", "learn", "generate", "look", "view"}
+    assert {package for package, _ in found} >= {
+        "text",
+        "layers",
+        "models",
+        "learn",
+        "generate",
+        "look",
+        "study",
+        "view",
+    }
 
 
 def circle(graph):

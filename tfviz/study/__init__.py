@@ -1,16 +1,48 @@
-"""Study a model: patch activations, read layers, attribute logits, over a data set.
+"""Study a model: patch activations, read layers, attribute logits, score heads over a data set.
 
-Each analysis returns a `Table`: numbers, a name for each axis, a label for each place, a unit.
+An analysis returns a `Table` (numbers, a name for each axis, a label for each place, a unit), or, over a data set,
+`Statistics`, whose mean is one.
 
-    patching      activations of one run put into another (block_replay skips what cannot change)
-    metrics       one number of a model's logits
+    patching      activations of one run put into another (sites, metrics; partial_results keeps long sweeps)
+    lens          what each layer would say
+    attribution   what each part adds to a logit (residual_terms finds what adds up to the residual stream)
+    data_set      any measure over a data set (collate, statistics); heads: scores of heads; compare: two checkpoints
+    training_film, map_store   maps while a model is trained; many maps in one folder
+
+Below them: `inputs`, what a model is called with, and `block_replay`, which does not run again what cannot change.
 """
 
+from tfviz.study.attribution import attribute
+from tfviz.study.compare import compare
+from tfviz.study.data_set import over
+from tfviz.study.heads import HeadScores, find_heads
+from tfviz.study.inputs import Inputs
+from tfviz.study.lens import LensTable, lens
+from tfviz.study.map_store import MapStore
 from tfviz.study.metrics import log_probability, logit, logit_difference
 from tfviz.study.patching import patch
+from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
+from tfviz.study.training_film import film
 from tfviz.validation import validate_public
 
-__all__ = ["Table", "log_probability", "logit", "logit_difference", "patch"]
+__all__ = [
+    "HeadScores",
+    "Inputs",
+    "LensTable",
+    "MapStore",
+    "Statistics",
+    "Table",
+    "attribute",
+    "compare",
+    "film",
+    "find_heads",
+    "lens",
+    "log_probability",
+    "logit",
+    "logit_difference",
+    "over",
+    "patch",
+]
 
-validate_public(globals(), __all__)
+validate_public(globals(), [name for name in __all__ if name != "LensTable"])

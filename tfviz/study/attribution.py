@@ -32,7 +32,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     Args:
         ids: [batch, position], or a model's arguments by name.
         target: logits -> one number, linear in them, such as `study.logit(token)` or
-            `study.logit_difference(right, wrong)`.
+            `study.logit_difference(right, other)`.
         by: "part": the embeddings, each attention, each feed-forward network, and biases after them, adding up to the
             target; "head": each head through its attention's output projection, layer x head.
 
@@ -47,7 +47,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=1, heads=3, dim=6), torch.tensor([[1, 2, 3]])
     >>> attribute(gpt, ids, target=lambda logits: logits[0, -1, 5]).axes["part"]
-    ['tokens', 'positions', 'blocks.0.attention', 'blocks.0.feed_forward', 'norm (bias)']
+    ['tokens', 'positions', 'blocks.0.attention', 'blocks.0.feed_forward']
     """
     check_callable("logits", target=target)
     inputs = Inputs.of("ids", ids, model)

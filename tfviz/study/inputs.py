@@ -11,8 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.logits import extract_logits
+from tfviz.shapes import Bool, Int
 from tfviz.validation import describe
 
+MASKS = ("attention_mask", "padding_mask")  # arguments that tell padding, 0, from words
 Prompt = Tensor | Mapping[str, Any] | Sequence[Any]
 
 
@@ -29,23 +31,23 @@ class Inputs:
     size: int
 
     @classmethod
-    def of(cls, name: str, given: Prompt, model: nn.Module) -> Inputs:
-        """Return the inputs that `given` stands for, on the model's device.
+    def of(cls, name: str, prompt: Prompt, model: nn.Module) -> Inputs:
+        """Return the inputs that a prompt stands for, on the model's device.
 
         Args:
             name: of the argument, for messages.
-            given: ids [batch, position]; the arguments of the model in a tuple; or, by name, what a tokenizer returns.
+            prompt: ids [batch, position]; the arguments of the model in a tuple; or, by name, what a tokenizer returns.
 
         Raises:
             ValueError: there is no tensor, or tensors disagree about the batch.
         """
         device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-        args = () if isinstance(given, Mapping) else (given,) if isinstance(given, Tensor) else tuple(given)
-        kwargs = dict(given) if isinstance(given, Mapping) else {}
+        args = () if isinstance(prompt, Mapping) else (prompt,) if isinstance(prompt, Tensor) else tuple(prompt)
+        kwargs = dict(prompt) if isinstance(prompt, Mapping) else {}
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
         sizes = {tensor.shape[0] if tensor.dim() > 1 else 0 for tensor in tensors}
         if len(sizes) != 1 or 0 in sizes:
-            shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(given)}"
+            shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(prompt)}"
             raise ValueError(f"{name}: {shapes}; give ids [batch, position], or tensors that share their first axis")
         if _takes(model, "use_cache") and not args[1:]:
             kwargs.setdefault("use_cache", False)  # of keys and values, which one pass over a text needs not
@@ -73,11 +75,21 @@ class Inputs:
         """The shapes of the tensors."""
         return [tuple(tensor.shape) for tensor in self.tensors]
 
+    def run(self, model: nn.Module) -> Any:
+        """Run the model; return its output."""
+        return model(*self.args, **self.kwargs)
+
     def logits(self, model: nn.Module) -> Tensor:
         """Run the model; return its logits, as float32 where they are of half precision."""
-        output = model(*self.args, **self.kwargs)
+        output = self.run(model)
         logits = extract_logits(output[0] if isinstance(output, tuple) and output else output)
         return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
+def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"]) -> Bool[Tensor, "text position"]:
+    """Return where a word stands: by the attention mask, if there is one, else everywhere."""
+    mask = next((inputs.kwargs[name] for name in MASKS if isinstance(inputs.kwargs.get(name), Tensor)), None)
+    return torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.to(ids.device) != 0
 
 
 def _takes(model: nn.Module, name: str) -> bool:

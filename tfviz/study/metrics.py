@@ -24,13 +24,13 @@ def logit(token: Ids, position: int = -1) -> Metric:
     return _of_logits(lambda logits: _at(logits, token, position), "logit")
 
 
-def logit_difference(right: Ids, wrong: Ids, position: int = -1) -> Metric:
-    """Return the metric "logit of the right token minus that of the wrong one" (Wang et al. 2023), mean over the batch.
+def logit_difference(right: Ids, other: Ids, position: int = -1) -> Metric:
+    """Return the metric "logit of the right token minus that of the other one" (Wang et al. 2023), mean over the batch.
 
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
     """
-    return _of_logits(lambda logits: _at(logits, right, position) - _at(logits, wrong, position), "logit difference")
+    return _of_logits(lambda logits: _at(logits, right, position) - _at(logits, other, position), "logit difference")
 
 
 def log_probability(token: Ids, position: int = -1) -> Metric:

@@ -60,7 +60,7 @@ def patch(
     Args:
         clean, corrupt: ids [batch, position], or a model's arguments by name, as a tokenizer returns them; of the same
             shapes, with the words that matter at the same positions.
-        metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, wrong)`.
+        metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`.
         sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`.
         each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
         words: of the positions, for the labels of the table.

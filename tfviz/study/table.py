@@ -126,7 +126,7 @@ class Table:
         return pandas.DataFrame(self.values.flatten(0, -2).numpy(), index, pandas.Index(columns, name=name))
 
     def save(self, path: str | Path) -> Path:
-        """Write one safetensors file, which `Table.open` reads without a model; return its path."""
+        """Write one safetensors file, which `Table.load` reads without a model; return its path."""
         described = {"title": self.title, "unit": self.unit, "axes": dict(self.axes), "notes": dict(self.notes)}
         schema.json_value(described["notes"], "notes")
         metadata = {name: json.dumps(value) for name, value in described.items()}
@@ -135,7 +135,7 @@ class Table:
         return expand_user(path)
 
     @classmethod
-    def open(cls, path: str | Path) -> Table:
+    def load(cls, path: str | Path) -> Table:
         """Read a table that `save` wrote.
 
         Raises:

@@ -1,0 +1,87 @@
+"""Batches of whatever texts come as: batches already, strings, or the rows of a `datasets.Dataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from tfviz.study.inputs import Prompt
+from tfviz.validation import describe
+
+Tokenize = Callable[[list[str]], Prompt]
+
+
+def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int) -> Iterable[Prompt]:
+    """Return batches of texts; those that are batches already are left as they are.
+
+    Raises:
+        TypeError: strings without `tokenize`.
+    """
+    if isinstance(texts, str | Mapping | Tensor):
+        raise TypeError(f"texts is {describe(texts)}; give a list of texts or batches, such as [batch]")
+    rows = iter(texts)
+    first = next(rows, None)
+    if first is None:
+        return []
+    if isinstance(first, str):
+        if tokenize is None:
+            raise TypeError(
+                "texts are strings: give tokenize, a function of a list of them that returns the model's ids"
+            )
+        return _Chunks(texts, first, rows, batch_size, lambda chunk: tokenize(chunk))
+    if isinstance(first, Mapping) and not _is_batch(first):
+        return _Chunks(texts, first, rows, batch_size, _padded)
+    return texts if hasattr(texts, "__len__") else chain([first], rows)
+
+
+class _Chunks:
+    """Batches of single texts; of a list it is known how many there are."""
+
+    def __init__(
+        self, texts: Any, first: Any, rest: Iterator[Any], size: int, collate: Callable[[list[Any]], Prompt]
+    ) -> None:
+        self._rows, self._size, self._collate = chain([first], rest), size, collate
+        self._count = len(texts) if hasattr(texts, "__len__") else None
+
+    def __iter__(self) -> Iterator[Prompt]:
+        chunk: list[Any] = []
+        for row in self._rows:
+            chunk.append(row)
+            if len(chunk) == self._size:
+                yield self._collate(chunk)
+                chunk = []
+        if chunk:
+            yield self._collate(chunk)
+
+    def __len__(self) -> int:
+        if self._count is None:
+            raise TypeError("it is not known how many texts there are")
+        return -(-self._count // self._size)
+
+
+def _is_batch(row: Mapping[str, Any]) -> bool:
+    """Return whether values have an axis of texts."""
+    return any(isinstance(value, Tensor) and value.dim() > 1 for value in row.values())
+
+
+def _padded(rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+    """Return rows of ids as one batch, padded at the end with 0, and with an attention mask.
+
+    Raises:
+        ValueError: a row has no `input_ids`.
+    """
+    batch: dict[str, Tensor] = {}
+    for name in ("input_ids", "attention_mask", "token_type_ids"):
+        if all(name in row for row in rows):
+            batch[name] = pad_sequence([torch.as_tensor(row[name]).long() for row in rows], batch_first=True)
+    if "input_ids" not in batch:
+        raise ValueError(f"rows have {', '.join(map(str, rows[0]))}; give rows with input_ids, or batches of tensors")
+    lengths = torch.tensor([len(row["input_ids"]) for row in rows])
+    mask = torch.arange(batch["input_ids"].shape[1]) < lengths[:, None]
+    batch.setdefault("attention_mask", mask.long())
+    return batch

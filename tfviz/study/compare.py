@@ -1,0 +1,88 @@
+"""`compare`: how far two checkpoints of a model differ, head by head, over a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.learn.evaluate import eval_mode
+from tfviz.look.capture import Capture, capture
+from tfviz.study.collate import Tokenize
+from tfviz.study.data_set import over
+from tfviz.study.inputs import Inputs, word_mask
+from tfviz.study.sites import site_axis
+from tfviz.study.statistics import Statistics
+from tfviz.study.table import Table
+
+
+def compare(
+    first: nn.Module,
+    second: nn.Module,
+    texts: Iterable[Any],
+    *,
+    sites: str | Sequence[str] = "*.pattern",
+    tokenize: Tokenize | None = None,
+    batch_size: int = 16,
+    progress: bool = True,
+    resume: str | Path | None = None,
+) -> dict[str, Statistics]:
+    """Return how far two checkpoints differ: their heads, and their predictions.
+
+    Arguments are those of `over`.
+
+    Returns:
+        "attention": layer x head, the total variation distance between the weights of a query, 0 (the same) to 1
+        (nothing in common), mean over the words of a text; "prediction": KL(first || second) in nats, mean over the
+        words of a text.
+
+    Raises:
+        ValueError: the models have other layers, heads or tokens.
+    """
+    names = [type(model).__name__ for model in (first, second)]
+
+    def measure(seen: Capture, inputs: Inputs) -> dict[str, Table]:
+        words = word_mask(inputs, inputs.tensors[0])
+        with eval_mode(second) as device:
+            moved = inputs.map(lambda tensor: tensor.to(device))
+            with capture(second, sites) as other:
+                logits = moved.logits(second)
+        if {site: tensor.shape for site, tensor in seen.items()} != {s: tensor.shape for s, tensor in other.items()}:
+            raise ValueError(f"{names[0]} has {seen!r}, and {names[1]} {other!r}; compare checkpoints of one model")
+        layers = [_distance(seen[site], other[site].to(seen[site].device), words) for site in seen]
+        name, labels = site_axis(list(seen))
+        text = list(map(str, range(inputs.size)))
+        axes = {"text": text, name: labels, "head": list(map(str, range(layers[0].shape[1])))}
+        own = inputs.logits(first)
+        return {
+            "attention": Table(torch.stack(layers, 1), axes, "total variation distance"),
+            "prediction": Table(_divergence(own, logits.to(own.device), words), {"text": text}, "nats"),
+        }
+
+    return over(  # type: ignore[no-any-return]
+        first, texts, measure, sites=sites, tokenize=tokenize, batch_size=batch_size, progress=progress, resume=resume
+    )
+
+
+def _distance(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
+    """Return the mean distance of each text and head, [text, head], over its words."""
+    distances = (first.float() - second.float()).abs().sum(-1) / 2
+    if distances.shape[-1] != words.shape[1]:  # of queries that are not the words, such as a decoder's
+        return distances.mean(-1)
+    counts = words[:, None] & ((first.sum(-1) != 0) | (second.sum(-1) != 0))
+    return torch.where(counts, distances, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
+
+
+def _divergence(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
+    """Return KL(first || second) of each text, in nats, mean over its words."""
+    if first.shape != second.shape:
+        raise ValueError(f"one model gives logits {list(first.shape)}, the other {list(second.shape)}")
+    logs = first.log_softmax(-1), second.log_softmax(-1)
+    nats = (logs[0].exp() * (logs[0] - logs[1])).sum(-1)
+    if nats.dim() == 1:
+        return nats
+    counts = words if nats.shape == words.shape else torch.ones_like(nats, dtype=torch.bool)
+    return torch.where(counts, nats, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)

@@ -1,0 +1,212 @@
+"""`over`: any measure, text by text, over a data set of any size."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+
+from tfviz import checks, schema
+from tfviz.files import atomic, expand_user, load_tensors, save_tensors
+from tfviz.learn.evaluate import eval_mode
+from tfviz.look.capture import Capture, capture
+from tfviz.study.collate import Tokenize, as_batches
+from tfviz.study.inputs import Inputs
+from tfviz.study.partial_results import fingerprint
+from tfviz.study.statistics import PARTS, Statistics
+from tfviz.study.table import Table
+from tfviz.validation import check_callable, describe
+
+Measure = Callable[[Capture, Inputs], Table | Tensor | Mapping[str, Table | Tensor]]
+Result = dict[str, Statistics]
+FORMAT = "tfviz.over/1"
+SECONDS = 30.0  # between two writes
+ALONE = "value"  # name of a measure that gives one table
+_AXES = schema.dict_of(schema.list_of(schema.string()))
+_DESCRIBED = schema.list_of(schema.object_of({"name": schema.string(), "axes": _AXES, "unit": schema.string()}))
+
+
+def over(
+    model: nn.Module,
+    texts: Iterable[Any],
+    measure: Measure,
+    *,
+    sites: str | Sequence[str] = "*.pattern",
+    tokenize: Tokenize | None = None,
+    batch_size: int = 16,
+    top: int = 5,
+    progress: bool = True,
+    resume: str | Path | None = None,
+) -> Any:
+    """Return statistics of a measure over a data set: mean, variance and the texts with the largest values.
+
+    Memory does not grow with the data set. Under `torchrun` or `accelerate launch` every process takes its share of the
+    batches and has the whole result at the end; processes without `torch.distributed` merge by `Statistics.merge`.
+
+    Args:
+        texts: batches, as a `DataLoader` gives them: ids [batch, position], a model's arguments by name or in a tuple;
+            or single texts, a list of strings or a `datasets.Dataset`, which are batched here. Every process goes
+            through all of them.
+        measure: called with the capture and the inputs of each batch; returns values for each of its texts: a tensor
+            [batch, ...], a `Table` whose first axis is "text", or several by name. NaN where a text has none. Such as
+            `study.HeadScores()`.
+        sites: what is captured for the measure.
+        tokenize: strings -> the model's arguments, padded, such as a Hugging Face tokenizer with `padding=True` and
+            `return_tensors="pt"`; for strings only.
+        batch_size: of single texts.
+        top: how many texts with the largest values are kept.
+        progress: show a bar.
+        resume: a file in which the statistics are kept from time to time; a call with the same arguments goes on there.
+
+    Returns:
+        `Statistics`; or name -> `Statistics`, if the measure returns several.
+
+    Raises:
+        LookupError: no site matches.
+        TypeError: the measure returns something else.
+        ValueError: there is no text; a batch has another number of values than texts; the file is of another analysis.
+
+    >>> from tfviz import models
+    >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.randint(0, 11, (4, 5))
+    >>> over(gpt, ids.split(2), lambda seen, inputs: torch.ones(2), sites=[], progress=False).mean.values
+    tensor(1.)
+    """
+    check_callable("capture", "inputs", measure=measure)
+    checks.at_least(1, batch_size=batch_size, top=top)
+    run = _Run(resume, "" if resume is None else fingerprint(model, sites, top, batch_size))
+    with eval_mode(model):
+        for first, inputs in run.own_batches(as_batches(texts, tokenize, batch_size), model, progress):
+            with capture(model, sites) as seen:
+                inputs.run(model)
+            numbers = first + torch.arange(inputs.size)
+            run.add({name: Statistics.of(table, numbers, top) for name, table in _tables(measure, seen, inputs)})
+    run.write()
+    result = _reduced(run.statistics)
+    if not result:
+        raise ValueError("there is no text to measure")
+    return result[ALONE] if list(result) == [ALONE] else result
+
+
+def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
+    """Yield what a measure returns as tables, by name."""
+    given = measure(seen, inputs)
+    for name, value in given.items() if isinstance(given, Mapping) else [(ALONE, given)]:
+        if isinstance(value, Tensor):
+            if not value.dim():
+                raise TypeError(f"measure gives one number for {inputs.size} texts; give one for each, [batch]")
+            axes = {f"axis {axis}": list(map(str, range(size))) for axis, size in enumerate(value.shape) if axis}
+            value = Table(value, {"text": list(map(str, range(len(value)))), **axes})
+        if not isinstance(value, Table):
+            raise TypeError(f"measure gives {describe(value)}; give a tensor [batch, ...] or a Table of each text")
+        if len(value.values) != inputs.size:
+            raise ValueError(f"measure gives {len(value.values)} values for a batch of {inputs.size} texts")
+        yield str(name), value
+
+
+class _Run:
+    """The statistics so far, in a file if there is one.
+
+    Attributes:
+        statistics: by name.
+        done: how many batches of this process are in them.
+    """
+
+    def __init__(self, path: str | Path | None, fingerprint: str) -> None:
+        rank, self.world = _rank()
+        self.rank = rank
+        self.path = None if path is None else expand_user(path)
+        if self.path is not None and self.world > 1:
+            self.path = self.path.with_name(f"{self.path.name}.{rank}")
+        self.statistics: Result = {}
+        self.done, self._fingerprint, self._written = 0, fingerprint, time.monotonic()
+        if self.path is not None and self.path.exists():
+            self._read(self.path)
+
+    def own_batches(self, batches: Iterable[Any], model: nn.Module, progress: bool) -> Iterator[tuple[int, Inputs]]:
+        """Yield the batches of this process that are not done, each with the number of its first text."""
+        from tqdm import tqdm
+
+        first, own = 0, 0
+        total = len(batches) if hasattr(batches, "__len__") else None  # type: ignore[arg-type]
+        with tqdm(batches, total=total, unit="batch", disable=not progress or self.rank > 0, mininterval=0.5) as bar:
+            for number, batch in enumerate(bar):
+                inputs = Inputs.of("a batch of texts", batch, model)
+                if number % self.world == self.rank:
+                    own += 1
+                    if own > self.done:
+                        yield first, inputs
+                        self.done = own
+                        if time.monotonic() - self._written > SECONDS:
+                            self.write()
+                first += inputs.size
+
+    def add(self, found: Result) -> None:
+        """Merge the statistics of a batch."""
+        if self.statistics and set(found) != set(self.statistics):
+            raise ValueError(f"the measure gives {sorted(found)}, and gave {sorted(self.statistics)} before")
+        self.statistics = {
+            name: self.statistics[name].merge(batch) if name in self.statistics else batch
+            for name, batch in found.items()
+        }
+
+    def write(self) -> None:
+        """Write the file, if there is one."""
+        self._written = time.monotonic()
+        if self.path is None:
+            return
+        tensors = {
+            f"{number}.{part}": tensor
+            for number, statistics in enumerate(self.statistics.values())
+            for part, tensor in statistics.state().items()
+        }
+        described = [
+            {"name": name, "axes": dict(part.axes), "unit": part.unit} for name, part in self.statistics.items()
+        ]
+        metadata = {"format": FORMAT, "fingerprint": self._fingerprint, "done": str(self.done)}
+        with atomic(self.path) as draft:
+            save_tensors(draft, tensors, {**metadata, "described": json.dumps(described)})
+
+    def _read(self, path: Path) -> None:
+        tensors, metadata = load_tensors(path)
+        if metadata.get("format") != FORMAT:
+            raise ValueError(f"{path} holds no statistics of `over`; give another file")
+        if metadata.get("fingerprint") != self._fingerprint:
+            raise ValueError(
+                f"{path} holds statistics of another model or other sites; give another file, or delete it"
+            )
+        with schema.errors_name(path):
+            described = schema.parse(metadata.get("described", ""), "described")
+            _DESCRIBED(described, "described")
+            for number, part in enumerate(described):
+                kept = {name: tensors[f"{number}.{name}"] for name in PARTS if f"{number}.{name}" in tensors}
+                if len(kept) < len(PARTS):
+                    raise ValueError(f"tensors of {part['name']!r} are missing")
+                self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **kept)
+            self.done = int(metadata["done"])
+
+
+def _rank() -> tuple[int, int]:
+    """Return this process's number, and how many there are."""
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+def _reduced(own: Result) -> Result:
+    """Merge the statistics of all processes, in each of them."""
+    _, world = _rank()
+    if world == 1:
+        return own
+    gathered: list[Any] = [None] * world
+    distributed.all_gather_object(gathered, own)
+    result: Result = {}
+    for part in gathered:
+        result = {
+            name: result[name].merge(batch) if name in result else batch for name, batch in part.items()
+        } or result
+    return result

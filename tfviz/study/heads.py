@@ -1,0 +1,210 @@
+"""Scores of heads over padded batches: how much attention goes to positions of one kind, beside even attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.capture import Capture
+from tfviz.shapes import Bool, Float, Int
+from tfviz.study.collate import Tokenize
+from tfviz.study.data_set import over
+from tfviz.study.inputs import Inputs, word_mask
+from tfviz.study.sites import site_axis
+from tfviz.study.statistics import Statistics
+from tfviz.study.table import Table
+
+Cells = Bool[Tensor, "text query key"]
+Kind = Callable[[Int[Tensor, "text position"]], Cells]
+BASE = "even attention"
+
+
+def _offset(back: int) -> Kind:
+    return lambda ids: torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril(-back).triu(-back)[None]
+
+
+def _first(ids: Tensor) -> Cells:
+    cells = torch.zeros(1, ids.shape[1], ids.shape[1], dtype=torch.bool)
+    cells[:, 1:, 0] = True
+    return cells
+
+
+def _same_word(after: int) -> Kind:
+    def cells(ids: Tensor) -> Cells:
+        equal = torch.zeros(len(ids), ids.shape[1], ids.shape[1], dtype=torch.bool)
+        equal[:, :, after:] = ids[:, :, None] == ids[:, None, : ids.shape[1] - after]
+        return equal.tril(-1)
+
+    return cells
+
+
+KINDS: dict[str, Kind] = {
+    "itself": _offset(0),
+    "previous": _offset(1),
+    "two back": _offset(2),
+    "first": _first,
+    "same word": _same_word(0),
+    "after same word": _same_word(1),
+}
+
+
+class HeadScores:
+    """Measure for `over`: the share of each head's attention, 0 to 1, that goes to positions of a kind.
+
+    The mean over the queries of a text that see something and have such a position; as `look.measures.head_scores`,
+    whose numbers it equals, but for batches of padded texts. Padding is what the attention mask leaves out.
+
+    Args:
+        kinds: names of `KINDS` ("itself", "previous", "two back", "first", "same word", "after same word": what an
+            induction head looks at), or your own: name -> a function of the ids of texts without padding in front,
+            [text, position], that marks the cells, [text, query, key].
+        leave_out_first: take the first key out of every row, and share its weight among the others in proportion: many
+            heads rest there (attention sinks, Xiao et al. 2023).
+
+    The result has a second table for each kind, "KIND, even attention": what a head would have that looks at all that
+    it may see alike.
+    """
+
+    def __init__(self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(KINDS), leave_out_first: bool = False) -> None:
+        named = dict(kinds) if isinstance(kinds, Mapping) else {name: KINDS.get(name) for name in kinds}
+        unknown = next((name for name, kind in named.items() if kind is None), None)
+        if unknown is not None or not named:
+            raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(KINDS)}")
+        self.kinds: dict[str, Kind] = {name: kind for name, kind in named.items() if kind is not None}
+        self.leave_out_first = leave_out_first
+
+    def __call__(self, seen: Capture, inputs: Inputs) -> dict[str, Table]:
+        """Return kind -> shares, [text, layer, head].
+
+        Raises:
+            ValueError: the maps are not of one text that looks at itself; layers of unlike many heads.
+        """
+        ids = _ids(inputs)
+        aligned = _Aligned(ids, word_mask(inputs, ids))
+        cells = {name: _checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items()}
+        layers: dict[str, list[Tensor]] = {}
+        for site in seen:
+            found = self._layer(site, seen, aligned, cells)
+            for name, shares in found.items():
+                layers.setdefault(name, []).append(shares)
+        label, labels = site_axis(list(seen))
+        heads = {shares.shape[1] for some in layers.values() for shares in some}
+        if len(heads) > 1:
+            raise ValueError(f"layers have {sorted(heads)} heads; name sites of equally many")
+        axes = {
+            "text": list(map(str, range(len(ids)))),
+            label: labels,
+            "head": list(map(str, range(heads.pop()))),
+        }
+        return {name: Table(torch.stack(some, 1), axes, "share of attention") for name, some in layers.items()}
+
+    def _layer(
+        self, site: str, seen: Capture, aligned: _Aligned, cells: Mapping[str, Cells]
+    ) -> dict[str, Float[Tensor, "text head"]]:
+        weights = seen[site]
+        if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
+            raise ValueError(
+                f"{site} is {list(weights.shape)}; heads are scored on maps of {len(aligned.ids)} texts that look at "
+                f"themselves, {aligned.length} x {aligned.length}: name such sites"
+            )
+        weights, allowed = aligned.weights(weights.float()), aligned.allowed(seen.allowed(site))
+        if self.leave_out_first:
+            weights, allowed = weights.clone(), allowed.clone()
+            weights[..., 0], allowed[..., 0] = 0, False
+            sums = weights.sum(-1, keepdim=True)
+            weights = weights / torch.where(sums == 0, 1.0, sums)
+        sees = (weights.sum(-1) != 0) & allowed.any(-1)  # [text, head, query]
+        even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
+        found = {}
+        for name, marked in cells.items():
+            marked = marked & aligned.words[:, :, None] & aligned.words[:, None, :]
+            has = marked.any(-1)[:, None] & sees
+            count = has.sum(-1)
+            for label, rows in ((name, weights), (f"{name}, {BASE}", even.expand_as(weights))):
+                share = torch.einsum("bhqk,bqk->bhq", rows, marked.expand(len(rows), -1, -1).float())
+                mean = torch.where(has, share, 0.0).sum(-1) / count.clamp(min=1)
+                found[label] = torch.where(count > 0, mean, torch.nan).cpu()
+        return found
+
+
+class _Aligned:
+    """Texts of a batch with their words in front, wherever the padding was.
+
+    Attributes:
+        ids, words: [text, position]; where a word stands, not padding.
+    """
+
+    def __init__(self, ids: Int[Tensor, "text position"], words: Bool[Tensor, "text position"]) -> None:
+        self.order = None
+        if not (words[:, :-1] | ~words[:, 1:]).all():  # padding in front of words
+            self.order = (~words).long().argsort(dim=-1, stable=True)
+            ids, words = ids.gather(1, self.order), words.gather(1, self.order)
+        self.ids, self.words, self.length = ids, words, ids.shape[1]
+
+    def weights(self, weights: Float[Tensor, "text head query key"]) -> Float[Tensor, "text head query key"]:
+        """Return the weights in the order of the words; rows of padding are zeros."""
+        weights = self._reordered(weights)
+        return weights if self.words.all() else weights * self.words[:, None, :, None]
+
+    def allowed(self, mask: Tensor | None) -> Bool[Tensor, "text #head query key"]:
+        """Return where a query may look, at words alone."""
+        words = self.words[:, None, None, :].expand(-1, 1, self.length, -1)
+        if mask is None:
+            return words
+        return self._reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & words
+
+    def _reordered(self, tensor: Tensor) -> Tensor:
+        if self.order is None:
+            return tensor
+        size = tensor.shape
+        tensor = tensor.gather(2, self.order[:, None, :, None].expand(size))
+        return tensor.gather(3, self.order[:, None, None, :].expand(size))
+
+
+def _ids(inputs: Inputs) -> Int[Tensor, "text position"]:
+    """Return the ids among the inputs.
+
+    Raises:
+        ValueError: there are none.
+    """
+    named = inputs.kwargs.get("input_ids")
+    found = [named] if isinstance(named, Tensor) else inputs.tensors
+    ids = next((tensor for tensor in found if not tensor.is_floating_point() and tensor.dim() == 2), None)
+    if ids is None:
+        raise ValueError("the batch has no ids [batch, position], by which words are compared")
+    return ids
+
+
+def _checked(name: str, cells: Any, ids: Tensor) -> Cells:
+    count = ids.shape[1]
+    if not isinstance(cells, Tensor) or cells.dtype != torch.bool or tuple(cells.shape[1:]) != (count, count):
+        shape = list(cells.shape) if isinstance(cells, Tensor) else type(cells).__name__
+        raise ValueError(f"{name} marks {shape}; it must return a mask [text, query, key], True for its cells")
+    return cells.to(ids.device)
+
+
+def find_heads(
+    model: nn.Module,
+    texts: Iterable[Any],
+    kinds: Sequence[str] | Mapping[str, Kind] = tuple(KINDS),
+    *,
+    sites: str | Sequence[str] = "*.pattern",
+    leave_out_first: bool = False,
+    tokenize: Tokenize | None = None,
+    batch_size: int = 16,
+    progress: bool = True,
+    resume: str | Path | None = None,
+) -> dict[str, Statistics]:
+    """Return, for each kind of position, the statistics of every head's score over a data set, and of even attention.
+
+    A head does what a kind says where its score is far above what even attention gives: `found["previous"].mean` beside
+    `found["previous, even attention"].mean`. Arguments are those of `HeadScores` and of `over`.
+    """
+    measure = HeadScores(kinds, leave_out_first)
+    return over(  # type: ignore[no-any-return]
+        model, texts, measure, sites=sites, tokenize=tokenize, batch_size=batch_size, progress=progress, resume=resume
+    )

@@ -1,0 +1,85 @@
+"""`MapStore`: many attention maps in one folder, each opened when it is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tfviz import schema
+from tfviz.files import atomic, expand_user, read_json
+from tfviz.look.maps import AttentionMaps
+
+INDEX = "index.json"
+FORMAT = "tfviz.MapStore/1"
+_ENTRY = schema.object_of(
+    {"file": schema.string(), "shape": schema.list_of(schema.integer(1), 4), "notes": schema.dict_of(schema.json_value)}
+)
+_INDEX = schema.object_of({"format": schema.enum(FORMAT), "maps": schema.dict_of(_ENTRY)})
+
+
+class MapStore(Mapping[str, AttentionMaps]):
+    """A folder of attention maps by name, with an index that tells shapes and notes without opening them.
+
+    Args:
+        folder: is made if it is not there.
+
+    Raises:
+        ValueError: the folder holds other files, or a damaged index.
+
+    >>> import tempfile, torch
+    >>> store = MapStore(tempfile.mkdtemp())
+    >>> store.add("text 0", AttentionMaps(torch.eye(3).expand(2, 4, 3, 3)), source="a test")
+    >>> store["text 0"], store.notes["text 0"]
+    (AttentionMaps: 2 layers x 4 heads x 3 queries x 3 keys, {'source': 'a test'})
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = expand_user(folder)
+        self._entries: dict[str, dict[str, Any]] = {}
+        if (self.folder / INDEX).exists():
+            index = read_json(self.folder / INDEX)
+            with schema.errors_name(self.folder / INDEX):
+                _INDEX(index, "index")
+            self._entries = index["maps"]
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise ValueError(f"{self.folder} holds other files and no {INDEX}; give an empty folder, or a store's")
+
+    def add(self, name: str, maps: AttentionMaps, **notes: Any) -> None:
+        """Write maps under a name; what stood there is replaced.
+
+        Args:
+            notes: anything that JSON can hold, such as `label=1`.
+        """
+        schema.json_value(notes, "notes")
+        known = self._entries.get(name)
+        file = known["file"] if known else f"{len(self._entries):06d}.safetensors"
+        maps.save(self.folder / file)
+        self._entries[name] = {"file": file, "shape": list(maps.shape), "notes": notes}
+        with atomic(self.folder / INDEX) as draft:
+            draft.write_text(json.dumps({"format": FORMAT, "maps": self._entries}), encoding="utf-8")
+
+    def __getitem__(self, name: str) -> AttentionMaps:
+        if name not in self._entries:
+            raise KeyError(f"there are no maps {name!r}; there are {len(self)}: {', '.join(list(self)[:10])}")
+        return AttentionMaps.load(self.folder / Path(self._entries[name]["file"]).name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name -> layers, heads, queries and keys."""
+        return {name: tuple(entry["shape"]) for name, entry in self._entries.items()}
+
+    @property
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """Name -> what `add` was told."""
+        return {name: entry["notes"] for name, entry in self._entries.items()}
+
+    def __repr__(self) -> str:
+        return f"MapStore of {len(self)} maps in {self.folder}"

@@ -1,0 +1,143 @@
+"""`Statistics`: mean, variance and largest examples of values that come text by text, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tfviz.shapes import Float
+from tfviz.study.table import Table
+
+PARTS = ("counts", "means", "squares", "largest", "texts")
+
+
+@dataclass(eq=False)
+class Statistics:
+    """Statistics of one value a text and cell; a cell is a place on the other axes, such as a head.
+
+    Texts whose value is NaN, where nothing could be measured, count in no cell. Means are updated batch by batch (Chan
+    et al. 1979), so that two halves of a data set merge into exactly the statistics of the whole.
+
+    Attributes:
+        axes: name of an axis -> its labels.
+        unit: of the values.
+        counts: [*axes], texts.
+        means: [*axes], float64.
+        squares: [*axes], the sum of squared deviations from the mean.
+        largest: [*axes, rank], the largest values, falling; -inf where there are fewer.
+        texts: [*axes, rank], the numbers of the texts that have them.
+    """
+
+    axes: Mapping[str, Sequence[str]]
+    unit: str
+    counts: Tensor
+    means: Tensor
+    squares: Tensor
+    largest: Tensor
+    texts: Tensor
+
+    @classmethod
+    def of(cls, values: Table, numbers: Tensor, top: int) -> Statistics:
+        """Return the statistics of one batch.
+
+        Args:
+            values: of which the first axis is the texts.
+            numbers: of these texts in the data set.
+            top: how many examples are kept of each cell.
+        """
+        _, *axes = values.axes.items()
+        given = values.values.double()
+        known = ~given.isnan()
+        counts = known.sum(0)
+        means = torch.where(known, given, 0.0).sum(0) / counts.clamp(min=1)
+        squares = torch.where(known, (given - means).square(), 0.0).sum(0)
+        ranked = torch.where(known, given, -torch.inf).movedim(0, -1)
+        texts = numbers.expand(ranked.shape)
+        return cls(dict(axes), values.unit, counts, means, squares, *_largest(ranked, texts, top))
+
+    def merge(self, other: Statistics) -> Statistics:
+        """Return the statistics of both sets of texts.
+
+        Raises:
+            ValueError: they have different axes.
+        """
+        if {name: list(labels) for name, labels in self.axes.items()} != {
+            name: list(labels) for name, labels in other.axes.items()
+        }:
+            raise ValueError(
+                f"the axes changed from {_sizes(self)} to {_sizes(other)}; a measure gives the same for each batch"
+            )
+        counts = self.counts + other.counts
+        share = other.counts / counts.clamp(min=1)
+        change = other.means - self.means
+        values = torch.cat([self.largest, other.largest], -1)
+        texts = torch.cat([self.texts, other.texts], -1)
+        return Statistics(
+            self.axes,
+            self.unit,
+            counts,
+            self.means + change * share,
+            self.squares + other.squares + change.square() * self.counts * share,
+            *_largest(values, texts, max(self.largest.shape[-1], other.largest.shape[-1])),
+        )
+
+    @property
+    def mean(self) -> Table:
+        """The mean over the texts; NaN where no text had a value."""
+        return self._table(torch.where(self.counts > 0, self.means, torch.nan), "Mean")
+
+    @property
+    def variance(self) -> Table:
+        """The variance over the texts (by n - 1); NaN where fewer than two had a value."""
+        spread = self.squares / (self.counts - 1).clamp(min=1)
+        return self._table(torch.where(self.counts > 1, spread, torch.nan), "Variance")
+
+    @property
+    def error(self) -> Table:
+        """The standard error of the mean."""
+        spread = self.squares / ((self.counts - 1) * self.counts).clamp(min=1)
+        return self._table(torch.where(self.counts > 1, spread.sqrt(), torch.nan), "Standard error")
+
+    def _table(self, values: Float[Tensor, "*axes"], title: str) -> Table:
+        count = int(self.counts.max()) if self.counts.numel() else 0
+        return Table(values, self.axes, self.unit, f"{title} over {count:,} texts", {"texts": count})
+
+    def examples(self, *labels: str) -> list[tuple[int, float]]:
+        """Return the texts with the largest values in a cell, and these, falling.
+
+        Args:
+            labels: of the cell, one for each axis.
+        """
+        values = self.largest[self._place(labels)]
+        texts = self.texts[self._place(labels)]
+        return [(int(text), float(value)) for text, value in zip(texts, values) if value > -torch.inf]
+
+    def _place(self, labels: Sequence[str]) -> tuple[int, ...]:
+        if len(labels) != len(self.axes):
+            raise ValueError(f"there are {len(labels)} labels; give one for each axis: {', '.join(self.axes)}")
+        return tuple(
+            Table(torch.zeros(len(known)), {name: known})._place(name, label)
+            for (name, known), label in zip(self.axes.items(), labels)
+        )
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the tensors, by name."""
+        return {name: getattr(self, name) for name in PARTS}
+
+    def __repr__(self) -> str:
+        return repr(self.mean)
+
+
+def _largest(values: Tensor, texts: Tensor, top: int) -> tuple[Tensor, Tensor]:
+    """Return the largest values of the last axis and their texts; of equal ones the earlier text."""
+    order = texts.argsort(dim=-1, stable=True)
+    values, texts = values.gather(-1, order), texts.gather(-1, order)
+    best = values.argsort(dim=-1, descending=True, stable=True)[..., :top]
+    return values.gather(-1, best), texts.gather(-1, best)
+
+
+def _sizes(statistics: Statistics) -> str:
+    return " x ".join(f"{len(labels)} {name}" for name, labels in statistics.axes.items())

@@ -1,0 +1,60 @@
+"""`film`: attention maps of one text, taken every so often while a model is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from torch import nn
+
+from tfviz import checks
+from tfviz.learn.evaluate import eval_mode
+from tfviz.look.capture import capture
+from tfviz.look.maps import AttentionMaps
+from tfviz.study.inputs import Inputs, Prompt
+
+
+def film(
+    steps: Iterable[Any],
+    model: nn.Module,
+    probe: Prompt,
+    *,
+    every: int,
+    rows: Sequence[str] | None = None,
+    cols: Sequence[str] | None = None,
+    sites: str = "*.pattern",
+) -> dict[str, AttentionMaps]:
+    """Train to the end, and return maps of a text from before the first step, every `every` steps, and at the end.
+
+    The maps are taken in eval mode, without dropout, and change nothing in the training.
+
+    Args:
+        steps: those of `learn.fit`, or of any loop that yields once a step.
+        probe: ids of one text, [1, position], or the model's arguments by name.
+        rows, cols: words of queries and keys, as for `AttentionMaps`.
+
+    Returns:
+        "step 0" ... -> maps, as `view.steps` takes them.
+
+    >>> import torch
+    >>> from tfviz import learn, models, text
+    >>> gpt, batches = models.GPT(5, layers=1, heads=2, dim=4), text.Windows(torch.arange(40) % 5, length=3, batch=2)
+    >>> list(film(learn.fit(gpt, batches, 5, progress=False), gpt, torch.tensor([[1, 2, 3]]), every=2))
+    ['step 0', 'step 2', 'step 4', 'step 5']
+    """
+    checks.at_least(1, every=every)
+    frames: dict[str, AttentionMaps] = {}
+
+    def take(number: int) -> None:
+        with eval_mode(model), capture(model, sites) as seen:
+            Inputs.of("probe", probe, model).run(model)
+        frames[f"step {number}"] = AttentionMaps.of(seen, rows, cols, sites=sites, provenance={"step": number})
+
+    take(0)
+    number = 0
+    for number, _ in enumerate(steps, start=1):
+        if number % every == 0:
+            take(number)
+    if f"step {number}" not in frames:
+        take(number)
+    return frames
