@@ -11,11 +11,11 @@ Edit = Callable[..., Tensor]
 
 
 def apply_edit(site: str, tensor: Tensor, function: Edit) -> Tensor:
-    """Return what an edit makes of the tensor at a site, in the tensor's own type.
+    """Return the result of an edit of the tensor at a site, in the tensor's dtype.
 
     Raises:
         TypeError: the function takes neither (tensor) nor (tensor, site).
-        ValueError: it returns another shape, another device, or floats for integers.
+        ValueError: the function returns another shape, another device, or floats for integers.
     """
     output = function(tensor, site) if takes_site(function) else function(tensor)
     if not isinstance(output, Tensor) or output.shape != tensor.shape:
@@ -35,7 +35,7 @@ def takes_site(function: Callable[..., Any]) -> bool:
     """Return whether an edit takes (tensor, site) rather than (tensor): it needs two, or calls its second one `site`.
 
     Raises:
-        TypeError: it takes neither.
+        TypeError: the function takes neither.
     """
     try:
         parameters = signature(function).parameters.values()

@@ -18,14 +18,14 @@ from tfviz.validation import describe
 MAX_SEED = 2**63 - 1  # what every generator of random numbers here takes
 
 
-def at_least(least: float, **values: float) -> None:
-    """Raise TypeError or ValueError unless each value is a finite number of at least `least`.
+def at_least(minimum: float, **values: float) -> None:
+    """Raise TypeError or ValueError unless each value is a finite number of at least `minimum`.
 
     >>> at_least(1, layers=0)
     Traceback (most recent call last):
     ValueError: layers is 0; it must be at least 1
     """
-    _check_range(values, lambda value: least <= value < math.inf, f"at least {least}")
+    _check_range(values, lambda value: minimum <= value < math.inf, f"at least {minimum}")
 
 
 def between(low: float, high: float, **values: float) -> None:
@@ -60,10 +60,10 @@ def integer(**values: object) -> None:
 
 
 def as_integer(name: str, value: object) -> int:
-    """Return `value` as an `int`, converted from NumPy's or PyTorch's integers.
+    """Return `value` as an `int`; integers of NumPy and PyTorch are converted.
 
     Raises:
-        TypeError: it is not an integer, or is a bool.
+        TypeError: `value` is not an integer, or is a bool.
     """
     number = coerce(value, int)
     if isinstance(number, bool) or not isinstance(number, int):
@@ -147,11 +147,7 @@ def device(**values: object) -> None:
 
 
 def has_weights(model: Any) -> None:
-    """Raise an error unless `model` is a model whose weights have numbers.
-
-    Raises:
-        ValueError: one is on the meta device.
-    """
+    """Raise an error unless `model` is a module without weights on the meta device."""
     if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
         raise TypeError(f"model is {describe(model)}; give a model (torch.nn.Module)")
     if any(parameter.is_meta for parameter in model.parameters()):
@@ -190,8 +186,8 @@ def seed(seed: int) -> None:
 def fits_memory(**sizes: int) -> None:
     """Raise ValueError for sizes below 1, or whose product as float32 numbers exceeds this machine's memory.
 
-    Checked before a large table is begun, which could take minutes to fail, or end the whole process. On other devices
-    than the CPU their own allocator says it at once.
+    Sizes are checked before a large table is allocated, which could take minutes to fail, or end the process. On
+    devices other than the CPU, the allocator itself fails at once.
 
     >>> fits_memory(vocab=10**12, dim=128)
     Traceback (most recent call last):
@@ -215,7 +211,7 @@ def _check_range(values: Mapping[str, float], allowed: Callable[[float], bool], 
 
 
 def total_memory() -> int:
-    """Return the memory of this machine in bytes; where it is unknown, more than any machine has."""
+    """Return the memory of this machine in bytes, or if it is unknown, more than any machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

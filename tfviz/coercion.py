@@ -1,4 +1,4 @@
-"""Convert what means the same as a value of an annotated type: NumPy arrays, lists of numbers, NumPy scalars, paths."""
+"""Convert values that are equivalent to an annotated type: NumPy arrays, lists of numbers, NumPy scalars, paths."""
 
 import operator
 import os
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def coerce(value: Any, hint: Any) -> Any:
-    """Convert a value to the annotated type, and its members likewise; return it as it is where that is impossible.
+    """Convert a value and its members to the annotated type; return it unchanged if that is impossible.
 
     >>> from collections.abc import Sequence
     >>> coerce(torch.tensor([3, 4]), Sequence[int] | None)
@@ -75,12 +75,12 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool) or (not isinstance(value, Tensor) and str(getattr(value, "dtype", "")) == "bool")
 
 
-def _tensor(value: Any) -> Any:
+def _to_tensor(value: Any) -> Any:
     """Convert arrays and nested lists of numbers, in PyTorch's default types where NumPy's are others."""
     if isinstance(value, Tensor) or not (isinstance(value, list | tuple) or hasattr(value, "__array__")):
         return value
     if isinstance(value, list | tuple) and value and hasattr(value[0], "__array__"):  # a tensor, too
-        return torch.stack([_tensor(item) for item in value])
+        return torch.stack([_to_tensor(item) for item in value])
     tensor = torch.tensor(value)
     if tensor.dtype == torch.float64:
         return tensor.to(torch.get_default_dtype())
@@ -88,7 +88,7 @@ def _tensor(value: Any) -> Any:
 
 
 CONVERTERS: dict[type, Callable[[Any], Any]] = {
-    Tensor: _tensor,
+    Tensor: _to_tensor,
     int: operator.index,
     float: lambda value: float(value) if hasattr(value, "__float__") else value,
     bool: lambda value: bool(value) if value in (0, 1) else value,

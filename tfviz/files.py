@@ -20,12 +20,12 @@ DRAFT = ".tfviz-draft"  # what is being written stands in a hidden folder, .NAME
 
 @contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a fresh path; what is written there, a file or a folder, replaces `path` when the block ends well.
+    """Yield a temporary path; the file or folder written there replaces `path` when the block ends without an error.
 
-    After an error nothing is left of the draft, and what stood at `path` still stands. A link is followed.
+    After an error the temporary file is deleted and `path` is unchanged. Links are followed.
 
     Raises:
-        OSError: it cannot be written there, or a folder stands where a file is meant.
+        OSError: the path cannot be written, or is a folder in place of a file.
 
     >>> with atomic("/tmp/tfviz-note.txt") as draft:
     ...     _ = draft.write_text("all of it")
@@ -52,7 +52,7 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def expand_user(path: str | os.PathLike) -> Path:
-    """Return the path with the user's home in place of `~`; unchanged where nobody has this home.
+    """Return the path with `~` replaced by the user's home; unchanged if there is no such user.
 
     Raises:
         TypeError: the path is neither a string nor a path.
@@ -66,7 +66,7 @@ def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapp
     """Write tensors and strings into one safetensors file; the same content gives the same bytes.
 
     Raises:
-        OSError: it cannot be written, such as on a full disk.
+        OSError: the file cannot be written, for example on a full disk.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
@@ -83,7 +83,7 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
     Raises:
         FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
-        ValueError: the file is damaged or something else.
+        ValueError: the file is damaged, or not a safetensors file.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -96,7 +96,7 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def read_json(path: str | Path) -> Any:
-    """Return what a JSON file holds.
+    """Return the content of a JSON file.
 
     Raises:
         FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
@@ -117,7 +117,7 @@ def _check_is_file(path: str | Path) -> None:
 
 
 def _resolve(path: str | os.PathLike) -> Path:
-    """Return where to write: without `~`, behind a link."""
+    """Return the path to write to, with `~` and links resolved."""
     target = Path(path)
     if target.name in ("", "..") or "\0" in str(target):
         raise ValueError(f"path is {os.fspath(path)!r}; give the name of a file")

@@ -1,4 +1,4 @@
-"""Find the logits in what a model returns: a tensor, or an output object of tfviz or Hugging Face."""
+"""Find the logits in a model's output: a tensor, or an output object of tfviz or Hugging Face."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ def extract_logits(output: Any) -> Tensor:
     """Return a model's output if it is a tensor, else its `.logits` (Hugging Face) or `.tokens` (`models.BERT`).
 
     Raises:
-        ValueError: it has neither.
+        ValueError: the output is not a tensor and has neither.
     """
     name = next((name for name in ("logits", "tokens") if hasattr(output, name)), None)
     logits = getattr(output, name) if name else output

@@ -1,7 +1,7 @@
 """Checks of plain values that were read from a file (JSON, YAML) before they are used as sizes, names or code paths.
 
-A check is a function of a value and its key, such as `nodes[3].op`; it raises a ValueError that names the key, what
-stands there and what must stand there. Larger checks are made of smaller ones:
+A check is a function of a value and its key, such as `nodes[3].op`, which raises a ValueError that names the key, the
+value and the expected value. Checks are composed of smaller ones:
 
 >>> point = object_of({"x": integer(0, 9), "names": list_of(string())})
 >>> point({"x": 3, "names": ["a"]}, "point")
@@ -23,17 +23,17 @@ Check = Callable[[Any, str], None]
 MAX_MEMBERS = 1_000_000  # of a list or a dictionary
 MAX_DEPTH = 100  # lists and dictionaries within each other
 MAX_SHOWN = 60  # characters of a value in a message
-LARGEST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 SCALARS = (float, int, str, bool, type(None))
 
 
 def fail(value: Any, key: str, expected: str) -> NoReturn:
-    """Raise the ValueError of a value that is not as expected."""
+    """Raise the ValueError for a value that is not as expected."""
     raise ValueError(f"{key} is {brief(value)}; it must be {expected}")
 
 
 def string(max_length: int = 100_000) -> Check:
-    """Return the check of a string of at most this length."""
+    """Return a check that accepts strings of at most this length."""
 
     def check(value: Any, key: str) -> None:
         if type(value) is not str:
@@ -44,32 +44,32 @@ def string(max_length: int = 100_000) -> Check:
     return check
 
 
-def integer(minimum: int = -LARGEST, maximum: int = LARGEST) -> Check:
-    """Return the check of an integer within these bounds."""
+def integer(minimum: int = -MAX_INTEGER, maximum: int = MAX_INTEGER) -> Check:
+    """Return a check that accepts integers within these bounds."""
 
     def check(value: Any, key: str) -> None:
         if type(value) is not int or not minimum <= value <= maximum:
-            lower = "" if minimum == -LARGEST else f", at least {minimum}"
-            upper = "" if maximum == LARGEST else f", at most {maximum}"
+            lower = "" if minimum == -MAX_INTEGER else f", at least {minimum}"
+            upper = "" if maximum == MAX_INTEGER else f", at most {maximum}"
             fail(value, key, f"a whole number{lower}{upper}")
 
     return check
 
 
 def number(value: Any, key: str) -> None:
-    """Check a finite number."""
+    """Check that a value is a finite number."""
     if type(value) not in (int, float) or not math.isfinite(value):
         fail(value, key, "a finite number")
 
 
 def scalar(value: Any, key: str) -> None:
-    """Check a number, a string, True, False or None."""
+    """Check that a value is a number, a string, True, False or None."""
     if not isinstance(value, SCALARS):
         fail(value, key, "a number, a text, true, false or null")
 
 
 def boolean(value: Any, key: str) -> None:
-    """Check True or False."""
+    """Check that a value is True or False."""
     if type(value) is not bool:
         fail(value, key, "true or false")
 
@@ -85,12 +85,12 @@ def enum(*values: str) -> Check:
 
 
 def optional(check: Check) -> Check:
-    """Return the check of None, or of what another check takes."""
+    """Return a check that accepts None and the values that another check accepts."""
     return lambda value, key: None if value is None else check(value, key)
 
 
 def list_of(check_member: Check, minimum: int = 0, maximum: int = MAX_MEMBERS) -> Check:
-    """Return a check of a list of a fixed number of members, each of which passes."""
+    """Return a check that accepts lists whose length is within bounds and whose members all pass."""
 
     def check(value: Any, key: str) -> None:
         if type(value) is not list:
@@ -105,7 +105,7 @@ def list_of(check_member: Check, minimum: int = 0, maximum: int = MAX_MEMBERS) -
 
 
 def dict_of(check_member: Check, maximum: int = MAX_MEMBERS) -> Check:
-    """Return the check of a dictionary whose keys are strings and whose values pass."""
+    """Return a check that accepts dictionaries whose keys are strings and whose values all pass."""
 
     def check(value: Any, key: str) -> None:
         if type(value) is not dict:
@@ -119,7 +119,7 @@ def dict_of(check_member: Check, maximum: int = MAX_MEMBERS) -> Check:
 
 
 def object_of(required: Mapping[str, Check], more: Mapping[str, Check] | None = None) -> Check:
-    """Return the check of a dictionary with exactly these keys; those of `more` may be absent."""
+    """Return a check that accepts dictionaries with exactly these keys; those of `more` are optional."""
     known = {**required, **(more or {})}
 
     def check(value: Any, key: str) -> None:
@@ -137,7 +137,7 @@ def object_of(required: Mapping[str, Check], more: Mapping[str, Check] | None = 
 
 
 def json_value(value: Any, key: str, depth: int = MAX_DEPTH) -> None:
-    """Check anything that JSON returns as it is: numbers, strings, lists and dictionaries; tuples become lists.
+    """Check that JSON can represent a value: numbers, strings, lists and dictionaries; tuples become lists.
 
     Raises:
         ValueError: the value is of another type, or nested too deep.
@@ -157,10 +157,10 @@ def json_value(value: Any, key: str, depth: int = MAX_DEPTH) -> None:
 
 
 def parse(content: str | bytes, key: str) -> Any:
-    """Return what JSON says.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is not JSON, or is nested too deep.
+        ValueError: the text is not JSON, or is nested too deep.
     """
     try:
         return json.loads(content)
@@ -172,7 +172,7 @@ def parse(content: str | bytes, key: str) -> Any:
 
 @contextmanager
 def errors_name(path: str | Path) -> Iterator[None]:
-    """Begin each ValueError with the name of the file.
+    """Prefix each ValueError inside the context with the name of the file.
 
     Raises:
         ValueError: the code inside raised it; the path is put in front.
@@ -184,10 +184,10 @@ def errors_name(path: str | Path) -> Iterator[None]:
 
 
 def brief(value: Any) -> str:
-    """Return a value for a message: itself if it is short, else its type."""
+    """Return a short form of a value for a message: its repr, or its type."""
     if type(value) in (str, bytes):
         return repr(value) if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]!r}…"
-    if type(value) is int and abs(value) > LARGEST:
+    if type(value) is int and abs(value) > MAX_INTEGER:
         return f"a number of {value.bit_length()} bits"
     if value is None or type(value) in (bool, int, float):
         return repr(value)

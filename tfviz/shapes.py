@@ -1,7 +1,7 @@
 """Shapes in signatures: `Float[Tensor, "batch head query key"]`.
 
-They document; tests check them with jaxtyping and beartype. Where jaxtyping has not been imported, which is everywhere
-but in tests, they mean plain `Tensor`, and the names of the axes stand in the messages of `tfviz.validation`.
+They are documentation, which tests check with jaxtyping and beartype. If jaxtyping has not been imported, as everywhere
+but in tests, they mean plain `Tensor`, and the names of the axes appear in messages of `tfviz.validation`.
 """
 
 import sys

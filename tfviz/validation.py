@@ -1,9 +1,9 @@
-"""Check the arguments of public functions against their annotations, once, where the call comes in.
+"""Check the arguments of public functions against their annotations, once, at the public interface.
 
 `validate_public(globals(), __all__)` at the end of a package's `__init__` wraps its public functions and constructors;
-calls inside the package do not pass here. Equivalent values are converted first (`tfviz.coercion.coerce`), then
-typeguard compares each argument with its annotation. It looks at every member of a list, where beartype draws one at
-random, so that the same call is always either accepted or refused.
+calls inside the package are not checked. Equivalent values are converted first (`tfviz.coercion.coerce`), then
+typeguard compares each argument with its annotation. It checks every member of a list, where beartype samples one, so
+that the same call is always either accepted or rejected.
 """
 
 import inspect
@@ -47,7 +47,7 @@ def validated(function: F, package: str = "") -> F:
     """Wrap a function so that each call first converts and checks its arguments.
 
     Raises:
-        TypeError: by the wrapped function, if an argument is missing, unknown, or not what its annotation says.
+        TypeError: raised by the wrapped function if an argument is missing, unknown, or does not match its annotation.
 
     >>> from torch import Tensor
     >>> @validated
@@ -87,7 +87,7 @@ def validated(function: F, package: str = "") -> F:
 
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of the arguments, resolved; what is returned may be known to type checkers only."""
+    """Return the resolved annotations of the arguments; the return annotation may be known only to type checkers."""
     annotations = {key: hint for key, hint in function.__annotations__.items() if key != "return"}
     namespace = inspect.unwrap(function).__globals__
     hints = typing.get_type_hints(SimpleNamespace(__annotations__=annotations), namespace, include_extras=True)
@@ -95,7 +95,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _checked(title: str, key: str, value: Any, hint: Any) -> Any:
-    """Return the value, or what it converts to; raise a TypeError if neither is what the annotation says."""
+    """Return the value, converted if necessary; raise TypeError if it does not match its annotation."""
     if not _mismatch(value, hint):
         return value
     converted = coerce(value, hint)
@@ -107,7 +107,7 @@ def _checked(title: str, key: str, value: Any, hint: Any) -> Any:
 
 
 def _mismatch(value: Any, hint: Any) -> str:
-    """Return how a value violates its annotation, or nothing."""
+    """Return a description of how a value violates its annotation, or an empty string."""
     from typeguard import CollectionCheckStrategy, TypeCheckError, check_type  # loads slowly
 
     hint = without_shape(hint)
@@ -126,7 +126,7 @@ def _mismatch(value: Any, hint: Any) -> str:
 
 
 def _written(hint: Any) -> str:
-    """Return an annotation as it is written, without modules and axes; of a protocol, the members it needs."""
+    """Return an annotation in source form, without modules and axes; for a protocol, its required members."""
     hint = without_shape(hint)
     if getattr(hint, "_is_protocol", False):
         members = [
@@ -139,7 +139,7 @@ def _written(hint: Any) -> str:
 
 
 def _advice(value: Any, hint: Any) -> str:
-    """Return a clause on what was probably meant, or on the axes of a tensor."""
+    """Return a clause with the probably intended value, or with the axes of a tensor."""
     if isinstance(value, type):
         return f": an instance, {value.__name__}(...)"
     if isinstance(getattr(value, "model", None), nn.Module):
@@ -176,7 +176,7 @@ def check_callable(*arguments: str, **functions: Any) -> None:
 
 
 def describe(value: Any) -> str:
-    """Return a value for a message: itself if it is short, else its type and shape."""
+    """Return a short form of a value for a message: its repr, or its type and shape."""
     if value is None or isinstance(value, str | bytes | int | float | complex):
         text = repr(value)
         return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

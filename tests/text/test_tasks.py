@@ -38,7 +38,7 @@ def links(example):
 
 
 def in_words(number, language):
-    return tasks._number(number, tasks._spell(language))
+    return tasks._number_example(number, tasks._spell(language))
 
 
 def months(language):
@@ -125,16 +125,16 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("language", "pattern", "source", "gold"), BY_HAND)
 def test_dates_by_hand(language, pattern, source, gold):
-    example = tasks._align(tasks._fields(DAY, pattern, language), tasks._fields(DAY, tasks.ISO, "en"))
+    example = tasks._align(tasks._date_words(DAY, pattern, language), tasks._date_words(DAY, tasks.ISO, "en"))
     assert " ".join(example.source) == source
     assert example.target == ("2021", "-", "03", "-", "05")
     assert example.gold == gold
 
 
 def test_the_dot_of_an_abbreviation_belongs_to_its_month():
-    read = tasks._fields(date(2021, 1, 5), "d MMM y", "fr")
+    read = tasks._date_words(date(2021, 1, 5), "d MMM y", "fr")
     assert read == [("d", "5"), ("M", "janv"), ("M", "."), ("y", "2021")]
-    example = tasks._align(read, tasks._fields(date(2021, 1, 5), "d. MMM y", "de"))
+    example = tasks._align(read, tasks._date_words(date(2021, 1, 5), "d. MMM y", "de"))
     assert example.target == ("5", ".", "Jan", ".", "2021")
     assert example.gold == {(0, 0), (2, 1), (2, 2), (3, 1), (3, 2), (4, 3)}
 

@@ -35,7 +35,7 @@ def test_lengths_outside_and_inside_make_a_set():
     plain = PAIRS.to_spec()["splitter"]
     assert plain["numbers"][:6] == [48, 10, 120, 2, 5, 1]  # 0 to 9, ² and ³, ¹
     assert plain["spaces"][:6] == [9, 5, 18, 1, 100, 1]  # tab to carriage return, space, U+0085
-    assert tokenizer_export._lower()["runs"][:4] == [65, 26, 1, 32]
+    assert tokenizer_export._lower_case()["runs"][:4] == [65, 26, 1, 32]
 
 
 def changed(vocab=PIECES, **parts):

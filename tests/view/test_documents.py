@@ -6,7 +6,7 @@ from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from tfviz import view
 from tfviz.view.documents.generate import generated_files
-from tfviz.view.documents.view import ViewDocument
+from tfviz.view.documents.view_document import ViewDocument
 
 EACH = CollectionCheckStrategy.ALL_ITEMS
 

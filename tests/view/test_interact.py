@@ -299,7 +299,7 @@ PLANES = [  # in a plane there is room for names, and points do not leave it whe
 
 @pytest.mark.parametrize(("kind", "numbers", "least", "expected"), PLANES)
 def test_a_plane_ends_where_its_points_can_go(kind, numbers, least, expected):
-    assert result_scale(kind, torch.tensor(numbers), least=least) == Scale(*expected)
+    assert result_scale(kind, torch.tensor(numbers), min_limit=least) == Scale(*expected)
 
 
 def test_a_page_has_the_same_scales(node):

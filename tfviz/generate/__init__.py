@@ -1,4 +1,4 @@
-"""Text from trained models."""
+"""Text generation with trained models: sampling, beam search, translation."""
 
 from tfviz.generate import beam
 from tfviz.generate.sample import GREEDY, Sampler, ids, stream, text

@@ -1,4 +1,4 @@
-"""Beam search and greedy search for the texts that an encoder-decoder finds likeliest."""
+"""Beam search and greedy search for the most likely texts under an encoder-decoder."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -18,11 +18,11 @@ MAX_WIDTH = 1000
 
 @runtime_checkable
 class EncoderDecoder(Protocol):
-    """What the search needs of a model; `models.Transformer` and `models.Seq2Seq` have it.
+    """The protocol of models that can be searched, such as `models.Transformer` and `models.Seq2Seq`.
 
-    The memory is a named tuple of tensors whose first axis is the batch. Where there is a `new_cache(length)`, too,
-    `decode(target, memory, cache)` gets the last tokens alone, and the memory as `encode` has made it: the texts of a
-    source stand side by side. Each entry of the list that `new_cache` gives has `reorder(rows)`.
+    The memory is a named tuple of tensors whose first axis is the batch. If the model also has `new_cache(length)`,
+    `decode(target, memory, cache)` is called with only the last tokens and with the memory as `encode` returned it; the
+    texts of a source are then in consecutive rows. Each entry of the list that `new_cache` returns has `reorder(rows)`.
     """
 
     training: bool
@@ -37,7 +37,7 @@ class EncoderDecoder(Protocol):
 
 
 def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
-    """Return ((5 + length) / 6)^alpha, which divides logarithms so that long texts stand a chance (Wu et al. 2016, 7).
+    """Return the length penalty, ((5 + length) / 6)^alpha, which divides log-probabilities (Wu et al. 2016, section 7).
 
     Raises:
         TypeError: `length` is neither a tensor nor an integer.
@@ -67,17 +67,18 @@ def steps(
     """Search for the best texts of each row of `source`; yield the beam after each step, until all texts have ended.
 
     In each step every text is continued by every token, and the best `width` of all remain (Sutskever et al. 2014,
-    section 3.2); a text that has ended stays as it is, and what others score must beat it. The tokens for padding (0)
-    and for the beginning never come, however likely the model thinks them.
+    section 3.2); a text that has ended keeps its score and competes with the others. The tokens for padding (0) and for
+    the beginning are never generated.
 
     Args:
         source: padded with 0.
-        width: how many texts remain after each step; 1 is greedy search.
-        alpha: exponent of the length penalty, from 0 to 10; with 0 there is none, and short texts win.
-        length: the most tokens of a text, its end token included.
+        bos, eos: the ids of the tokens for the beginning and the end.
+        width: number of texts that remain after each step; 1 is greedy search.
+        alpha: exponent of the length penalty, from 0 to 10; 0 means no penalty, which favours short texts.
+        length: the maximum number of tokens in a text, including its end token.
 
     Raises:
-        ValueError: `width` or `length` is below 1; `bos` or `eos` is not a token; a penalty out of range.
+        ValueError: `width` or `length` is below 1; `bos` or `eos` is not a token; `alpha` is out of range.
         FloatingPointError: the model's logits are not finite.
     """
     at_least(1, width=width, length=length)
@@ -126,7 +127,7 @@ def search(model: EncoderDecoder, source: Int[Tensor, "batch source"], **options
 
 
 def greedy(model: EncoderDecoder, source: Int[Tensor, "batch source"], **options) -> Beam:
-    """Return the text of the likeliest token at each step, for each row of `source`; `options` go to `steps`.
+    """Return the text that takes the likeliest token at each step, for each row of `source`; `options` go to `steps`.
 
     Raises:
         TypeError: `width` or `alpha` is among the options.
@@ -143,10 +144,10 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
 
     Args:
         beams: all beams of a search, as `steps` yields them.
-        rank: of the text in the last of them.
+        rank: rank of the text in the last beam.
 
     Raises:
-        ValueError: there are none, or none of this rank.
+        ValueError: there are no beams, or no text has this rank.
     """
     if not beams or not 0 <= rank < beams[-1].parents.shape[1]:
         raise ValueError(f"there is no text of rank {rank} in {len(beams)} beams; give all that steps(...) yields")

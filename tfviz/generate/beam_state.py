@@ -16,11 +16,11 @@ class Beam:
     """The texts of a search after some steps, best first.
 
     Attributes:
-        texts: their ids so far, from the token for the beginning on; 0 after an end.
-        sums: logarithms of their probabilities, in nats.
-        ended: whether the end token has come.
-        lengths: tokens after the beginning, the end token included.
-        parents: the rank that each text without its last token had in the beam one step before.
+        texts: ids so far, [batch, width, position], including the token for the beginning; 0 after an end.
+        sums: log-probabilities of the texts, in nats.
+        ended: whether the text has its end token.
+        lengths: number of tokens after the beginning, including the end token.
+        parents: rank, in the beam one step before, of each text without its last token.
         alpha: exponent of the length penalty.
     """
 
@@ -33,11 +33,11 @@ class Beam:
 
     @property
     def scores(self) -> Float[Tensor, "batch width"]:
-        """What texts are ranked by: the sums over the length penalty."""
+        """The scores by which texts are ranked: the sums divided by the length penalty."""
         return self.sums / length_penalty(self.lengths, self.alpha)
 
     def ids(self, row: int, rank: int = 0) -> Int[Tensor, "_"]:
-        """Return one text without the tokens for beginning and end.
+        """Return the ids of one text, without the tokens for beginning and end.
 
         Raises:
             IndexError: there is no such text.
@@ -55,7 +55,7 @@ def length_penalty(length: Tensor, alpha: float) -> Tensor:
 
 
 def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
-    """Return the beam before the first step: `width` texts of a beginning alone for each row of `source`."""
+    """Return the beam before the first step: for each row of `source`, `width` texts with only the token `bos`."""
     zeros = torch.zeros(len(source), width, dtype=torch.long, device=source.device)
     sums = torch.full(zeros.shape, -torch.inf, device=source.device)
     sums[:, 0] = 0.0  # all texts are the same at first: only one may count
@@ -65,7 +65,7 @@ def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
 def likeliest_tokens(
     logits: Float[Tensor, "text vocab"], width: int, forbidden: Tensor
 ) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
-    """Return the `width` likeliest next tokens of each text, as more cannot remain: log-probabilities and ids.
+    """Return log-probabilities and ids of each text's `width` likeliest next tokens, since no more can remain.
 
     Raises:
         FloatingPointError: a logit is NaN.
@@ -78,7 +78,7 @@ def likeliest_tokens(
 
 
 def topk(logs: Float[Tensor, "text vocab"], k: int) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
-    """Return `logs.topk(k)`, searched in the k blocks with the largest values alone: half the time on a CPU."""
+    """Return `logs.topk(k)`, searching only the k blocks with the largest values, in half the time on a CPU."""
     (rows, vocab), blocks = logs.shape, logs.shape[1] // TOPK_BLOCK
     if blocks < 2 * k:
         values, tokens = logs.topk(k)

@@ -1,4 +1,4 @@
-"""Products of one row and a large matrix on a CPU, which is what each generated token costs, on all cores."""
+"""Products of one row and a large matrix, the main cost of generating a token on a CPU, computed on all cores."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -14,8 +14,8 @@ CACHE_BYTES = 32 * 2**20  # weights below this stay in the processor's cache, wh
 class OneDNNLinear(TorchFunctionMode):
     """A context in which `linear` of a single float32 row runs on oneDNN, which uses all cores.
 
-    PyTorch sends it to a BLAS `gemv`, which in common builds runs on one core and reaches well under half of the
-    memory's bandwidth (`benchmarks/generate.py`). The numbers agree to rounding.
+    PyTorch calls a BLAS `gemv`, which in common builds runs on one core and reaches well under half of the memory's
+    bandwidth (`benchmarks/generate.py`). The results agree up to rounding.
     """
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -26,7 +26,7 @@ class OneDNNLinear(TorchFunctionMode):
 
 
 def faster_linear(weight_bytes: int, device: torch.device) -> AbstractContextManager:
-    """Return `OneDNNLinear` where a model with so many bytes of weights gains by it, or else a context of nothing."""
+    """Return `OneDNNLinear` if it speeds up a model with so many bytes of weights, otherwise an empty context."""
     available = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     return OneDNNLinear() if available and device.type == "cpu" and weight_bytes > CACHE_BYTES else nullcontext()
 

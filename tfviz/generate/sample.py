@@ -1,4 +1,4 @@
-"""Text from a language model, token by token."""
+"""Text generation with a language model, token by token."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MIN_TEMPERATURE = 1e-30  # by which float32 logits can still be divided
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """What generation needs of a vocabulary; `text.Characters` and `text.Bytes` have it."""
+    """The protocol of vocabularies for generation, such as `text.Characters` and `text.Bytes`."""
 
     def encode(self, text: str) -> Tensor: ...
 
@@ -28,7 +28,7 @@ class Vocabulary(Protocol):
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """What generation needs of a model; `models.GPT` has it."""
+    """The protocol of language models for generation, such as `models.GPT`."""
 
     context: int
     training: bool
@@ -44,13 +44,13 @@ class LanguageModel(Protocol):
 
 @dataclass(frozen=True)
 class Sampler:
-    """How the next token is sampled from the logits.
+    """The rule by which the next token is sampled from the logits.
 
     Args:
-        temperature: divides the logits; below 1 the likely becomes likelier, 0 takes the likeliest always, and
-            for infinity all are alike.
-        top_k: only the `top_k` likeliest tokens (Fan et al. 2018).
-        top_p: only the likeliest tokens that together hold `top_p` of the probability (Holtzman et al. 2020).
+        temperature: divides the logits; below 1, likely tokens become likelier; 0 always takes the likeliest token;
+            infinity makes all tokens equally likely.
+        top_k: sample only from the `top_k` likeliest tokens (Fan et al. 2018).
+        top_p: sample only from the likeliest tokens whose probabilities sum to `top_p` (Holtzman et al. 2020).
 
     >>> Sampler(top_k=2).probabilities(torch.tensor([0.0, 1.0, 1.0])).tolist()
     [0.0, 0.5, 0.5]
@@ -69,7 +69,7 @@ class Sampler:
             positive_fraction(top_p=self.top_p)
 
     def probabilities(self, logits: Float[Tensor, "vocab"]) -> Float[Tensor, "vocab"]:
-        """Return the distribution that is sampled from.
+        """Return the distribution from which tokens are sampled.
 
         Raises:
             ValueError: logits of more than one token, or none.
@@ -92,9 +92,9 @@ class Sampler:
         return probabilities / probabilities.sum()
 
     def choose(self, logits: Float[Tensor, "vocab"], generator: torch.Generator | None = None) -> int:
-        """Return one token id: the first at which the sum of the probabilities passes a number drawn between 0 and 1.
+        """Return one token id: the first whose cumulative probability exceeds a random number between 0 and 1.
 
-        It draws one float64 for each token, the same on every machine; a page draws the same.
+        One float64 is drawn for each token, the same on every machine and in a page.
 
         Raises:
             ValueError: logits of more than one token, or none.
@@ -124,12 +124,14 @@ def ids(
 ) -> Iterator[int]:
     """Continue `prompt` by `count` tokens, yielding each as soon as it is sampled.
 
-    The model is called as `model(ids, cache)` and has `context` and `new_cache()`. When its context is full, the
-    older half of the text is dropped and the rest is read again.
+    The model is called as `model(ids, cache)` and has `context` and `new_cache()`. When the context is full, the older
+    half of the text is dropped and the rest is encoded again.
 
     Args:
-        cache: keep keys and values, so that a step computes one position and not the whole text again. The text is
-            the same either way.
+        prompt: the ids of the text to continue.
+        count: number of tokens to generate.
+        cache: keep keys and values, so that a step computes one position rather than the whole text. The result is the
+            same either way.
 
     Raises:
         ValueError: the prompt is empty, longer than the context, or more than one text; count is negative.
@@ -154,11 +156,11 @@ def _generate(
     weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     model.train(False)
     try:
-        unread, next_logits = text, _reader(model, cache)
+        unread, next_logits = text, _logits_function(model, cache)
         for _ in range(count):
             if len(text) > model.context:
                 unread = text = text[-max(1, model.context // 2) :]
-                next_logits = _reader(model, cache)
+                next_logits = _logits_function(model, cache)
             with torch.inference_mode(), faster_linear(weight_bytes, device):
                 logits = next_logits(torch.tensor([unread if cache else text], device=device))
                 token = sampler.choose(logits, generator)
@@ -169,8 +171,8 @@ def _generate(
         model.train(was_training)
 
 
-def _reader(model: LanguageModel, cache: bool) -> Callable[[Tensor], Tensor]:
-    """Return a function from new tokens, or without a cache from all of them, to the logits after the last."""
+def _logits_function(model: LanguageModel, cache: bool) -> Callable[[Tensor], Tensor]:
+    """Return a function from the new tokens (without a cache, from all tokens) to the logits after the last one."""
     if not cache:
         return lambda text: model(text)[0, -1]
     keys_and_values = model.new_cache()
@@ -186,7 +188,7 @@ def stream(
     *,
     seed: int = 0,
 ) -> Iterator[str]:
-    """Yield the continuation of `prompt` piece by piece; a character of several bytes comes when it is complete."""
+    """Yield the continuation of `prompt` piece by piece; a multi-byte character is yielded when it is complete."""
     check_vocabulary(getattr(model, "tokens", None), vocab)
     return vocab.pieces(ids(model, vocab.encode(prompt), count, sampler, seed=seed))
 

@@ -14,7 +14,7 @@ from tfviz.generate.vocabulary_check import check_vocabulary
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """What translation needs of a vocabulary; `text.Subwords` has it."""
+    """The protocol of vocabularies for translation, such as `text.Subwords`."""
 
     def __getitem__(self, token: str) -> int: ...
 
@@ -38,17 +38,18 @@ def translate(
 ) -> list[str]:
     """Return the model's translation of each text, in the order of the texts.
 
-    An empty text has a translation too: what the model makes of a source with nothing but an end.
+    An empty text is translated from a source that contains only the token `after`.
 
     Args:
         source: the vocabulary of the texts.
-        target: that of the translations, which begin with `[BOS]`; None for the same one.
-        width, alpha, length: of the search, see `beam.steps`.
-        after: the token at the end of each text, as in training; None for no such token.
-        tokens: the most source tokens translated at a time, padding included.
+        target: the vocabulary of the translations, which begin with `[BOS]`; None for the same one.
+        width, alpha, length: settings of the search; see `beam.steps`.
+        after: the token that ends each source, as in training; None for no such token.
+        tokens: the maximum number of source tokens in a batch, including padding.
+        progress: whether to show a progress bar.
 
     Raises:
-        ValueError: an empty text, with nothing after it.
+        ValueError: a text is empty and `after` is None.
     """
     from tqdm import tqdm
 

@@ -1,4 +1,4 @@
-"""Whether a model and a vocabulary belong together."""
+"""A check that a model and a vocabulary belong together."""
 
 import warnings
 from collections.abc import Sized

@@ -29,20 +29,19 @@ def attend(
 ) -> Float[Tensor, "batch head query out"]:
     """Compute softmax(Q K^T / sqrt(dim) + bias) V with a fused kernel (Vaswani et al. 2017, equation 1).
 
-    The scores are divided by the square root of the width of a *head*. A query that may look nowhere gets zeros; so may
-    one whose scores are NaN, as PyTorch's kernels have it.
+    The scores are divided by the square root of the width of a *head*. The output of a query that may look nowhere is
+    zero; that of a query with NaN scores may be zero, too, depending on PyTorch's kernel.
 
     Args:
-        mask: True where a query may look. `masks.causal` itself, for queries and keys from the first position on, lets
-            the kernel skip the future, which takes neither its time nor a mask's memory. A `BlockMask` (see
-            `Mask.block_mask`) goes to FlexAttention, which skips the blocks it forbids; that kernel has neither dropout
-            nor a dense bias.
+        mask: True where a query may look. With `masks.causal` itself, for queries and keys from the first position on,
+            the kernel skips the future and needs no memory for a mask. A `BlockMask` (see `Mask.block_mask`) goes to
+            FlexAttention, which skips the blocks it forbids and supports neither dropout nor a dense bias.
         dropout: probability with which a weight is set to zero.
         bias: added to the scores.
 
     Raises:
-        ValueError: a mask that is not boolean or has no axis for the heads; sizes that do not fit.
-        TypeError: a mask that is a predicate or no tensor.
+        ValueError: the mask is not boolean or has no axis for the heads, or sizes do not fit.
+        TypeError: the mask is a predicate, or not a tensor.
     """
     _check_sizes(query, key, value)
     if mask is masks.causal and bias is None:
@@ -117,15 +116,15 @@ def _no_norm(_: int) -> nn.Module:
 class MultiHead(nn.Module):
     """Multi-head attention: several attentions, each on its own slice of the width (Vaswani et al. 2017, 3.2.2).
 
-    One packed projection makes the queries, keys and values of all heads: 3 `dim`^2 weights however many heads there
-    are, and `out_proj` adds `dim`^2. Parameters are laid out as in `torch.nn.MultiheadAttention`.
+    One packed projection computes the queries, keys and values of all heads: it has 3 `dim`^2 weights, whatever the
+    number of heads, and `out_proj` adds `dim`^2. Parameters are laid out as in `torch.nn.MultiheadAttention`.
 
     Args:
         dim: width of the input and of the output.
         heads: number of heads; each is `dim / heads` wide.
         dropout: probability with which an attention weight is set to zero in training.
-        norm: makes a norm of queries and keys from the width of a head, such as `nn.RMSNorm`: scores then stay bounded
-            whatever the weights (Henry et al. 2020, "Query-key normalization").
+        norm: returns a norm for queries and keys, given the width of a head, such as `nn.RMSNorm`: scores then stay
+            bounded whatever the weights (Henry et al. 2020, "Query-key normalization").
     """
 
     def __init__(
@@ -159,7 +158,9 @@ class MultiHead(nn.Module):
         """Attend from `x` to `memory`, or to `x` itself (self-attention).
 
         Args:
-            positions: rotate queries and keys, or bias the scores.
+            memory: the text to attend to; None for self-attention.
+            mask: True where a query may look; see `attend`.
+            positions: position encoding that rotates queries and keys, or biases the scores.
             cache: keys and values of the positions before `x`; those of `x` are added to it.
 
         Raises:

@@ -25,12 +25,18 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
 
 
 def last_norm(dim: int, residual: Residual, norm: Callable[[int], nn.Module] = nn.LayerNorm) -> nn.Module:
-    """Return the final norm of a stack; the identity unless `residual` is `pre_norm`, which alone needs one."""
+    """Return the final norm of a stack, which only `pre_norm` needs; for another `residual`, the identity."""
     return norm(dim) if residual is pre_norm else nn.Identity()
 
 
 class FeedForward(nn.Sequential):
-    """The same two-layer network at every position, `inner` wide inside (Vaswani et al. 2017, equation 2)."""
+    """A two-layer network, the same at every position (Vaswani et al. 2017, equation 2).
+
+    Args:
+        dim: width of the input and of the output.
+        inner: width of the hidden layer; default 4 `dim`.
+        activation: class of the activation function.
+    """
 
     def __init__(self, dim: int, inner: int | None = None, activation: Activation = nn.GELU):
         inner = 4 * dim if inner is None else inner
@@ -39,14 +45,15 @@ class FeedForward(nn.Sequential):
 
 
 class Block(nn.Module):
-    """An encoder block: self-attention moves information between positions, then a network works at each.
+    """An encoder block: self-attention moves information between positions, then a network transforms each position.
 
     Args:
         inner: width inside the feed-forward network; default 4 `dim`.
         dropout: probability for each branch's output in training (Vaswani et al. 2017, section 5.4).
-        residual: `pre_norm` or `post_norm`: where the norm stands.
-        norm: makes a norm from a width.
-        attention: makes the attention from width and heads, such as `partial(MultiHead, norm=nn.RMSNorm)`.
+        residual: `pre_norm` or `post_norm`, the order of norm and branch.
+        norm: returns a norm, given its width.
+        attention: returns the attention, given width and number of heads, such as `partial(MultiHead,
+            norm=nn.RMSNorm)`.
     """
 
     def __init__(
@@ -111,8 +118,8 @@ class DecoderBlock(Block):
         """Apply the block; `**attention` (mask, positions, cache) goes to the self-attention.
 
         Args:
-            memory: one source for each text, or fewer: then as many consecutive texts belong to each, and their queries
-                are computed together.
+            memory: the encoded sources, one for each text; or fewer, each shared by the same number of consecutive
+                texts, whose queries are then computed together.
         """
 
         def cross(x: Tensor) -> Tensor:
@@ -136,7 +143,7 @@ def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:
     """Return a `ModuleList` of `layers` blocks made by `make`.
 
     Raises:
-        ValueError: there is none, or they need more than this machine's memory.
+        ValueError: `layers` is below 1, or the blocks need more than this machine's memory.
     """
     checks.at_least(1, layers=layers)
     first = make()

@@ -1,4 +1,4 @@
-"""Key-value caches, so that while generating each new token is computed once."""
+"""Key-value caches, with which generation computes each token only once."""
 
 from collections.abc import Sized
 
@@ -13,7 +13,7 @@ class KeyValues:
     """Keys and values that an attention module has seen so far, for up to `capacity` positions.
 
     Memory is allocated at the first use, when batch, heads, width and type are known. Positions are its first axis, so
-    that what is filled is contiguous, which makes `reorder` fast.
+    that the filled part is contiguous, which makes `reorder` fast.
     """
 
     def __init__(self, capacity: int):
@@ -30,7 +30,7 @@ class KeyValues:
         """Append new keys and values, and return all of them.
 
         Raises:
-            ValueError: the cache is full, or was begun with another batch, number of heads, width or type.
+            ValueError: the cache is full, or holds another batch size, number of heads, width or type.
         """
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.capacity:
@@ -86,7 +86,7 @@ def _check_fits(name: str, new: Tensor, stored: Tensor, key_shape: torch.Size) -
 
 
 class CrossAttentionCache(KeyValues):
-    """Keys and values of a source text, which does not grow: computed in the first call and reused afterwards."""
+    """Keys and values of a source text, which does not grow: computed in the first call, and reused in later ones."""
 
     def __init__(self) -> None:
         super().__init__(capacity=0)
@@ -96,7 +96,7 @@ class CrossAttentionCache(KeyValues):
         """Remember the states from which the keys are computed.
 
         Raises:
-            ValueError: they were made of others.
+            ValueError: the keys were computed from other states.
         """
         made_of = self.source
         if made_of is None or made_of is source or torch.compiler.is_compiling():
@@ -113,6 +113,6 @@ class CrossAttentionCache(KeyValues):
 
 
 def check_parts(cache: Sized, parts: int) -> None:
-    """Raise ValueError unless a cache has the number of parts that the model needs."""
+    """Raise ValueError unless a cache has as many parts as the model needs."""
     if len(cache) != parts:
         raise ValueError(f"cache has {len(cache)} parts, this model needs {parts}; give its own, model.new_cache()")

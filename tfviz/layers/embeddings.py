@@ -14,7 +14,7 @@ def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
 
     Raises:
         ValueError: the ids are not integers.
-        IndexError: an id outside 0 to `count - 1`. On a GPU, whose values would have to be waited for, PyTorch's own
+        IndexError: an id is outside 0 to `count - 1`. On a GPU, to avoid waiting for its values, PyTorch's own
             assertion stops the run instead.
     """
     if ids.dtype not in (torch.int64, torch.int32):
@@ -32,7 +32,7 @@ class Tokens(nn.Embedding):
     """A learned vector for each token: `nn.Embedding` with clear errors.
 
     Raises:
-        ValueError: ids of one text, without a batch, or no integers.
+        ValueError: the ids have no batch axis, or are not integers.
         IndexError: an id is not a token (checked on the CPU only).
     """
 
@@ -56,14 +56,16 @@ class Tokens(nn.Embedding):
 
 
 class Bigrams(nn.Module):
-    """A vector for each token plus one for the bigram that it ends (Joulin et al. 2017, 2.2).
+    """A vector for each token plus one for the bigram that ends with it (Joulin et al. 2017, section 2.2).
 
-    *not good* has a vector of its own, so that a model need not learn to put the two together. There are too many
-    pairs for a table: a hash gives each one of `rows` vectors, and pairs with the same hash share it. Id 0 is padding
-    and stays zero; the first token makes a pair with it.
+    *not good* has a vector of its own, so that a model need not learn to combine the two words. Since there are too
+    many pairs for a table, a hash maps each pair to one of `rows` vectors, which pairs with the same hash share. The
+    vector of id 0, padding, stays zero; the first token forms a bigram with it.
 
     Args:
-        rows: number of vectors that the pairs share.
+        vocab: number of tokens.
+        dim: width of the vectors.
+        rows: number of vectors that the bigrams share.
     """
 
     def __init__(self, vocab: int, dim: int, rows: int = 2**18):

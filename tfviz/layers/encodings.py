@@ -1,4 +1,4 @@
-"""Position encodings as tables: sinusoids, linear biases, and the shift that turns distances into keys."""
+"""Position encodings as tables: sinusoids, linear biases, and the shift from distances to keys."""
 
 import torch
 from torch import Tensor, nn
@@ -42,10 +42,10 @@ def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000
 
 
 def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
-    """Return the bias that ALiBi adds to the scores: minus the distance, times a slope for each head.
+    """Return the bias that ALiBi adds to the scores: the negative distance times a slope for each head.
 
     The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). The paper's models are
-    causal and see no key ahead of the query; where an encoder does, only the distance counts, not the direction.
+    causal and see no key after the query; in an encoder, keys on both sides get the same bias at the same distance.
 
     >>> alibi(3, heads=2)[0]
     tensor([[-0.0000, -0.0625, -0.1250],
@@ -71,8 +71,9 @@ def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
 def shift(scores: Float[Tensor, "batch head query distance"], keys: int) -> Float[Tensor, "batch head query key"]:
     """Turn scores of distances into scores of keys: row i moves i columns to the right (Dai et al. 2019, appendix B).
 
-    The columns are distances from `keys - 1` down to `1 - queries`. Read as one line with one cell more in each row,
-    every row begins one cell later than the one above it, which is the shift; nothing is computed.
+    The columns are distances from `keys - 1` down to `1 - queries`. Each row is padded by one cell; reading all cells
+    as one line and cutting it into rows of the old length then shifts every row by one cell more than the row above it,
+    without any computation.
 
     Raises:
         ValueError: the number of distances is not queries + keys - 1.

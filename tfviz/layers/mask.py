@@ -1,4 +1,4 @@
-"""`Mask`, a predicate of four indices that says which key a query may look at, and how masks are combined."""
+"""`Mask`, a predicate of four indices that defines which keys a query may look at, and the combinations of masks."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -18,12 +18,13 @@ MOST_CELLS = 2**32  # that `count` computes one by one
 
 
 class Mask:
-    """A predicate over cells of an attention map, True where the query may look.
+    """A predicate over the cells of an attention map, True where the query may look.
 
     Args:
-        rule: maps index tensors `(batch, head, query, key)` that broadcast against each other to booleans.
-        name: how the mask is called where it explains why a cell is forbidden.
-        batch, heads: the numbers of texts and heads the rule was made for; None: any number.
+        rule: function from four index tensors `(batch, head, query, key)`, which broadcast against each other, to
+            booleans.
+        name: the mask's name in explanations of why a cell is forbidden.
+        batch, heads: the numbers of texts and heads for which the rule is defined; None: any number.
 
     >>> from tfviz.layers.masks import causal, window
     >>> causal.dense(3, 3)[0, 0].int().tolist()
@@ -71,8 +72,8 @@ class Mask:
         """Return the mask as a tensor. Batch and head have size 1 if the rule does not depend on them.
 
         Args:
-            batch, heads: their sizes; None: those that the mask was made for.
-            start: the position of the first query; while generating, the keys already in the cache precede it.
+            batch, heads: their sizes; None: those for which the mask is defined.
+            start: the position of the first query; in generation, the number of keys already in the cache.
 
         Raises:
             TypeError: the predicate does not return a boolean tensor.
@@ -110,7 +111,7 @@ class Mask:
         Args:
             batch, heads: their number, where the rule depends on them.
             start: the position of the first query, as in `dense`.
-            size: queries and keys in a block.
+            size: number of queries, and of keys, in a block.
         """
         from torch.nn.attention.flex_attention import create_block_mask
 
@@ -125,7 +126,7 @@ class Mask:
         """Count the allowed cells, in all heads and rows of the batch: the cost of attention is proportional to it.
 
         Raises:
-            ValueError: there are more cells than can be counted one by one.
+            ValueError: there are too many cells to count one by one.
 
         >>> from tfviz.layers.masks import causal, strided
         >>> causal.count(4), strided(2).count(4, heads=3)
@@ -191,7 +192,7 @@ class _Or(Mask):
 
 
 class PerHead(Mask):
-    """Head h follows `parts[h % len(parts)]`; see `masks.per_head`."""
+    """A mask with a part for each head: head h follows `parts[h % len(parts)]`; see `masks.per_head`."""
 
     def __init__(self, parts: tuple[Mask, ...]):
         super().__init__(self._rule, f"per_head({', '.join(map(repr, parts))})", _common_sizes(parts)[0], len(parts))
@@ -209,7 +210,7 @@ def _common_sizes(parts: tuple[Mask, ...]) -> tuple[int | None, int | None]:
     """Return the common number of texts and of heads for which several masks were built.
 
     Raises:
-        ValueError: for different numbers of texts.
+        ValueError: the masks were built for different numbers of texts.
     """
     batch = {part.batch: part for part in parts if part.batch is not None}
     if len(batch) > 1:

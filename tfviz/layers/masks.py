@@ -1,8 +1,8 @@
-"""Masks as predicates: which key may a query look at?
+"""Masks as predicates over cells, which define the keys that a query may look at.
 
-A mask is a function of four indices, `(batch, head, query, key) -> bool`, True where the query MAY look. Written
-so, masks compose with `&`, `|` and `~`, become a dense tensor of any size, explain themselves cell by cell, and
-serve as FlexAttention's `mask_mod` as they are.
+A mask is a function of four indices, `(batch, head, query, key) -> bool`, True where the query MAY look. In this form
+masks can be combined with `&`, `|` and `~`, become a dense tensor of any size, explain each cell, and serve as
+FlexAttention's `mask_mod` without conversion.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ causal = NamedMask(lambda batch, head, query, key: key <= query, "causal")
 
 
 def _picklable(make: Callable[..., Mask]) -> Callable[..., Mask]:
-    """Make the masks of a function copyable and picklable, by the function's name and arguments."""
+    """Decorate a function so that the masks it returns are copied and pickled by its name and arguments."""
 
     @wraps(make)
     def wrapper(*args: Any, **kwargs: Any) -> Mask:
@@ -51,7 +51,7 @@ def _rebuild(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mask:
 
 @_picklable
 def padding(lengths: Int[Tensor, "batch"]) -> Mask:
-    """Allow the first `lengths[batch]` keys; the rest is padding."""
+    """Allow the first `lengths[batch]` keys of each text; the rest is padding."""
     _check_lengths(lengths)
     return Mask(lambda batch, head, query, key: key < lengths[batch], "padding", len(lengths))
 
@@ -108,7 +108,7 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
     A node sees itself only where the edges say so; one without edges looks nowhere.
 
     Raises:
-        ValueError: `edges` is not square, or holds other values than 0 and 1.
+        ValueError: `edges` is not square, or holds values other than 0 and 1.
     """
     _check_axes(edges, "edges", "batch, node, node")
     if edges.shape[1] != edges.shape[2]:
@@ -124,7 +124,7 @@ def per_head(*masks: Mask) -> Mask:
     """Let head h follow `masks[h % len(masks)]`, so that heads share a pattern (Child et al. 2019, section 5.1).
 
     Raises:
-        ValueError: no mask was passed.
+        ValueError: no mask is passed.
 
     >>> per_head(window(1), causal).dense(2, 2, heads=2)[0].int().tolist()
     [[[1, 0], [0, 1]], [[1, 0], [1, 1]]]

@@ -1,8 +1,8 @@
-"""Positions: added to the embeddings, rotating queries and keys, or biasing scores.
+"""Position encodings, which are added to embeddings, rotate queries and keys, or bias scores.
 
-Every kind is built from `(context, dim, heads)` and has the same three methods, so that a model takes any of them as a
-part: `forward` acts on embeddings, `rotate` on queries and keys, `bias` on scores. A kind that has no use for a method
-inherits one that does nothing.
+All encodings are constructed from `(context, dim, heads)` and have the same three methods, so that a model can take any
+of them: `forward` acts on embeddings, `rotate` on queries and keys, `bias` on scores. An encoding that does not need a
+method inherits one that does nothing.
 """
 
 import torch
@@ -39,12 +39,12 @@ class Positions(nn.Module):
     def bias(
         self, query: Float[Tensor, "batch head query dim"], key: Float[Tensor, "batch head key dim"]
     ) -> Float[Tensor, "#batch #head query key"] | None:
-        """Return the bias of the scores. The queries are the last of the keys' positions."""
+        """Return the bias of the scores; the queries stand at the last positions of the keys."""
         return None
 
 
 class AddedPositions(Positions):
-    """Positions with a vector each, which is added to the embedding; subclasses define `table`."""
+    """Base class of encodings that add a vector for each position to the embedding; subclasses define `table`."""
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """Return the vectors of the first `length` positions.
@@ -58,7 +58,7 @@ class AddedPositions(Positions):
         """Add the vectors of the positions from `start` on.
 
         Raises:
-            ValueError: x is not as wide as the vectors, or `start` is negative.
+            ValueError: `x` is not as wide as the vectors, or `start` is negative.
         """
         table = self.table(start + x.shape[-2])
         if start < 0 or x.shape[-1] != table.shape[-1]:
@@ -112,7 +112,7 @@ class Sinusoidal(AddedPositions):
 
 
 class Rotary(Positions):
-    """Each query and key rotated by an angle that grows with its position (Su et al. 2021, equation 34).
+    """Rotary encoding: each query and key is rotated by an angle proportional to its position (Su et al. 2021, eq. 34).
 
     Column `i` of a head is paired with column `i + width / 2`, as in LLaMA; the paper pairs neighbours, which is the
     same up to the order of the columns. A score then depends on how far apart two words are, not on where they are.
@@ -145,7 +145,7 @@ class Rotary(Positions):
 
     @validated
     def agreement(self, length: int) -> Float[Tensor, "position position"]:
-        """Return the cosine of a vector rotated at one position and at another, averaged over all vectors."""
+        """Return the cosine similarity of a vector rotated at two positions, averaged over all vectors."""
         checks.fits_memory(length=length, width=self.width)
         angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
@@ -177,7 +177,7 @@ def _first_query(query: Tensor, key: Tensor) -> int:
 
 
 class ALiBi(Positions):
-    """Scores that fall with distance, at a fixed slope for each head (Press et al. 2022)."""
+    """Biases that lower the scores linearly with distance, with a fixed slope for each head (Press et al. 2022)."""
 
     biases: Tensor
 
@@ -195,7 +195,7 @@ class ALiBi(Positions):
 
 
 class Relative(Positions):
-    """Distances as sinusoids that queries look for, and two learned biases (Dai et al. 2019, section 3.3).
+    """Relative positions: scores of queries and sinusoids of distances, with two learned biases (Dai et al. 2019, 3.3).
 
     The score of query i and key j has four terms, (a) q_i k_j + (b) q_i r_(i-j) + (c) u k_j + (d) v r_(i-j), with
     r the projected sinusoid of the distance. Attention itself computes (a); the others are the bias.

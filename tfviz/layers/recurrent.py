@@ -1,4 +1,4 @@
-"""Recurrent networks: a state that is updated word by word, by a cell that is the same at every word."""
+"""Recurrent networks: a cell, the same at every word, updates a state word by word."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ State = tuple[Tensor, ...]  # first the hidden state, [batch, hidden]; an LSTM a
 
 
 class Cell(nn.Module):
-    """Base class of recurrent cells: weights of the input and of the state, and a state that starts at zero.
+    """Base class of recurrent cells, with weights for the input and for the state; the state starts at zero.
 
     Args:
         dim: width of the input.
@@ -32,7 +32,7 @@ class Cell(nn.Module):
         self.of_state = nn.Linear(hidden, self.gates * hidden, bias=False)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
-        """Return the state before the first word: zeros, of the batch, type and device of `x`."""
+        """Return the state before the first word: zeros, with the batch size, dtype and device of `x`."""
         return tuple(x.new_zeros(len(x), self.hidden) for _ in range(self.state_size))
 
     def sums(self, x: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch hidden"]) -> Tensor:
@@ -49,7 +49,7 @@ class Cell(nn.Module):
 class RNN(Cell):
     """A simple recurrent cell, h' = tanh(W x + U h + b) (Elman 1990, figure 2).
 
-    Elman's units are logistic; tanh, which is centred on 0, has become the custom.
+    Elman's units are logistic; tanh, which is centred on 0, is now usual.
 
     >>> cell, x = RNN(dim=2, hidden=3), torch.zeros(5, 2)
     >>> (state,) = cell(x, cell.start(x))
@@ -70,8 +70,8 @@ class LSTM(Cell):
         c' = f c + i g
         h' = o tanh(c')
 
-    Each gate is a module, so that it can be captured. The forget gate's bias starts at 1: at first, more is kept than
-    lost (Gers et al. 2000 start it positive, Jozefowicz et al. 2015 measure that 1 does well).
+    Each gate is a module, so that it can be captured. The forget gate's bias starts at 1, so that the untrained cell
+    mostly keeps its memory (Gers et al. 2000 start it positive; Jozefowicz et al. 2015 find that 1 works well).
     """
 
     gates, state_size = 4, 2
@@ -93,13 +93,14 @@ class LSTM(Cell):
 class Recurrent(nn.Module):
     """Recurrent layers along a sequence, each reading the states of the layer below, in one direction or both.
 
-    `cells`, like the states, stand in the order layer by layer, forward before backward (Schuster & Paliwal 1997).
+    `cells` and states are in the same order: layer by layer, forward before backward (Schuster & Paliwal 1997).
 
     Args:
         cell: `RNN`, `LSTM`, or another `Cell`.
         dim: width of the input.
         hidden: width of each cell's state.
-        bidirectional: a second cell in each layer reads from the right; the output holds the states of both.
+        bidirectional: whether a second cell in each layer reads from the right; the output then holds the states of
+            both.
         dropout: probability for the input of every layer but the first in training.
 
     >>> both = Recurrent(LSTM, dim=3, hidden=5, layers=2, bidirectional=True)
@@ -136,9 +137,9 @@ class Recurrent(nn.Module):
         """Return the hidden states of the last layer at every position, and the final state of each cell.
 
         Args:
-            states: where each cell starts, one for each of `cells`; default zeros.
-            mask: True where a word stands, False at padding, which leaves the state as it was: there the output
-                repeats the state before it.
+            states: the initial state of each of `cells`; by default zeros.
+            mask: True at words, False at padding, which leaves the state unchanged: the output there repeats the
+                previous state.
 
         Raises:
             ValueError: the text is empty, or the mask does not have the shape [batch, position] of `x`.

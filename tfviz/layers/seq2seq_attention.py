@@ -12,11 +12,12 @@ from tfviz.shapes import Bool, Float
 class Seq2SeqAttention(nn.Module):
     """Single-head attention with learned projections; subclasses define the score.
 
-    A decoder attends anew at each step, so its keys are made once, by `of_key`, and given to each call.
+    Since a decoder attends to the same source at each step, keys are computed once, by `of_key`, and passed to each
+    call.
 
     Args:
         query: width of the queries.
-        key: width of what keys are made of.
+        key: width of the states from which keys are computed.
         hidden: width of projected queries and keys.
         bias: whether a bias is added to the queries.
     """
@@ -32,7 +33,7 @@ class Seq2SeqAttention(nn.Module):
     def scores(
         self, query: Float[Tensor, "batch query hidden"], key: Float[Tensor, "batch key hidden"]
     ) -> Float[Tensor, "batch query key"]:
-        """Return how well each key answers each projected query."""
+        """Return the score of each projected query with each key."""
 
     def forward(
         self,

@@ -1,4 +1,4 @@
-"""Training, schedules, checkpoints and measures of quality."""
+"""Training: the loop, losses, optimizers, schedules, checkpoints and evaluation."""
 
 from tfviz.learn import checkpoint, evaluate, losses, schedule
 from tfviz.learn.optimizers import adamw, muon

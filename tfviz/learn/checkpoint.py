@@ -1,7 +1,7 @@
 """Checkpoints: a folder of two safetensors files and a JSON file, none of which is ever unpickled.
 
-A folder appears under its name only when it is complete, so that a run that is killed while it writes one can go on
-from the one before.
+A folder appears under its name only when it is complete, so that a run that is killed while writing can be resumed from
+the previous checkpoint.
 """
 
 import json
@@ -50,7 +50,7 @@ class Checkpoint(NamedTuple):
     optimizer_state: dict[int, dict[str, Any]]
 
     def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> None:
-        """Fill the model, and the optimizer if there is one."""
+        """Copy the stored state into the model, and into the optimizer if there is one."""
         fill_model(self.tensors, unwrap(model))
         if optimizer is not None:
             groups = optimizer.state_dict()["param_groups"]
@@ -68,15 +68,16 @@ def save(
 ) -> Path:
     """Write the checkpoint `folder/step-000000123`, and delete the oldest in the folder beyond `keep`.
 
-    Of several processes, the first writes. Where each holds a shard of the weights, all must call.
+    With several processes, only the first writes. If each holds a shard of the weights, all must call this function.
 
     Args:
-        state: anything JSON can hold; `load` returns it, a tuple as a list.
+        keep: number of checkpoints to keep.
+        state: values that JSON can hold, which `load` returns (a tuple as a list).
 
     Raises:
         FloatingPointError: a weight is not finite.
         OSError: the disk is full or read-only; earlier checkpoints are untouched.
-        ValueError: `step`, `keep` or `state` is not possible.
+        ValueError: `step` or `keep` is out of range, or JSON cannot hold `state`.
     """
     checks.between(0, LAST_STEP, step=step)
     checks.at_least(1, keep=keep)
@@ -116,12 +117,12 @@ def list_checkpoints(folder: str | Path) -> list[Path]:
 
 
 def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
-    """Fill `model` (and `optimizer`) from a checkpoint, or from the newest in a folder of them; return its state.
+    """Load a checkpoint, or the newest in a folder, into `model` (and `optimizer`); return its state.
 
     Raises:
-        FileNotFoundError: nothing is there.
-        ValueError: a file is damaged, or the checkpoint is of another model or optimizer: the first thing that differs
-            is named, and nothing is filled.
+        FileNotFoundError: there is no checkpoint at this path.
+        ValueError: a file is damaged, or the checkpoint belongs to another model or optimizer; the message names the
+            first difference, and nothing is loaded.
     """
     checks.has_weights(model)
     if optimizer is not None:
@@ -132,12 +133,12 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
 
 
 def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Checkpoint:
-    """Read a checkpoint and check that it fits, as `load` does, but fill nothing yet.
+    """Read a checkpoint and check that it fits, as `load` does, but change neither model nor optimizer.
 
     Raises:
         FileNotFoundError: there is no checkpoint at this path.
-        CheckpointMismatchError: it is of another model or optimizer.
-        ValueError: it is damaged.
+        CheckpointMismatchError: the checkpoint belongs to another model or optimizer.
+        ValueError: the checkpoint is damaged.
     """
     model, path = unwrap(model), as_folder(path)
     path = (list_checkpoints(path) or [path])[-1]
@@ -205,7 +206,7 @@ def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor],
 
 
 def _check_state(state: dict[str, Any]) -> None:
-    """Raise ValueError for values that JSON cannot hold, or would change."""
+    """Raise ValueError for values that JSON cannot represent exactly."""
     try:
         schema.json_value(state, "state")
         json.dumps(state, allow_nan=False)

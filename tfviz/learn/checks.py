@@ -1,4 +1,4 @@
-"""Checks that batches, labels, models, losses and optimizers go together."""
+"""Checks that batches, labels, models, losses and optimizers fit each other."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ def note_inputs(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
     """Add a note on batch and model to errors of a model or a loss.
 
     Raises:
-        TypeError, ValueError, RuntimeError, IndexError, AttributeError: raised by the model or the loss.
+        TypeError, ValueError, RuntimeError, IndexError, AttributeError: the model or the loss raised it.
     """
     try:
         yield
@@ -52,7 +52,7 @@ def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
 def check_labels(labels: Tensor, shape: Sequence[int], classes: int, noun: str = "classes") -> None:
     """Raise ValueError unless labels have this shape and each is a valid class (or token).
 
-    On a GPU, which would have to be waited for, and in compiled code only shape and dtype are checked.
+    In compiled code, and on a GPU, to avoid waiting for it, only shape and dtype are checked.
     """
     if labels.shape != tuple(shape) or labels.dtype not in (torch.int64, torch.uint8):
         dtype = str(labels.dtype).removeprefix("torch.")
@@ -85,7 +85,7 @@ def check_loss_output(output: Any) -> tuple[Tensor, Any]:
     """Return the sum and the count that a loss returned, after checking them.
 
     Raises:
-        TypeError: it returned something else.
+        TypeError: the loss returned something else.
         ValueError: the sum depends on no weight, or the count is negative.
     """
     if not (isinstance(output, tuple | list) and len(output) == 2 and isinstance(output[0], Tensor)
@@ -105,8 +105,8 @@ def draw_batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
     """Return the batch of a step: a tuple of tensors with the same number of rows.
 
     Raises:
-        LookupError: there is no batch with this number.
-        TypeError, ValueError: it is not such a tuple.
+        LookupError: there is no batch for this step.
+        TypeError, ValueError: the batch is not such a tuple.
     """
     try:
         batch: Any = batches[step]

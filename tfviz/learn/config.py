@@ -1,7 +1,7 @@
 """The configuration of a training run as flat names and plain values, which JSON can hold.
 
-Two configurations are compared before a run is resumed or a checkpoint is loaded. Shapes alone do not tell models
-apart: three heads and six have the same, and a mask or rotary positions have no weights at all.
+Two configurations are compared before a run is resumed or a checkpoint is loaded. Shapes alone cannot distinguish
+models: three heads and six have the same shapes, and a mask or rotary positions have no weights at all.
 """
 
 import hashlib
@@ -30,8 +30,9 @@ UNCOMPARED_SETTINGS = {"lr", "initial_lr", "params", "fused", "foreach", "captur
 def describe_config(value: Any, prefix: str = "") -> Config:
     """Describe an object by its class and plain attributes, and its parts recursively.
 
-    Functions, classes and masks go by their name, and functions by the settings that they close over; tensors by dtype
-    and shape, those of integers also by a hash. Attributes that begin with an underscore (caches, hooks) are left out.
+    Functions, classes and masks are described by their names, functions also by the settings in their closures; tensors
+    by dtype and shape, integer tensors also by a hash. Attributes that begin with an underscore (caches, hooks) are
+    omitted.
     """
     return dict(islice(_entries(value, prefix, ()), MAX_ENTRIES))
 
@@ -44,9 +45,9 @@ def describe_run(
     schedule: Schedule,
     **settings: Any,
 ) -> Config:
-    """Describe everything that two runs must share to have the same losses; `settings` holds `steps` and more.
+    """Describe everything that two runs must share to have the same losses; `settings` holds `steps` and others.
 
-    Of a loss that is an object only the class counts, since it may change from step to step.
+    A loss that is an object is described by its class only, since its state may change from step to step.
     """
     unchanging = isinstance(loss, FunctionType | partial | nn.Module)
     return {
@@ -78,7 +79,7 @@ def _describe_optimizer(optimizer: torch.optim.Optimizer) -> Config:
 def first_difference(stored: Config, current: Config) -> tuple[str, Any, Any] | None:
     """Return the first shared name with different values, and the two values.
 
-    A name that only one of them has does not count: a later version of a class may have additional attributes.
+    A name in only one of them is ignored, since a later version of a class may have additional attributes.
     """
     both = (name for name in stored if name in current)
     return next(((name, stored[name], current[name]) for name in both if stored[name] != current[name]), None)
@@ -111,19 +112,19 @@ def _label(value: Any) -> str:
 
 def _members(value: Any) -> Mapping[Any, Any]:
     if isinstance(value, nn.Module):
-        return _public(value) | dict(value.named_children())
+        return _public_attributes(value) | dict(value.named_children())
     if isinstance(value, partial):
         return {"function": value.func, **dict(enumerate(value.args)), **value.keywords}
     if isinstance(value, FunctionType):
-        return _closure(value)
+        return _closure_settings(value)
     if isinstance(value, Mapping):
         return dict(islice(value.items(), MAX_MEMBERS))
     if isinstance(value, list | tuple):
         return dict(enumerate(value[:MAX_MEMBERS]))
-    return {} if isinstance(value, type | Enum) else _public(value)
+    return {} if isinstance(value, type | Enum) else _public_attributes(value)
 
 
-def _closure(function: FunctionType) -> dict[str, Any]:
+def _closure_settings(function: FunctionType) -> dict[str, Any]:
     """Return the settings in a function's closure; other values there may change from call to call."""
     settings = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -133,7 +134,7 @@ def _closure(function: FunctionType) -> dict[str, Any]:
     return settings
 
 
-def _public(value: Any) -> dict[str, Any]:
+def _public_attributes(value: Any) -> dict[str, Any]:
     attributes = getattr(value, "__dict__", {})
     return {key: attribute for key, attribute in attributes.items() if key[0] != "_" and key != "training"}
 

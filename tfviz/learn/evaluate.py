@@ -1,4 +1,4 @@
-"""Measures of model quality, in comparable units."""
+"""Evaluation of models, in units that can be compared between models."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ Link = tuple[int, ...]  # (target position, source position); of several pairs o
 
 @contextmanager
 def eval_mode(model: nn.Module) -> Iterator[torch.device]:
-    """Switch dropout and gradients off while the context lasts; yield the model's device."""
+    """Disable dropout and gradients inside the context; yield the model's device."""
     checks.has_weights(model)
     was_training = model.training
     model.eval()
@@ -34,7 +34,7 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
     """Return the mean loss over all predictions in `batches`, in nats per token, without dropout.
 
     Raises:
-        ValueError: there is nothing to predict.
+        ValueError: the batches contain nothing to predict.
         FloatingPointError: the loss is not finite.
     """
     check_callable("model", "batch", loss=loss)
@@ -53,7 +53,7 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
 
 
 def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
-    """Return the accuracy of the likeliest labels; a batch is (model inputs ..., labels).
+    """Return the share of rows whose likeliest label is correct; a batch is (model inputs ..., labels `[batch]`).
 
     Raises:
         ValueError: there is no batch.
@@ -82,7 +82,7 @@ def perplexity(nats: float) -> float:
 
 
 def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
-    """Return the bits needed to code a byte of the text: comparable across characters, bytes and subwords.
+    """Return the bits per byte of text, which can be compared between characters, bytes and subwords.
 
     >>> bits_per_byte(math.log(2), tokens=10, bytes=20)
     0.5
@@ -111,10 +111,10 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 
 
 def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: Iterable[Link] = ()) -> float:
-    """Return the alignment error rate; `sure` links also count as possible (Och & Ney 2003, 6.1).
+    """Return the alignment error rate, 0 to 1; `sure` links also count as possible (Och & Ney 2003, section 6.1).
 
     Raises:
-        ValueError: there are no links, or links of two numbers are mixed with links of three.
+        ValueError: there are no links, or links of two positions are mixed with links of three.
 
     >>> alignment_error_rate([(0, 0), (1, 2)], sure=[(0, 0), (1, 1)])
     0.5

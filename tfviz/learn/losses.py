@@ -1,7 +1,7 @@
 """Losses: functions from a model and a batch to the sum over all predictions, and their number.
 
-The sum and the count, rather than their quotient, so that ragged batches, accumulated gradients and several
-processes weigh every prediction alike.
+They return the sum and the count, rather than the mean, so that ragged batches, accumulated gradients and several
+processes weigh every prediction equally.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,8 @@ def translation(label_smoothing: float = 0.0) -> Loss:
     The batch is (source, target), padded with 0; the target has a token for the beginning and one for the end.
 
     Args:
-        label_smoothing: share of the probability that is spread over all tokens alike (Szegedy et al. 2016, section 7).
+        label_smoothing: share of the probability that is spread evenly over all tokens (Szegedy et al. 2016, section
+            7).
     """
     checks.fraction(label_smoothing=label_smoothing)
 
@@ -57,8 +58,8 @@ def classification(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, i
 def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Compute the cross-entropy of the masked tokens, in nats, plus next-sentence prediction if the batch has it.
 
-    The batch is (ids, targets) or (ids, targets, segments, follows). Of two losses the count is that of the tokens;
-    the mean of the second is added to the mean of the first (Devlin et al. 2019, appendix A.2).
+    The batch is (ids, targets) or (ids, targets, segments, follows). The count is the number of masked tokens; the mean
+    of the second loss is added to the mean of the first (Devlin et al. 2019, appendix A.2).
     """
     ids, targets, *pairs = unpack(batch, "ids", "targets", variadic=True)
     if pairs:
@@ -74,10 +75,10 @@ def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
 class SegmentRecurrentLoss:
     """`next_token` for models with a memory (Transformer-XL): each text continues with the memory of its last segment.
 
-    The batch is (inputs, targets, places), from `text.Streams`. A memory is of the segment before, in the same streams,
-    or it is empty: where a stream begins, after a leap, for another number of streams. It is not part of a checkpoint:
-    a run that was resumed goes on with an empty one. Make a new `SegmentRecurrentLoss()` for each training and each
-    evaluation; it cannot tell one text from another.
+    The batch is (inputs, targets, places), from `text.Streams`. The memory is that of the previous segment of the same
+    streams; it is empty where a stream begins, after a skipped segment, and for another number of streams. It is not
+    part of a checkpoint, so a resumed run starts with an empty one. Create a new `SegmentRecurrentLoss()` for each
+    training and each evaluation, since it cannot distinguish texts.
     """
 
     def __init__(self) -> None:
@@ -97,14 +98,14 @@ class SegmentRecurrentLoss:
 def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: str = "tokens") -> Loss:
     """Return a loss averaged over clean and adversarially perturbed embeddings (Miyato et al. 2017, equation 4).
 
-    In training each batch passes twice: as it is, and with the embeddings of each row moved along the gradient of the
-    loss; the mean of the two is returned. A model whose answer must hold under small moves overfits later. A step
-    takes about twice as long. In eval mode it is `loss` alone.
+    In training, the loss of each batch is computed twice: on the clean embeddings, and with each row's embeddings moved
+    along the gradient of the loss; the mean of both is returned. A model whose predictions must not change under small
+    perturbations overfits later. A step takes about twice as long. In eval mode only `loss` is computed.
 
     Args:
-        loss: of one pass; it must have no memory of its own, as `SegmentRecurrentLoss` has.
-        epsilon: the length of a row's move as a share of the length of its embeddings, all in one vector.
-        embedding: the name of the module that turns ids into vectors; the first one with this name.
+        loss: the loss of one pass, without a state, unlike `SegmentRecurrentLoss`.
+        epsilon: norm of a row's perturbation as a share of the norm of its embeddings, both taken as one vector.
+        embedding: name of the module that maps ids to vectors; the first module with this name is used.
 
     Raises:
         ValueError: `loss` is a `SegmentRecurrentLoss`.
@@ -164,7 +165,7 @@ def _adversarial_moves(total: Tensor, outputs: list[Tensor], epsilon: float, nam
 
 
 def _row_norms(vectors: Tensor) -> Tensor:
-    """Return the norm of each row, all its vectors taken as one."""
+    """Return the norm of each row, with all its vectors taken as one."""
     return torch.linalg.vector_norm(vectors.detach(), dim=tuple(range(1, vectors.dim())), keepdim=True)
 
 

@@ -1,4 +1,4 @@
-"""Optimizers: AdamW; Muon, whose steps of matrices have singular values of about 1 (Jordan et al. 2024)."""
+"""Optimizers: AdamW, and Muon, whose updates of matrices have singular values near 1 (Jordan et al. 2024)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -31,22 +31,22 @@ MAX_STACKED = 2**24  # numbers of matrices that are orthogonalized together
 
 def adamw(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.Optimizer:
     """Return AdamW that decays matrices but not biases and norms (Loshchilov & Hutter 2019)."""
-    _check(model, lr, weight_decay)
+    _check_settings(model, lr, weight_decay)
     return torch.optim.AdamW(_decay_groups(model.parameters(), weight_decay), lr=lr, betas=(0.9, 0.95), fused=True)
 
 
 def muon(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.Optimizer:
     """Return Muon for the matrices of a model's blocks and AdamW for the rest: embeddings, norms, biases, logits.
 
-    Blocks are the members of a `ModuleList`, in which nothing else should lie; embeddings there, and what is tied to
-    one, are left to AdamW. The steps of both kinds have sizes that one rate suits. A step costs more than AdamW's, by a
-    few products of each matrix with itself: a quarter of a small model's whole step, next to nothing of one with large
-    batches.
+    Blocks are the members of a `ModuleList`, which should hold nothing else; embeddings in it, and weights tied to one,
+    are left to AdamW. Updates of both kinds are scaled so that they share a learning rate. Compared with AdamW, a step
+    needs a few additional products of each matrix with itself: a quarter of the step time of a small model, and a
+    negligible part with large batches.
 
     Raises:
         ValueError: the model has complex weights.
     """
-    _check(model, lr, weight_decay)
+    _check_settings(model, lr, weight_decay)
     if any(weight.is_complex() for weight in model.parameters()):
         raise ValueError("model has complex weights, which Muon and a fused AdamW do not move; give another optimizer")
     hidden = list(hidden_matrices(model))
@@ -66,7 +66,7 @@ def hidden_matrices(model: nn.Module) -> Iterator[nn.Parameter]:
 
 
 class Muon(torch.optim.Optimizer):
-    """Updates groups with `use_muon=True` by their orthogonalized momentum, the others as AdamW does."""
+    """Muon, with orthogonalized momentum, for groups with `use_muon=True`; AdamW for the others."""
 
     def __init__(self, groups: Iterable[dict[str, Any]], lr: float):
         defaults = {"lr": lr, "weight_decay": 0.1, "momentum": 0.9, "betas": (0.9, 0.95), "eps": 1e-8}
@@ -84,7 +84,7 @@ class Muon(torch.optim.Optimizer):
         return loss
 
     def _muon_step(self, weights: list[Tensor], group: dict[str, Any]) -> None:
-        for same_shape in _by_shape(weights):
+        for same_shape in _stacks_by_shape(weights):
             momenta = torch.stack([full_tensor(self._momentum(weight, group["momentum"])) for weight in same_shape])
             updates = orthogonalize(momenta.to(torch.promote_types(momenta.dtype, torch.float32))).to(momenta.dtype)
             size = group["lr"] * UPDATE_RMS * max(momenta.shape[1:]) ** 0.5
@@ -114,8 +114,8 @@ class Muon(torch.optim.Optimizer):
 def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
     """Return approximately U V^T of each U S V^T by Newton-Schulz: singular values become 0.42 to 1.58.
 
-    That holds for those above 0.001 of the norm. Each polynomial is in the small product X X^T; it needs float32
-    (bfloat16 is too coarse), so autocast is off.
+    This holds for singular values above 0.001 of the norm. The polynomials are computed in the small product X X^T and
+    need float32 (bfloat16 is too coarse), so autocast is disabled.
     """
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonalize(matrices.mT).mT
@@ -131,7 +131,7 @@ def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, 
         return polynomial @ x
 
 
-def _check(model: nn.Module, lr: float, weight_decay: float) -> None:
+def _check_settings(model: nn.Module, lr: float, weight_decay: float) -> None:
     checks.above(0, lr=lr)
     checks.at_least(0, weight_decay=weight_decay)
     check_trainable(model)
@@ -144,8 +144,8 @@ def _decay_groups(weights: Iterable[nn.Parameter], weight_decay: float) -> list[
     return [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
 
 
-def _by_shape(weights: list[Tensor]) -> Iterator[list[Tensor]]:
-    """Yield matrices of one shape together, at most `MAX_STACKED` numbers: each needs four times its own memory."""
+def _stacks_by_shape(weights: list[Tensor]) -> Iterator[list[Tensor]]:
+    """Yield lists of matrices of one shape, at most `MAX_STACKED` numbers, which need four times their memory."""
     for shape, group in groupby(
         sorted(weights, key=lambda weight: tuple(weight.shape)), key=lambda weight: weight.shape
     ):

@@ -1,4 +1,4 @@
-"""Learning rate schedules: functions from (step, steps) to a factor, from 0 to 1, of the top learning rate."""
+"""Learning rate schedules: functions from (step, steps) to a factor of the maximum learning rate, from 0 to 1."""
 
 import math
 from collections.abc import Callable
@@ -11,14 +11,14 @@ TOLERANCE = 1e-6  # of a factor that was computed
 
 
 def constant(step: int, steps: int) -> float:
-    """Return 1: the top rate at every step."""
+    """Return 1, the maximum rate, at every step."""
     return 1.0
 
 
 def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Return a schedule that rises over `warmup` steps, then falls linearly to `floor` (Bergsma et al. 2025).
 
-    It rises for a quarter of all steps at the most.
+    It rises for at most a quarter of all steps.
 
     >>> [round(linear(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.12]
@@ -29,7 +29,7 @@ def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
 def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Return a schedule that rises over `warmup` steps, then falls as half a cosine (Loshchilov & Hutter 2017).
 
-    It rises for a quarter of all steps at the most.
+    It rises for at most a quarter of all steps.
 
     >>> [round(cosine(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.04]
@@ -52,7 +52,7 @@ def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
     """Return a schedule's factor for a step.
 
     Raises:
-        ValueError: it is not from 0 to 1.
+        ValueError: the factor is not from 0 to 1.
     """
     check_callable("step", "steps", schedule=schedule)
     factor = schedule(step, steps)

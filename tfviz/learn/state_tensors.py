@@ -18,7 +18,7 @@ SAME_SHAPE = (
 
 
 class CheckpointMismatchError(ValueError):
-    """A checkpoint is intact, but of another model or optimizer."""
+    """An error for an intact checkpoint that belongs to another model or optimizer."""
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -82,7 +82,7 @@ def optimizer_state(stored: Mapping[str, Any], optimizer: torch.optim.Optimizer)
     """Return stored entries as the state by parameter that `load_state_dict` takes.
 
     Raises:
-        ValueError: an entry belongs to no parameter, or has not the shape of its parameter.
+        ValueError: an entry belongs to no parameter, or has another shape than its parameter.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Training: one loop that yields its steps, and can be stopped and resumed at any of them."""
+"""The training loop, which yields its steps and can be stopped and resumed at any of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_LR = 3e-3
 
 
 class Training(Iterator[Step]):
-    """The steps of a training run, executed as they are iterated over; warns if it is dropped before the first."""
+    """An iterator that executes the steps of a training run; warns if it is discarded before the first step."""
 
     def __init__(self, steps: Generator[Step]):
         self.steps, self.started = steps, False
@@ -73,36 +73,38 @@ def fit(
 ) -> Iterator[Step]:
     """Train `model`; yield a `Step` after each update.
 
-    It uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each of which takes
-    its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each also holds only a shard of the
-    weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the model before.
-    All random numbers (dropout) of a step depend on `seed` and the step alone, and PyTorch's own generator goes on as
-    if none had been drawn. With a `checkpoint_dir`, a run that was stopped is resumed: it yields its past steps first,
-    and has the same losses as one that was not stopped.
+    Training uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each of which
+    takes its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each process also holds only a
+    shard of the weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the
+    model first. All random numbers (dropout) of a step depend only on `seed` and the step; PyTorch's own generators are
+    unchanged. With a `checkpoint_dir`, a run that was stopped is resumed: it first yields its past steps, and has the
+    same losses as an uninterrupted run.
 
     Args:
         batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
-        lr: the top learning rate; `schedule` moves it (default: `linear()`). None: 3e-3, or the rate that each group
-            of an `optimizer` of yours has; it has them again after the run.
+        steps: number of steps in the whole run.
+        lr: the maximum learning rate. None: 3e-3, or the rate of each group of the `optimizer` passed, which is
+            restored after the run.
+        schedule: factor of the learning rate at each step; default: `linear()`.
         optimizer: default `muon(model, lr)`, which is `adamw` for a model without blocks.
-        loss: from model and batch to a sum and how much it is a sum of; see `learn.losses`.
-        max_grad_norm: the gradients are scaled down to this norm if theirs is larger.
-        device: `"cpu"` to stay off the GPU.
-        precision: `"float32"` or `"bfloat16"` (weights stay in float32); default: bfloat16 on a GPU that has it.
-        compile: let `torch.compile` fuse the training step; the model itself stays as it is.
-        gradient_accumulation_steps: take each batch in so many parts and add up their gradients: the memory of a small
-            batch, the step of the large one.
-        gradient_checkpointing: keep only the input of each block and compute the rest again in the backward pass: less
-            memory, about a third more time.
-        checkpoint_dir: a folder for checkpoints: every `checkpoint_every` steps, at the end, and of the last whole step
-            when the loop is left, by Ctrl-C or an error, too. All processes must see it; sharded weights are stored in
-            full, so that the number of processes may change.
+        loss: function from model and batch to the sum of a loss and the count of its terms; see `learn.losses`.
+        max_grad_norm: gradients with a larger norm are scaled down to this norm.
+        device: `"cpu"` to train without the GPU.
+        precision: `"float32"` or `"bfloat16"` (weights remain float32); default: bfloat16 on a GPU that supports it.
+        compile: whether `torch.compile` fuses the training step; the model itself is not changed.
+        gradient_accumulation_steps: number of parts into which each batch is split, whose gradients are accumulated to
+            save memory.
+        gradient_checkpointing: store only the input of each block and recompute the rest in the backward pass, which
+            needs less memory and about a third more time.
+        checkpoint_dir: a folder for checkpoints, which are written every `checkpoint_every` steps, at the end, and
+            after the last complete step when the loop is left, also by Ctrl-C or an error. All processes must have
+            access to it; sharded weights are stored in full, so that the number of processes may change.
 
     Raises:
-        FloatingPointError: the loss or a gradient is not finite. The step is not taken.
+        FloatingPointError: the loss or a gradient is not finite; the step is not taken.
         OSError: `checkpoint_dir` cannot be written.
-        ValueError: an argument is not possible, or `checkpoint_dir` holds another run; the first thing that differs is
-            named.
+        ValueError: an argument is invalid, or `checkpoint_dir` holds another run; the message names the first
+            difference.
     """
     checks.at_least(1, checkpoint_every=checkpoint_every, gradient_accumulation_steps=gradient_accumulation_steps)
     checks.between(1, checkpoint.LAST_STEP, steps=steps)
@@ -158,10 +160,10 @@ def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimize
 
 
 def _group_lrs(optimizer: torch.optim.Optimizer, lr: float | None) -> list[float]:
-    """Return the top learning rate of each parameter group: `lr`, or the group's own.
+    """Return the maximum learning rate of each parameter group: `lr`, or the group's own.
 
     Raises:
-        ValueError: a group's own is not above 0, as a schedule may have left it.
+        ValueError: a group's own rate is not above 0, as it may be after a schedule.
     """
     lrs = [float(group["lr"]) if lr is None else lr for group in optimizer.param_groups]
     for number, group_lr in enumerate(lrs):

@@ -1,4 +1,4 @@
-"""One training step on whatever there is: CPU, GPU, several processes."""
+"""A single training step on the available hardware: CPU, GPU, or several processes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tfviz.learn.losses import Loss
 
 @dataclass
 class Trainer:
-    """A model on its device with everything it needs for one step; wraps `accelerate`.
+    """A model on its device with everything that a training step needs; wraps `accelerate`.
 
     A step is `compute_gradients`, which changes no weight, then `optimizer_step`. The arguments are those of `fit`.
 
     Args:
-        lrs: the top learning rate of each group of the optimizer.
+        lrs: the maximum learning rate of each group of the optimizer.
     """
 
     model: nn.Module
@@ -63,7 +63,7 @@ class Trainer:
 
         Raises:
             FloatingPointError: the loss or the norm of the gradients is not finite.
-            ValueError: gradients are switched off, or nothing is to be predicted.
+            ValueError: gradients are disabled, or the batch contains nothing to predict.
         """
         if not torch.is_grad_enabled():
             raise ValueError("gradients are switched off here, by torch.no_grad or inference_mode: train outside of it")
@@ -84,7 +84,7 @@ class Trainer:
         return loss
 
     def optimizer_step(self, factor: float) -> None:
-        """Update the weights with the top learning rates times `factor`; an interrupt leaves a partial update."""
+        """Update the weights with the maximum learning rates times `factor`; an interrupt leaves a partial update."""
         for group, lr in zip(self.optimizer.param_groups, self.lrs):
             group["lr"] = lr * factor
         self.optimizer.step()
@@ -96,7 +96,7 @@ class Trainer:
         self.optimizer.zero_grad()
 
     def restore_lrs(self) -> None:
-        """Restore the learning rates that the optimizer came with."""
+        """Restore the optimizer's original learning rates."""
         for group, lr in zip(self.unwrapped_optimizer.param_groups, self.initial_lrs):
             group["lr"] = lr
 
@@ -181,7 +181,7 @@ def _launched_with_bfloat16() -> bool:
     """Return whether the process was launched by `accelerate launch --mixed_precision bf16`.
 
     Raises:
-        ValueError: it says what `fit` does not do.
+        ValueError: it was launched with a setting that `fit` does not support.
     """
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no").lower()
     if precision not in ("no", "bf16"):

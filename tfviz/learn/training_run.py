@@ -1,4 +1,4 @@
-"""A training run: the steps of a training from first to last, over interruptions, with checkpoints."""
+"""A training run: all steps from first to last, across interruptions, with checkpoints."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Step:
 
     Attributes:
         step: its number, from 0.
-        loss: in nats a token, before the step was taken.
-        lr: the learning rate it was taken with.
-        tokens_per_second: how fast it was.
+        loss: in nats per token, before the update.
+        lr: the learning rate of the update.
+        tokens_per_second: its speed.
     """
 
     step: int
@@ -43,12 +43,12 @@ class Step:
 class TrainingRun:
     """The steps of a training run, past and future.
 
-    The model is always that of the last whole step, unless `optimizer_step_interrupted`; so whatever ends the run, a
-    checkpoint of it may be written.
+    The model is always in its state after the last complete step, unless `optimizer_step_interrupted`, so that a
+    checkpoint can be written however the run ends.
 
     Args:
-        config: what another run must share to have the same losses; its `steps` and `seed` are used here.
-        checkpoint_dir: for checkpoints, one every `checkpoint_every` steps.
+        config: the settings that another run must share to have the same losses; `steps` and `seed` are read from it.
+        checkpoint_dir: folder for checkpoints, one every `checkpoint_every` steps.
     """
 
     trainer: Trainer
@@ -65,7 +65,7 @@ class TrainingRun:
         self.buffers_before: dict[str, Tensor] | None = None  # those before a step, until it is whole
 
     def steps(self, progress: bool) -> Generator[Step]:
-        """Yield past steps, then take new ones; however it ends, save the model of the last whole step."""
+        """Yield past steps, then take new ones; however the run ends, save the model after the last complete step."""
         from tqdm import tqdm
 
         with ExitStack() as stack:
@@ -123,7 +123,7 @@ class TrainingRun:
         """Resume from the newest checkpoint, if there is one.
 
         Raises:
-            ValueError: it is of another run, or damaged.
+            ValueError: the checkpoint belongs to another run, or is damaged.
         """
         if self.checkpoint_dir and self.trainer.is_distributed:  # the first process may still be writing
             self.trainer.accelerator.wait_for_everyone()

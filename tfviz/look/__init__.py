@@ -1,6 +1,6 @@
-"""Look inside a model: capture its attention, keep it as maps, measure and edit it.
+"""Look inside a model: capture its attention, store it as maps, measure and edit it.
 
-A capture, in the order in which it passes through the files:
+The modules of a capture, in the order of the data flow:
 
     capture       opens a tracer; what it saw is a mapping from sites to tensors
     tracer        sees each module start (module_stack) and each torch call, by a mode (torch_state)
@@ -10,7 +10,7 @@ A capture, in the order in which it passes through the files:
     recorder      edits a tensor, and stores it: as numbers (quantize) or lazily (lazy, key_ranges)
     key_history   what the keys of each firing were, by which firings of one text are joined over time
 
-What is made of it afterwards:
+The modules that use a capture:
 
     maps          attention weights with the words of both axes (map_arguments, serialization)
     map_layers    their layers: firings selected (text_selection) or joined over time (text_matching), blocks joined

@@ -1,4 +1,4 @@
-"""Ablation: how much a measure changes when a head is switched off."""
+"""Ablation: the change of a measure when a head is switched off."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,17 +17,17 @@ from tfviz.validation import check_callable
 def ablate(
     model: nn.Module, measure: Callable[[], float], sites: str = "*.pattern"
 ) -> dict[str, Float[Tensor, "head"]]:
-    """Return, for each head of each site, how much more `measure` returns while the head is switched off.
+    """Return, for each head of each site, the increase of `measure` while the head is switched off.
 
-    Each head is ablated alone: two heads that do the same can both seem worthless (Michel et al. 2019, section 3.2).
+    Each head is ablated alone, so two redundant heads can both seem worthless (Michel et al. 2019, section 3.2).
 
     Args:
         measure: runs the model and returns a number, such as `lambda: learn.evaluate.loss(model, batches)`.
         sites: glob of the patterns to ablate.
 
     Raises:
-        LookupError: no site matches; lists what there is.
-        TypeError: `measure` takes arguments, or returns no number.
+        LookupError: no site matches; the message lists the available sites.
+        TypeError: `measure` takes arguments, or does not return a number.
         ValueError: a site is not a pattern; `measure` returns NaN or infinity.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
@@ -38,8 +38,8 @@ def ablate(
     check_callable(measure=measure)
     counter = _CountHeads()
     with _naming_measure(), capture(model, [], edit={sites: counter}):
-        unablated = _number(measure())
-        repeated = _number(measure()) if any(part.training for part in model.modules()) else unablated
+        unablated = _check_number(measure())
+        repeated = _check_number(measure()) if any(part.training for part in model.modules()) else unablated
     if not isclose(unablated, repeated, rel_tol=1e-3, abs_tol=1e-6):
         warnings.warn(
             f"measure gives {unablated:.4g} and {repeated:.4g} of the same model, so what a head is worth is noise: "
@@ -56,7 +56,7 @@ def ablate(
 
 
 class _CountHeads(ZeroHeads):
-    """Edit that changes nothing and records the sites and the number of heads of each."""
+    """An edit that changes nothing and records the number of heads of each site."""
 
     of_weights = False  # `ablate` itself refuses other sites
 
@@ -75,7 +75,7 @@ class _CountHeads(ZeroHeads):
 
 @contextmanager
 def _naming_measure() -> Iterator[None]:
-    """Re-raise "was not called" as an error that names `measure`, which should have called the model."""
+    """Re-raise "was not called" as an error about `measure`, which should have called the model."""
     try:
         yield
     except LookupError as error:
@@ -86,10 +86,10 @@ def _naming_measure() -> Iterator[None]:
 
 def _ablated(model: nn.Module, measure: Callable[[], float], site: str, head: int) -> float:
     with capture(model, [], edit={site: zero(head)}):
-        return _number(measure())
+        return _check_number(measure())
 
 
-def _number(measured: object) -> float:
+def _check_number(measured: object) -> float:
     try:
         if isinstance(measured, str | bytes):
             raise TypeError

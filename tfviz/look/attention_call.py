@@ -1,7 +1,7 @@
-"""The arguments of one fused attention call, from which its scores and weights are computed: all, or a part of them.
+"""The arguments of one fused attention call, from which all or part of its scores and weights are computed.
 
-A fused kernel never holds the whole map. Its weights are computed here from the same queries, keys, mask and scale, a
-few rows at a time and only over keys that those rows may see, and go straight into the dtype they are stored in.
+A fused kernel never holds the whole map. Here its weights are computed from the same queries, keys, mask and scale, a
+few rows at a time, only over keys that those rows may see, and directly in the dtype in which they are stored.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class AttentionCall:
     """The arguments of one fused attention call, with explicit batch and head axes.
 
     Attributes:
-        query, key, value: [batch, head, position, dim]; key and value may have fewer heads, each for as many heads of
-            the query in a row (grouped-query attention, Ainslie et al. 2023).
+        query, key, value: [batch, head, position, dim]; key and value may have fewer heads, each shared by the same
+            number of consecutive heads of the query (grouped-query attention, Ainslie et al. 2023).
         mask: boolean (True: may look) or float (added to the scores), broadcastable to [batch, head, query, key]; or
-            the key ranges that each row sees.
-        score_mod: as FlexAttention's, with the mask applied: (score, batch, head, query, key) -> score, or -inf.
-        batch_shape: the axes before position and dim, as they were given.
+            the range of keys that each row sees.
+        score_mod: FlexAttention's score_mod with the mask applied: (score, batch, head, query, key) -> score, or -inf.
+        batch_shape: the original axes before position and dim.
     """
 
     query: Tensor
@@ -72,7 +72,7 @@ class AttentionCall:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the scores are sure to be free of NaN."""
+        """Whether the scores are known to contain no NaN."""
         added = [self.mask] if isinstance(self.mask, Tensor) and self.mask.is_floating_point() else []
         return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in (self.query, self.key, *added))
 
@@ -82,7 +82,7 @@ class AttentionCall:
             return compact_mask(is_unmasked(self.scores(rows, keys)))
         if self.mask is None or isinstance(self.mask, KeyRanges):
             return None if self.mask is None else self.mask.dense(rows, keys)
-        mask = self._cut(self.mask, rows, keys)
+        mask = self._slice_mask(self.mask, rows, keys)
         return mask if mask.dtype == torch.bool else is_unmasked(mask)
 
     def key_range(self, rows: slice) -> slice:
@@ -98,24 +98,24 @@ class AttentionCall:
     def scores(self, rows: slice = ALL, keys: slice = ALL) -> Float[Tensor, "batch head row key"]:
         """Return scaled dot products of some rows with some keys, -inf (or lowered by a float mask) where forbidden."""
         query, key = self.query[:, :, rows].float(), self.key[:, :, keys].float()
-        scores = _per_head(query * self.scale, key.transpose(-1, -2))
+        scores = _matmul_per_head(query * self.scale, key.transpose(-1, -2))
         if self.score_mod is not None and scores.numel():
             scores = _apply_score_mod(scores, self.score_mod, (rows, self.shape[2]), (keys, self.shape[3]))
         if self.mask is None:
             return scores
         if isinstance(self.mask, KeyRanges):
             return self.mask.mask_scores_(scores, rows, keys)
-        mask = self._cut(self.mask, rows, keys)
+        mask = self._slice_mask(self.mask, rows, keys)
         return scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
 
-    def _cut(self, mask: Tensor, rows: slice, keys: slice) -> Tensor:
+    def _slice_mask(self, mask: Tensor, rows: slice, keys: slice) -> Tensor:
         return mask.expand(*mask.shape[:2], *self.shape[2:])[:, :, rows, keys]
 
     @torch.no_grad()
     def pattern(self, dtype: torch.dtype) -> Tensor:
         """Return the attention weights, [batch, head, query, key], as float32, float16, or uint8 (see `pack`).
 
-        Weights with NaN, which no byte can hold, are float32.
+        Weights with NaN, which a byte cannot hold, are float32.
         """
         materialized(query=self.query)
         batch, heads, queries, keys = self.shape
@@ -133,14 +133,15 @@ class AttentionCall:
 
     def apply_to_values(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "*lead query dim"]:
         """Return the attention output: the values averaged with these weights."""
-        mixed = _per_head(weights, self.value.float()).to(self.query.dtype)
+        mixed = _matmul_per_head(weights, self.value.float()).to(self.query.dtype)
         return mixed.reshape(*self.batch_shape, *mixed.shape[-2:])
 
 
 def is_unmasked(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
-    """Return True where a float mask lets a query look.
+    """Return True where a float mask allows a query to look.
 
-    Forbidden is -inf, the lowest number of the type, and that divided by a scale that is applied later (as in CodeGen).
+    Forbidden cells are -inf, the dtype's lowest number, or that number divided by a scale applied later (as in
+    CodeGen).
     """
     return ~(added <= torch.finfo(added.dtype).min / (8 if added.dtype == torch.float16 else 4096))
 
@@ -190,7 +191,7 @@ def _expanded(part: Tensor, lead: tuple[int, ...], heads: int) -> Tensor:
     return part.expand(*(lead[:-1] if shared else lead), *part.shape[-3 if shared else -2 :])
 
 
-def _per_head(left: Tensor, right: Tensor) -> Tensor:
+def _matmul_per_head(left: Tensor, right: Tensor) -> Tensor:
     """Multiply matrices head by head; `right` may have fewer heads, each shared by several of `left`."""
     if left.shape[1] == right.shape[1]:
         return left @ right

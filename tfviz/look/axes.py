@@ -1,7 +1,7 @@
-"""Identifies the batch, head, query and key axes of attention weights, and converts to this order and back.
+"""Identify the batch, head, query and key axes of attention weights, and convert to this order and back.
 
-A model may compute weights as [b, h, q, k], [b * h, q, k], [b, q, h, k] and so on. Products tell which axes are of
-queries and keys; how many heads there are is looked up in the modules that run.
+A model may compute weights as [b, h, q, k], [b * h, q, k], [b, q, h, k] and so on. The axes of queries and keys follow
+from products; the number of heads is looked up in the running modules.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ EXAMPLES = 'in turn, such as "b h q k", "(b h) q k" or "b q h k"; "(b h=8) q k" 
 
 
 class Layout(NamedTuple):
-    """The axes of some weights.
+    """The axes of an attention weights tensor.
 
     Attributes:
         shape: their sizes.
-        split: the same, with an axis that holds several split into these.
-        order: positions in `split` of the axes of batch, head, query and key, in this order.
+        split: the sizes after splitting an axis that combines several.
+        order: positions in `split` of the batch, head, query and key axes, in this order.
         sizes: of batch, head, query and key.
     """
 
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the weights are [batch, head, query, key] already, but for axes that are missing."""
+        """Whether the weights are already [batch, head, query, key], except for missing axes."""
         return (
             self.split == self.shape
             and self.order == tuple(sorted(self.order))
@@ -117,9 +117,9 @@ class Heads:
     """Head counts declared by the modules around some weights.
 
     Attributes:
-        count: how many there are; None: unknown.
-        kv_count: how many of keys and values; None: unknown.
-        batch_sizes: sizes that may be the batch's; empty: unknown.
+        count: number of heads; None: unknown.
+        kv_count: number of heads of keys and values; None: unknown.
+        batch_sizes: candidates for the batch size; empty: unknown.
     """
 
     count: int | None = None
@@ -145,11 +145,11 @@ def roles(product: Product, place: int, keys: int) -> list[str]:
     """Return the role of each axis of the weights in a product with values.
 
     Args:
-        place: which factor has the weights.
-        keys: their axis that is summed over.
+        place: index of the factor that holds the weights.
+        keys: the axis of the weights that is summed over.
 
     Returns:
-        "k" for the keys, "q" for queries, "shared" for axes that the values have, too: batch or heads.
+        "k" for keys, "q" for queries, "shared" for axes that the values also have: batch or heads.
     """
     letters, value_letters = product.letters[place], product.letters[1 - place]
     axis_roles = []
@@ -187,7 +187,7 @@ def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Lay
 
 
 def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads: Heads) -> int | None:
-    """Return the axis that counts heads: the last shared one of two, or one that has their number."""
+    """Return the axis of heads: the last of two shared axes, or an axis whose size is the number of heads."""
     if len(shared) < 2:  # with multi-query attention (Shazeer 2019), heads are an axis of the queries alone
         return next((axis for axis in query if shape[axis] == heads.count), None) if len(query) > 1 else None
     stated = [axis for axis in shared if shape[axis] == heads.count]
@@ -213,7 +213,7 @@ def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
     """Parse a user's axes, such as "(b h=8) q k", into the layout of weights of this shape.
 
     Raises:
-        ValueError: they do not fit the weights, or are none of these forms.
+        ValueError: the axes do not fit the weights, or cannot be parsed.
     """
     groups = [[axis["single"]] if axis["single"] else axis["several"].split() for axis in AXIS.finditer(axes)]
     if len(groups) != len(shape) or AXIS.sub("", axes).strip():

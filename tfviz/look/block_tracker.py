@@ -1,10 +1,11 @@
-"""Tracks the words that tensors come from, in models that cut a text into blocks or a picture into windows.
+"""Track the words from which tensors come, in models that cut a text into blocks or a picture into windows.
 
-Longformer, BigBird and their like do the former, Swin the latter, whose words are the places of the picture.
+Longformer, BigBird and similar models do the former, Swin the latter, whose words are the places of the picture.
 
-Of each tensor that is made of words only by cutting, gathering and joining, a function is kept that does the same to
-another tensor; nothing is computed while the model runs. Where a map is wanted, it is applied to the numbers of the
-words: so it is known of each weight which query and which key it is of, and the blocks become one map of the text.
+For each tensor that is derived from words only by cutting, gathering and joining, a function is stored that repeats
+these operations on another tensor; nothing is computed while the model runs. When a map is requested, the function is
+applied to the indices of the words. This gives the query and the key of each weight, so that the blocks can be joined
+to one map of the text.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ def may_cut_text(model: nn.Module) -> bool:
 
 
 class BlockTracker:
-    """Tracks live tensors whose cells belong to words.
+    """A tracker of live tensors whose cells belong to words.
 
     Attributes:
-        known: tensor -> how it came of a text.
+        known: tensor -> its origin in a text.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""`capture` records attention weights and the output of any module in a forward pass; `Capture` is what it saw.
+"""`capture` records attention weights and outputs of modules in a forward pass; `Capture` holds the records.
 
-The model knows nothing of it: `look.tracer` tells how its calls are seen. Afterwards nothing is left behind.
+The model needs no changes; `look.tracer` describes how its calls are traced. Afterwards no hooks are left behind.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ def capture(
     grad: bool = False,
     lazy: bool | str | torch.device = False,
 ) -> AbstractContextManager[Capture]:
-    """Capture what `model` computes inside the `with`.
+    """Capture the attention and the outputs that `model` computes inside the `with`.
 
-    A site is a module's dotted path and stands for its output, or its first one; `PATH.input` is the first tensor that
-    the module takes, where a glob names it (a star does not mean it). Below a module that computes attention stand
-    `.pattern` (the weights that multiply the values, before dropout), `.scores` (after scale and mask), `.softmax`
-    where its own output is not what multiplies them, and, where it is fused, `.query`, `.key` and `.value`
-    (`.query_heads` and so on, where a part of the module is called `query`); and `.output_heads`, what each head gives
-    before the output projection, [batch, head, query, dim].
-    `.implicit` is the map that linear attention amounts to: q.k over its sum (Katharopoulos et al. 2020). It is
-    computed only for this, where keys and values are multiplied and summed over the text before queries meet them.
-    Patterns are [batch, head, query, key], whatever their axes are in the model.
+    A site is a module's dotted path and refers to its output (the first one, of several). `PATH.input` is the first
+    tensor that the module takes, if a glob names it: a star does not include inputs. A module that computes attention
+    also has the sites `.pattern` (the weights that multiply the values, before dropout), `.scores` (after scale and
+    mask), `.output_heads` (the output of each head before the output projection, [batch, head, query, dim]), `.softmax`
+    if the softmax's output differs from the pattern, and, if it is fused, `.query`, `.key` and `.value` (`.query_heads`
+    and so on, if a part of the module is called `query`). `.implicit` is the map to which linear attention is
+    equivalent: q.k over its sum (Katharopoulos et al. 2020). It is computed only for display, for modules that multiply
+    keys and values and sum them over the text before queries are involved. Patterns are [batch, head, query, key],
+    whatever their axes are in the model.
 
     Args:
-        sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`. Weights whose rows do not
-            sum to 1, such as `relu(scores) / n`, are captured where their site is named without a star.
+        sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`. Weights whose rows do not sum
+            to 1, such as `relu(scores) / n`, are captured only if their site is named without a star.
         dtype: of stored patterns: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
-        edit: site or glob -> function, whose result replaces the tensor passed to it. A function that
-            needs two arguments also gets the site's name.
-        axes: the axes of a model's own weights, for all sites or by glob, where they are guessed wrong: "b h q k",
-            "(b h) q k", "(b h=8) q k", "b q h k" ...
-        grad: keep patterns and outputs as they flow, so that `seen[site].grad` is there after a backward pass; fused
-            attention is then computed unfused.
-        lazy: keep what patterns of fused attention are computed from (queries, keys, mask, scale, in the model's own
-            dtype) and compute any part of them when it is indexed, so that a text may be of any length; True, or a
-            device to keep them on, such as "cpu". What a model computes itself is stored in `dtype`.
+        edit: site or glob -> function, whose result replaces the tensor passed to it. A function of two arguments also
+            gets the site's name.
+        axes: the axes of weights that the model computes itself, for all sites or by glob, in case they are not
+            recognized correctly: "b h q k", "(b h) q k", "(b h=8) q k", "b q h k" ...
+        grad: keep patterns and outputs in the autograd graph, so that `seen[site].grad` is available after a backward
+            pass; fused attention is then computed unfused.
+        lazy: store queries, keys, mask and scale of fused attention (in the model's own dtype) and compute any part of
+            a pattern when it is indexed, so that texts may have any length; True, or the device that stores them, such
+            as "cpu". Patterns that a model computes itself are stored in `dtype`.
 
-    Outputs of the model, its gradients and its copies are what they are without a capture; threads and tasks may each
-    have one of their own, which sees that thread alone. A warning says what could not be seen (nested tensors), and
-    where weights have one axis beside query and key that is not the batch, in a module that does not say how many heads
-    it has. Calls in which no numbers flow (export, tracing, torch.func) are skipped.
+    A capture does not change the model's outputs, gradients or copies. Each thread or task may have a capture of its
+    own, which sees only that thread. A warning names what could not be captured (nested tensors), and sites whose
+    weights have one axis besides query and key that is not the batch, in a module that does not declare its number of
+    heads. Calls without numbers (export, tracing, torch.func) are skipped.
 
     Raises:
-        LookupError: at the end, if a glob matched nothing; lists the sites there are.
-        ValueError: the model is TorchScript; an edit returns another shape, or lies under gradient checkpointing;
-            `axes` does not fit.
+        LookupError: on leaving the context, if a glob matched nothing; the message lists the available sites.
+        ValueError: the model is TorchScript; an edit returns another shape, or its site is inside gradient
+            checkpointing; `axes` does not fit.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.randn(3, 5, 6)
@@ -111,14 +111,14 @@ def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, la
 
 
 class Capture(Mapping[str, Tensor]):
-    """What was captured: site -> tensor, in the order of the computation.
+    """A mapping from each captured site to its tensor, in the order of the computation.
 
-    Where a site fired several times, as it does during generation, `seen[site]` is the last firing and
-    `over_time(site)` has all of them.
+    If a site fired several times, as during generation, `seen[site]` is the last firing and `over_time(site)` returns
+    all of them.
 
     Attributes:
         model: the name of the model's class.
-        history: which text each firing is of.
+        history: the calls of the model and the keys of each firing, from which the text of each firing is found.
     """
 
     def __init__(self, tracer: AttentionTracer, model: str) -> None:
@@ -159,11 +159,11 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def summary(self) -> str:
-        """Summarize in one line how many modules look like attention, how many gave maps, and which gave none."""
+        """Return a line on the modules that look like attention: how many gave maps, and which gave none."""
         return caveats.summary(self._state)
 
     def over_time(self, site: str) -> list[Tensor]:
-        """Return every firing of a site, first to last; `AttentionMaps.over_time` makes one map of patterns."""
+        """Return all firings of a site, first to last; `AttentionMaps.over_time` joins patterns to one map."""
         return [tensor for tensor, _ in self.firings(site)]
 
     def allowed(self, site: str) -> Tensor | None:
@@ -172,7 +172,7 @@ class Capture(Mapping[str, Tensor]):
 
     @validated
     def firings(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
-        """Return every firing of a site, first to last, each with a mask of where the queries of a pattern may look."""
+        """Return all firings of a site, first to last, each with the mask of a pattern, True where a query may look."""
         return [self._computed(firing) for firing in self.stored(site)]
 
     def _computed(self, firing: Firing) -> tuple[Tensor, Tensor | None]:
@@ -195,7 +195,7 @@ class Capture(Mapping[str, Tensor]):
         """Return the stored firings of a site, with windows of one picture or blocks of one text put together.
 
         Raises:
-            ValueError: no such batch element; blocks of which it is unknown where they belong.
+            ValueError: there is no such batch element, or the place of a block in the text is unknown.
         """
         if site in self._state.blocks:
             return join_blocks(site, self.firings(site), self._state.blocks[site], batch)

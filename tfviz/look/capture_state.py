@@ -1,4 +1,4 @@
-"""`CaptureState`: what the parts of one capture share: running modules, recorder, axes of weights, notes."""
+"""`CaptureState`, the state that the parts of one capture share: running modules, recorder, axes of weights, notes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NEAR = 3  # running modules, from the innermost on, that may say how many heads 
 
 @dataclass
 class Notes:
-    """Facts for the user about a capture, worded by `look.caveats`. Dictionaries without values keep an order.
+    """Facts about a capture, from which `look.caveats` makes messages. Dictionaries without values are ordered sets.
 
     Attributes:
-        softmaxes: modules that called a softmax, whatever became of it.
+        softmaxes: modules that called a softmax, for attention or not.
         channels: modules whose weights mix channels, not positions.
         unnormalized: sites whose rows need not sum to 1.
         skipped: modules where such weights met values, but whose site was not named.
-        sampled: modules that read a picture at points of their own (deformable attention, Zhu et al. 2021).
+        sampled: modules that sample a picture at computed points (deformable attention, Zhu et al. 2021).
         fast_path: encoder layers whose float mask PyTorch's fast path reads as a boolean one.
         dropout: sites of patterns -> probability of the dropout between them and the values.
         unclear_axes: sites -> the size of the one axis beside query and key, where the number of heads is unknown.
@@ -56,8 +56,8 @@ class CaptureState:
     Attributes:
         axes: glob of sites -> axes of their weights, as the user states them, such as "(b h=8) q k".
         outer: the `AttentionTracer`s of captures that are open around it, outermost first.
-        blocks: sites that saw parts of a text -> which part, by firing.
-        block_tracker: of a model that may cut a text into blocks.
+        blocks: sites that saw parts of a text -> the part of each firing.
+        block_tracker: the tracker of a model that may cut a text into blocks; None for others.
     """
 
     stack: ModuleStack
@@ -70,7 +70,7 @@ class CaptureState:
     _heads: dict[tuple[object, ...], Heads] = field(default_factory=dict)  # by the modules that run
 
     def heads(self) -> Heads:
-        """Return what the innermost running modules state about their heads."""
+        """Return the head counts that the innermost running modules declare."""
         state = self.stack.state
         near = (*(frame.path for frame in state.frames[-NEAR:]), state.num_heads)
         if near not in self._heads:
@@ -100,7 +100,7 @@ class CaptureState:
 
     @contextmanager
     def noting_block(self, site: str, find: Callable[[BlockTracker], Block | None]) -> Iterator[None]:
-        """Record, inside the context, which part of a text the weights cover, if it was cut."""
+        """Record, after the context, the part of a text that the weights cover, if the text was cut."""
         before = len(self.recorder.firings.get(site, ()))
         yield
         is_recorded = len(self.recorder.firings.get(site, ())) > before

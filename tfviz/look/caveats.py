@@ -1,4 +1,4 @@
-"""Messages about a capture or maps: what was captured, what may be missing, what looks wrong."""
+"""Messages about a capture or maps: captured modules, possible gaps, suspicious numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS_CHECKED = 64  # of each head of bytes
 
 
 def summary(state: CaptureState) -> str:
-    """Summarize in one line how many modules look like attention, how many gave maps, and their caveats."""
+    """Return a line on the number of modules that look like attention, the number that gave maps, and their caveats."""
     fired = _modules_with_maps(state)
     count = len(fired) + len(_modules_without_maps(state, fired))
     modules = "1 module looks" if count == 1 else f"{count} modules look"
@@ -43,16 +43,16 @@ def of_capture(state: CaptureState) -> list[str]:
         "in training, under dropout, which the maps leave out": len(dropped),
         "read a float mask as PyTorch's fast path does, which forbids what is not 0": len(notes.fast_path),
         f"gave none ({_reason(silent, state)})": len(silent),
-        f"with rows that need not add up to 1 ({_listed(notes.unnormalized)})": len(notes.unnormalized),
-        f"of channels, not of words ({_listed(notes.channels)})": len(notes.channels),
+        f"with rows that need not add up to 1 ({_joined(notes.unnormalized)})": len(notes.unnormalized),
+        f"of channels, not of words ({_joined(notes.channels)})": len(notes.channels),
     }
     return [f"{count} {caveat}" for caveat, count in counts.items() if count]
 
 
 def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
-    """Return why the numbers of some maps may not be attention weights, as the end of a sentence; empty if they may.
+    """Return the reason why numbers may not be attention weights, as the end of a sentence; empty if there is none.
 
-    Lazy layers are not looked at.
+    Lazy layers are not examined.
 
     Args:
         layers: [head, query, key] each.
@@ -96,13 +96,13 @@ def check(state: CaptureState) -> None:
             raise LookupError(f"axes: {no_site(glob, list(recorder.fired))}")
     added = [path for path, module in stack.model.named_modules() if id(module) not in stack.paths]
     ambiguous = {site: size for site, size in notes.unclear_axes.items() if size > 1 and size not in stack.sizes}
-    unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_folded(state)}.items()]
+    unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_batch_mismatches(state)}.items()]
     for caveat, holds in {
-        f"{_listed(added)} came into the model inside the with, and was not seen": added,
+        f"{_joined(added)} came into the model inside the with, and was not seen": added,
         "grad=True, and the model ran without gradients (torch.no_grad): there are none": recorder.grad
         and notes.without_grad,
-        f"not all could be seen: {_unseen(state)}": stack.unseen,
-        f"these weights mix channels, not words: {_listed(notes.channels)}; their rows are no queries": notes.channels,
+        f"not all could be seen: {_unseen_parts(state)}": stack.unseen,
+        f"these weights mix channels, not words: {_joined(notes.channels)}; their rows are no queries": notes.channels,
         f"weights that may be of several heads or windows are shown as texts of a batch: "
         f"{', '.join(unclear[:SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
             unclear and stack.sizes
@@ -112,7 +112,7 @@ def check(state: CaptureState) -> None:
             warnings.warn(caveat, stacklevel=3)
 
 
-def _folded(state: CaptureState) -> dict[str, int]:
+def _batch_mismatches(state: CaptureState) -> dict[str, int]:
     """Return the sites of patterns whose batch size differs from the model's, and that size."""
     sizes = state.stack.sizes
     shapes = {site: some[-1][0].shape for site, some in state.recorder.firings.items() if site.endswith("pattern")}
@@ -135,7 +135,7 @@ def no_site(glob: str, sites: list[str]) -> str:
 
 
 def _no_match(glob: str, state: CaptureState) -> str:
-    """Return why a glob matched nothing, if it is known."""
+    """Return the message for a glob that matched nothing, with the reason if it is known."""
     stack, notes, sites = state.stack, state.notes, list(state.recorder.fired)
     if not stack.called:
         if stack.traced:
@@ -156,9 +156,9 @@ def _no_match(glob: str, state: CaptureState) -> str:
     if notes.skipped:
         site = _site_of_skipped("", state)
         more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""
-        return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_how_to_name(site)}"
-    unseen = _unseen(state)
-    softmaxes = f"; a softmax was called in {_listed(notes.softmaxes)}, but met no values" if notes.softmaxes else ""
+        return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_naming_hint(site)}"
+    unseen = _unseen_parts(state)
+    softmaxes = f"; a softmax was called in {_joined(notes.softmaxes)}, but met no values" if notes.softmaxes else ""
     return (
         f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
         "there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them; what "
@@ -167,8 +167,8 @@ def _no_match(glob: str, state: CaptureState) -> str:
     )
 
 
-def _unseen(state: CaptureState) -> str:
-    """Return the parts of a model that cannot be captured, and why."""
+def _unseen_parts(state: CaptureState) -> str:
+    """Return the parts of a model that cannot be captured, with the reasons."""
     model = state.stack.model
     scripted = [path for path, part in model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
     unseen = [f"{site or 'the model'} ({why})" for site, why in state.stack.unseen.items()]
@@ -183,7 +183,7 @@ def _modules_with_maps(state: CaptureState) -> list[str]:
 
 
 def _modules_without_maps(state: CaptureState, fired: list[str]) -> list[str]:
-    """Return the innermost modules that ran, are called as attention is, and gave no map."""
+    """Return the innermost modules that ran, have a name like those of attention, and gave no map."""
     modules = state.stack.modules
     named = [path for path in state.stack.called if ATTENTION.search(type(modules[path]).__name__)]
     inner = [path for path in named if not any(other != path and _is_within(other, path) for other in named)]
@@ -195,12 +195,12 @@ def _is_within(path: str, outer: str) -> bool:
 
 
 def _reason(paths: list[str], state: CaptureState) -> str:
-    """Return the modules that gave no maps, and why."""
+    """Return the modules that gave no maps, with the reason."""
     notes, unseen = state.notes, state.stack.unseen
     known = [f"{path or 'the model'}: {unseen[path]}" for path in paths if path in unseen]
     skipped = [site for path in paths if (site := _site_of_skipped(path, state))]
     if skipped:
-        why = _how_to_name(skipped[0])
+        why = _naming_hint(skipped[0])
     elif all(any(_is_within(inner, path) for inner in notes.sampled) for path in paths):
         why = "deformable attention, whose weights are of points in a picture, not of keys"
     elif known:
@@ -209,7 +209,7 @@ def _reason(paths: list[str], state: CaptureState) -> str:
         why = "its softmax met no values in a product that PyTorch shows"
     else:
         why = "no softmax over keys, or a kernel that PyTorch does not show: see look.attention"
-    return f"{_listed(paths)}: {why}"
+    return f"{_joined(paths)}: {why}"
 
 
 def _site_of_skipped(path: str, state: CaptureState) -> str:
@@ -218,13 +218,13 @@ def _site_of_skipped(path: str, state: CaptureState) -> str:
     return "" if module is None else f"{module}.pattern".removeprefix(".")
 
 
-def _how_to_name(site: str) -> str:
+def _naming_hint(site: str) -> str:
     return (
         "weights met values, but their rows do not add up to 1, so that a star does not mean them: "
         f"capture(model, {site!r}) takes them as they are"
     )
 
 
-def _listed(paths: Iterable[str]) -> str:
+def _joined(paths: Iterable[str]) -> str:
     names = [path or "the model" for path in paths]
     return ", ".join(names[:MODULES_LISTED]) + (", ..." if len(names) > MODULES_LISTED else "")

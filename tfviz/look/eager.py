@@ -1,4 +1,4 @@
-"""Attention that a model computes step by step: from a softmax, or other weights, to the product with its values."""
+"""Attention that a model computes in steps, from a softmax or other weights to the product with the values."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SOFTMAX_OPS = {
 
 @dataclass
 class EagerWeights:
-    """Attention weights in the product with their values.
+    """Attention weights that are multiplied with their values in a product.
 
     Attributes:
-        tensor: the weights as the product takes them, after dropout.
-        known: what is known of them.
-        product, place: the product, and which of its factors they are.
-        layout: of their axes.
+        tensor: the factor of the product, after dropout.
+        known: the facts that were tracked about the weights.
+        product, place: the product, and the index of the factor.
+        layout: the layout of the weights' axes.
     """
 
     tensor: Tensor
@@ -49,7 +49,7 @@ class EagerWeights:
 
     @property
     def scores(self) -> Tensor | None:
-        """Scores in the weights' own axes; None unless there is a score for each weight."""
+        """The scores, in the weights' own axes; None unless each weight has a score."""
         scores = self.known.scores
         return None if scores is None or scores.shape != self.tensor.shape else scores
 
@@ -60,7 +60,7 @@ class EagerWeights:
 
     @property
     def pattern(self) -> Tensor:
-        """[batch, head, query, key] before dropout, with zeros in rows that see nothing."""
+        """The pattern, [batch, head, query, key], before dropout, with zeros in fully masked rows."""
         weights = self.layout.to_bhqk(self.undropped)
         return weights if self.scores is None else zero_masked_rows(weights, self.layout.to_bhqk(self.scores))
 
@@ -75,11 +75,11 @@ class EagerWeights:
         return OutputAxes.of_product(self.layout, self.product, self.place, self.known.axis or 0, output)
 
     def block(self, tracker: BlockTracker) -> Block | None:
-        """Return which part of a text the weights cover; None for all of it."""
+        """Return the part of a text that the weights cover; None for all of it."""
         return tracker.block(self.product, self.place, self.layout)
 
     def key_record(self) -> KeyRecord:
-        """Return the record of their values by which maps are joined over time."""
+        """Return a record of the values, by which maps are joined over time."""
         scores = self.scores
 
         def allowed(rows: slice) -> Tensor | None:
@@ -90,7 +90,7 @@ class EagerWeights:
 
 
 class EagerAttention:
-    """Watches softmaxes and products, records weights where they meet values, and edits them there."""
+    """A matcher that follows softmaxes and products, and records and edits the weights that multiply values."""
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state
@@ -106,7 +106,7 @@ class EagerAttention:
         if op.name == "sum" and self.finder.lineage.known:
             op = op._replace(product=self.finder.lineage.pending_sum(op))
         if op.product and (match := self.finder.find(op.product)):
-            return self._meet(self._weights(op.product, *match), lambda: func(*args, **kwargs))
+            return self._apply_to_values(self._weights(op.product, *match), lambda: func(*args, **kwargs))
         output = func(*args, **kwargs)
         if self.linear is not None:
             self.linear.observe(op, output)
@@ -145,7 +145,7 @@ class EagerAttention:
         layout = self.state.layout(tensor.shape, roles(product, place, known.axis or 0))
         return EagerWeights(tensor, known, product, place, layout)
 
-    def _meet(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
+    def _apply_to_values(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
         """Record weights where they first meet values; return the product, recomputed if the weights are edited."""
         known, recorder = weights.known, self.state.recorder
         site = self.state.stack.site("pattern")

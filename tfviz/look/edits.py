@@ -1,6 +1,6 @@
 """Edits of attention weights for `capture(edit=)`, and of activations (`activation_edits`).
 
-The page's engine makes those of weights, too (`js/engine/edits.js`).
+The page's engine has the same edits of weights (`js/engine/edits.js`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SLACK = 1e-6  # of a sum of weights
 
 @dataclass(eq=False)
 class ZeroHeads:
-    """Edit that switches off a head, or every head (None); at a pattern without computing the map.
+    """An edit that switches off one head, or all heads (None); of a pattern without computing the map.
 
-    `capture` lets a fused kernel compute the output, and writes zeros where these heads have it.
+    `capture` lets a fused kernel compute the output, and sets these heads' output to zero.
     """
 
     head: int | None = None
@@ -54,13 +54,13 @@ class ZeroHeads:
 
 
 def zero(head: int | None = None, positions: Positions = None) -> ZeroHeads | ActivationEdit:
-    """Return an edit that sets a head's weights, or activations, to zero; None: of every head.
+    """Return an edit that sets one head's weights or activations to zero; with None, those of all heads.
 
-    Alone at a site of fused attention it needs no map: the kernel's output of the head becomes zeros. At other sites
-    than patterns it sets what a head, or the whole module, gives to zero.
+    If it is the only edit at a site of fused attention, no map is computed: the head's output is set to zero. At a
+    module's output it sets the whole output to zero.
 
     Args:
-        positions: only at these, counted from 0, or from the end with -1; of a pattern, the rows of these queries.
+        positions: only these, counted from 0, or from the end with -1; of a pattern, the rows of these queries.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
     tensor([0.2500, 0.0000])
@@ -85,7 +85,7 @@ def even(head: int | None = None) -> Callable[[Tensor], Tensor]:
 def hide(cells: Sequence[Cell], head: int | None = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that hides keys from queries; the other keys of a row share its weight in proportion.
 
-    A query that is left with nothing to look at has a row of zeros, as one that the mask forbids everything.
+    A query with no key left has a row of zeros, like a fully masked one.
 
     >>> hide([(0, 0)])(torch.tensor([[[[0.5, 0.25, 0.25]]]]))
     tensor([[[[0.0000, 0.5000, 0.5000]]]])
@@ -96,14 +96,15 @@ def hide(cells: Sequence[Cell], head: int | None = None) -> Callable[[Tensor], T
 def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that sets a query's weight for a key; the other keys share the rest of the row in proportion.
 
-    Rows go on summing to 1, and a query that sees nothing goes on seeing nothing. A cell that the mask forbids can be
-    pinned, too.
+    Rows still sum to 1, and a query that sees nothing still sees nothing. A masked cell can be pinned, too.
 
     Args:
-        to: from 0 to 1; each of the keys that are pinned in a row gets so much. 0 does as `hide`.
+        cells: pairs (query, key).
+        to: the weight of each pinned cell, from 0 to 1; 0 is the same as `hide`.
+        head: the head to edit; None: all heads.
 
     Raises:
-        ValueError: the pinned weights of a row sum to more than 1; or to less, where no other key can have the rest.
+        ValueError: the pinned weights of a row sum to more than 1, or to less if no other key can take the rest.
 
     >>> pin([(0, 0)], 0.8)(torch.tensor([[[[0.5, 0.25, 0.25]]]]))
     tensor([[[[0.8000, 0.1000, 0.1000]]]])
@@ -140,7 +141,7 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
 
 
 def _warn_of_steps(shapes: set[tuple[int, ...]], shape: tuple[int, ...]) -> None:
-    """Warn that cells are counted anew at each step of generation."""
+    """Warn that cells refer to each step of generation separately."""
     shapes.add(shape)
     if shape[0] == 1 and len(shapes) > 1:
         warnings.warn(

@@ -1,7 +1,7 @@
-"""Attention kernels from outside PyTorch (flash-attn, xformers), known by what their arguments are called.
+"""Attention kernels from outside PyTorch (flash-attn, xformers), described by the names of their arguments.
 
-No mode sees their calls, so while a capture is open the code of such a function is replaced by a call to the capture,
-which computes the weights from its arguments.
+Function modes do not see their calls. So while a capture is open, the code of such a function is replaced by a call to
+the capture, which computes the weights from the arguments.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ KNOWN: dict[tuple[str, str], dict[str, Any]] = {  # module and name -> arguments
 
 @dataclass(frozen=True)
 class Kernel:
-    """Function that computes attention, and the names of its arguments; None for those that it does not have.
+    """A function that computes attention, and the names of its arguments; None for those that it does not have.
 
     Attributes:
-        causal: a switch that hides the future; the last query stands at the last key, as in flash-attn.
-        window: how many keys before and after a query it may see, -1 for all.
-        cu_seqlens: the cumulative lengths of texts that are packed on the axis of positions, of queries and of keys.
-        axes: of query, key and value: b text, h head, n position, d dim.
-        neutral: other arguments, and the value with which each leaves the weights alone.
+        causal: a boolean that hides the future, with the last query aligned to the last key, as in flash-attn.
+        window: the numbers of keys before and after a query that it may see; -1 for all.
+        cu_seqlens: the cumulative lengths of texts that are packed along the position axis, of queries and of keys.
+        axes: the axes of query, key and value: b text, h head, n position, d dim.
+        neutral: other arguments, each with the value for which it does not affect the weights.
     """
 
     function: FunctionType
@@ -119,9 +119,9 @@ def packed_mask(
     """Return the mask of texts packed one after the other, each of which attends only to itself.
 
     Args:
-        queries, keys: cumulative lengths of the texts, from 0 on (`cu_seqlens`).
-        before, after: keys before and after a query that it may see; -1: all.
-        rows, columns: how many queries and keys there are; those after the last text see nothing.
+        queries, keys: cumulative lengths of the texts, starting with 0 (`cu_seqlens`).
+        before, after: numbers of keys before and after a query that it may see; -1: all.
+        rows, columns: numbers of queries and keys; those after the last text see nothing.
 
     Raises:
         ValueError: the cumulative lengths do not rise from 0 to at most the number of rows or columns.
@@ -159,28 +159,28 @@ def attention(
     axes: str = "b n h d",
     neutral: dict[str, Any] | None = None,
 ) -> None:
-    """Let captures see the calls of an attention kernel that PyTorch does not know.
+    """Register an attention kernel from outside PyTorch, so that captures see its calls.
 
     flash-attn's `flash_attn_func` and `flash_attn_varlen_func`, PyTorch's `varlen_attn` and xformers'
-    `memory_efficient_attention` are known already. An open capture sees all calls of the function, by whatever name it
-    was imported, and recomputes its weights as those of PyTorch's own.
+    `memory_efficient_attention` are already registered. An open capture sees all calls of the function, under whatever
+    name it was imported, and recomputes its weights as it does for PyTorch's own kernels.
 
     Args:
-        function: a plain Python function, such as a package has around its kernel; gives the output alone.
+        function: a Python function, such as a package's wrapper of its kernel, that returns only the output.
         query, key, value: the names of its arguments.
         mask: boolean (True: may look) or float (added to the scores).
-        scale: of the scores; None or no such argument: one over the root of dim.
-        causal: a switch that hides the future, the last query standing at the last key.
-        window: keys before and after a query that it may see, as (before, after), -1 for all.
-        cu_seqlens: the cumulative lengths of texts that are packed on the axis of positions, of queries and of keys,
-            from 0 on (`cu_seqlens_q`, `cu_seqlens_k` of flash-attn): a text sees itself alone.
+        scale: name of the factor of the scores; None, or an argument of None: 1 / sqrt(dim).
+        causal: name of a boolean that hides the future, with the last query aligned to the last key.
+        window: name of a pair (before, after): numbers of keys that a query may see, -1 for all.
+        cu_seqlens: names of the cumulative lengths, starting with 0, of texts packed along the position axis, of
+            queries and of keys (flash-attn's `cu_seqlens_q`, `cu_seqlens_k`); each text sees only itself.
         axes: "b n h d" or "b h n d", or without b: text, position, head, dim.
-        neutral: values of other arguments with which these leave the weights alone; calls with other values are not
-            captured, and a warning says so.
+        neutral: other arguments, each with the value for which it does not affect the weights; calls with other values
+            are not captured, with a warning.
 
     Raises:
-        TypeError: it is not a plain Python function.
-        ValueError: it has no argument of this name; other axes.
+        TypeError: `function` is not a Python function.
+        ValueError: the function has no argument of a given name, or `axes` is none of these forms.
     """
     if not isinstance(function, FunctionType) or function.__closure__:
         wraps = " (one that wraps another: give the inner one)"

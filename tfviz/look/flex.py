@@ -1,4 +1,4 @@
-"""The mask of compiled FlexAttention, which reads the blocks listed in a `BlockMask` and little else."""
+"""The mask of compiled FlexAttention, which reads only the blocks listed in a `BlockMask`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fused attention: SDPA, FlexAttention and kernels of others, whose weights are recomputed from their arguments."""
+"""Fused attention (SDPA, FlexAttention, external kernels), whose weights are recomputed from the arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls: the
 class FusedWeights:
     """The weights of a fused call, and the layout of their axes.
 
-    Heads may stand beside texts on one axis, or on the axis of the one query.
+    Heads may share an axis with texts, or stand on the axis of a single query.
     """
 
     call: AttentionCall
@@ -71,10 +71,10 @@ class FusedWeights:
 
 
 class FusedAttention:
-    """Watches fused attention: the kernel computes the output, the weights are recomputed from its arguments.
+    """A matcher of fused attention: the kernel computes the output, the weights are recomputed from its arguments.
 
     Args:
-        store: where to keep what weights are computed from; None: weights are computed at once.
+        store: the store of the arguments for lazy attention; None: weights are computed at once.
     """
 
     def __init__(self, state: CaptureState, store: LazyStore | None) -> None:
@@ -186,9 +186,9 @@ class FusedAttention:
         """Record the scores and weights of a call; return its output if they are edited, else None.
 
         Args:
-            make: returns the call, anew where gradients are to flow through it.
-            inputs: query, key and value, as the model made them.
-            is_repeated: its weights were recorded already, and meet other values now.
+            make: returns the call; called again where gradients flow through it.
+            inputs: the model's own query, key and value.
+            is_repeated: whether its weights were already recorded and are now applied to other values.
         """
         weights = cache(lambda: self._weights(make()))
         if not is_repeated:
@@ -229,7 +229,7 @@ class FusedAttention:
     ) -> Tensor | None:
         """Record a call and return a mask [head, 1, 1] of switched-off heads, if that is the only edit.
 
-        The kernel computes the output then, and no map is made for it.
+        The kernel then computes the output, without a map.
         """
         site, recorder, query = self.state.stack.site("pattern"), self.recorder, inputs[0]
         edits = [edit for edit in recorder.edits_of(site) if isinstance(edit, ZeroHeads)]

@@ -14,19 +14,19 @@ from tfviz.shapes import Bool, Float
 CHUNK = 2**22  # cells of a map that are compared with words at a time
 
 
-def _offset(back: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
+def _score_offset(back: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
     return mean(weights.diagonal(-back, -2, -1), counts[:, back:])
 
 
-def _first(weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
+def _score_first(weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
     return mean(weights[:, 1:, 0], counts[:, 1:])
 
 
-def _same_word(after: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
+def _score_same_word(after: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
     """Score attention to earlier occurrences of the query's word, or to a fixed number of positions after them.
 
-    One after an earlier occurrence is what an induction head looks at (Olsson et al. 2022). The mean is over queries
-    whose word came before.
+    An induction head attends to the word after an earlier occurrence (Olsson et al. 2022). The mean is over queries
+    whose word occurred before.
     """
     numbers: dict[str, int] = {}
     codes = torch.tensor([numbers.setdefault(word, len(numbers)) for word in words])
@@ -43,26 +43,27 @@ def _same_word(after: int, weights: Tensor, counts: Tensor, words: list[str]) ->
 # name -> function of weights without padding, of which queries count, and of the words, that returns the mean share of
 # attention, 0 to 1, over the queries that see something and have such a position
 SCORES: dict[str, Callable[[Float[Tensor, "head query key"], Bool[Tensor, "head query"], list[str]], Tensor]] = {
-    "itself": partial(_offset, 0),
-    "previous": partial(_offset, 1),
-    "two back": partial(_offset, 2),
-    "first": _first,
-    "same word": partial(_same_word, 0),
-    "after same word": partial(_same_word, 1),
+    "itself": partial(_score_offset, 0),
+    "previous": partial(_score_offset, 1),
+    "two back": partial(_score_offset, 2),
+    "first": _score_first,
+    "same word": partial(_score_same_word, 0),
+    "after same word": partial(_score_same_word, 1),
 }
 COMPARE_WORDS = ("same word", "after same word")
 
 
 def head_scores(maps: AttentionMaps, kinds: Sequence[str] = tuple(SCORES)) -> dict[str, Float[Tensor, "layer head"]]:
-    """Return how much of each head's attention, 0 to 1, goes to each kind of position, for square maps.
+    """Return, for square maps, the share of each head's attention, 0 to 1, that goes to each kind of position.
 
     Args:
-        kinds: of `SCORES`: "itself", "previous", "two back", "first", "same word", "after same word".
+        kinds: kinds of position, of `SCORES`: "itself", "previous", "two back", "first", "same word", "after same
+            word".
 
     Raises:
         LookupError: the kind is unknown; the message lists the known ones.
-        ValueError: `kinds` is empty; the maps are not square, of less than 3 words, or have no words where a kind
-            asks for them.
+        ValueError: `kinds` is empty; the maps are not square, have fewer than 3 words, or lack the words that a kind
+            needs.
 
     >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], rows=["a", "b", "c"])
     >>> round(head_scores(maps)["previous"].item(), 2), head_scores(maps)["itself"].item()

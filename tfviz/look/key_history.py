@@ -1,7 +1,7 @@
-"""The calls of a model in order, and what the keys of each firing were: what `AttentionMaps.over_time` joins by.
+"""The calls of a model in order, and the keys of each firing, by which `AttentionMaps.over_time` joins them.
 
-Of a key only a signature is kept: its projection on a few fixed random directions (Johnson & Lindenstrauss 1984). The
-same key has the same numbers wherever a cache has moved it, and another key gives others.
+Only a signature of each key is stored: its projection on a few fixed random directions (Johnson & Lindenstrauss 1984).
+A key keeps its signature wherever a cache moves it, and different keys have different signatures.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KeyRecord(NamedTuple):
 
     Attributes:
         queries: their number.
-        allowed: where some rows may look, [batch, head, row, key]; None: everywhere.
+        allowed: function from rows to their mask, [batch, head, row, key], or None if nothing is masked.
         keys: their signatures.
         dtype: of the original keys.
     """
@@ -50,9 +50,9 @@ class FiringInfo(NamedTuple):
     Attributes:
         call: number of the model's call that it belongs to.
         queries: their number.
-        first_end: for each batch element one past the last key that its first query may see.
-        starts, ends: for each batch element the first key that its last query may see, and one past the last.
-        tolerance: relative distance within which two signatures are of the same key.
+        first_end: for each batch element, one past the last key that its first query may see.
+        starts, ends: for each batch element, the first key that its last query may see, and one past the last.
+        tolerance: relative distance within which two signatures belong to the same key.
     """
 
     call: int
@@ -64,7 +64,7 @@ class FiringInfo(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """Keys that differ from those of the firing before, from `start` on; the last `unchanged` are as they were."""
+    """The keys that differ from the previous firing's, from `start` on; the last `unchanged` keys are the same."""
 
     start: int
     keys: Keys
@@ -75,7 +75,7 @@ class SiteHistory:
     """The firings of a site and their keys; only changes from firing to firing are stored.
 
     Attributes:
-        grows: whether a firing had keys that the one before did not have beside some that it had.
+        grows: whether a firing had new keys in addition to some of the previous firing's.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class SiteHistory:
 
 
 class History:
-    """Records which call of the model each firing belongs to, and its keys."""
+    """A record of each firing's keys, and of the model's call to which it belongs."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -153,7 +153,7 @@ class History:
         if queries and keys.shape[1]:
             first = allowed(slice(0, 1))
             last = first if queries == 1 else allowed(slice(queries - 1, queries))
-            (_, first_end), (starts, ends) = (_reach(row, keys) for row in (first, last))
+            (_, first_end), (starts, ends) = (_visible_range(row, keys) for row in (first, last))
             firing = FiringInfo(self.calls, queries, first_end, starts, ends, _tolerance(dtype))
             self.sites.setdefault(site, SiteHistory()).add(firing, keys)
 
@@ -175,7 +175,7 @@ class History:
         return max(0, length - self._final_lengths.get(cache, length))
 
 
-def _reach(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys) -> tuple[Tensor, Tensor]:
+def _visible_range(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys) -> tuple[Tensor, Tensor]:
     """Return, for each batch element, the range of keys that a query may see; the full range if it sees none."""
     batch, count, _ = keys.shape
     if allowed is None or allowed.is_meta:
@@ -196,7 +196,7 @@ def _tolerance(dtype: torch.dtype) -> float:
 
 
 def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
-    """Return signatures of the keys of a fused call: the mean over heads, whether or not a model has repeated them."""
+    """Return signatures of a fused call's keys: the mean over heads, which repeated heads do not change."""
     key = call.key.float()
     directions = _directions(key.shape[-1], key.device)
     if layout.is_plain:

@@ -13,12 +13,12 @@ ROWS = 256  # of a mask that are looked at together
 
 
 class KeyRanges(NamedTuple):
-    """A mask whose rows have no gaps, as causal masks, windows and padding have, alone and together.
+    """A mask whose rows have no gaps, such as causal masks, windows, padding and their intersections.
 
     Attributes:
         first: the first key that a query may see.
         stop: one past the last; no more than `first` where it may see none.
-        keys: how many keys there are.
+        keys: number of keys.
     """
 
     first: Int[Tensor, "#batch #head query"]

@@ -1,4 +1,4 @@
-"""Lazy attention: queries, keys and mask are stored in place of weights, and parts of a map computed on demand."""
+"""Lazy attention: queries, keys and mask are stored instead of weights, and parts of a map are computed on demand."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TILE = 16 * 2**20  # bytes of float32 scores at a time
 
 
 class LazyStore:
-    """Copies the arguments of attention calls, in the model's dtype, without repeated heads or repeated masks.
+    """A store for arguments of attention calls, in the model's dtype, without repeated heads or masks.
 
     Args:
-        device: where to keep them; None: where they are.
+        device: the device that stores them; None: that of the model.
     """
 
     def __init__(self, device: torch.device | str | None = None) -> None:
@@ -33,7 +33,7 @@ class LazyStore:
         """Return a copy of a call without its values.
 
         Args:
-            kv_heads: how many heads of keys there are, where the model says so: it may have repeated them.
+            kv_heads: the number of heads of keys, if the model declares it, since it may have repeated them.
         """
         mask = self._shared_mask(call.mask) if isinstance(call.mask, Tensor) else call.mask
         if isinstance(mask, KeyRanges) and mask.first.shape[2] < call.shape[2]:  # one row that stands for all
@@ -43,7 +43,7 @@ class LazyStore:
         return AttentionCall(query, key, key[..., :0], mask, call.scale, call.score_mod)
 
     def _copy(self, part: Tensor) -> Tensor:
-        """Return a copy: the model may overwrite a tensor, and a view would keep queries, keys and values alive."""
+        """Return a copy: the model may overwrite the tensor, and a view would keep queries, keys and values alive."""
         return part.detach().to(self.device or part.device, copy=True, memory_format=torch.contiguous_format)
 
     def _shared_mask(self, mask: Tensor) -> Tensor | KeyRanges:
@@ -111,7 +111,7 @@ class LazyAttention:
 
     @torch.no_grad()
     def __getitem__(self, where: tuple[Any, ...]) -> Float[Tensor, "*cells"]:
-        """Compute all weights, those of a head, or of some of its queries and keys, as a tensor is indexed."""
+        """Compute weights by the indices of a tensor: all, those of a head, or those of some queries and keys."""
         if not where:
             return self.call.pattern(torch.float32)[0].cpu()
         head, *cells = where
@@ -146,7 +146,7 @@ class LazyAttention:
     def tile(self, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `block` x `block` cells of a part of the map.
 
-        The normalizer of each row is computed once, and kept.
+        The normalizer of each row is computed once and cached.
         """
         call, (_, queries, count) = self._head(head), self.shape
         (top, bottom, _), (left, right, _) = rows.indices(queries), keys.indices(count)

@@ -1,8 +1,8 @@
-"""Follows attention weights from the softmax that made them, through whatever a model does to them.
+"""Track attention weights from their softmax through all operations that a model applies to them.
 
-A softmax alone is not attention: routers and gates have one, too. So its output is followed through changes
-of shape and type, dropout and arithmetic, until a product with values sums over its keys. Of each tensor on the way
-is known which of its cells belong to which key, by an index tensor that is reshaped along with it.
+A softmax alone is not attention: routers and gates have one, too. So its output is tracked through changes of shape and
+type, dropout and arithmetic, until a product with values sums over its keys. An index tensor, which is reshaped along
+with each tensor on the way, tells which of its cells belong to which key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MULTIPLY_OPS = frozenset({"mul", "multiply"})
 
 
 class Stage(Enum):
-    """Stages of numbers on their way to becoming attention weights."""
+    """The stages of numbers on the way to attention weights."""
 
     WEIGHTS = auto()
     LOG_WEIGHTS = auto()  # a log-softmax's, before `exp`
@@ -41,7 +41,7 @@ class Stage(Enum):
 
 
 class Status(Enum):
-    """What happened to weights when they met values, possibly several times."""
+    """The outcome of applying weights to values, possibly several times."""
 
     NEW = auto()  # they have not met any
     RECORDED = auto()
@@ -50,16 +50,16 @@ class Status(Enum):
 
 @dataclass(eq=False)
 class TrackedWeights:
-    """What is known about a tensor of attention weights.
+    """The facts known about a tensor of attention weights.
 
     Attributes:
         key_index: the numbers of the keys, in the tensor's shape; only the axis of the keys has a stride.
-        scores: the softmax's input, in the tensor's shape; None where it is unknown.
+        scores: the softmax's input, in the tensor's shape; None if unknown.
         softmax: the softmax's output and its axis of keys; None: this tensor is it.
-        changed: whether the numbers are others than the softmax's, but for dropout.
-        undropped: the weights before dropout; None where there was none.
-        dropout: its probability.
-        times: the weights, what they were multiplied with cell by cell, and the call, if a sum is to follow.
+        changed: whether the numbers differ from the softmax's, apart from dropout.
+        undropped: the weights before dropout; None without dropout.
+        dropout: probability of the dropout.
+        times: the weights, the tensor multiplied with them elementwise, and the call, if a sum may follow.
     """
 
     key_index: Tensor
@@ -93,10 +93,10 @@ class TrackedWeights:
 
 
 class Lineage:
-    """Tracks the live tensors of attention weights.
+    """A tracker of the live tensors of attention weights.
 
     Attributes:
-        known: tensor -> what is known of it.
+        known: tensor -> the facts known about it.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Lineage:
         return tracked
 
     def follow_logsumexp(self, op: Operation, output: Any) -> None:
-        """Track `scores - scores.logsumexp(-1, keepdim=True)`, a log-softmax whose sums are too rough to be seen."""
+        """Track `scores - scores.logsumexp(-1, keepdim=True)`, whose sums are too inexact to be recognized."""
         if op.name.endswith("logsumexp"):
             dim = op.argument(1, "dim")
             dim = dim[0] if isinstance(dim, list | tuple) and len(dim) == 1 else dim
@@ -243,7 +243,7 @@ def _index_after_product(index: Tensor, letters: Sequence[Any], product: Product
 
 
 def _index_after_convolution(was: TrackedWeights, op: Operation, output: Tensor) -> Tensor | None:
-    """Return the key index after a convolution over another axis than the keys', such as the heads'."""
+    """Return the key index after a convolution over an axis other than the keys', such as the heads'."""
     index = was.key_index
     if op.name not in ("conv3d", "conv2d", "conv1d") or output.dim() != index.dim():
         return None

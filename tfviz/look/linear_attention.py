@@ -1,7 +1,8 @@
 """Linear attention: its implicit map, which a model never computes.
 
-Keys are multiplied with values and summed over the text first, and queries meet that sum (Katharopoulos et al. 2020,
-equation 6). This equals weights q.k over their sum, which are computed here to be shown.
+Linear attention first multiplies keys with values and sums over the text, then multiplies queries with that sum
+(Katharopoulos et al. 2020, equation 6). This equals attention with the weights q.k over their sum, which are computed
+here for display.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tfviz.look.torch_state import untraced
 
 
 class KeyValueSum(NamedTuple):
-    """Product of keys and values, summed over a text.
+    """A product of keys and values, summed over a text.
 
     Attributes:
-        factors: one of them the keys, the other the values: the queries will tell which.
-        letters: of the axes of each factor.
-        summed: the letter that was summed over: of the text's positions.
-        axes: the letters of the axes of the sum.
+        factors: keys and values, in an order that only the queries determine.
+        letters: the letters of each factor's axes.
+        summed: the letter of the text's positions, which was summed over.
+        axes: the letters of the sum's axes.
     """
 
     factors: tuple[Tensor, Tensor]
@@ -36,7 +37,7 @@ class KeyValueSum(NamedTuple):
 
 
 class LinearAttention:
-    """Tracks sums of keys times values, and records the map where queries meet one, at `<module>.implicit`."""
+    """A tracker of sums of keys times values, which records the map at `<module>.implicit` when queries meet a sum."""
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state

@@ -1,4 +1,4 @@
-"""Checks and normalizes the arguments of `AttentionMaps`: weights, the words of both axes, and the mask."""
+"""Check and normalize the arguments of `AttentionMaps`: weights, the words of both axes, and the mask."""
 
 from __future__ import annotations
 
@@ -39,18 +39,24 @@ def check_layers(layers: Sequence[Any]) -> None:
         )
 
 
-def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:
+def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str, owner: str = "maps") -> list[str]:
     """Return a string for each of `count` positions of an axis; by default their numbers.
 
+    Args:
+        name: the argument that holds the labels, for messages.
+        what: the positions, such as "queries", for messages.
+        owner: the objects that have the axis, for messages.
+
     Raises:
-        ValueError: there are more labels, or fewer.
+        TypeError: the labels are a set, which has no order.
+        ValueError: there are more or fewer labels than positions.
     """
     if labels is None:
         return [str(position) for position in range(count)]
     if isinstance(labels, set | frozenset):
         raise TypeError(f"{name} is a set, which has no order; give a list")
     if len(labels) != count:
-        raise ValueError(f"{name} has {len(labels)} words, the maps have {count} {what}")
+        raise ValueError(f"{name} has {len(labels)} words, the {owner} have {count} {what}")
     return as_strings(labels)
 
 
@@ -63,7 +69,7 @@ def as_strings(words: Sequence[Any]) -> list[str]:
     """Return words as strings: token ids and other numbers as digits, bytes decoded as UTF-8.
 
     Raises:
-        ValueError: a word is None, as a tokenizer answers for an id that it does not have.
+        ValueError: a word is None, which a tokenizer returns for an id that it does not have.
     """
     strings = []
     for position, word in enumerate(words):
@@ -78,7 +84,7 @@ def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
     """Return a boolean mask, converted from zeros and ones if necessary.
 
     Raises:
-        ValueError: it has other numbers.
+        ValueError: the mask has other numbers.
     """
     if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
         raise ValueError("a mask is True where a query may look; of one that is added to the scores, give mask == 0")
@@ -89,7 +95,7 @@ def broadcast_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Expand a boolean mask to the shape of maps, without copying.
 
     Raises:
-        ValueError: its axes do not fit.
+        ValueError: the mask's axes do not fit.
     """
     try:
         return torch.broadcast_to(as_mask(mask), shape)

@@ -1,4 +1,4 @@
-"""Groups the patterns of a capture whose maps fit together: an encoder's, a decoder's, a stage's of a vision model."""
+"""Group the patterns of a capture by kind and shape, such as those of an encoder, or of a stage of a vision model."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ def groups(
     `view.sources(**look.groups(seen))` shows them all.
 
     Args:
-        rows, cols: words of the axes, for the groups whose maps have so many; or by glob of a group's name, from
-            its beginning or from a part of its path on: "encoder*" is "model.encoder...", too. Without
-            `cols`, cross-attention's are those that `rows` has for another group: in an encoder-decoder,
-            `{"encoder*": source, "decoder*": target}` says it all.
+        rows, cols: words of the axes, for groups whose maps have that size; or words by glob of the group's name, which
+            may start at any part of its path: "encoder*" also matches "model.encoder...". Without `cols`,
+            cross-attention takes the words that `rows` has for another group: for an encoder-decoder, `{"encoder*":
+            source, "decoder*": target}` is enough.
         batch: as in `AttentionMaps.of`.
-        firings: as in `AttentionMaps.of`. Firings of several shapes are groups of their own, such as
-            `visual.blocks.*.attn, 1 of 2`; with None, too, where each looks at itself alone, as several pictures do.
+        firings: as in `AttentionMaps.of`. Firings of different shapes form separate groups, such as
+            `visual.blocks.*.attn, 1 of 2`; with None, this also holds for firings that attend only to themselves, such
+            as those of several pictures.
 
     Raises:
-        LookupError: no pattern was captured; a glob matches no group: lists them.
-        ValueError: `batch` is not there.
+        LookupError: no pattern was captured, or a glob matches no group; the message lists the groups.
+        ValueError: there is no such batch element.
     """
     if firings is not None:
         one_of(("last", "layers"), firings=firings)
@@ -53,7 +54,7 @@ def groups(
     named: dict[str, dict[str, Firing]] = {}
     shapes: dict[str, Shape] = {}
     for (_, shape), members in alike.items():
-        name = _name(list(members))
+        name = _group_name(list(members))
         name = f"{name} ({' x '.join(map(str, shape))})" if name in named else name
         named[name], shapes[name] = members, shape
     _check_words({name: shape[1] for name, shape in shapes.items()}, rows, "rows")
@@ -65,7 +66,7 @@ def groups(
 
 
 def _are_pictures(some: Sequence[Firing]) -> bool:
-    """Return whether firings have several sizes and each attends only to itself: these are not steps in time."""
+    """Return whether firings differ in size and each attends only to itself, so that they are not steps in time."""
     shapes = {tuple(weights.shape[2:]) for weights, _ in some}
     return len(shapes) > 1 and all(queries == keys > 1 for queries, keys in shapes)
 
@@ -96,8 +97,8 @@ def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> N
         raise ValueError(f"{axis} has {len(words)} words, and no group has so many: {each}")
 
 
-def _name(labels: Sequence[str]) -> str:
-    """Return the common path of labels, a star for what differs, and the firings if not all are included."""
+def _group_name(labels: Sequence[str]) -> str:
+    """Return the common path of labels, with a star for parts that differ, and the firings if not all are included."""
     sites = list(dict.fromkeys(NUMBERED.sub("", label) for label in labels))
     paths = [site.removesuffix("pattern").removesuffix(".").split(".") for site in sites]
     shared = [parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*paths)]
@@ -116,11 +117,11 @@ def _words_of_both_axes(
     if cols is None and isinstance(rows, Mapping) and CROSS.search(name):
         row_glob = _best_glob(rows, name)
         others = (some for glob, some in rows.items() if glob != row_glob and len(some) == keys)
-        return _words(rows, name, queries), next(others, None)
-    return _words(rows, name, queries), _words(cols, name, keys)
+        return _words_for_group(rows, name, queries), next(others, None)
+    return _words_for_group(rows, name, queries), _words_for_group(cols, name, keys)
 
 
-def _words(words: Words | None, name: str, count: int) -> Sequence[str] | None:
+def _words_for_group(words: Words | None, name: str, count: int) -> Sequence[str] | None:
     if isinstance(words, Mapping):
         glob = _best_glob(words, name)
         return None if glob is None else words[glob]

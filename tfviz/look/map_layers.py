@@ -1,4 +1,4 @@
-"""Makes the layers of maps from stored firings: of one batch element, with firings of one text one under the other."""
+"""Build the layers of maps from stored firings of one batch element, joining the firings of one text."""
 
 import re
 import warnings
@@ -26,7 +26,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
     """Return the captured sites that are patterns and match a glob.
 
     Raises:
-        LookupError: there is none.
+        LookupError: no captured site matches.
     """
     chosen = [site for site in seen if site.rpartition(".")[2] in WEIGHTS and fnmatchcase(site, sites)]
     if not chosen:
@@ -61,7 +61,7 @@ def layers(firings: Mapping[str, Firing], batch: int) -> tuple[list[Layer], Tens
     """Return the weights of each site's firing, [head, query, key], and a common mask; None if nothing is forbidden.
 
     Raises:
-        ValueError: no such row; sites that do not fit together.
+        ValueError: there is no such batch element, or the sites do not have one shape.
     """
     size = next(iter(firings.values()))[0].shape[0]
     if not -size <= batch < size:
@@ -75,7 +75,8 @@ def layers_over_time(
     """Return layers and mask of all firings of one text, with their queries stacked in order of time.
 
     Raises:
-        ValueError: no such row; it cannot be told which firings are of one text; sites that do not fit together.
+        ValueError: there is no such batch element; the firings of one text cannot be determined; the sites do not have
+            one shape.
     """
     joined, sequences = {}, None
     for site, some in firings.items():
@@ -113,7 +114,7 @@ def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[li
     weights = [weights for weights, _ in joined.values()]
     if all(allowed is None for _, allowed in joined.values()):
         return weights, None
-    masks = [_everywhere(weights[0]) if allowed is None else allowed for _, allowed in joined.values()]
+    masks = [_full_mask(weights[0]) if allowed is None else allowed for _, allowed in joined.values()]
     if all(torch.equal(mask, masks[0]) for mask in masks):
         return weights, masks[0][None]
     return weights, torch.stack([mask.expand(weights[0].shape) for mask in masks])
@@ -128,7 +129,7 @@ def _layer(firing: Firing, batch: int) -> tuple[Layer, Bool[Tensor, "#head query
 
 
 def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """Join firings to one map of a text; cells of keys that a firing did not have are 0 and forbidden."""
+    """Join firings to one map of a text; cells of keys that a firing did not have are 0 and masked."""
     first = min(segment.offset for segment in timeline.segments)
     keys = timeline.length - first
     weights, masks, is_open = [], [], True
@@ -137,7 +138,7 @@ def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Te
         if isinstance(pattern, AttentionCall):
             allowed, pattern = pattern.allowed(), pattern.pattern(torch.float32)
         part = pattern[segment.row][:, segment.start : segment.stop].cpu()
-        may = _everywhere(part)
+        may = _full_mask(part)
         if allowed is not None:
             may = allowed[segment.row if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
         is_open &= allowed is None and pattern.shape[3] == keys
@@ -149,7 +150,7 @@ def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Te
     return _concatenate(weights), _concatenate([mask.expand(heads, -1, -1) for mask in masks])
 
 
-def _everywhere(weights: Layer) -> Bool[Tensor, "1 query key"]:
+def _full_mask(weights: Layer) -> Bool[Tensor, "1 query key"]:
     return torch.ones(1, *weights.shape[1:], dtype=torch.bool)
 
 

@@ -22,16 +22,16 @@ from tfviz.validation import validated
 
 
 class AttentionMaps:
-    """Attention weights with the words of both axes, of any model.
+    """Attention weights of any model, with the words of both axes.
 
     Args:
-        weights: layer head query key, or a list with a tensor (head query key) for each layer; float, or uint8 as
-            `capture` keeps it.
-        rows: a word for each query; a number becomes its digits.
+        weights: [layer, head, query, key], or a list with a tensor [head, query, key] for each layer; float, or uint8
+            as `capture` stores it.
+        rows: a word for each query; numbers are converted to strings.
         cols: a word for each key; default: `rows`, where the map is square.
         mask: True where a query might look; broadcastable to the weights.
         sites: a name for each layer.
-        provenance: where this comes from: anything JSON can hold.
+        provenance: the origin of the maps, as any values that JSON can hold.
 
     >>> maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["the", "cat", "sat"])
     >>> maps
@@ -79,22 +79,22 @@ class AttentionMaps:
         firings: str | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return the patterns in a capture, a layer each, of one batch element.
+        """Return maps of one batch element, with a layer for each pattern of a capture.
 
         Args:
-            sites: a glob, where only some are meant, such as `decoder.*.cross.*`; or their names.
-            firings: of a site that fired several times, "last" or "layers", one for each; None: the last, with a
-                warning. For those of a text that is written word by word see `over_time`.
-            provenance: more of where this comes from, such as `{"step": 300}`.
+            sites: a glob that selects patterns, such as `decoder.*.cross.*`; or their names.
+            firings: for a site that fired several times, "last", or "layers" for a layer for each firing; None: the
+                last, with a warning. For a text that is generated word by word, see `over_time`.
+            provenance: additional information on the origin, such as `{"step": 300}`.
 
         Raises:
             LookupError: no pattern was captured.
-            ValueError: the words do not fit, or the patterns have different shapes: see `look.groups`; or they are of
-                blocks of which it is not known where in the text they belong.
+            ValueError: the words do not fit; the patterns have different shapes (see `look.groups`); the places of
+                blocks in the text are unknown.
 
-        Windows of a picture (Liu et al. 2021) and blocks of a text (Zaheer et al. 2020) are put together to one map
-        from each place to each, by where their queries and keys came from, or are refused: capture large ones in uint8.
-        What windows at the edge give to padding is left out.
+        Windows of a picture (Liu et al. 2021) and blocks of a text (Zaheer et al. 2020) are joined to one map between
+        all positions, by the origins of their queries and keys; if these are unknown, an error is raised. Capture large
+        maps in uint8. The weights that windows at the edge give to padding are omitted.
         """
         if firings is not None:
             one_of(("last", "layers"), firings=firings)
@@ -135,26 +135,28 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Return maps of all firings of one text, with their queries stacked in order of time.
 
-        So patterns that are computed word by word make one map of one pass: head, then all queries, then the keys of
-        the last firing. Cells of keys that an earlier one had not yet are 0 and masked. Which firings are of one text
-        is told by their keys: tokens that were read and thrown away again (assisted generation, `cache.crop`) have no
-        row, and a beam is followed through the rows of the batch. The words of the axes are
+        Patterns that are computed word by word are thus joined to one map, as of a single pass: all queries, and the
+        keys of the last firing. Cells of keys that an earlier firing did not have are 0 and masked. The firings of one
+        text are found by their keys: tokens that were read and discarded again (assisted generation, `cache.crop`) have
+        no row, and a beam is followed through the rows of the batch. The words of the axes are
 
         * for `models.Seq2Seq` with attention, a firing for each target word: `over_time(seen, target, source)`;
         * for `models.LSTMN`, whose first word looks at nothing: `over_time(seen, words[1:], words[:-1])`;
         * for a text written with a cache, the first firing being the prompt: `over_time(seen, words_read)`.
 
         Args:
-            beams: after a beam search the row of the batch in which each token of each returned text was chosen, [text,
-                step], -1 after its end: `out.beam_indices` of Hugging Face's `generate(return_dict_in_generate=True,
-                output_scores=True)`. `batch` is then the number of a returned text.
-            generation: which of several texts that were captured one after the other; None: the last, with a warning.
+            beams: after a beam search, the row of the batch in which each token of each returned text was chosen,
+                [text, step], -1 after its end: `out.beam_indices` of Hugging Face's
+                `generate(return_dict_in_generate=True, output_scores=True)`. `batch` is then the index of a returned
+                text.
+            generation: index of the text, if several were captured one after the other; None: the last, with a warning.
             provenance: as in `of`.
 
         Raises:
             LookupError: no pattern was captured.
-            ValueError: as in `of`; or it cannot be told which firings are of one text: their rows changed places and
-                `beams` is not given, what they look at was computed by none of them, or they are layers, not steps.
+            ValueError: as in `of`; or the firings of one text cannot be determined: the rows of the batch were
+                reordered and `beams` is missing, keys were computed by none of the firings, or the firings are layers,
+                not steps.
         """
         chosen, blocks = map_layers.patterns(seen, sites), seen.block_sites
         firings = {site: seen.assembled(site, batch) if site in blocks else seen.stored(site) for site in chosen}
@@ -200,7 +202,7 @@ class AttentionMaps:
         """Return a head as bytes: 255 times the square root of its weights, within 0.004.
 
         Args:
-            block: the largest weight of each `block` x `block` cells stands for them.
+            block: side of the squares of cells of which only the largest weight is kept.
 
         Raises:
             ValueError: a weight is not between 0 and 1.
@@ -253,7 +255,7 @@ class AttentionMaps:
 
     @cached_property
     def caveat(self) -> str:
-        """Why these may be no weights: rows that need not sum to 1, scores, NaN, an inverted mask; or empty."""
+        """The reason why these may not be weights (scores, NaN, unnormalized rows, an inverted mask), or ""."""
         sites = self.provenance.get("unnormalized", [])
         if isinstance(sites, list) and sites:
             return f"rows need not add up to 1 in {', '.join(map(str, sites))}"
@@ -268,10 +270,10 @@ class AttentionMaps:
     @classmethod
     @validated
     def load(cls, path: str | Path) -> AttentionMaps:
-        """Read what `save` wrote. Needs no model, GPU or network, and never unpickles.
+        """Read a file that `save` wrote, without a model, a GPU, a network or unpickling.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: the file is damaged, or something else.
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, or does not hold attention maps.
         """
         return cls(**serialization.read(path))

@@ -1,8 +1,8 @@
 """Measures of attention: entropy, distance, change, head scores, rollout, relevance, value-weighted norms.
 
-What is measured of `AttentionMaps` is a mean over the queries of a text that see something. Padding is left out as if
-the text did not contain it: a key that no query may look at (where the mask is known), and in self-attention the
-query at its position. So the first key is the first that is not padding, and distances are counted without it.
+For `AttentionMaps`, a measure is the mean over the queries of a text that see something. Padding is removed as if the
+text did not contain it: keys that no query may look at (if the mask is known), and in self-attention the queries at
+their positions. So the first key is the first that is not padding, and distances do not count padding.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ __all__ = [
 
 
 def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
-    """Return the entropy of each query's weights, in nats: 0 looks at one key, log(n) at n keys alike.
+    """Return the entropy of each query's weights, in nats: 0 for a single key, log(n) for n keys of equal weight.
 
-    Of `AttentionMaps` the mean of each head, [layer, head]. Of a tensor a number for each query; a row of zeros, which
-    sees nothing, has 0 and is to be left out of a mean.
+    For `AttentionMaps`, return the mean of each head, [layer, head]; for a tensor, a number for each query. A row of
+    zeros, which sees nothing, has entropy 0 and should be excluded from a mean.
 
     Raises:
-        ValueError: these are not weights: each row must be nonnegative and sum to 1, or to 0 if fully masked.
+        ValueError: a row has negative weights, or does not sum to 1 (or to 0 if fully masked).
 
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
@@ -38,10 +38,10 @@ def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[
 
 
 def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
-    """Return how far away each query looks on average, in positions; for `AttentionMaps`, the mean of each head.
+    """Return the mean distance of each query to its keys, in positions; for `AttentionMaps`, the mean of each head.
 
     Raises:
-        ValueError: as for `entropy`; or maps in a tensor that are not square, where no distance is known.
+        ValueError: as for `entropy`; or the maps of a tensor are not square, so that distances are undefined.
     """
     if isinstance(weights, Tensor) and weights.dim() < 2:
         raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
@@ -72,12 +72,12 @@ def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tens
 
 
 def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer head"]:
-    """Return, per head, how much two captures of one text differ: 0 the same, 1 nothing in common.
+    """Return the difference of each head between two captures of one text, from 0 (equal) to 1 (disjoint).
 
-    It is the total variation distance between a query's weights, mean over the queries that see something in either.
+    It is the total variation distance between each query's weights, averaged over queries that see something in either.
 
     Raises:
-        ValueError: they have different shapes.
+        ValueError: the maps have different shapes.
 
     >>> one, other = (AttentionMaps(torch.eye(2)[order].view(1, 1, 2, 2)) for order in ([0, 1], [0, 0]))
     >>> change(one, other)
@@ -98,19 +98,19 @@ def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer 
 
 
 def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) -> Float[Tensor, "layer query key"]:
-    """Return where each layer's positions get their content from, down to the words (Abnar & Zuidema 2020, section 3).
+    """Return the share of each word in each position of each layer (Abnar & Zuidema 2020, section 3).
 
-    A layer is taken to keep a share of each position and to fill the rest by attention; layers are multiplied. It
-    knows nothing of values, feed-forward networks and norms: a bound on what may flow, not a measure of what does.
-
-    A position that sees nothing in a layer is kept whole, and nothing flows out of padding, which nobody looks at.
+    Each layer is assumed to keep a share of each position and to take the rest by attention; the matrices of the layers
+    are multiplied. Values, feed-forward networks and norms are ignored, so the result is a bound on the flow of
+    information, not a measure of it. A position that sees nothing in a layer is kept unchanged, and nothing flows out
+    of padding.
 
     Args:
-        weights: square maps, one a layer, such as the mean over heads; rows sum to 1, or to 0 where all is masked.
-        residual: the share of the residual stream, 0 to 1.
+        weights: a square map for each layer, such as the mean over heads; rows sum to 1, or to 0 if fully masked.
+        residual: the share of the residual stream, from 0 to 1.
 
     Raises:
-        ValueError: `residual` is not from 0 to 1; maps that are not square, or no weights.
+        ValueError: `residual` is not from 0 to 1; the maps are not square, or are not weights.
 
     >>> rollout(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]] * 2))[:, 1]
     tensor([[0.5000, 0.5000],
@@ -131,18 +131,18 @@ def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) ->
 
 
 def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor) -> Float[Tensor, "layer query key"]:
-    """Return how much each position of each layer owes to each word for an output (Chefer et al. 2021, eq. 5 and 6).
+    """Return the relevance of each word to each position of each layer for an output (Chefer et al. 2021, eq. 5 and 6).
 
-    Of weights times their gradients the positive part is taken and averaged over heads; it is added to what stands
-    there, layer by layer: R = R + mean(gradient x weight, where above 0) R. The last row of the last layer, or the row
-    that the output is read from, is what is looked at.
+    Starting from the identity, each layer adds the mean over heads of the positive part of gradient times weight:
+    R = R + mean(max(gradient * weight, 0)) R. The result for an output is the last layer's row at the position from
+    which the output is computed.
 
     Args:
-        weights: of self-attention, of one text, first layer first.
-        gradients: layer head query key, of the output with respect to the weights; see `capture(grad=True)`.
+        weights: self-attention of one text, first layer first.
+        gradients: [layer, head, query, key], of the output with respect to the weights; see `capture(grad=True)`.
 
     Raises:
-        ValueError: maps that are not square; not a gradient for each weight.
+        ValueError: the maps are not square, or the gradients have another shape.
 
     >>> found = relevance(torch.full((1, 1, 2, 2), 0.5), torch.tensor([[[[0.0, 0.0], [4.0, -4.0]]]]))
     >>> found[-1]
@@ -171,10 +171,10 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
 def value_weighted_norms(
     weights: Float[Tensor, "*lead head query key"], values: Float[Tensor, "*lead head key dim"]
 ) -> Float[Tensor, "*lead head query key"]:
-    """Return the norm of what each query takes from each key: weight times value (Kobayashi et al. 2020, section 2.2).
+    """Return the norm of weight times value for each query and key (Kobayashi et al. 2020, section 2.2).
 
-    A large weight on a short value moves little. `values` are those of the heads, `...value` in a capture; multiply
-    them by each head's part of the output matrix for what arrives in the stream.
+    A large weight on a short value contributes little. `values` are those of the heads, `...value` in a capture; for
+    the contributions to the residual stream, multiply them by each head's part of the output matrix first.
 
     Raises:
         ValueError: the shapes do not fit each other.

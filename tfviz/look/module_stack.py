@@ -1,4 +1,4 @@
-"""The modules whose forward is running, in each thread, by which a tracer knows whose attention it sees."""
+"""The modules whose forward is running in each thread, from which a tracer knows whose attention it sees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ThreadState(threading.local):
 
 
 class ModuleStack:
-    """Tracks the running modules of one model, by their paths, and the sizes of their inputs.
+    """The running modules of one model, by their paths, and the sizes of their inputs.
 
     Attributes:
         called: paths of the modules that ran, in order.
@@ -36,7 +36,7 @@ class ModuleStack:
         traced: whether a call was skipped because a graph was traced and no numbers flowed.
         first_sizes: sizes of the first axes of the model's positional tensors: candidates for the batch size.
         sizes: sizes of the first two axes of all tensors passed to the model.
-        unseen: path or site -> why nothing can be seen in it.
+        unseen: path or site -> the reason why nothing in it can be captured.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -87,7 +87,7 @@ class ModuleStack:
             self.state.guards.append((path, guard))
 
     def pop(self, path: str) -> bool:
-        """Pop a module and those within it that an exception has left; return whether it was running."""
+        """Pop a module, and modules within it that an exception left behind; return whether it was running."""
         frames = self.state.frames
         depth = len(frames) - 1
         while depth >= 0 and frames[depth].path != path:

@@ -1,4 +1,4 @@
-"""`nn.MultiheadAttention`, and the fast path of PyTorch's encoder layers, which a capture disables."""
+"""Capture of `nn.MultiheadAttention` and of the fast path of PyTorch's encoder layers, which a capture disables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIGNATURE = signature(_ORIGINAL)
 
 
 class MultiHeadForward:
-    """Runs `multi_head_attention_forward` with its attention visible, with the results of an unobserved run."""
+    """A version of `multi_head_attention_forward` whose attention can be traced and whose results are unchanged."""
 
     def __init__(self, state: CaptureState, mode: TorchFunctionMode) -> None:
         self.state, self.mode = state, mode

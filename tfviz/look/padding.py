@@ -1,4 +1,4 @@
-"""Which positions count in a statistic of maps: not padding, nor queries that see nothing."""
+"""The positions that count in a statistic of maps: not padding, and not queries that see nothing."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Positions(NamedTuple):
     """The positions of a text that are not padding.
 
     A key is padding if no query of any layer and head may look at it; in self-attention the query at its position is
-    padding with it. Where no mask is known, a position of self-attention is padding if it gives and gets no weight.
+    then padding, too. Without a mask, a position of self-attention is padding if it neither gives nor receives weight.
 
     Attributes:
         queries, keys: True where a position is not padding.
-        sees: True where a query may look at a key at all; None where no mask says so.
+        sees: True where a query may look at any key; None without a mask.
     """
 
     queries: Bool[Tensor, "query"]
@@ -106,7 +106,8 @@ def statistic(
     """Apply `measure` to every head; return [layer, head, ...].
 
     Args:
-        measure: takes weights without padding, [head, query, key], and which queries count; returns [head, ...].
+        measure: function from weights without padding, [head, query, key], and the mask of queries that count to [head,
+            ...].
 
     Raises:
         ValueError: every position is padding.

@@ -1,4 +1,4 @@
-"""Torch calls and the products of two tensors that they make, with a letter for each axis as in `einsum`."""
+"""Torch calls and the products of two tensors that they compute, with a letter for each axis, as in `einsum`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Product(NamedTuple):
 
     Attributes:
         factors: the tensors.
-        letters: of each factor a letter for each axis.
+        letters: for each factor, a letter for each axis.
         output: the letters of the output.
         recompute: the same product of two other factors.
         batch: letters of axes that both factors have, if only by broadcasting.
@@ -43,8 +43,8 @@ class Operation(NamedTuple):
     """A torch call that a model made.
 
     Attributes:
-        name: of the function, without the sign that it changes its tensor.
-        product: what it multiplies, if it is a product.
+        name: name of the function, without the underscore of in-place functions.
+        product: the product that it computes, if any.
     """
 
     name: str
@@ -180,7 +180,7 @@ def sum_of_products(
 def align_axes(index: Tensor, letters: Sequence[Any], output: Sequence[Any]) -> Tensor:
     """Reorder a factor's axes to match a product's output, with size 1 for axes that it does not have.
 
-    Of an axis that the output does not have the first place is taken.
+    For an axis that the output does not have, the first index is taken.
     """
     for axis in reversed(range(index.dim())):
         if letters[axis] not in output:

@@ -1,4 +1,4 @@
-"""Weights as bytes: 255 times their square root; and max pooling of maps, which keeps strong cells visible."""
+"""Quantization of weights to bytes, 255 times their square root, and max pooling of maps."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,10 @@ from tfviz.shapes import Float, UInt8
 
 
 def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
-    """Return weights as bytes: 255 times their square root, which keeps small ones apart; errs by at most 0.004.
+    """Return weights as bytes: 255 times their square root, which resolves small ones; the error is at most 0.004.
 
     Raises:
-        ValueError: some are not weights.
+        ValueError: a number is not a weight from 0 to 1.
 
     >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
     [0, 11, 180, 255]
@@ -50,7 +50,7 @@ def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
     """Return weights in float32 from any dtype in which they are stored.
 
     Raises:
-        ValueError: it is none: numbers of a float type, or bytes as `pack` makes them.
+        ValueError: the tensor has neither a float dtype nor the bytes of `pack`.
     """
     if stored.dtype != torch.uint8 and not stored.is_floating_point():
         raise ValueError(f"weights are {stored.dtype}; give numbers of a float type, or uint8 as look.pack makes them")
@@ -76,7 +76,7 @@ def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
     """Return the largest of each `size` x `size` cells; cells at the edges may be smaller.
 
     Args:
-        before: cells of the first block of each row that lie before these.
+        before: number of cells of each row's first block that lie before these.
     """
     if size == 1:
         return weights

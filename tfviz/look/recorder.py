@@ -1,4 +1,4 @@
-"""Edits the tensors that fire at sites, and records the requested ones, in the requested form."""
+"""Edit the tensors that fire at sites, and record the requested ones in the requested form."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def matches(site: str, glob: str) -> bool:
 
 
 class Recorder:
-    """Records every site that fires, edits the tensor first, and stores the requested sites.
+    """A recorder of every site that fires, which first edits the tensor, and stores the requested sites.
 
     Args:
         edits: site or glob -> function.
         globs: the sites to store.
         dtype: of stored patterns: float32, float16 or uint8.
-        grad: store tensors as they flow, with their gradients.
+        grad: store tensors of the autograd graph, so that they get gradients.
 
     Attributes:
         fired: all sites that fired, in order, stored or not.
-        firings: site -> what was stored.
+        firings: site -> its stored firings.
         history: the calls of the model and the keys of each firing, by which maps are joined over time.
     """
 
@@ -75,7 +75,7 @@ class Recorder:
         return any(self.is_edited(site) for site in self.fired if site.startswith(path))
 
     def edit(self, site: str, tensor: Tensor) -> Tensor:
-        """Return the edited tensor that the model goes on with.
+        """Return the edited tensor, with which the model continues.
 
         Raises:
             ValueError: the site runs under gradient checkpointing, or an edit of weights is applied to something else.
@@ -93,7 +93,7 @@ class Recorder:
         return tensor
 
     def edit_and_record(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
-        """Edit and record a tensor; return the tensor that the model goes on with."""
+        """Edit and record a tensor; return the tensor with which the model continues."""
         tensor = self.edit(site, tensor)
         if not (self.grad and self.wants(site) and tensor.requires_grad):
             self.record(site, lambda: self.copy(site, tensor), allowed)
@@ -105,14 +105,18 @@ class Recorder:
         return stored
 
     def record(self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: Allowed = lambda: None) -> None:
-        """Record the result of `make` if it is wanted, but not while the backward pass recomputes a part."""
+        """Record the result of `make` if it is requested, except while the backward pass recomputes a part."""
         if in_backward() or in_functorch():
             return
         self.fired[site] = None
         if self.wants(site):
             with untraced(), torch.no_grad():
                 tensor = make()
-                firing = (tensor, None) if isinstance(tensor, AttentionCall) else _finished(site, tensor, allowed())
+                firing = (
+                    (tensor, None)
+                    if isinstance(tensor, AttentionCall)
+                    else _zero_masked_weights(site, tensor, allowed())
+                )
                 self.firings.setdefault(site, []).append(firing)
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
@@ -160,7 +164,7 @@ class Recorder:
         return tensor.to(self.dtype, copy=True)
 
 
-def _finished(site: str, tensor: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def _zero_masked_weights(site: str, tensor: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Return weights with four axes and zeros in fully masked rows, where a softmax gives even weights or NaN."""
     if site.endswith(WEIGHTS):
         tensor = as_4d(tensor)

@@ -1,4 +1,4 @@
-"""Reads and writes `AttentionMaps` as one safetensors file, which opens without a model, a GPU or a network."""
+"""Read and write `AttentionMaps` as one safetensors file, which opens without a model, a GPU or a network."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def write(
     """Write one file, atomically; `labels` are those of `LABELS`, anything JSON can hold.
 
     Raises:
-        ValueError: the provenance is nothing that JSON can hold; scores are changed by a function, which no file can.
+        ValueError: JSON cannot hold the provenance, or scores are changed by a function, which cannot be stored.
     """
     tensors: dict[str, Tensor] = {}
     lazy: list[dict[str, Any] | None] = []
@@ -85,8 +85,8 @@ def read(path: str | Path) -> dict[str, Any]:
     """Read a file and return the arguments of `AttentionMaps`; never unpickles.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: the file is damaged, was altered, or is something else; names what in it is wrong.
+        FileNotFoundError: there is no such file.
+        ValueError: the file is damaged, was altered, or does not hold maps; the message names the wrong part.
     """
     path = expand_user(path)
     tensors, metadata = load_tensors(path)
@@ -96,7 +96,7 @@ def read(path: str | Path) -> dict[str, Any]:
         labels = {name: schema.parse(text, name) for name, text in metadata.items() if name != "format"}
         METADATA(labels, "metadata")
         lazy = labels.pop("made", None) or [None] * sum(name.startswith("layer.") for name in tensors)
-        reader = _Reader(tensors)
+        reader = _LayerReader(tensors)
         arguments = {
             "weights": [reader.layer(f"layer.{at}", description) for at, description in enumerate(lazy)],
             **labels,
@@ -108,8 +108,8 @@ def read(path: str | Path) -> dict[str, Any]:
     return arguments
 
 
-class _Reader:
-    """Reads layers from the tensors of a file and records which it used."""
+class _LayerReader:
+    """A reader of layers from the tensors of a file, which records the tensors that it used."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self.tensors = tensors
@@ -147,7 +147,7 @@ class _Reader:
         return LazyAttention(AttentionCall(query[None], key[None], key[None, ..., :0], mask, float(lazy["scale"])))
 
     def mask(self, name: str, shape: tuple[int, int, int]) -> Tensor | KeyRanges:
-        """Read where queries may look: a mask, or key ranges, for a layer [head, query, key].
+        """Read the mask or the key ranges of a layer, [head, query, key].
 
         Raises:
             ValueError: the key ranges do not fit the layer.

@@ -1,4 +1,4 @@
-"""Puts the maps of blocks of a text, or of windows of a picture, back together to one map (BigBird, Swin)."""
+"""Join the maps of blocks of a text, or of windows of a picture, to one map (BigBird, Swin)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Replay = Callable[[int], Tensor]
 class Text:
     """A batch of texts, [batch, word, feature], or of pictures, [batch, row, col, feature], as input to a module.
 
-    All that is made of it has one object. The words of a picture are its places, row by row.
+    Everything derived from it shares this object. The words of a picture are its places, row by row.
     """
 
     def __init__(self, shape: Sequence[int]) -> None:
@@ -34,15 +34,15 @@ UNKNOWN = Text((0, 0, 0))
 
 @dataclass(eq=False)
 class Origin:
-    """Where in a text the cells of a tensor come from.
+    """The origin of a tensor's cells in a text.
 
     Attributes:
-        features: how many each word has in it, or in the tensor that it was made of; of scores, of both factors.
+        features: number of features of each word in the source tensor; for scores, of both factors.
         is_whole: whether it is the text, word by word.
-        replay: returns for each cell the number of the text's cell that it came of, word * features + feature + 1, or
-            0 for none. Of scores `replay(0)` is of one factor's cells, `replay(1)` of the other's.
-        is_softmax: whether they went through a softmax.
-        other: of scores, the second factor's text.
+        replay: returns for each cell the number of its source cell in the text, word * features + feature + 1, or 0 for
+            none. For scores, `replay(0)` refers to one factor's cells, `replay(1)` to the other's.
+        is_softmax: whether a softmax was applied.
+        other: the second factor's text, for scores.
     """
 
     text: Text
@@ -54,7 +54,7 @@ class Origin:
 
     @property
     def word_counts(self) -> tuple[int, ...]:
-        """How many words each factor's text has."""
+        """The number of words of each factor's text."""
         return (self.text.words, self.other.words) if self.other else (self.text.words,)
 
 
@@ -62,8 +62,8 @@ class Coordinates(NamedTuple):
     """Position of each weight of a block: tensors of its shape [batch, head, query, key].
 
     Attributes:
-        batch: -1 where a weight is of no text.
-        heads, queries: how many there are in the whole map.
+        batch: -1 where a weight belongs to no text.
+        heads, queries: their numbers in the whole map.
     """
 
     batch: Tensor
@@ -75,7 +75,7 @@ class Coordinates(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Weights of a part of a text: the origin of them and of their values, and the axes of both."""
+    """Weights of a part of a text: their origin, that of their values, and the axes of both."""
 
     weights: Origin | None
     values: Origin | None
@@ -95,7 +95,7 @@ class Block(NamedTuple):
         """Return the position of each weight in the text.
 
         Raises:
-            LookupError: it is unknown.
+            LookupError: the position is unknown.
         """
         weights, values = self.weights, self.values
         if values is None or len(values.features) != 1:
@@ -117,7 +117,7 @@ class Block(NamedTuple):
 
     @staticmethod
     def _query_side(weights: Origin, values: Origin, sides: Sequence[Tensor], key: Tensor) -> int:
-        """Return which factor of the scores had the queries: the other's words are those of the values."""
+        """Return the index of the scores' factor that holds the queries; the other factor has the values' words."""
         texts = (weights.text, weights.other)
         for place in (0, 1):
             words, text = word_of(sides[1 - place], weights.features[1 - place]), texts[1 - place]
@@ -135,7 +135,7 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
         parts: blocks with their weights, [batch, head, query, key] in float32, and where they may look.
 
     Raises:
-        LookupError: it is unknown where a block belongs.
+        LookupError: the position of a block is unknown.
     """
     with untraced():
         placed = [(block.coordinates(), weights.cpu(), allowed) for block, weights, allowed in parts]
@@ -161,7 +161,7 @@ def join_blocks(
     """Return the firings of a site, with blocks of one text put together; `text` is the batch of texts.
 
     Raises:
-        ValueError: no such text, or it is unknown where a block belongs.
+        ValueError: there is no such text, or the position of a block is unknown.
     """
     by_text: dict[Text | None, list[int]] = {}
     for number in range(len(firings)):

@@ -1,9 +1,9 @@
-"""Follows a text back through the firings of a site, from its last one, by what the keys are.
+"""Follow a text back through the firings of a site, from the last one, by their keys.
 
-A firing computes the last queries of a text; the keys before them were computed by firings before it. So the firing
-before is found by its keys: the latest one that has them. It need not be in the same row of the batch (a beam search
-reorders them), and of its own queries only those count whose keys are still there (speculative decoding throws some
-away). A firing whose keys all are its own begins a text.
+A firing computes the last queries of a text; earlier keys were computed by earlier firings. So the previous firing of
+the text is the latest one that has these keys. It may be in another row of the batch (beam search reorders rows), and
+only those of its queries count whose keys are still present (speculative decoding discards some). A firing that
+computed all of its keys itself begins a text.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tfviz.look.key_history import FiringInfo, Keys
 
 @dataclass(frozen=True)
 class Segment:
-    """Queries of a single firing.
+    """The queries of a text that a single firing computed.
 
     Attributes:
         firing: its number at its site.
         row: its batch element.
         start, stop: its first query, and one past the last.
-        offset: the position of its first key, as the last firing counts.
+        offset: the position of its first key in the last firing.
     """
 
     firing: int
@@ -41,9 +41,9 @@ class Timeline:
 
     Attributes:
         grows: whether queries are among the keys, as where a text looks at itself.
-        length: one past the last key that was seen, as the last firing counts.
+        length: one past the last key seen, in the positions of the last firing.
         reordered: whether rows of the batch changed places on the way.
-        missing: how many keys of the first segment no firing of the capture has computed.
+        missing: number of keys of the first segment that no captured firing computed.
         keys: the signatures of the last firing's row.
         others: firings of other batch elements for the same text, such as abandoned beams.
         advances: whether later queries see more keys.
@@ -77,8 +77,8 @@ class SiteFirings:
         """Follow back the text that ends in a batch element of a firing, where queries are among the keys.
 
         Args:
-            dropped: how many of the last firing's queries were thrown away after it.
-            rows: firing -> batch elements that may be of the text; firings that it lacks are skipped.
+            dropped: number of the last firing's queries that were discarded after it.
+            rows: firing -> batch elements that may belong to the text; other firings are skipped.
         """
         info, keys = self.infos[last], self.keys[last][row]
         length = int(info.ends[row]) - dropped
@@ -136,7 +136,7 @@ class SiteFirings:
 
     def same_keys(self, number: int, keys: Tensor) -> list[int]:
         """Return the batch elements of a firing that have exactly these keys."""
-        return [row for row, others in enumerate(self.keys[number]) if self._same(keys, others, number)]
+        return [row for row, others in enumerate(self.keys[number]) if self._have_same_keys(keys, others, number)]
 
     def is_prefix(self, number: int, row: int, keys: Tensor) -> bool:
         """Return whether the text of a firing is a proper prefix of another."""
@@ -144,10 +144,10 @@ class SiteFirings:
             return False
         info = self.infos[number]
         start, end = int(info.starts[row]), int(info.ends[row])  # padding may change as a text is read again
-        return end < len(keys) and self._same(keys[start:end], self.keys[number][row][start:end], number)
+        return end < len(keys) and self._have_same_keys(keys[start:end], self.keys[number][row][start:end], number)
 
-    def _same(self, keys: Tensor, others: Tensor, number: int) -> bool:
-        return keys.shape == others.shape and bool(_close(keys, others, self.infos[number].tolerance).all())
+    def _have_same_keys(self, keys: Tensor, others: Tensor, number: int) -> bool:
+        return keys.shape == others.shape and bool(_are_close(keys, others, self.infos[number].tolerance).all())
 
     def _find_keys(self, number: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
         """Return a batch element of a firing that has these keys in this order, and the position of the first."""
@@ -156,9 +156,9 @@ class SiteFirings:
             last_start, there = int(info.ends[element]) - needed, self.keys[number][element]
             if last_start < 0:
                 continue
-            starts = _close(there[: last_start + 1], keys[:1], info.tolerance).nonzero()[:, 0].tolist()
+            starts = _are_close(there[: last_start + 1], keys[:1], info.tolerance).nonzero()[:, 0].tolist()
             for shift in sorted(starts, key=lambda start: (start != last_start, start)):
-                if self._same(keys, there[shift : shift + needed], number):
+                if self._have_same_keys(keys, there[shift : shift + needed], number):
                     return element, shift
         return None
 
@@ -166,9 +166,11 @@ class SiteFirings:
         """Return whether some batch element continues a different element of an earlier firing."""
         if len(self.keys[later]) != len(self.keys[number]):
             return False
-        return not self._same(self.keys[later][:, :needed], self.keys[number][:, shift : shift + needed], number)
+        return not self._have_same_keys(
+            self.keys[later][:, :needed], self.keys[number][:, shift : shift + needed], number
+        )
 
 
-def _close(keys: Tensor, others: Tensor, tolerance: float) -> Tensor:
+def _are_close(keys: Tensor, others: Tensor, tolerance: float) -> Tensor:
     """Return, for each key, whether two signatures are equal up to rounding."""
     return (keys - others).norm(dim=-1) <= tolerance * torch.maximum(keys.norm(dim=-1), others.norm(dim=-1))

@@ -1,7 +1,7 @@
-"""Chooses the firings of a site that are of one text, once for all sites of a capture.
+"""Select the firings of one text, for all sites of a capture.
 
-The keys of a deep layer depend on all that was read before them, so the deepest site that looks at the text being
-written leads: its firings are followed back by their keys, and the other sites take theirs from the same calls.
+The keys of a deep layer depend on all tokens read before them. So the deepest site that attends to the generated text
+leads: its firings are followed back by their keys, and other sites use firings of the same calls.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Sequences:
     """The texts that were generated in a capture.
 
     Args:
-        row: the batch element; the number of the returned text, where `beams` is given.
-        beams: for each returned text the batch elements in which its tokens were chosen, -1 after its end.
-        generation: which text of several that the capture holds, in order; None: the last.
+        row: the batch element; with `beams`, the index of the returned text.
+        beams: for each returned text, the batch elements in which its tokens were chosen, -1 after its end.
+        generation: index of the text, if the capture holds several; None: the last.
     """
 
     def __init__(self, history: History, row: int, beams: Tensor | None, generation: int | None) -> None:
@@ -36,7 +36,7 @@ class Sequences:
         """Return the firings of the text at a site.
 
         Raises:
-            ValueError: it cannot be told which firings these are.
+            ValueError: the firings of the text cannot be determined.
         """
         firings = self._site(site)
         leader = self._leader(firings)
@@ -55,11 +55,11 @@ class Sequences:
 
     def _leader(self, firings: SiteFirings) -> tuple[SiteFirings, dict[int, int]] | None:
         """Return the leading site, and its firings together with those of this site in the same calls."""
-        numbers = {turn: number for number, turn in enumerate(_turns(firings.infos))}
+        numbers = {turn: number for number, turn in enumerate(_call_positions(firings.infos))}
         last = len(firings.infos) - 1
         for site in reversed(self.history.sites):
             leading = self._site(site)
-            turns = enumerate(_turns(leading.infos))
+            turns = enumerate(_call_positions(leading.infos))
             pairs = {number: numbers[turn] for number, turn in turns if turn in numbers}
             end = next((number for number, paired in pairs.items() if paired == last), None)
             if end is None or not _same_queries(firings, last, leading, end):
@@ -73,7 +73,7 @@ class Sequences:
         texts = self._texts(firings)
         if self.generation is None:
             latest = next(texts)
-            chosen = self._check(firings, latest)
+            chosen = self._check_rows(firings, latest)
             if latest.has_earlier:
                 warnings.warn(
                     f"{firings.site} fired for more than one text; the last is shown, generation=0 is the first",
@@ -84,7 +84,7 @@ class Sequences:
         if not -len(ordered) <= self.generation < len(ordered):
             texts_there = "1 text" if len(ordered) == 1 else f"{len(ordered)} texts"
             raise ValueError(f"generation is {self.generation}; the capture holds {texts_there}, counted from 0")
-        return self._check(firings, ordered[self.generation])
+        return self._check_rows(firings, ordered[self.generation])
 
     def _texts(self, firings: SiteFirings) -> Iterator[Timeline]:
         """Yield the texts of a site, last to first, each from the firings that remain."""
@@ -122,17 +122,17 @@ class Sequences:
                 )
         return text
 
-    def _check(self, firings: SiteFirings, text: Timeline) -> Timeline:
+    def _check_rows(self, firings: SiteFirings, text: Timeline) -> Timeline:
         """Return a text in the batch elements that computed it, after checking that they belong to it."""
         last = text.segments[-1].firing
         is_ambiguous = self.beams is None and len(firings.keys[last]) > 1
         if is_ambiguous and self.history.is_beam_search(firings.infos[last].call):
-            raise _rows_are_mixed(firings.site)
-        timeline = text if self.beams is None else _in_rows(firings, text, _rows(self.beams, self.row))
+            raise _mixed_rows_error(firings.site)
+        timeline = text if self.beams is None else _in_rows(firings, text, _beam_rows(self.beams, self.row))
         if not text.advances:
             return timeline
         if is_ambiguous and timeline.reordered:
-            raise _rows_are_mixed(firings.site)
+            raise _mixed_rows_error(firings.site)
         if timeline.missing and timeline.segments[0].firing:
             raise ValueError(
                 f"{firings.site}: {timeline.missing} keys of the text were computed by no firing of the capture: the "
@@ -209,14 +209,14 @@ def _corresponding(segment: Segment, leading: SiteFirings, firings: SiteFirings,
     return Segment(number, row, first + segment.start, first + segment.stop, 0)
 
 
-def _turns(infos: Sequence[FiringInfo]) -> Iterator[tuple[int, int]]:
+def _call_positions(infos: Sequence[FiringInfo]) -> Iterator[tuple[int, int]]:
     """Yield, for each firing, its call and the number of earlier firings of the site in that call."""
     within: dict[int, Iterator[int]] = {}
     for info in infos:
         yield info.call, next(within.setdefault(info.call, count()))
 
 
-def _rows(beams: Tensor, row: int) -> list[int]:
+def _beam_rows(beams: Tensor, row: int) -> list[int]:
     """Return the batch elements of one returned text, step by step."""
     if beams.dim() != 2 or not -len(beams) <= row < len(beams):
         raise ValueError(
@@ -228,7 +228,7 @@ def _rows(beams: Tensor, row: int) -> list[int]:
     return rows
 
 
-def _rows_are_mixed(site: str) -> ValueError:
+def _mixed_rows_error(site: str) -> ValueError:
     return ValueError(
         f"the rows of the batch of {site} change places on the way (a beam search), and none of them is a text: "
         "give beams=out.beam_indices, of out = generate(..., return_dict_in_generate=True, output_scores=True), "

@@ -1,7 +1,7 @@
-"""What PyTorch is doing around a call (transforms, checkpointing, tracing), and what captures change in it meanwhile.
+"""PyTorch's state around a call (transforms, checkpointing, tracing), and its changes while a capture is open.
 
-What capture computes to show it must not be seen by a capture, be counted by other modes, or be rounded by autocast.
-While a capture is open, compiled code runs eagerly, where a mode sees its calls.
+The computations of a capture itself must not be captured, counted by other modes, or rounded by autocast. While a
+capture is open, compiled code runs eagerly, so that a mode sees its calls.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class CaptureMode(TorchFunctionMode):
 
 
 class SharedSetting:
-    """Process-wide change that is made for its first holder and undone after its last.
+    """A process-wide change that is made for its first holder and undone after its last.
 
     Args:
-        change: makes the change, and appends what undoes it to the list that it is given: functions that may be called
-            again, since an interrupt may leave `release` anywhere.
+        change: makes the change, and appends functions that undo it to the list passed to it; these must be safe to
+            call again, since `release` may be interrupted at any point.
     """
 
     def __init__(self, change: Callable[[list[Callable[[], None]]], None]):
@@ -157,7 +157,7 @@ def frames() -> Iterator[Any]:
         frame = frame.f_back  # type: ignore[assignment]
 
 
-def take_off_modes(ours: Callable[[Any], bool]) -> None:
+def remove_modes(ours: Callable[[Any], bool]) -> None:
     """Remove function modes from this thread's stack, wherever they are in it."""
     stack = _get_current_function_mode_stack()
     if stack and ours(stack[-1]) and not any(map(ours, stack[:-1])):

@@ -34,9 +34,9 @@ One call, with `blocks.0.attention.pattern` as a site:
                                   ├─ observe ──> Recorder: .scores, .pattern (recomputed from q and k, beside)
                                   └─ F.scaled_dot_product_attention(q', k', v') ──> output of the kernel
 
-Captures may be nested: the inner tracer sees a call first and makes it again, which the outer one sees. A tracer owns
-what it puts into PyTorch. `close` takes all of it back, wherever an exception left off, and `open` first removes what a
-capture that never came to its `close` has left.
+Captures may be nested: the inner tracer sees a call first and repeats it, so that the outer one sees it, too. A tracer
+owns its hooks and modes in PyTorch. `close` removes all of them, wherever an exception occurred, and `open` first
+removes leftovers of captures that were never closed.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ from tfviz.look.torch_state import (
     in_functorch,
     is_paused,
     is_tracing,
+    remove_modes,
     resume,
-    take_off_modes,
 )  # fmt: skip
 
 OPEN: set[AttentionTracer] = set()  # in whatever thread
@@ -79,7 +79,7 @@ TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "im
 
 
 class AttentionTracer(CaptureMode):
-    """Traces a model in the thread or task in which it was opened.
+    """A tracer of a model in the thread or task in which it was opened.
 
     Args:
         globs: sites to record.
@@ -148,7 +148,7 @@ class AttentionTracer(CaptureMode):
             for number in self._remove_hooks(module._forward_pre_hooks):
                 module._forward_pre_hooks_with_kwargs.pop(number, None)
         self.stack.clear()
-        take_off_modes(lambda mode: mode is self)
+        remove_modes(lambda mode: mode is self)
         for setting in (EAGER, *SETTINGS):
             setting.release(self)
         self.recorder.history.close()
@@ -213,7 +213,7 @@ class AttentionTracer(CaptureMode):
         if path is None or not self.stack.pop(path):
             return None
         if not self.stack.running:
-            take_off_modes(lambda mode: mode is self)
+            remove_modes(lambda mode: mode is self)
         return self._after_forward(module, path, args, *results) if len(results) == 2 else None
 
     def _after_forward(
@@ -250,6 +250,6 @@ def _remove_leftovers() -> None:
     owners = [getattr(hook, "__self__", None) for hook in _modules._global_forward_pre_hooks.values()]
     for left in [owner for owner in owners if isinstance(owner, AttentionTracer) and owner not in OPEN]:
         left.close()
-    take_off_modes(lambda mode: isinstance(mode, AttentionTracer) and mode not in OPEN)
+    remove_modes(lambda mode: isinstance(mode, AttentionTracer) and mode not in OPEN)
     if not any(tracer in OPEN for tracer in ACTIVE.get()):
         resume()

@@ -1,4 +1,4 @@
-"""Finds the product in which attention weights meet their values, among all that a model multiplies."""
+"""Find, among all products of a model, those in which attention weights are multiplied with values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Match = tuple[int, TrackedWeights]  # which factor of a product has weights, and
 
 
 class WeightFinder:
-    """Follows weights, certain or possible, to the products in which they meet values."""
+    """A tracker that follows certain and possible weights to the products with their values."""
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state
@@ -34,8 +34,8 @@ class WeightFinder:
     def follow(self, op: Operation, output: Any) -> None:
         """Track the output of an operation.
 
-        Most calls of a model have nothing to do with attention, so each question is asked only where something is known
-        (of the dictionary inside a weak one, whose own length takes longer than the question).
+        Most calls of a model have nothing to do with attention, so each tracker is consulted only if it is not empty
+        (by the dictionary inside a weak one, whose own length takes longer to compute).
         """
         if op.name == "grid_sample":
             self.state.notes.sampled[self.state.stack.path] = None
@@ -122,10 +122,10 @@ class WeightFinder:
 
 
 class ScoreTracker:
-    """Tracks what may be weights whose rows do not sum to 1: `relu(scores) / n`, `exp / (1 + sum of exp)`, raw scores.
+    """A tracker of possible weights with rows that do not sum to 1: `relu(scores) / n`, `exp / (1 + sum)`, raw scores.
 
-    Nothing in their numbers says that they are weights. What is known is where they come from: a product of two tensors
-    that are not learned, changed cell by cell, meets a third in another product that sums over positions.
+    Their numbers do not identify them as weights. They are recognized by their origin: a product of two tensors that
+    are not learned, changed elementwise, is multiplied with a third in another product that sums over positions.
     """
 
     def __init__(self) -> None:
@@ -148,10 +148,10 @@ class ScoreTracker:
             self.known[output] = True
 
     def find(self, product: Product, counts: Iterable[int]) -> tuple[int, int] | None:
-        """Return which factor may be weights, and its key axis.
+        """Return the index of the factor that may be weights, and its key axis.
 
         Args:
-            counts: how many positions there may be; none: unknown.
+            counts: the possible numbers of positions; empty: unknown.
         """
         for place in (0, 1):
             weights, other, axes = product.factors[place], product.factors[1 - place], product.contracted_axes(place)

@@ -1,4 +1,4 @@
-"""The systems, one file each; each reads as its paper's figure."""
+"""The models, one file for each paper, in the order of its figure."""
 
 from tfviz.models import classifier, pretrained
 from tfviz.models.bert import BERT, BERTClassifier

@@ -1,4 +1,4 @@
-"""BERT: an encoder that learns by guessing hidden words, and whether two sentences follow (Devlin et al. 2019)."""
+"""BERT: an encoder trained on masked words and on whether one sentence follows another (Devlin et al. 2019)."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,21 +15,21 @@ from tfviz.shapes import Bool, Float, Int
 
 
 class Guess(NamedTuple):
-    """The logits of BERT's two tasks."""
+    """The logits of BERT's two tasks: masked words, and next sentence."""
 
     tokens: Float[Tensor, "*guessed vocab"]  # of the word at each position, or at those of `where`
     follows: Float[Tensor, "batch 2"]  # of whether the second sentence follows the first: no, yes
 
 
 class BERT(nn.Module):
-    """Embeddings of tokens, positions and segments; post-norm blocks that look both ways; two heads. Id 0 is padding.
+    """BERT: embeddings of tokens, positions and segments; bidirectional post-norm blocks; two heads. Id 0 is padding.
 
     Args:
         vocab: number of tokens.
-        context: the longest text it can take, in tokens.
+        context: maximum length of a text, in tokens.
         dropout: probability for the embeddings and each branch in training.
         epsilon: added to the variance in norms.
-        positions, residual: learned and post-norm are the paper's.
+        positions, residual: the position encoding and the order of norm and branch; the defaults are the paper's.
         block: further arguments of `layers.Block`, such as `inner`.
     """
 
@@ -72,14 +72,14 @@ class BERT(nn.Module):
         segments: Int[Tensor, "batch position"] | None = None,
         where: Bool[Tensor, "batch position"] | None = None,
     ) -> Guess:
-        """Guess the word at each position, and whether the second sentence follows the first.
+        """Return the logits of the word at each position, and of whether the second sentence follows the first.
 
         Args:
             segments: 0 in the first sentence, 1 in the second; None for one sentence.
-            where: the positions to guess at, which saves the others' logits; None for all.
+            where: True at the positions whose logits are computed; None for all.
 
         Raises:
-            ValueError: `where` is not boolean, or not of the shape of `ids`.
+            ValueError: `where` is not boolean, or does not have the shape of `ids`.
         """
         x = self.encode(ids, segments)
         if where is not None and (where.dtype != torch.bool or where.shape != ids.shape):
@@ -108,15 +108,15 @@ class BERT(nn.Module):
         return self.last_norm(x)
 
     def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
-        """Return the text as one vector: the first position, `[CLS]`, through a layer of its own."""
+        """Return one vector for the text: the state of the first position, `[CLS]`, after a tanh layer."""
         return torch.tanh(self.pooler(x[:, 0]))
 
 
 class BERTClassifier(nn.Module):
-    """A BERT and a new layer on its `[CLS]`, to be trained together on labels (section 3.2, fine-tuning).
+    """A BERT with a new classification layer on its `[CLS]`, to be fine-tuned together on labels (section 3.2).
 
     Args:
-        bert: trained or not; it is used, not copied.
+        bert: the encoder, pretrained or not; it is not copied.
         classes: number of labels.
         dropout: probability for the pooled vector in training.
     """

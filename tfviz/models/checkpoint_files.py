@@ -1,4 +1,4 @@
-"""Read a checkpoint folder as transformers writes it. Nothing is trusted: files of that folder only, checked sizes."""
+"""Read an untrusted checkpoint folder of transformers: only files in the folder are opened, and sizes are checked."""
 
 import os
 from pathlib import Path
@@ -35,10 +35,10 @@ def read_config(folder: Path, family: Family) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
-    """Return the weights in float32 by name, without prefix and in today's spelling; a tied tensor comes once.
+    """Return the weights in float32 by their current names, without prefix; a tied tensor is included once.
 
     Raises:
-        ValueError: a file is damaged; a tensor comes twice, differs from the one it is tied to, or is not finite.
+        ValueError: a file is damaged; a tensor is stored twice, differs from the one it is tied to, or is not finite.
     """
     path, tensors = _existing(folder / "model.safetensors", family), dict[str, Tensor]()
     for stored_name, tensor in files.load_tensors(path)[0].items():
@@ -59,9 +59,9 @@ def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
 
 
 def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Path, family: Family) -> None:
-    """Raise ValueError for a size beyond what the tensors can have: each is a side of one, or a number of them.
+    """Raise ValueError for a size larger than the tensors allow; each size is an axis of one, or a number of them.
 
-    Checked before a model is built, since one of 1,000,000,000 layers would take all of the memory.
+    Sizes are checked before a model is built, since one of 1,000,000,000 layers would exhaust the memory.
     """
     largest = max([len(tensors), *(side for tensor in tensors.values() for side in tensor.shape)])
     for name in family.sizes:
@@ -76,8 +76,8 @@ def _existing(file: Path, family: Family) -> Path:
     """Return the file.
 
     Raises:
-        FileNotFoundError: it is not there, or is a folder or a pipe; the message says how to get it.
-        ValueError: it is a link out of its folder.
+        FileNotFoundError: the file does not exist, or is a folder or a pipe; the message says how to get it.
+        ValueError: the file is a link to another folder.
     """
     folder = file.parent
     if not os.path.isfile(file):

@@ -1,4 +1,4 @@
-"""How Hugging Face's checkpoints of GPT-2 and BERT name settings and tensors, beside the names of the models here."""
+"""The names of settings and tensors in Hugging Face's checkpoints of GPT-2 and BERT, and their names in our models."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""A text classifier: an encoder reads a text both ways, and its states are pooled into one vector."""
+"""A text classifier: a bidirectional encoder, whose states are pooled into one vector."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ Embedding = Callable[[int, int], nn.Module]  # from vocabulary and width to a mo
 
 
 def mean(x: States, words: Words) -> Pooled:
-    """Return the average over the words; padding does not count. Zeros where there is no word."""
+    """Return the average over the words, without padding; zeros where there is no word."""
     _check_words(x, words)
     words = words.unsqueeze(-1)
     return (x * words).sum(1) / words.sum(1).clamp(min=1)
@@ -33,7 +33,7 @@ def maximum(x: States, words: Words) -> Pooled:
 
 
 def first(x: States, words: Words) -> Pooled:
-    """Return the first position: the text must begin with a token for it, `[CLS]` (Devlin et al. 2019)."""
+    """Return the state of the first position, for texts that begin with a `[CLS]` token (Devlin et al. 2019)."""
     _check_words(x, words)
     return x[:, 0]
 
@@ -47,17 +47,18 @@ def _check_words(x: Tensor, words: Tensor) -> None:
 
 
 class Classifier(nn.Module):
-    """Token embeddings, positions, blocks that look everywhere but at padding, pooling, logits. Id 0 is padding.
+    """A text classifier: embeddings, positions, bidirectional blocks, pooling and logits. Id 0 is padding.
 
     Args:
         vocab: number of tokens.
         classes: number of labels.
-        context: the longest text it is trained on, in tokens.
+        context: length of the longest training text, in tokens.
         dropout: probability in training for the embeddings, each branch, and the pooled vector.
         pooling: `mean`, `maximum` or `first`.
-        embedding: default: a vector for each token; `layers.Bigrams` adds one for each pair.
-        mask: where words may look beside the padding; `masks.window(8)` reads locally. It may differ from text to text,
-            as `masks.documents(ids)`, and from head to head.
+        embedding: class of the embeddings; by default a vector for each token; `layers.Bigrams` adds one for each
+            bigram.
+        mask: a mask in addition to that of the padding, such as `masks.window(8)` for local attention. It may depend on
+            the text, as `masks.documents(ids)`, and on the head.
         block: further arguments of `layers.Block`, such as `residual` and `inner`.
     """
 

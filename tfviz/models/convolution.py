@@ -1,4 +1,4 @@
-"""A convolutional language model: every token sees a fixed stretch of the past, through dilated convolutions."""
+"""A convolutional language model: every token sees a fixed range of the past through dilated convolutions."""
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +14,8 @@ class CausalBlock(nn.Module):
     equation 2 and figure 4, without the skip connections; the norm is ByteNet's, Kalchbrenner et al. 2016, figure 3).
 
     Args:
-        kernel: number of positions a convolution sees: its own, and `kernel - 1` before it.
-        dilation: how far apart they are.
+        kernel: number of positions that a convolution sees, the current one and `kernel - 1` before it.
+        dilation: distance between these positions.
         dropout: probability for the branch in training.
     """
 
@@ -42,7 +42,7 @@ class Convolution(nn.Module):
         vocab: number of tokens.
         dim: width of the residual stream.
         kernel: positions that each convolution sees.
-        dilation: by how much the distance between them grows a layer: 1, `dilation`, `dilation`^2, ...
+        dilation: factor by which their distance grows from layer to layer: 1, `dilation`, `dilation`^2, ...
         dropout: probability for each branch in training.
 
     >>> model = Convolution(11, dim=6, layers=4)
@@ -69,9 +69,9 @@ class Convolution(nn.Module):
 
     @property
     def reach(self) -> int:
-        """Count the tokens a prediction reaches back, its own included: 1 + (kernel - 1) (1 + dilation + ...).
+        """The length of the receptive field, in tokens: 1 + (kernel - 1) (1 + dilation + ...).
 
-        It sees all of them unless the dilation exceeds the kernel, which leaves gaps.
+        It has gaps if the dilation exceeds the kernel.
         """
         return 1 + sum((self.kernel - 1) * self.dilation**layer for layer in range(len(self.blocks)))
 
@@ -93,5 +93,5 @@ class Convolution(nn.Module):
         return self.to_logits(self.norm(x[:, x.shape[1] - new :]))
 
     def new_cache(self) -> list[Tensor]:
-        """Return an empty cache; a call of the model leaves in it the last `reach - 1` ids, for the next token."""
+        """Return an empty cache, in which a call of the model stores the last `reach - 1` ids."""
         return []

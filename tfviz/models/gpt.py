@@ -1,4 +1,4 @@
-"""GPT: a stack of blocks that sees only the past and predicts the next token (Radford et al. 2018, 2019)."""
+"""GPT: a stack of causal blocks that predicts the next token (Radford et al. 2018, 2019)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +20,13 @@ class GPT(nn.Module):
 
     Args:
         vocab: number of tokens.
-        context: the longest text it is trained on, in tokens. `positions.Learned` refuses a longer one; the other kinds
-            go on, as if built for it, though nothing was learned there. A cache has room for `context` tokens.
+        context: length of the longest training text, in tokens. `positions.Learned` refuses a longer text; other
+            position encodings extrapolate, though nothing was learned there. A cache has room for `context` tokens.
         dim: width of the residual stream.
-        mask: which keys a query may see; `masks.strided(8)` here makes the sparse Transformer.
-        positions: a kind from `layers.positions`.
-        block: further arguments of `layers.Block`, such as `residual=post_norm` (which has no last norm),
-            `activation` and `attention`, whose linear layers are initialised as all others.
+        mask: the keys that each query may see; `masks.strided(8)` makes a sparse Transformer.
+        positions: a class of `layers.positions`.
+        block: further arguments of `layers.Block`, such as `residual=post_norm` (which has no last norm), `activation`
+            and `attention`, whose linear layers are initialised like all others.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class GPT(nn.Module):
         """Return how many positions a cache holds.
 
         Raises:
-            ValueError: it is another model's, or its layers hold unlike lengths.
+            ValueError: the cache belongs to another model, or its layers hold different numbers of positions.
         """
         check_parts(cache, len(self.blocks))
         start = cache[0].length
@@ -81,7 +81,7 @@ class GPT(nn.Module):
         return start
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
-        """Return where the `length` positions from `start` on may look, in each of `batch` texts."""
+        """Return the attention mask of the `length` positions from `start` on, in each of `batch` texts."""
         if self.mask is masks.causal:  # which `MultiHead` moves on by what is cached
             return masks.causal
         return self.mask.dense(length, start + length, batch=batch, heads=self.heads, start=start, device=device)

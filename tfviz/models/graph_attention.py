@@ -1,4 +1,4 @@
-"""Attention on a graph: who may look at whom is the graph, given as a mask (Velickovic et al. 2018)."""
+"""Attention on a graph, whose edges are the attention mask (Velickovic et al. 2018)."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from tfviz.shapes import Bool, Float
 
 
 class GraphAttention(nn.Module):
-    """A classifier of nodes: Transformer blocks in which a node looks at its neighbours only.
+    """A classifier of nodes: Transformer blocks in which a node attends only to its neighbours.
 
-    There are no positions: nodes in another order give the same answers in that order. Scores are the scaled dot
-    products of the Transformer (Dwivedi & Bresson 2021, section 2.2), not the one-layer network of the first paper.
-    After n layers a node knows of what is n edges away.
+    There are no positions, so that permuting the nodes permutes the outputs. Scores are the scaled dot products of the
+    Transformer (Dwivedi & Bresson 2021, section 2.2), not the one-layer network of the first paper. After n layers a
+    node has information from nodes up to n edges away.
 
     Args:
-        features: numbers that describe a node.
+        features: number of features of a node.
         classes: number of labels.
         dim: width of the residual stream.
         block: further arguments of `layers.Block`, such as `residual`.

@@ -12,13 +12,13 @@ from tfviz.shapes import Float
 class TapeLSTM(LSTM):
     """One step of an LSTMN (section 3): an LSTM cell that starts each step from an average over its whole past.
 
-    Every hidden state h and memory is kept, on a tape. Where an LSTM has the last of each, the LSTMN has the sum of
-    all, weighted by the softmax of v tanh(W x + U s + V h_i), where s is the sum of hidden states one step earlier. At
-    the first word there is no past, and both sums are zeros.
+    All hidden states h and memories are stored on a tape. Where an LSTM uses the last of each, the LSTMN uses the sum
+    of all, weighted by the softmax of v tanh(W x + U s + V h_i), where s is the weighted sum of hidden states one step
+    earlier. At the first word there is no past, and both sums are zero.
 
-    The state is the hidden state, the summary (the weighted hidden states), the keys (batch past hidden) and the
-    tape (batch past 2 hidden: hidden states and memories side by side). It grows by a row a step, so rows of a batch
-    are of one length: there is no mask for padding.
+    The state is the hidden state, the summary (the weighted hidden states), the keys (batch past hidden) and the tape
+    (batch past 2 hidden: hidden states and memories side by side). It grows by a row at each step, so all texts of a
+    batch must have the same length: there is no mask for padding.
     """
 
     def __init__(self, dim: int, hidden: int):
@@ -46,14 +46,13 @@ class TapeLSTM(LSTM):
 class LSTMN(RecurrentLM):
     """A recurrent language model whose cell is a `TapeLSTM`: every word attends to the words before it.
 
-    Its pattern is computed word by word: the one over `n` past states is that of word `n`, counted from 0. It costs
-    time and memory that grow with the square of the text's length, as a Transformer's does, but one step after the
-    other.
+    Its pattern is computed word by word: the weights of word `n`, counted from 0, are over `n` past states. Time and
+    memory grow with the square of the text's length, as in a Transformer, but the steps are sequential.
 
     Args:
         vocab: number of tokens.
         dim: width of the embeddings.
-        hidden: width of the state, and of the network inside the attention.
+        hidden: width of the state, and of the attention's hidden layer.
         dropout: as in `RecurrentLM`.
     """
 

@@ -1,4 +1,4 @@
-"""Pretrained models: checkpoints as Hugging Face's transformers writes them, read from a folder on disk."""
+"""Pretrained models, loaded from checkpoint folders of Hugging Face's transformers."""
 
 import re
 import warnings
@@ -22,15 +22,15 @@ ACTIVATIONS = {"gelu_new": TANH, "gelu_pytorch_tanh": TANH, "gelu": nn.GELU, "re
 def gpt2(folder: str | Path) -> GPT:
     """Load GPT-2 (Radford et al. 2019) from a folder with `config.json` and `model.safetensors`.
 
-    Its vocabulary is `text.Subwords.load(folder)`, where `tokenizer.json` stands there too. The weights are float32
-    whatever the files hold; the model is in eval mode. If it is trained on, the dropout is the config's `resid_pdrop`,
-    also of embeddings, and attention weights have none. Heads of other tasks are left out, with a warning. Nothing
-    outside the folder is opened, and sizes are compared with what the files hold before a model is built.
+    If the folder also has a `tokenizer.json`, the vocabulary is `text.Subwords.load(folder)`. The weights are converted
+    to float32, and the model is in eval mode. In further training, dropout is the config's `resid_pdrop`, for
+    embeddings, too; attention weights have no dropout. Heads of other tasks are ignored, with a warning. Nothing
+    outside the folder is opened, and sizes are compared with the files before a model is built.
 
     Raises:
-        FileNotFoundError: the folder or a file is not there; says how to get one.
-        ValueError: the config asks for what `GPT` does not compute; a file is damaged; a tensor is missing, has
-            another shape, or has no place in the model: the first that differs is named.
+        FileNotFoundError: the folder or a file does not exist; the message says how to get one.
+        ValueError: the config has a setting that `GPT` does not support; a file is damaged; a tensor is missing, has
+            another shape, or is not part of the model; the message names the first.
     """
     names = checkpoint_names.GPT2
     config = checkpoint_files.read_config(Path(folder), names)
@@ -49,8 +49,8 @@ def bert(folder: str | Path) -> BERT:
     """Load BERT (Devlin et al. 2019) from a folder; files, vocabulary and errors as for `gpt2`.
 
     A checkpoint may lack the pooler and either head, as those of transformers' `BertForMaskedLM` and `BertModel` do:
-    they keep fresh initial values, and a warning names them. The logits of whether sentences follow are those of
-    `Guess`, (no, yes); transformers has (yes, no).
+    these keep their random initial values, and a warning names them. The order of the next-sentence logits is that of
+    `Guess`, (no, yes); in transformers it is (yes, no).
     """
     names = checkpoint_names.BERT
     config = checkpoint_files.read_config(Path(folder), names)
@@ -90,7 +90,7 @@ def _load(build: Callable[[], Any], config: dict[str, Any], folder: Path, family
 
 
 def _take(name: str, target: Tensor, tensors: dict[str, Tensor], folder: Path) -> Tensor:
-    """Remove a tensor, which must have the shape of the target, from those of the folder and return it."""
+    """Remove a tensor from those of the folder and return it, after checking that it has the target's shape."""
     if name not in tensors:
         raise ValueError(f"{folder} holds no {name} {list(target.shape)}, which its config.json asks for")
     tensor = tensors.pop(name)
@@ -100,7 +100,7 @@ def _take(name: str, target: Tensor, tensors: dict[str, Tensor], folder: Path) -
 
 
 def _sources(name: str, family: Family) -> list[str]:
-    """Return the names in the checkpoint of a parameter here, one for each of its parts."""
+    """Return the names in the checkpoint of one of our parameters, one for each of its parts."""
     if name in family.names:
         return [family.names[name]]
     layer, module, kind = re.fullmatch(r"(?:blocks\.(\d+)\.)?(.+)\.(\w+)", name).groups()  # type: ignore[union-attr]

@@ -11,14 +11,14 @@ from tfviz.shapes import Float, Int
 class Recommender(nn.Module):
     """Matrix factorisation with biases, r = mean + b_user + b_movie + p_user . q_movie (Koren et al. 2009, equation 4).
 
-    Nobody says what a factor means: ratings alone decide it. The paper adds the squares of all parameters to the
-    loss (equation 5); here that is left to the optimizer's weight decay.
+    The meaning of the factors is learned from ratings alone. The paper adds the squares of all parameters to the loss
+    (equation 5); here the optimizer's weight decay takes this role.
 
     Args:
         users: number of users.
         movies: number of movies.
         dim: number of factors.
-        mean: the mean of all ratings, in stars; it is kept and not trained.
+        mean: the mean of all ratings, in stars, which is not trained.
 
     >>> model = Recommender(users=5, movies=7, dim=2, mean=3.5)
     >>> model(torch.tensor([0, 0, 4]), torch.tensor([1, 6, 6])).shape
@@ -41,7 +41,7 @@ class Recommender(nn.Module):
             nn.init.normal_(factors.weight, std=0.1)
 
     def forward(self, users: Int[Tensor, "rating"], movies: Int[Tensor, "rating"]) -> Float[Tensor, "rating"]:
-        """Return the rating that each of these users would give the movie beside them, in stars.
+        """Return the predicted rating of each pair of user and movie, in stars.
 
         Raises:
             ValueError: `users` and `movies` are not vectors of one length.

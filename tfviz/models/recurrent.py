@@ -1,4 +1,4 @@
-"""A recurrent language model: one state, rewritten at every token, is all it knows of the past."""
+"""A recurrent language model, whose only memory of the past is a state that is updated at every token."""
 
 from torch import Tensor, nn
 
@@ -59,5 +59,5 @@ class RecurrentLM(nn.Module):
         return self.to_logits(self.dropout(x))
 
     def new_cache(self) -> list[State]:
-        """Return an empty cache; a call of the model leaves in it the state of each layer."""
+        """Return an empty cache, in which a call of the model stores the state of each layer."""
         return []

@@ -1,4 +1,4 @@
-"""Self-attention with no parameters at all: the operation itself."""
+"""Self-attention without parameters: the operation itself."""
 
 from torch import Tensor, nn
 
@@ -7,9 +7,9 @@ from tfviz.shapes import Float
 
 
 class SelfAttention(nn.Module):
-    """Each output is the average of all inputs, weighted by the softmax of their dot products with this one.
+    """Self-attention in which each output is an average of all inputs, weighted by the softmax of dot products.
 
-    There is nothing to learn here: the inputs are queries, keys and values at once.
+    There is nothing to learn: the inputs themselves are queries, keys and values.
 
     Args:
         scaled: divide the dot products by the square root of the width.

@@ -23,23 +23,23 @@ class Memory(NamedTuple):
 
 
 class DecoderState(CrossAttentionCache):
-    """The recurrent state of a decoder, and the keys of the sources, which are made once."""
+    """The recurrent state of a decoder, and the keys of the sources, which are computed once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.state: State = ()
 
     def reorder(self, rows: Int[Tensor, "batch"]) -> None:
-        """Replace the text in each row of the batch by that of `rows`, as a beam search needs it."""
+        """Replace the text in each row of the batch by that of `rows`, as beam search requires."""
         self.state = tuple(part[rows] for part in self.state)
 
 
 class Seq2Seq(nn.Module):
-    """A text in, another out: the encoder reads it from both sides, the decoder writes word after word.
+    """A recurrent encoder-decoder: a bidirectional encoder, and a decoder that writes the target word by word.
 
-    Without attention the decoder starts from the encoder's last states and sees them at each step: all it knows of the
-    source has to pass through one vector (Cho et al. 2014, figure 1). With attention it sees at each step an average of
-    the source's states, weighted by how well they answer its own state. Id 0 is padding.
+    Without attention, the decoder starts from the encoder's last states and sees them at each step, so that everything
+    it knows of the source passes through one vector (Cho et al. 2014, figure 1). With attention, it sees at each step
+    an average of the source's states, weighted by their scores with its own state. Id 0 is padding.
 
     Args:
         source_vocab: number of source tokens.
@@ -47,7 +47,7 @@ class Seq2Seq(nn.Module):
         attention: `layers.Additive`, `layers.Dot`, or None.
         dim: width of the embeddings.
         hidden: width of the decoder's state; the encoder's is half of it in each direction.
-        dropout: probability in training for the embeddings and the vectors that the logits are made of.
+        dropout: probability in training for the embeddings and for the vectors from which logits are computed.
     """
 
     def __init__(
@@ -97,8 +97,9 @@ class Seq2Seq(nn.Module):
         """Return the logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2).
 
         Args:
-            memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
-            cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
+            memory: of as many sources as targets, or of fewer, each shared by the same number of consecutive targets.
+            cache: from `new_cache()`; `target` then continues the texts seen before, and only its positions are
+                computed.
         """
         cache = [DecoderState()] if cache is None else cache
         check_parts(cache, 1)
@@ -115,7 +116,7 @@ class Seq2Seq(nn.Module):
         return self.to_logits(self.dropout(torch.tanh(self.to_word(torch.stack(outputs, dim=1)))))
 
     def new_cache(self, length: int) -> list[DecoderState]:
-        """Return an empty cache; a state has the same size after any `length`."""
+        """Return an empty cache; its size does not depend on `length`."""
         return [DecoderState()]
 
     def _start(self, decoder: DecoderState, memory: Memory, targets: int) -> None:

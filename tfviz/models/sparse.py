@@ -16,14 +16,14 @@ Pattern = Callable[[int], masks.Mask]
 class SparseTransformer(GPT):
     """`GPT(vocab, mask=masks.strided(stride))`, computed by FlexAttention on a GPU, which skips what is forbidden.
 
-    With a stride near the square root of the length a layer computes about n sqrt(n) cells, and two layers carry a
-    word to every position after it.
+    With a stride near the square root of the length n, a layer computes about n sqrt(n) cells, and information from a
+    word reaches every later position within two layers.
 
     Args:
-        stride: how far the pattern looks back word by word; beyond that it looks back in steps.
-        pattern: `masks.strided`, which suits what repeats at a known distance, or `masks.fixed`, which suits text;
-            or a list, which the heads share out, such as `[masks.window, masks.dilated]` (section 5.1).
-        parts: as for `GPT`. With positions that bias scores all is computed densely.
+        stride: size of the local window or block that is fully visible; of earlier positions, only some are.
+        pattern: `masks.strided`, for data that repeat at a known distance, or `masks.fixed`, for text; or a list, one
+            for each head in turn, such as `[masks.window, masks.dilated]` (section 5.1).
+        parts: arguments of `GPT`. With positions that bias scores, attention is computed densely.
 
     >>> SparseTransformer(11, stride=3, context=9).mask
     (causal & (window(3) | dilated(3)))

@@ -21,16 +21,16 @@ class Memory(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """A text in, another out: an encoder that reads both ways, a decoder that sees its past and the whole source.
+    """An encoder-decoder: a bidirectional encoder, and a causal decoder that attends to the whole source.
 
-    Input embeddings are scaled by the square root of the width, and those of the target are the output weights too
-    (section 3.4). Id 0 is padding, which nothing looks at.
+    Input embeddings are scaled by the square root of the width, and the target's embeddings are also the output weights
+    (section 3.4). Id 0 is padding, which is masked.
 
     Args:
         source_vocab: number of source tokens.
         target_vocab: number of target tokens; None for one vocabulary, and one table, for both languages.
-        context: the longest text it is trained on, in tokens.
-        positions: a kind from `layers.positions`, used by the self-attention of both halves.
+        context: length of the longest training text, in tokens.
+        positions: a class of `layers.positions`, for the self-attention of encoder and decoder.
         residual: `pre_norm` (with a last norm on each half), or `post_norm` as in the paper.
         block: further arguments of `layers.Block`, such as `inner`.
     """
@@ -85,8 +85,9 @@ class Transformer(nn.Module):
         """Return the logits after each target position; queries come from the target, keys and values from the memory.
 
         Args:
-            memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
-            cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
+            memory: of as many sources as targets, or of fewer, each shared by the same number of consecutive targets.
+            cache: from `new_cache()`; `target` then continues the texts seen before, and only its positions are
+                computed.
         """
         caches: Sequence[KeyValues | None] = [None] * (2 * len(self.decoder)) if cache is None else cache
         check_parts(caches, 2 * len(self.decoder))
@@ -102,14 +103,14 @@ class Transformer(nn.Module):
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
     def new_cache(self, length: int) -> list[KeyValues]:
-        """Return an empty cache for targets of up to `length` tokens: of each block the target's, the source's."""
+        """Return an empty cache for targets of up to `length` tokens: for each block, the target's and the source's."""
         return [cache for _ in self.decoder for cache in (KeyValues(length), CrossAttentionCache())]
 
     def _embed(self, table: nn.Embedding, ids: Tensor, start: int = 0) -> Tensor:
         return self.dropout(self.positions(table(ids) * table.embedding_dim**0.5, start))
 
     def _init_weights(self) -> None:
-        """Xavier uniform (Glorot & Bengio 2010), the packed queries, keys and values being one matrix each."""
+        """Initialize by Xavier uniform (Glorot & Bengio 2010); packed queries, keys, values are separate matrices."""
         packed = {module.in_proj for module in self.modules() if isinstance(module, MultiHead)}
         for module in self.modules():
             if isinstance(module, nn.Linear):

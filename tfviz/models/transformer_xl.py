@@ -12,14 +12,14 @@ from tfviz.shapes import Float, Int
 
 
 class RecurringBlock(Block):
-    """A block whose keys and values come from the last segment too; the arguments are those of `Block`."""
+    """A block whose keys and values also come from the previous segment; the arguments are those of `Block`."""
 
     def forward(  # type: ignore[override]
         self, x: Float[Tensor, "batch position dim"], past: Float[Tensor, "batch past dim"], **attention
     ) -> tuple[Float[Tensor, "batch position dim"], Float[Tensor, "batch all dim"]]:
-        """Return the output for `x`, and all that the attention has now seen, the past first.
+        """Return the output for `x`, and all inputs of the attention, the past first.
 
-        No gradient flows into the past (section 3.2); its keys and values are made with the current weights.
+        No gradient flows into the past (section 3.2); its keys and values are computed with the current weights.
         """
         seen = past
 
@@ -34,7 +34,7 @@ class RecurringBlock(Block):
 
 
 class TransformerXL(nn.Module):
-    """A language model over segments: distances instead of places, and a memory of the segment before.
+    """A language model over segments, with relative positions and a memory of the previous segment.
 
     Through the memory each layer reaches a segment further back than the one below: information travels
     `layers` x `memory` tokens (section 3.2, figure 2).
@@ -90,5 +90,5 @@ class TransformerXL(nn.Module):
         return functional.linear(self.norm(x), self.tokens.weight)
 
     def new_cache(self) -> list[Tensor]:
-        """Return an empty memory; a call of the model leaves in it what each layer has to remember."""
+        """Return an empty memory, in which a call of the model stores the past states of each layer."""
         return []

@@ -1,4 +1,4 @@
-"""Models and functions that leave Python: exported, as plain data and bytes, to run in a page."""
+"""Export of models and functions as plain data and bytes, so that they run in a page without Python."""
 
 from tfviz.portable.export import export
 from tfviz.portable.operations import OPERATIONS

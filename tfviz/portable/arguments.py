@@ -1,4 +1,4 @@
-"""Encode the arguments of an operation as plain data: numbers of values (t), sizes (s), floats that JSON lacks (f)."""
+"""Encode an operation's arguments as plain data: indices of values (t), sizes (s), and floats that JSON lacks (f)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DATA_DEPENDENT = (
 
 
 def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[str, str]) -> list[Any]:
-    """Return all arguments of the schema in their order, defaults filled in.
+    """Return all arguments of a node, in the order of its schema, including defaults.
 
     Args:
-        numbers: of the values that were made before.
+        numbers: the number of each value that was computed before.
         symbols: the name of each dynamic length.
 
     Raises:
-        ValueError: one cannot travel.
+        ValueError: an argument cannot be encoded.
     """
     schema = node.target._schema.arguments  # type: ignore[union-attr]
     named = dict(zip([argument.name for argument in schema], node.args)) | dict(node.kwargs)
@@ -55,10 +55,10 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
 
 
 def check_int32(value: int) -> int:
-    """Return a whole number that a page can compute with.
+    """Return an integer after checking that a page can compute with it.
 
     Raises:
-        ValueError: it takes more than 32 bits.
+        ValueError: it needs more than 32 bits.
     """
     if INT32_MAX < abs(value) < TO_THE_END:
         raise ValueError(f"the whole number {value} cannot travel: a page computes with 32 bits; use one below 2**31")
@@ -66,7 +66,7 @@ def check_int32(value: int) -> int:
 
 
 def encode_shape(value: Tensor, symbols: Mapping[str, str]) -> list[Size]:
-    """Return the shape of a tensor, each side a number or an expression of lengths."""
+    """Return the shape of a tensor, each axis as a number or an expression of lengths."""
     sides = [encode_extent(length, symbols) for length in value.shape]
     return [side["s"] if isinstance(side, dict) else side for side in sides]
 
@@ -87,7 +87,7 @@ def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Return the kind of numbers that a page computes with: "float32", "int64" or "bool".
+    """Return the dtype with which a page computes: "float32", "int64" or "bool".
 
     Raises:
         ValueError: the dtype is complex.

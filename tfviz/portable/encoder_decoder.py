@@ -1,4 +1,4 @@
-"""Export an encoder-decoder as two programs: one reads a source, one gives the logits of its translations."""
+"""Export an encoder-decoder as two programs: one encodes a source, the other returns the logits of its translations."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ ADVICE = "use a model such as models.Transformer, or look at maps of this one wi
 
 
 def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[str, Program]:
-    """Export `encode`, the memory of one source, and `decode`, the logits after every token of several targets.
+    """Export an encoder-decoder as two programs, `encode` and `decode`.
+
+    `encode` returns the memory of one source, `decode` the logits after every token of several targets.
 
     Args:
-        model: `encode(source)` gives a named tuple of states and words, `decode(target, memory)` gives logits, as
-            `models.Transformer` has them.
+        model: has `encode(source)`, which returns a named tuple of states and words, and `decode(target, memory)`,
+            which returns logits, as `models.Transformer` does.
+        weights: storage format; see `export`.
 
     Raises:
-        ValueError: it has other parts, or goes through its texts word by word in a loop, as recurrent models do;
-            otherwise as `export`.
+        ValueError: the model lacks these methods, or loops over the words of a text, as recurrent models do; otherwise
+            as for `export`.
     """
     encode, decode, memory = encode_and_decode(model)
     device = next(model.parameters()).device
@@ -36,19 +39,21 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
         return {"encode": reading, "decode": export(decode, target, *memory, lengths=lengths, weights=weights)}
     except ValueError as error:
         if "cannot change" in str(error):
-            raise _loops(model) from error
+            raise _loop_error(model) from error
         raise
 
 
 def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]], Any]:
-    """Return `encode(source)`, `decode(target, states, words)`, and the memory of five words.
+    """Return the functions `encode(source)` and `decode(target, states, words)`, and the memory of five words.
 
     Raises:
-        ValueError: the model has other parts.
+        ValueError: the model has no such methods.
     """
     if not (callable(getattr(model, "encode", None)) and callable(getattr(model, "decode", None))):
         raise ValueError(f"{type(model).__name__} has no encode and decode; {ADVICE}")
-    memory_class, memory = _memory(model, torch.ones(1, 5, dtype=torch.long, device=next(model.parameters()).device))
+    memory_class, memory = _example_memory(
+        model, torch.ones(1, 5, dtype=torch.long, device=next(model.parameters()).device)
+    )
 
     def encode(source: Tensor) -> dict[str, Any]:
         return dict(zip(FIELDS, model.encode(source)))  # type: ignore[operator]
@@ -61,18 +66,18 @@ def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], 
     return encode, decode, memory
 
 
-def _memory(model: Any, source: Tensor) -> tuple[Any, Any]:
-    """Return the class of the memory that the encoder gives, and one memory."""
+def _example_memory(model: Any, source: Tensor) -> tuple[Any, Any]:
+    """Return the class of the memory that the encoder returns, and the memory of this source."""
     with eval_mode(model), torch.no_grad():
         memory = model.encode(source)
     if getattr(memory, "_fields", None) == FIELDS:
         return type(memory), memory
     if "summary" in getattr(memory, "_fields", ()):
-        raise _loops(model)
+        raise _loop_error(model)
     raise ValueError(f"encode of {type(model).__name__} gives no named tuple of states and words; {ADVICE}")
 
 
-def _loops(model: nn.Module) -> ValueError:
+def _loop_error(model: nn.Module) -> ValueError:
     return ValueError(
         f"{type(model).__name__} reads and writes word by word in a loop, and a program has no loops; {ADVICE}"
     )

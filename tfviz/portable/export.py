@@ -36,20 +36,22 @@ def export(
 ) -> Program:
     """Export a model or function as a program that runs where there is no Python; see `Program`.
 
-    The model is taken as it computes in eval mode, without gradients. Its attention keeps the names that `look.capture`
-    has for it.
+    The model is exported in eval mode, without gradients. Its attention sites keep the names that `look.capture` gives
+    them.
 
     Args:
-        module: a module, a method of one, or a function of tensors; one that calls a module takes it along.
-        example: inputs to follow it with; where a length may change, take a length of 2 or more.
-        lengths: which axes may change: `{"ids": {1: "words"}}` for the second axis of the argument `ids`, or of each
-            tensor in it, if it is a list. Axes of one name have one length.
-        weights: how they are kept: "float32", "float16", or "int8", with a scale for each row.
+        module: a module, a method of one, or a function of tensors; modules that the function calls are exported with
+            it.
+        example: inputs with which it is traced; an axis whose length may change must be 2 or longer.
+        lengths: the axes whose length may change, by argument: `{"ids": {1: "words"}}` for the second axis of the
+            argument `ids`, or of each tensor in it, if it is a list. Axes of the same name have the same length.
+        weights: their storage format: "float32", "float16", or "int8" with a scale for each row.
 
     Raises:
-        TypeError: not a module or function; an example that holds no tensor.
-        ValueError: it cannot travel: what it does depends on data, or the engine lacks operations it needs, each named
-            with its module; another kind of weights; an argument or axis that is not there.
+        TypeError: `module` is not a module or function, or an example holds no tensor.
+        ValueError: it cannot be exported, because its control flow depends on data, or because the engine lacks
+            operations, each named with its module; `weights` is none of these formats; `lengths` names an argument or
+            axis that does not exist.
 
     >>> program = export(lambda x: (x @ x.mT).softmax(-1), torch.randn(5, 3), lengths={"x": {0: "words"}})
     >>> program.operations, program.spec["lengths"]
@@ -75,7 +77,7 @@ def export(
         spec = {"format": FORMAT, "name": name, "lengths": ranges, **reader.to_spec()}
         program = Program._of_model(spec, reader.tensors)
         advance("comparing with the model")
-        if ranges and not _is_right_for_one(program, wrapped, pytree.tree_leaves(example)):
+        if ranges and not _is_right_at_length_one(program, wrapped, pytree.tree_leaves(example)):
             for limits in ranges.values():
                 limits[0] = max(2, limits[0] or 2)
         advance("done")
@@ -84,7 +86,7 @@ def export(
 
 @contextmanager
 def _progress(module: nn.Module, name: str) -> Iterator[Callable[[str], None]]:
-    """Show how far the export of a large model is; yield what goes on to the next of its three stages."""
+    """Show the progress of exporting a large model; yield a function that advances to the next of its three stages."""
     from tqdm import tqdm
 
     numbers = sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers()))
@@ -97,8 +99,8 @@ def _progress(module: nn.Module, name: str) -> Iterator[Callable[[str], None]]:
         yield advance
 
 
-def _is_right_for_one(program: Program, module: FunctionModule, tensors: Sequence[Tensor]) -> bool:
-    """Return whether it is also right where each length is 1, of which torch.export says nothing."""
+def _is_right_at_length_one(program: Program, module: FunctionModule, tensors: Sequence[Tensor]) -> bool:
+    """Return whether a program is also correct where each length is 1, a case that torch.export does not cover."""
     shapes = [[1 if isinstance(size, str) else size for size in each["shape"]] for each in program.spec["inputs"]]
     shortest = [
         tensor[tuple(map(slice, shape))] if isinstance(tensor, Tensor) else tensor
@@ -120,7 +122,7 @@ def _is_right_for_one(program: Program, module: FunctionModule, tensors: Sequenc
 
 
 def _dynamic_shapes(arguments: Sequence[str], example: Sequence[Any], lengths: Lengths) -> tuple[Any, ...]:
-    """Return what torch.export is told of each input: which axes may change."""
+    """Return `dynamic_shapes` for torch.export: the axes of each input whose length may change."""
     if not any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(example)):
         raise TypeError("export follows the module with an example; give one tensor for each input")
     leaves = {name: pytree.tree_leaves(value) for name, value in zip(arguments, example)}
@@ -156,7 +158,7 @@ def _export(module: FunctionModule, example: Sequence[Any], shapes: tuple[Any, .
     with eval_mode(module), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            leaves = tuple(_without_base(leaf) for leaf in pytree.tree_leaves(example))
+            leaves = tuple(_copy_leaf(leaf) for leaf in pytree.tree_leaves(example))
             exported = torch.export.export(module, leaves, dynamic_shapes=(shapes,), strict=False)
             exported.graph.eliminate_dead_code()
             return exported if is_supported(exported) else exported.run_decompositions(decompositions())
@@ -170,10 +172,10 @@ def _export(module: FunctionModule, example: Sequence[Any], shapes: tuple[Any, .
 
 
 def _check_called(module: FunctionModule, example: Sequence[Any], name: str) -> None:
-    """Check that what cannot be exported can be called, at least.
+    """Check that a function that cannot be exported can at least be called.
 
     Raises:
-        ValueError: it cannot, and why.
+        ValueError: the call fails; the message gives the reason.
     """
     try:
         module(*pytree.tree_leaves(example))
@@ -181,15 +183,15 @@ def _check_called(module: FunctionModule, example: Sequence[Any], name: str) -> 
         raise ValueError(f"{name} cannot be called with these: {type(error).__name__}: {error}") from error
 
 
-def _without_base(leaf: Any) -> Any:
-    """Copy a tensor: of a view, torch.export would ask what lies under it."""
+def _copy_leaf(leaf: Any) -> Any:
+    """Return a copy of a tensor; for a view, torch.export would look up its base tensor."""
     return leaf.detach().clone().contiguous() if isinstance(leaf, Tensor) else leaf
 
 
 def _symbols_and_ranges(
     exported: ExportedProgram, leaves: Sequence[str], lengths: Lengths
 ) -> tuple[dict[str, str], dict[str, list[int | None]]]:
-    """Return the length that each symbol of the graph stands for, and the least and the largest of each length."""
+    """Return the length that each symbol of the graph stands for, and the minimum and maximum of each length."""
     kinds = {spec.arg.name: spec.kind for spec in exported.graph_signature.input_specs}
     placeholders = [node for node in exported.graph.nodes if node.op == "placeholder"]
     nodes = [node for node in placeholders if kinds[node.name] == InputKind.USER_INPUT]
@@ -232,7 +234,7 @@ def _symbol(extent: int | torch.SymInt, length: str) -> sympy.Symbol:
 
 
 def _range(limits: Any) -> list[int | None]:
-    """Return the least and the largest of a symbol; torch.export never looks at lengths of 0 and 1."""
+    """Return the minimum and maximum of a symbol; torch.export never considers lengths of 0 and 1."""
     if limits is None:
         return [1, None]
     high = int(limits.upper) if limits.upper < INT32_MAX else None

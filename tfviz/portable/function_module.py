@@ -1,4 +1,4 @@
-"""Wrap a model, one of its methods, or a function with the models it calls as one module, for `torch.export`."""
+"""Wrap a model, one of its methods, or a function and the models it calls in one module, for `torch.export`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FunctionModule(nn.Module):
 
 
 def wrap_function(function: Any, example: Sequence[Any]) -> tuple[FunctionModule, list[str], str]:
-    """Return what is exported as a module, the names of its arguments, and its own name.
+    """Return the function or model as a module, the names of its arguments, and its own name.
 
     Raises:
         TypeError: `function` is not callable, or was scripted, traced or exported before.
@@ -46,7 +46,7 @@ def wrap_function(function: Any, example: Sequence[Any]) -> tuple[FunctionModule
 
 
 def called_modules(function: Callable[..., Any]) -> dict[str, nn.Module]:
-    """Return the modules that a function names, or the one that it is, or is a method of; looks through decorators."""
+    """Return the modules that a function uses, is, or is a method of, by name; decorators are looked through."""
     function = inspect.unwrap(function)
     owner = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
     if isinstance(owner, nn.Module):
@@ -58,7 +58,7 @@ def called_modules(function: Callable[..., Any]) -> dict[str, nn.Module]:
 
 
 def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
-    """Return the names of the arguments; numbers stand for those of a function written in C or with `*args`."""
+    """Return the names of a function's arguments; numbers if it is written in C or takes `*args`."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
@@ -69,7 +69,7 @@ def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
 
 @contextmanager
 def eval_mode(module: nn.Module) -> Iterator[None]:
-    """Put every part into eval mode, and each back as it was."""
+    """Put a module and all of its parts into eval mode inside the context, and restore each part's mode after it."""
     training = [part for part in module.modules() if part.training]
     module.eval()
     try:

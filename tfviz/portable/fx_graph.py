@@ -22,9 +22,9 @@ CHECKS = ("_assert", "sym_constrain", "sym_size")  # what such steps check holds
 
 
 def is_supported(exported: ExportedProgram) -> bool:
-    """Return whether a graph can be read as it is: the engine has all its operations, and none changes a tensor.
+    """Return whether the engine has all operations of a graph, and none of them modifies a tensor in place.
 
-    Otherwise it must be decomposed, which takes half as long again as the export.
+    Otherwise the graph must be decomposed, which adds half the time of the export.
     """
     return all(_is_supported(node) for node in exported.graph.nodes if node.op == "call_function")
 
@@ -40,7 +40,7 @@ def _is_supported(node: fx.Node) -> bool:
 
 
 def operation_name(node: fx.Node) -> str:
-    """Return the operation that a step needs; empty where it gives a size, one result of several, or is a check."""
+    """Return the operation of a step; empty if the step is a size, one of several results, or a check."""
     if isinstance(node.meta.get("val"), torch.SymInt | int) and not isinstance(node.meta["val"], bool):
         return ""
     name = getattr(node.target, "__name__", str(node.target))
@@ -53,7 +53,7 @@ def operation_name(node: fx.Node) -> str:
 
 
 def output_names(structure: Any) -> list[str]:
-    """Return the name of each leaf of what a function returned: its keys, joined by dots."""
+    """Return the name of each tensor that a function returned: its keys, joined by dots."""
     paths, _ = pytree.tree_flatten_with_path(structure)
     keys = (
         [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path] for path, _ in paths
@@ -62,12 +62,12 @@ def output_names(structure: Any) -> list[str]:
 
 
 class GraphReader:
-    """Reads an exported graph; its weights are in `tensors` afterwards.
+    """A reader of exported graphs, which collects the weights in `tensors`.
 
     Args:
         names: of the input tensors.
         symbols: the name of each dynamic length.
-        prefix: of the module paths, which is left out.
+        prefix: beginning of the module paths, which is removed.
         dtype: of the weights.
     """
 
@@ -88,7 +88,7 @@ class GraphReader:
         """Return inputs, weights, nodes and outputs.
 
         Raises:
-            ValueError: the engine lacks an operation, or something cannot travel.
+            ValueError: the engine lacks an operation, or an argument cannot be encoded.
         """
         nodes = [node for node in self.exported.graph.nodes if node.op == "call_function"]
         self._check_supported(nodes)
@@ -187,7 +187,7 @@ class GraphReader:
         }
 
     def _pattern(self, name: str, node: fx.Node, path: str) -> dict[str, str]:
-        """Return the name of the attention that this step is, if it is one, by the rule of `look.capture`."""
+        """Return the attention site of this step, if it computes attention, by the naming rule of `look.capture`."""
         rank = node.meta["val"].dim() if name == "softmax.int" else 0
         over_keys = rank >= 3 and node.args[1] in (-1, rank - 1)
         return {"pattern": f"{path}.pattern".removeprefix(".")} if over_keys or "scaled_dot_product" in name else {}

@@ -26,19 +26,20 @@ def run(
     edit: Mapping[str, Edit],
     known: set[tuple[int, ...]] | None,
 ) -> dict[str, Tensor]:
-    """Return the outputs by name; see `Program.__call__`.
+    """Run a program's steps and return its outputs by name; see `Program.__call__`.
 
     Args:
-        known: lengths for which the machine is known to have the memory, to which these are added; None: for all.
+        known: lengths that are known to fit into memory, to which those of this run are added; None: no check is
+            needed.
     """
     _check_edits(spec, edit)
-    values, lengths = _inputs(spec, inputs)
+    values, lengths = _convert_inputs(spec, inputs)
     values += weights
     if known is not None and (sizes := tuple(lengths.values())) not in known:
         with CostLimit():
-            _steps(spec, [to_meta(value) for value in values], lengths, {}, "meta")
+            _run_steps(spec, [to_meta(value) for value in values], lengths, {}, "meta")
         known.add(sizes)
-    _steps(spec, values, lengths, edit, "cpu")
+    _run_steps(spec, values, lengths, edit, "cpu")
     return {output["name"]: values[output["t"]] for output in spec["outputs"]}
 
 
@@ -52,20 +53,20 @@ def _check_edits(spec: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
         takes_site(function)
 
 
-def _inputs(spec: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
-    """Return the inputs in the program's dtypes, and the lengths that their shapes set."""
+def _convert_inputs(spec: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
+    """Return the inputs in the program's dtypes, and the lengths that follow from their shapes."""
     if len(inputs) != len(spec["inputs"]):
         names = ", ".join(declared["name"] for declared in spec["inputs"])
         raise ValueError(f"{spec['name']} takes {names}; {len(inputs)} were given")
     lengths: dict[str, int] = {}
-    values = [_input(declared, value, lengths) for declared, value in zip(spec["inputs"], inputs)]
+    values = [_convert_input(declared, value, lengths) for declared, value in zip(spec["inputs"], inputs)]
     for name, (least, most) in spec["lengths"].items():
         if lengths[name] < least or (most is not None and lengths[name] > most):
             raise ValueError(f"{name!r} is {lengths[name]}; this program takes {least} to {most or 'any number'}")
     return values, lengths
 
 
-def _input(declared: Mapping[str, Any], value: Any, lengths: dict[str, int]) -> Tensor:
+def _convert_input(declared: Mapping[str, Any], value: Any, lengths: dict[str, int]) -> Tensor:
     name, dtype = declared["name"], DTYPES[declared["dtype"]]
     tensor = coerce(value, Tensor)
     if not isinstance(tensor, Tensor):
@@ -79,7 +80,7 @@ def _input(declared: Mapping[str, Any], value: Any, lengths: dict[str, int]) -> 
     return tensor.detach().to("cpu", dtype)
 
 
-def _steps(
+def _run_steps(
     spec: Mapping[str, Any],
     values: list[Tensor],
     lengths: Mapping[str, int],
@@ -89,7 +90,7 @@ def _steps(
     """Compute all steps, and add their results to the values."""
     for place, node in enumerate(spec["nodes"]):
         key = f"program.nodes[{place}]"
-        result = _step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
+        result = _run_step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
         results = list(result) if isinstance(result, tuple | list) else [result]
         shapes = [[evaluate_size(side, lengths) for side in shape] for shape in node["out"]]
         if (actual := [list(result.shape) for result in results]) != shapes:
@@ -99,7 +100,7 @@ def _steps(
         values += results
 
 
-def _step(
+def _run_step(
     node: Mapping[str, Any],
     values: list[Tensor],
     lengths: Mapping[str, int],
@@ -108,20 +109,20 @@ def _step(
     key: str,
 ) -> Any:
     args = [
-        _value(argument, values, lengths, "ScalarType" in parameter.kind)
+        _resolve_argument(argument, values, lengths, "ScalarType" in parameter.kind)
         for argument, parameter in zip(node["args"], operator(node["op"]).parameters)
     ]
     if edit and node["op"] == "scaled_dot_product_attention":
-        return _attend(lambda weights: _edited(node["pattern"], weights, edit, values), *args)
+        return _attend(lambda weights: _edit_weights(node["pattern"], weights, edit, values), *args)
     try:
         result = call_operator(node["op"], args, device)
     except Exception as error:  # whatever torch raises: the step cannot be done
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{key}: {node['op']} cannot be computed: {lines[0]}") from error
-    return _edited(node["pattern"], result, edit, values) if edit else result
+    return _edit_weights(node["pattern"], result, edit, values) if edit else result
 
 
-def _edited(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) -> Tensor:
+def _edit_weights(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) -> Tensor:
     """Edit weights as `look.capture` does; batch and heads in one axis, as in MultiheadAttention, are split first."""
     texts = values[0].shape[0] if values[0].dim() else 0
     if weights.dim() != 3 or not texts or weights.shape[0] % texts:
@@ -129,9 +130,9 @@ def _edited(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) ->
     return apply_edit(site, weights.unflatten(0, (texts, -1)), edit).flatten(0, 1)
 
 
-def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_dtype: bool) -> Any:
+def _resolve_argument(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_dtype: bool) -> Any:
     if isinstance(argument, list):
-        return [_value(item, values, lengths, False) for item in argument]
+        return [_resolve_argument(item, values, lengths, False) for item in argument]
     if isinstance(argument, dict):
         if "t" in argument:
             return values[argument["t"]]

@@ -1,4 +1,4 @@
-"""Export a language model as two programs: one reads a text, one goes on by a token."""
+"""Export a language model as two programs: one reads a text, the other continues it by a token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfviz.portable.program import Program
 
 
 class ExportCache:
-    """Keys and values of one attention, as tensors that go in and come out; stands for `layers.KeyValues`."""
+    """Keys and values of one attention as inputs and outputs of a program, in place of `layers.KeyValues`."""
 
     def __init__(self, keys: Tensor | None = None, values: Tensor | None = None):
         self.keys, self.values = keys, values
@@ -31,12 +31,15 @@ class ExportCache:
 
 
 def export_language_model(model: nn.Module, weights: str = "float16", example: int = 5) -> dict[str, Program]:
-    """Export `read`, the logits after every token of a text, and `step`, if the model has a cache: after one more.
+    """Export a language model as the program `read` and, if it has a cache, the program `step`.
+
+    `read` returns the logits after every token of a text, `step` those after one more token.
 
     Args:
-        model: called with ids, batch position, it gives logits, or what has them as `.logits`. If its `new_cache()`
-            gives keys and values, as that of `models.GPT`, it is called with those too.
-        example: tokens of the text that it is followed with.
+        model: called with ids [batch, position], returns logits, or an object that has them as `.logits`. If it has a
+            `new_cache()` that returns keys and values, as `models.GPT` does, it is called with those, too.
+        weights: storage format; see `export`.
+        example: number of tokens in the text with which the model is traced.
 
     Raises:
         ValueError: as `export`.

@@ -21,10 +21,10 @@ SPLITS = ("split", "split_with_sizes", "unbind", "unsafe_split")
 
 
 class CostLimit(TorchDispatchMode):
-    """A mode in which operators on meta tensors are counted, also those that others consist of.
+    """A mode that counts the memory and work of operators on meta tensors, including those inside other operators.
 
     Raises:
-        ValueError: they would take more memory than this machine has, or hours of work.
+        ValueError: the operators would take more memory than this machine has, or hours of work.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class CostLimit(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         results = list(_tensors([result]))
         inputs = list(_tensors(args))
-        self.work += PER_CALL + _work(name, inputs, results, args)
+        self.work += PER_CALL + _operation_cost(name, inputs, results, args)
         if not func.is_view:
             self.bytes += sum(result.numel() * result.element_size() for result in results)
         if self.bytes > self.max_bytes:
@@ -48,7 +48,7 @@ class CostLimit(TorchDispatchMode):
         return result
 
 
-def _work(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], args: Sequence[Any]) -> int:
+def _operation_cost(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], args: Sequence[Any]) -> int:
     sizes = [tensor.numel() for tensor in (*inputs, *results)]
     work = PER_NUMBER * sum(sizes)
     if name in PRODUCTS:  # [n k] times [k m]: the product of their sizes is the square of n k m
@@ -59,7 +59,7 @@ def _work(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], args: 
 
 
 def _result_count(tensor: Tensor, size: Any = 0, dim: int = 0, *more: Any) -> int:
-    """Return at least how many parts a tensor is split into."""
+    """Return a lower bound on the number of parts into which a tensor is split."""
     if isinstance(size, Sequence):
         return len(size)
     return max(tensor.shape, default=0) // max(1, size if size > 1 else 1)
@@ -76,5 +76,5 @@ def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def to_meta(tensor: Tensor) -> Tensor:
-    """Return a tensor of this shape and kind, without numbers."""
+    """Return a meta tensor, without numbers, of the same shape and dtype."""
     return torch.empty_like(tensor, device="meta")

@@ -1,4 +1,4 @@
-"""Look up and call the operators of `OPERATIONS`, the only ones that a program can name, as PyTorch has them."""
+"""Look up and call PyTorch's operators for `OPERATIONS`, the only ones that a program can name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Parameter(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """An operator and its parameters; `creates`: it makes a tensor out of none, and so takes a device."""
+    """An operator and its parameters; `creates` is True if it creates a tensor from none, and so takes a device."""
 
     overload: Any
     parameters: tuple[Parameter, ...]
@@ -37,7 +37,7 @@ def _overload(name: str) -> Any:
 
 
 def decompositions() -> dict[Any, Any]:
-    """Return how PyTorch writes operators that are not in `OPERATIONS` with others, for `run_decompositions`."""
+    """Return PyTorch's decompositions of operators that are not in `OPERATIONS`, for `run_decompositions`."""
     table = torch.export.default_decompositions()
     for name in OPERATIONS:
         table.pop(_overload(name), None)
@@ -49,7 +49,7 @@ def operator(name: str) -> Operator:
     """Return an operator by its exact name and overload, such as `add.Tensor`.
 
     Raises:
-        ValueError: it is not one of `OPERATIONS`.
+        ValueError: the operator is not one of `OPERATIONS`.
     """
     if name not in OPERATIONS:
         raise ValueError(f"{name!r} is no operation of a program; tfviz.portable.OPERATIONS lists them")
@@ -65,7 +65,7 @@ def operator(name: str) -> Operator:
 
 
 def call_operator(name: str, args: list[Any], device: str) -> Any:
-    """Return the results of an operator, without dropout: a program computes in eval mode."""
+    """Call an operator and return its results, without dropout, since a program computes in eval mode."""
     called = operator(name)
     named = dict(zip([parameter.name for parameter in called.parameters], args))
     if "dropout_p" in named:
@@ -89,7 +89,7 @@ def _check_rows(ids: Tensor, rows: int) -> None:
 
 
 def _truncated_division(dividend: Any, divisor: Any) -> Tensor:
-    """Divide and drop the fraction; in PyTorch the least int64 divided by -1 would end the process."""
+    """Divide and truncate toward zero; dividing the smallest int64 by -1 in PyTorch would end the process."""
     if torch.result_type(torch.as_tensor(dividend), divisor).is_floating_point:
         return torch.div(dividend, divisor, rounding_mode="trunc")
     negates = torch.as_tensor(divisor) == -1

@@ -1,4 +1,4 @@
-"""Programs: models or functions as plain data and tensors, as `export` makes them; saved, loaded, run, packed."""
+"""Programs: models or functions as plain data and tensors, which can be saved, loaded, run and packed."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ class Program:
     """A model or function that runs outside Python.
 
     Attributes:
-        spec: plain values only. `lengths`: the least and the largest of each length, None where there is none.
-            `inputs` and `weights`: name, shape, dtype. `nodes`: operation, arguments, the module's path, shapes and
-            dtypes of the results. `outputs`: names, and which value. Values are numbered: inputs, weights, then the
-            results of the nodes, in order. An argument is a plain value or `{"t": value}`, `{"s": size}`,
-            `{"f": "inf"}`; a size is a number, the name of a length, or `[operator, size, ...]`.
-        tensors: the weights by name, as they are kept; `NAME:scale` beside an int8 one, a float32 for each row.
+        spec: plain values only. `lengths`: the minimum and maximum of each length, None where there is none. `inputs`
+            and `weights`: name, shape, dtype. `nodes`: operation, arguments, the module's path, shapes and dtypes of
+            the results. `outputs`: names, and numbers of values. Values are numbered: inputs, weights, then the results
+            of the nodes, in order. An argument is a plain value or `{"t": value}`, `{"s": size}`, `{"f": "inf"}`; a
+            size is a number, the name of a length, or `[operator, size, ...]`.
+        tensors: the weights by name, in their storage format; an int8 weight comes with `NAME:scale`, a float32 for
+            each row.
 
-    Only the operations of `OPERATIONS` can be named, and everything is checked against everything else when a program
-    is made, so one of a stranger can be run: it computes with the tensors that it is given, and does nothing else.
+    A program can name only the operations of `OPERATIONS`, and its parts are checked against each other when it is
+    constructed. So a program from an untrusted source can be run: it computes with its tensors and does nothing else.
 
     Raises:
-        ValueError: it is not a program; the message names what does not fit.
+        ValueError: `spec` and `tensors` are not a program; the message names the key.
     """
 
     spec: dict[str, Any]
@@ -47,7 +48,7 @@ class Program:
 
     @classmethod
     def _of_model(cls, spec: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
-        """Make a program of a model at hand, which needs no bound on its memory and work."""
+        """Construct a program from a local model, which needs no bound on its memory and work."""
         program = cls(spec, tensors)
         object.__setattr__(program, "_known", None)
         return program
@@ -58,12 +59,12 @@ class Program:
 
     @property
     def operations(self) -> list[str]:
-        """The different operations that it has, by aten's names."""
+        """The program's distinct operations, by aten's names."""
         return sorted({node["op"] for node in self.spec["nodes"]})
 
     @property
     def sites(self) -> list[str]:
-        """Where attention can be looked at and changed, named as `look.capture` names them."""
+        """The sites at which attention can be captured and edited, named as in `look.capture`."""
         return [node["pattern"] for node in self.spec["nodes"] if "pattern" in node]
 
     @property
@@ -76,11 +77,11 @@ class Program:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the weights as they are kept."""
+        """Size of the stored weights, in bytes."""
         return sum(tensor.nbytes for tensor in self.tensors.values())
 
     def weight(self, name: str) -> Tensor:
-        """Return a weight as the program computes with it: float32, int64 or bool.
+        """Return a weight in the dtype with which the program computes: float32, int64 or bool.
 
         Raises:
             LookupError: no weight has this name.
@@ -98,13 +99,13 @@ class Program:
         """Compute the outputs, by name, in Python: the reference for the page's engine.
 
         Args:
-            edit: site -> what its weights become, as in `look.capture`.
+            edit: site -> function that replaces its weights, as in `look.capture`.
 
         Raises:
             TypeError: an input is not a tensor.
-            ValueError: an input of another shape or kind; a length that is out of range; an edit returns another
-                shape or kind; a step cannot be computed, or would take more memory than this machine has.
-            LookupError: an edit of a site that is not there.
+            ValueError: an input has another shape or dtype; a length is out of range; an edit returns another shape or
+                dtype; a step cannot be computed, or would take more memory than this machine has.
+            LookupError: `edit` names a site that does not exist.
         """
         if not isinstance(edit, Mapping | None):
             raise TypeError(f"edit is {describe(edit)}; give {{site: function}}")
@@ -112,7 +113,7 @@ class Program:
         return run(self.spec, weights, inputs, dict(edit or {}), self._known)
 
     def save(self, path: str | Path) -> Path:
-        """Write it as one safetensors file."""
+        """Write the program as one safetensors file."""
         path = files.expand_user(path)
         with files.atomic(path) as draft:
             files.save_tensors(draft, self.tensors, {"program": json.dumps(self.spec, sort_keys=True)})
@@ -139,13 +140,13 @@ class Program:
 
 
 def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], bytes]:
-    """Return programs as a page takes them: plain values, and all weights as bytes, each kept once.
+    """Return programs in the page's form: plain values by name, and the bytes of all weights, each stored once.
 
-    A weight says where its bytes stand, `[start, length]`, and how it is stored.
+    The entry of a weight holds the place of its bytes, `[start, length]`, and its storage format.
 
     Raises:
-        TypeError: one is not a program.
-        ValueError: one was changed into something else since it was made.
+        TypeError: a value is not a `Program`.
+        ValueError: a program was modified after its construction and is no longer valid.
     """
     for name, program in programs.items():
         if not isinstance(program, Program):
@@ -178,7 +179,7 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
 
 
 def quantize(tensor: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """Return a weight as it is kept, and its scale if that is int8: one for each row, from the largest of the row."""
+    """Return a weight in its storage format, and for int8 the scale of each row, from the row's largest number."""
     tensor = tensor.detach().cpu()
     if not tensor.is_floating_point():
         return (tensor if tensor.dtype == torch.bool else tensor.long()).contiguous(), None

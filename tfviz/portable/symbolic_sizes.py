@@ -1,4 +1,4 @@
-"""Encode sizes that depend on the lengths of the inputs: a number, a name, or an operator and its parts."""
+"""Encode sizes that depend on the lengths of the inputs, each as a number, a name, or an operator and its parts."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def encode_size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> S
     """Encode a size of an exported graph as plain data.
 
     Args:
-        names: what the reader calls the graph's symbols.
+        names: the length that each symbol of the graph stands for.
 
     Raises:
-        LookupError: a symbol that no input's length gives: it depends on the data.
-        NotImplementedError: an operator that is not in the table.
+        LookupError: a symbol is not the length of an input, but depends on data.
+        NotImplementedError: the expression has an operator that a page cannot compute.
 
     >>> n = sympy.Symbol("s0", integer=True)
     >>> encode_size(2 * n + 1, {"s0": "words"})
@@ -70,14 +70,14 @@ def check_size(value: Any, key: str, lengths: Collection[str]) -> None:
     """Check that a value is a size of these lengths.
 
     Raises:
-        ValueError: it is none, or longer than a size is.
+        ValueError: the value is not such a size, or has too many parts.
     """
-    if _parts_left(value, key, lengths, MAX_PARTS, MAX_DEPTH) < 0:
+    if _remaining_parts(value, key, lengths, MAX_PARTS, MAX_DEPTH) < 0:
         raise ValueError(f"{key} has more than {MAX_PARTS} parts; a size has fewer")
 
 
-def _parts_left(value: Any, key: str, lengths: Collection[str], parts: int, depth: int) -> int:
-    """Check a size; return how many parts are left of those that it may have."""
+def _remaining_parts(value: Any, key: str, lengths: Collection[str], parts: int, depth: int) -> int:
+    """Check a size and return the number of parts that it may still have."""
     if type(value) is int:
         if not abs(value) <= INT32_MAX:
             raise ValueError(f"{key} is a number of {value.bit_length()} bits; it must be below 2**31")
@@ -91,17 +91,17 @@ def _parts_left(value: Any, key: str, lengths: Collection[str], parts: int, dept
     if value[0] not in OPERATORS or (value[0] in BINARY and len(value) != 3):
         raise ValueError(f"{key} has the operator {value[0][:60]!r}; there are {', '.join(OPERATORS)}, of two or more")
     for part in value[1:]:
-        parts = _parts_left(part, key, lengths, parts, depth - 1)
+        parts = _remaining_parts(part, key, lengths, parts, depth - 1)
         if parts < 0:
             break
     return parts
 
 
 def evaluate_size(value: Size, lengths: Mapping[str, int]) -> int:
-    """Return the number that a size is for these lengths.
+    """Return the value of a size for these lengths.
 
     Raises:
-        ValueError: it divides by nothing, or is 2**62 or more.
+        ValueError: the size divides by zero, or is 2**62 or more.
 
     >>> evaluate_size(["//", ["+", "words", 1], 2], {"words": 8})
     4
@@ -121,7 +121,7 @@ def evaluate_size(value: Size, lengths: Mapping[str, int]) -> int:
 
 
 def bind_dims(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[str, int], name: str) -> None:
-    """Set each length that a shape names from an input's actual shape.
+    """Set the lengths that a shape names to the sizes of an input's actual shape.
 
     Raises:
         ValueError: the shape does not fit.

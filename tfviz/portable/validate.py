@@ -25,24 +25,24 @@ ATTENTION = ("softmax.int", "scaled_dot_product_attention")
 NAME = string(10_000)
 
 
-def _side(value: Any, key: str) -> None:
+def _check_side(value: Any, key: str) -> None:
     if type(value) is str:
         NAME(value, key)
     elif type(value) is not int or not 0 <= value <= INT32_MAX:
         fail(value, key, "a size from 0 to 2**31 - 1, or the name of a length")
 
 
-def _anything(value: Any, key: str) -> None:
-    """Pass: arguments and sizes are checked with their operator."""
+def _accept_any(value: Any, key: str) -> None:
+    """Accept any value: arguments and sizes are checked with their operator."""
 
 
-SHAPE = list_of(_side, maximum=64)
+SHAPE = list_of(_check_side, maximum=64)
 DTYPE = enum(*DTYPES)
 NODE = {
     "op": string(100),
-    "args": list_of(_anything, maximum=100),
+    "args": list_of(_accept_any, maximum=100),
     "site": NAME,
-    "out": list_of(list_of(_anything, maximum=64), 1),
+    "out": list_of(list_of(_accept_any, maximum=64), 1),
     "dtype": list_of(DTYPE),
 }
 SPEC = object_of(
@@ -64,7 +64,7 @@ def validate(spec: Any, tensors: Any) -> None:
     """Check a program's description and its tensors.
 
     Raises:
-        ValueError: they are not a program; the message names the key.
+        ValueError: they do not form a program; the message names the key.
     """
     if type(spec) is dict and spec.get("format", FORMAT) != FORMAT:
         raise ValueError(f"program is of the format {str(spec['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
@@ -106,12 +106,12 @@ def _check_weights(weights: Sequence[Mapping[str, Any]], tensors: Any) -> None:
     left = set(tensors)
     for place, weight in enumerate(weights):
         key, name = f"program.weights[{place}] ({weight['name']!r})", weight["name"]
-        tensor = _tensor(tensors, name, key, weight["shape"])
+        tensor = _checked_tensor(tensors, name, key, weight["shape"])
         if tensor.dtype not in STORED[weight["dtype"]]:
             raise ValueError(f"{key} is {weight['dtype']}, and its tensor {tensor.dtype}; the two do not fit")
         left.discard(name)
         if tensor.dtype == torch.int8:
-            scale = _tensor(tensors, f"{name}:scale", key, [*weight["shape"][:-1], 1])
+            scale = _checked_tensor(tensors, f"{name}:scale", key, [*weight["shape"][:-1], 1])
             if scale.dtype != torch.float32 or not tensor.dim():
                 raise ValueError(f"{name}:scale is {scale.dtype}; it must be float32, one number for each row")
             left.discard(f"{name}:scale")
@@ -119,7 +119,7 @@ def _check_weights(weights: Sequence[Mapping[str, Any]], tensors: Any) -> None:
         raise ValueError(f"there is a tensor {min(map(str, left))!r} that weights does not name")
 
 
-def _tensor(tensors: Mapping[str, Any], name: str, key: str, shape: list[int]) -> Tensor:
+def _checked_tensor(tensors: Mapping[str, Any], name: str, key: str, shape: list[int]) -> Tensor:
     tensor = tensors.get(name)
     if not isinstance(tensor, Tensor):
         raise ValueError(f"{key} has no tensor {name!r}")
@@ -157,7 +157,7 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
 
 
 def _check_functional(op: str, args: Mapping[str, Any], key: str) -> None:
-    """Check that a step does not change its inputs, draw at random, or make a shape from numbers that it finds."""
+    """Check that a step does not modify its inputs, draw random numbers, or derive a shape from data."""
     trains = next((name for name in ("training", "train") if args.get(name)), "")
     if op == "instance_norm" and args["use_input_stats"] and (args["running_mean"] or args["running_var"]):
         trains = "use_input_stats"
@@ -173,7 +173,7 @@ def _check_value(value: Any, key: str, count: int) -> None:
 
 
 def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Callable[..., None]]) -> None:
-    """Check the argument for a parameter of this kind, as PyTorch's schema has it, such as `Optional[List[int]]`."""
+    """Check the argument for a parameter of this type in PyTorch's schema, such as `Optional[List[int]]`."""
     if kind.startswith("Optional["):
         if value is None:
             return
@@ -192,19 +192,19 @@ def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Ca
         KINDS[kind](value, key)
 
 
-def _finite(value: Any, key: str) -> None:
+def _check_finite(value: Any, key: str) -> None:
     (INTEGER if type(value) is int else number)(value, key)
 
 
-def _scalar(value: Any, key: str) -> None:
+def _check_scalar(value: Any, key: str) -> None:
     if type(value) is not bool:
-        _finite(value, key)
+        _check_finite(value, key)
 
 
-def _tensor_or_scalar(value: Any, key: str) -> None:
+def _check_tensor_or_scalar(value: Any, key: str) -> None:
     if type(value) not in (bool, int, float):
         fail(value, key, 'a value {"t": number}, or a number')
-    _scalar(value, key)
+    _check_scalar(value, key)
 
 
 FLOAT = enum("inf", "-inf", "nan")
@@ -215,9 +215,9 @@ REFERENCED_KINDS = {  # the kinds of parameters that each can stand for; PyTorch
     "f": ("Tensor", "number", "float"),
 }
 KINDS = {  # kind of parameter -> check of a plain value
-    "Tensor": _tensor_or_scalar,
-    "number": _scalar,
-    "float": _finite,
+    "Tensor": _check_tensor_or_scalar,
+    "number": _check_scalar,
+    "float": _check_finite,
     "int": INTEGER,
     "bool": boolean,
     "str": string(10_000),

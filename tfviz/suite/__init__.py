@@ -1,1 +1,1 @@
-"""The suite of notebooks: run, test, show."""
+"""The suite of notebooks: running, checking and publishing them."""

@@ -1,4 +1,4 @@
-"""`tfviz clean`: notebooks reduced to what a commit keeps, and their pictures for the README."""
+"""`tfviz clean`: reduce notebooks to the content that is committed, and extract their pictures for the README."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def clean(
     """Clean notebooks in place, or into the folder `to`.
 
     Args:
-        pictures: a folder for the pictures that are tagged, each for light pages and for dark ones.
+        pictures: a folder for the tagged pictures, each in a light and a dark version.
 
     Raises:
         FileNotFoundError: a file does not exist.
@@ -64,10 +64,10 @@ def clean(
 
 
 def clean_notebook(notebook: NotebookNode) -> NotebookNode:
-    """Keep text and PNG outputs, numbered in order, and a line on the parameters they were made with.
+    """Reduce a notebook to text and PNG outputs, numbered in order, and a line on its parameters.
 
-    Progress bars, widget state, timestamps and papermill's metadata are removed, and so are HTML and widgets where
-    there is a PNG of the same output.
+    Progress bars, widget state, timestamps and papermill's metadata are removed, and so are HTML and widgets of outputs
+    that also have a PNG.
     """
     injected = tagged_cells(notebook, "injected-parameters")
     notebook.cells = [cell for cell in notebook.cells if cell not in injected]
@@ -123,7 +123,7 @@ def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
     """Return the PNGs of cells tagged `picture:NAME` by name.
 
     Raises:
-        ValueError: a name that cannot be that of a file.
+        ValueError: NAME cannot be the name of a file.
     """
     pictures = {}
     for cell in notebook.cells:
@@ -145,22 +145,22 @@ def _pictures(notebook: NotebookNode, folder: Path) -> Mapping[Path, bytes]:
 
 
 def darken(png: bytes) -> bytes:
-    """Return a PNG as CSS draws it with `filter: invert(93%) hue-rotate(180deg)` (Filter Effects 1, section 6).
+    """Return a PNG after CSS's `filter: invert(93%) hue-rotate(180deg)` (Filter Effects 1, section 6).
 
     Raises:
-        OSError: this is not a picture.
+        OSError: the bytes are not a picture.
     """
     picture: Image.Image = Image.open(io.BytesIO(png))
     if picture.mode == "P":  # a palette stays one, which keeps the file small
-        picture.putpalette(_filter(np.array(picture.getpalette()).reshape(-1, 3)).tobytes())
+        picture.putpalette(_dark_filter(np.array(picture.getpalette()).reshape(-1, 3)).tobytes())
     else:
-        picture = Image.fromarray(_filter(np.array(picture.convert("RGB"))))
+        picture = Image.fromarray(_dark_filter(np.array(picture.convert("RGB"))))
     dark = io.BytesIO()
     picture.save(dark, "PNG", optimize=True)
     return dark.getvalue()
 
 
-def _filter(colours: np.ndarray) -> np.ndarray:
+def _dark_filter(colours: np.ndarray) -> np.ndarray:
     inverted = colours / 255 * (2 * PAPER - 1) + 1 - PAPER
     rotated = 2 * (inverted @ LUMINANCE)[..., None] - inverted  # half a turn around the greys
     return (255 * rotated.clip(0, 1)).round().astype(np.uint8)

@@ -17,13 +17,13 @@ PAGE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Commands(click.Group):
-    """Commands that report an error which the user can mend in a sentence, not in a traceback."""
+    """A group of commands that report errors that the user can fix in a sentence, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command.
 
         Raises:
-            click.ClickException: the command raised an error that the user can mend.
+            click.ClickException: the command raised an error that the user can fix.
         """
         try:
             return super().invoke(ctx)

@@ -1,4 +1,4 @@
-"""The lessons as a course: a main line with side roads; what each lesson promises and builds on, minutes to read."""
+"""The lessons as a course: a main line with side roads, and each lesson's promise, prerequisites and reading time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 40  # of prose and of code, when they 
 
 
 class Lesson(NamedTuple):
-    """What pages say of a notebook.
+    """The description of a notebook on pages.
 
     Attributes:
-        promise: what it is about: a line for a lesson of the course, the first paragraph for another notebook.
-        minutes: to read it, a multiple of 5.
-        needs: names of the lessons that it builds on, as its introduction says.
+        promise: a line on the content of a lesson of the course; the first paragraph of another notebook.
+        minutes: reading time, a multiple of 5.
+        needs: names of the lessons that it builds on, from its introduction.
         place: "line" on the main line of the course, "side" on a side road, empty for another notebook.
     """
 
@@ -45,12 +45,12 @@ class Lesson(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The address of its page, seen from a page beside it."""
+        """The address of its page, relative to a page in the same folder."""
         return quote(f"{self.name}.html")
 
 
 class Neighbours(NamedTuple):
-    """The lessons around one; `main_line` is where the main line goes on, if `next` is on a side road."""
+    """The lessons before and after one; `main_line` is the next one of the main line, if `next` is on a side road."""
 
     previous: Lesson | None
     next: Lesson | None
@@ -58,7 +58,7 @@ class Neighbours(NamedTuple):
 
 
 def describe(notebook: NotebookNode, name: str) -> Lesson:
-    """Return what pages say of a notebook, from its first cell and the course."""
+    """Return the description of a notebook, from its first cell and the course."""
     course = _course(notebooks.folder())
     title, paragraph = heading(notebook, name)
     promise = course["promises"].get(name)
@@ -91,13 +91,13 @@ def heading(notebook: NotebookNode, name: str) -> tuple[str, str]:
 
 
 def questions(notebook: NotebookNode) -> list[str]:
-    """Return the questions that a notebook says it answers, without emphasis."""
+    """Return the questions that a notebook promises to answer, without emphasis."""
     line = _without_emphasis(_paragraph(notebook, QUESTIONS)).replace("\n", " ")
     return [question.strip() for question in re.findall(r"[^?]+\?", line)]
 
 
 def _needs(notebook: NotebookNode) -> tuple[str, ...]:
-    """Return the names of lessons in the sentence of the first cell that says what one needs."""
+    """Return the names of lessons in the first cell's sentence on prerequisites."""
     sentence = re.split(r"\.\s", _paragraph(notebook, NEEDS))[0]
     return tuple(sorted(set(re.findall(r"`(\d\d_\w+)`", sentence))))
 
@@ -109,7 +109,7 @@ def _minutes(notebook: NotebookNode) -> int:
 
 
 def _paragraph(notebook: NotebookNode, start: str) -> str:
-    """Return the paragraph of the first cell that begins with `start`, without that."""
+    """Return the paragraph of the first cell that begins with `start`, without `start`."""
     paragraphs = _first_cell(notebook).split("\n\n")
     return next((each.removeprefix(start) for each in paragraphs if each.startswith(start)), "")
 

@@ -1,4 +1,4 @@
-"""`tfviz demo`: one page with a small GPT that comes with the package, to type into."""
+"""`tfviz demo`: a page for typing into a small GPT that comes with the package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def page(out: Path, open_browser: bool) -> None:
     """Write the page, and open it in the browser if asked.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the page cannot be written.
         ValueError: the model's file is damaged.
     """
     click.echo("making a page with a small GPT in it, which takes a few seconds ...")
@@ -35,7 +35,7 @@ def page(out: Path, open_browser: bool) -> None:
 
 
 def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS) -> None:
-    """Save the model as the package carries it: weights in float16, and its letters."""
+    """Save the model in the package's format: weights in float16, and its letters."""
     tensors = {name: tensor.half() for name, tensor in model.state_dict().items()}
     with files.atomic(path) as draft:
         files.save_tensors(draft, tensors, {"letters": letters.characters})

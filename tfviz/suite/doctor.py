@@ -1,4 +1,4 @@
-"""`tfviz doctor`: what this machine has of versions, devices, data, fonts and browsers."""
+"""`tfviz doctor`: report this machine's versions, devices, data, fonts and browsers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = tuple[bool, str, str]
 
 
 def examine() -> Iterator[Row]:
-    """Yield (whether it is well, what was examined, what it is), a row at a time."""
+    """Yield rows of (whether it is as it should be, the name of the item, its state)."""
     import torch
 
     from tfviz.view.still.palette import font_families
@@ -29,7 +29,7 @@ def examine() -> Iterator[Row]:
                 yield False, name, f"missing; pip install {requirement!r} -c constraints.txt"
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     yield True, "device", ", ".join(gpus) or f"CPU, {torch.get_num_threads()} threads, {os.cpu_count()} cores"
-    yield from _data()
+    yield from _data_rows()
     fonts = font_families()
     yield "DejaVu Sans" in fonts, "fonts", ", ".join(fonts)
     chinese = any("CJK" in family for family in fonts)
@@ -39,7 +39,7 @@ def examine() -> Iterator[Row]:
     yield browser is not None, "browser", browser or "none; notebooks and pages need one"
 
 
-def _data() -> Iterator[Row]:
+def _data_rows() -> Iterator[Row]:
     from tfviz.text import corpora
 
     local = os.environ.get("TFVIZ_DATA")

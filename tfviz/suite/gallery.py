@@ -1,4 +1,4 @@
-"""The gallery of notebooks that ran: the course, or each run with a picture, the parameters and the result."""
+"""The gallery of executed notebooks: the course, or each run with a picture, its parameters and its result."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tfviz.suite.runs import Run
 
 
 def navigation(links: Mapping[str, str], current: str = "", search: str = "") -> str:
-    """Return what stands at the top of a page as HTML: a link to its text, links to other pages, the search.
+    """Return the HTML for the top of a page: a link to its text, links to other pages, the search.
 
     Args:
         links: the address of each name.
-        current: the name that this page stands under.
+        current: the name of this page in `links`.
         search: the path from the page's folder to that of the search's script; "./" if it is the same, "" for none.
     """
     return render("navigation.html.j2", links=links, current=current, search=search)
 
 
 def lessons(runs: Sequence[Run]) -> list[course.Lesson]:
-    """Return the notebooks that are run once, in their order: their pages stand beside each other."""
+    """Return the notebooks that are run once, in order, whose pages are in one folder."""
     return sorted(course.describe(run.notebook, run.name) for run in runs if not run.subfolder)
 
 
@@ -34,7 +34,7 @@ def write(runs: Sequence[Run], out: Path, navigation: str = "") -> Path:
     """Write the gallery of these runs as `out/index.html`; return its path.
 
     Args:
-        navigation: HTML with links to other pages, for the top; with it, the gallery is that of the site.
+        navigation: HTML with links to other pages, for the top; if not empty, the gallery is that of the site.
     """
     first = {run.name: run for run in reversed(runs)}  # of several runs of a notebook
     cards = [_card(run, out) for run in runs]
@@ -66,7 +66,7 @@ def _card(run: Run, out: Path) -> dict[str, Any]:
 
 
 def _address(run: Run, out: Path, suffix: str) -> str:
-    """Return the address of a run's file, seen from the gallery; empty if it has not been written."""
+    """Return the address of a run's file, relative to the gallery; empty if it has not been written."""
     path = run.path(out, suffix)
     if run.outcome.status in ("waiting", "stopped") or not path.is_file():
         return ""

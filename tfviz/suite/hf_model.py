@@ -1,6 +1,6 @@
 """A checkpoint of transformers: the model, its inputs, and attention maps with the tokens of both sides.
 
-A checkpoint chooses a model class of transformers and fills it with numbers; no code that it brings or names is run.
+A checkpoint selects a model class of transformers and provides its weights; no code in or named by it is run.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ DECODER = re.compile(r"(^|\.)decoder(\.|$)")
 
 @dataclass
 class Inputs:
-    """What a model is called with.
+    """The inputs of a model.
 
     Attributes:
-        arguments: by the names that its `forward` has.
-        tokens: of the text; none, for a picture.
-        decoder_tokens: of the text that its decoder reads.
-        picture: [channel, height, width], as the model gets it.
+        arguments: arguments of `forward`, by name.
+        tokens: tokens of the text; empty for a picture.
+        decoder_tokens: tokens of the decoder's text.
+        picture: [channel, height, width], as passed to the model.
     """
 
     arguments: dict[str, Any]
@@ -45,15 +45,15 @@ class Inputs:
 
 
 class Checkpoint:
-    """A model of transformers and what prepares its inputs.
+    """A model of transformers with its tokenizer or processor.
 
     Args:
         name: a folder that `save_pretrained` wrote, or a name on the Hub.
 
     Raises:
         ImportError: transformers is not installed.
-        ValueError: there is no such checkpoint, it is damaged, it needs code of its own or from elsewhere, or its
-            config and weights are not of one model.
+        ValueError: there is no such checkpoint, it is damaged, it needs other code, or its config and weights belong to
+            different models.
     """
 
     def __init__(self, name: str):
@@ -77,7 +77,7 @@ class Checkpoint:
         self.reads_text, self.sees_pictures = "input_ids" in arguments, "pixel_values" in arguments
 
     def _load_model(self) -> Any:
-        """Load the model that the config names, and refuse it if its weights do not fit: they would stay random."""
+        """Load the model that the config names, and reject it if weights do not fit, since they would remain random."""
         library, name = self._library, next(iter(self.config.architectures or []), None)
         kind: Any = getattr(library, name, None) if name else library.AutoModel
         base = library.PreTrainedModel
@@ -101,7 +101,7 @@ class Checkpoint:
         return model
 
     def _load(self, loader: Callable[..., Any], **options: Any) -> Any:
-        """Call a function of transformers that loads by name, without its log, and report an error in a sentence."""
+        """Call a loading function of transformers with logging off, and report an error in a sentence."""
         logging = self._library.logging
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
@@ -124,13 +124,13 @@ class Checkpoint:
         return self._load(self._library.AutoTokenizer.from_pretrained)
 
     def prepare(self, text: str, picture: Any = None, decoder_ids: Tensor | None = None) -> Inputs:
-        """Return a text, a picture, or both as the model takes them.
+        """Return the model's inputs for a text, a picture, or both.
 
         Args:
-            decoder_ids: what a decoder reads; None: what the model generates.
+            decoder_ids: the ids of the decoder's text; None: those that the model generates.
 
         Raises:
-            ValueError: the model needs the other, or the text is too long for it.
+            ValueError: the model needs a text or a picture that is missing, or the text is too long.
         """
         kind = type(self.model).__name__
         if self.sees_pictures != (picture is not None):
@@ -156,7 +156,7 @@ class Checkpoint:
         return inputs
 
     def _process(self, text: str, picture: Any) -> Mapping[str, Any]:
-        """Return what the checkpoint's own tokenizer or processor makes of a text, a picture, or both."""
+        """Return the output of the checkpoint's tokenizer or processor for a text, a picture, or both."""
         library = self._library
         if not self.sees_pictures:
             return self.tokenizer(text, return_tensors="pt")
@@ -172,7 +172,7 @@ class Checkpoint:
         )  # fmt: skip
 
     def _generate(self, inputs: Inputs) -> Tensor:
-        """Return the ids that the model generates; of one that cannot, those of its text."""
+        """Return the ids that the model generates, or those of its text if it cannot generate."""
         model: Any = self.model
         if not model.can_generate():
             return inputs.arguments["input_ids"]
@@ -186,7 +186,7 @@ class Checkpoint:
         return list(convert(ids.tolist()))
 
     def attention(self, inputs: Inputs) -> tuple[dict[str, look.AttentionMaps], str]:
-        """Return the maps of one forward pass in named groups of one shape, and a line on what was captured."""
+        """Return the maps of one forward pass in named groups of one shape, and a one-line summary of the capture."""
         longest = max(len(inputs.tokens), len(inputs.decoder_tokens))
         with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > LAZY_LENGTH) as seen:
             self.model(**inputs.arguments)
@@ -195,7 +195,7 @@ class Checkpoint:
 
 
 def _check_config(config: Mapping[str, Any], name: str) -> None:
-    """Raise an error for a config that names code: kernels of the Hub, or quantized weights, which need some."""
+    """Raise an error for a config that needs other code: kernels from the Hub, or quantized weights."""
     for key, value in config.items():
         chooses_code = re.fullmatch(r"_?(attn|experts)_implementation(_internal)?", key)
         if chooses_code and re.search(r"[/@:]", str(value)):

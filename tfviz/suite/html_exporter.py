@@ -1,4 +1,4 @@
-"""nbconvert's HTML exporter for pages without a network: formulas become MathML, which browsers draw themselves."""
+"""An HTML exporter of nbconvert for pages without a network, in which formulas are MathML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # that nbconve
 
 
 def mathml(formula: str, display: str = "inline") -> str:
-    """Return a LaTeX formula as MathML; one that cannot be converted, as code."""
+    """Return a LaTeX formula as MathML, or as code if it cannot be converted."""
     from latex2mathml.converter import convert
 
     try:
@@ -29,12 +29,12 @@ def mathml(formula: str, display: str = "inline") -> str:
 
 
 class MathMLExporter(HTMLExporter):
-    """Export notebooks to HTML with formulas in MathML, where nbconvert loads MathJax from the network.
+    """An exporter of notebooks to HTML with formulas in MathML, for which nbconvert loads MathJax from the network.
 
     Attributes:
-        relink: returns the address on the page for one in the notebook.
-        addresses: of pages by the names of their notebooks: a name that stands as code in the text becomes a link.
-        headings: those of the notebook that was exported last.
+        relink: function from an address in the notebook to that on the page.
+        addresses: addresses of pages by names of notebooks; a name written as code in the text becomes a link.
+        headings: the headings of the last exported notebook.
     """
 
     relink: Callable[[str], str] = staticmethod(str)
@@ -59,7 +59,7 @@ class _MathMLRenderer(IPythonRenderer):
     exporter: MathMLExporter
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        """Leave out nbconvert's sign after the words: the contents list leads to each heading."""
+        """Render a heading without nbconvert's link sign, since the contents list links to each heading."""
         element = ANCHOR.sub("", super().heading(text, level, **attrs))
         name = re.search(r' id="([^"]*)"', element)
         words = re.sub("</?a\\b[^>]*>", "", text)
@@ -75,7 +75,7 @@ class _MathMLRenderer(IPythonRenderer):
         return f'<a href="{html.escape(address)}">{code}</a>' if address else code
 
     def block_html(self, html: str) -> str:
-        """Leave a block without pictures as it is: nbconvert would close a `<details>` that ends in a later block."""
+        """Keep a block without pictures unchanged: nbconvert would close a `<details>` that ends in a later block."""
         return super().block_html(html) if "<img" in html.lower() else f"{html}\n"
 
     def block_math(self, body: str) -> str:
@@ -89,5 +89,5 @@ class _MathMLRenderer(IPythonRenderer):
 
 
 def _scrolling(formula: str) -> str:
-    """Return a formula that scrolls by itself where it is wider than the page; it may stand in a paragraph."""
+    """Return a formula that scrolls separately if it is wider than the page, and may be inside a paragraph."""
     return f'<span class="formula">{formula}</span>'

@@ -33,12 +33,12 @@ def render(template: str, **values: Any) -> str:
 
 
 def script(name: str) -> str:
-    """Return a built script, to stand in a page."""
+    """Return a built script for embedding in a page."""
     return (SCRIPTS / f"{name}.js").read_text(encoding="utf-8").strip()
 
 
 def contents(headings: Sequence[Heading]) -> str:
-    """Return the contents list of a page as HTML, of headings of the levels 2 and 3; empty if it has but one."""
+    """Return the HTML contents list of a page's headings of levels 2 and 3; empty if there is only one."""
     listed = [heading for heading in headings if heading.level in (2, 3)]
     return render("contents.html.j2", headings=listed) if len(listed) > 1 else ""
 
@@ -49,14 +49,14 @@ def without_tags(html: str) -> str:
 
 
 def description(text: str) -> str:
-    """Return a text cut between words to the length of a description."""
+    """Return a text truncated between words to the length of a description."""
     if len(text) <= DESCRIPTION_LENGTH:
         return text
     return text[:DESCRIPTION_LENGTH].rpartition(" ")[0].rstrip(".,:;") + " …"
 
 
 def scrolling_table(table: str) -> str:
-    """Return a table that scrolls sideways by itself, by keys too, and whose numbers stay on one line."""
+    """Return a table that scrolls horizontally, also by keys, and whose numbers do not wrap."""
 
     def mark(match: re.Match) -> str:
         number = NUMBER.fullmatch(without_tags(match[2]))

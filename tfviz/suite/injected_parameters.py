@@ -1,4 +1,4 @@
-"""The parameters of a notebook that papermill ran as one cell: injected values beside the comments of the defaults."""
+"""Merge the parameters that papermill injected into a notebook with its defaults and their comments, in one cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfviz.suite.notebooks import tagged_cells
 def merge(notebook: NotebookNode) -> None:
     """Put the injected values into the cell tagged `parameters`, and remove the cell that injects them.
 
-    Nothing changes if there are not two such cells, or one of them is no Python.
+    The notebook is unchanged if it does not have both cells, or if one is not valid Python.
     """
     defaults, injected = (tagged_cells(notebook, tag) for tag in ("parameters", "injected-parameters"))
     if defaults and injected:
@@ -24,7 +24,7 @@ def merge(notebook: NotebookNode) -> None:
 
 
 def replace_values(source: str, injected: str) -> str:
-    """Return assignments with the values of others; those to new names are added at the end.
+    """Return assignments with the injected values; assignments to new names are added at the end.
 
     >>> print(replace_values("steps = 400  # of each training\\nseed = 1", "# Parameters\\nsteps = 20\\nnew = [1]"))
     steps = 20  # of each training
@@ -32,7 +32,7 @@ def replace_values(source: str, injected: str) -> str:
     new = [1]
 
     Raises:
-        SyntaxError: one of them is no Python.
+        SyntaxError: one of the texts is not valid Python.
     """
     values = {name: ast.get_source_segment(injected, value) or "" for name, value in _assignments(injected)}
     lines = [line.encode() for line in source.splitlines(keepends=True)]  # the offsets are those of UTF-8

@@ -1,4 +1,4 @@
-"""`tfviz lab`: JupyterLab on the lessons; from an installed package, on copies that belong to the reader."""
+"""`tfviz lab`: open JupyterLab on the lessons, or with an installed package, on copies for the reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COPIES = f"tfviz-notebooks-{tfviz.__version__}"
 
 
 def open_lab(arguments: tuple[str, ...]) -> None:
-    """Replace this process by JupyterLab, which gets `arguments`."""
+    """Replace this process by JupyterLab, with these arguments."""
     folder = notebooks.folder()
     if folder.parent == Path(tfviz.__file__).parent:  # an installed package, which an update would replace
         folder = copy_lessons(folder, Path(COPIES))
@@ -27,9 +27,9 @@ def open_lab(arguments: tuple[str, ...]) -> None:
 
 
 def copy_lessons(originals: Path, to: Path) -> Path:
-    """Copy notebooks into a folder where the reader works; a copy that is there already stays as it is.
+    """Copy notebooks into the reader's folder; existing copies are kept unchanged.
 
-    The folder carries the version of tfviz, so that a newer one gets copies of its own.
+    The folder is named after the version of tfviz, so that a newer version makes new copies.
     """
     to.mkdir(parents=True, exist_ok=True)
     for original in originals.glob("*.ipynb"):

@@ -1,4 +1,4 @@
-"""Notebooks as pages to read, each one file that needs no network: contents, links to other lessons, folding."""
+"""Write notebooks as self-contained pages with contents, links to other lessons, and foldable code."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ def write(
     lessons: Sequence[Lesson] = (),
     relink: Callable[[str], str] | None = None,
 ) -> None:
-    """Write a notebook as a page that needs no network: formulas become MathML, which browsers draw.
+    """Write a notebook as a page that needs no network; formulas become MathML.
 
     Args:
         navigation: HTML with links to other pages, for the top.
-        lessons: those whose pages stand beside this one, in the order of the course.
-        relink: returns the address on the page for one in the notebook; by default, notebooks become their pages.
+        lessons: the lessons whose pages are in the same folder, in the order of the course.
+        relink: function from an address in the notebook to that on the page; by default links to notebooks become links
+            to their pages.
     """
     from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # of a progress bar, keeps what it printed last
 
@@ -73,13 +74,13 @@ def write(
 
 
 def _page_address(url: str, addresses: dict[str, str]) -> str:
-    """Return a link to a notebook beside this one as a link to its page, and any other as it is."""
+    """Return a link to a notebook in the same folder as a link to its page, and any other link unchanged."""
     match = re.fullmatch(r"(?:\./)?([^/#:]+)\.ipynb(#.*)?", url)
     return addresses[match[1]] + (match[2] or "") if match and match[1] in addresses else url
 
 
 def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
-    """Return HTML for the top and the end of a lesson's page: where it stands, and what comes before and after."""
+    """Return HTML for the top and end of a lesson's page: its place in the course, and its neighbours."""
     around = course.neighbours(lessons, name)
     lesson = next((each for each in lessons if each.name == name), None)
     values = {"around": around, "lesson": lesson, "count": len(lessons)}
@@ -87,10 +88,10 @@ def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
 
 
 def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """Return a copy for a page, where a widget has no kernel: the view beside it is shown, which needs none.
+    """Return a copy of a notebook for a page, in which widgets are replaced by their views, which need no kernel.
 
-    The link to the living page is left out, since it leads to this page; each script stands there once, and so do the
-    parameters. Tables scroll by themselves.
+    The link to the interactive page is removed, since it leads to this page; each script and the parameters are
+    included once. Tables scroll separately.
     """
     from tfviz.view.page.bundle import deduplicate  # which loads matplotlib
 
@@ -110,7 +111,7 @@ def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNo
 
 
 def _scrolling(html: str) -> str:
-    """Return an output with tables of pandas that scroll by themselves; one with scripts as it is."""
+    """Return an output with pandas tables that scroll separately; an output with scripts is unchanged."""
     if "<script" in html:
         return html
     return re.sub(r"<table\b.*?</table>", lambda table: scrolling_table(table[0]), html, flags=re.DOTALL)

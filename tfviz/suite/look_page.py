@@ -1,4 +1,4 @@
-"""`tfviz look`: one page with the attention of a checkpoint, or with what differs between two."""
+"""`tfviz look`: a page with the attention of a checkpoint, or with the differences between two."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
     """Write the page of a checkpoint, or of two.
 
     Raises:
-        ImportError, OSError, ValueError: as `Checkpoint` and `Checkpoint.prepare`; the two cannot be compared.
+        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`; or the two cannot be compared.
     """
     checkpoint, inputs, groups = _capture(name, text, picture)
     if other is None:
@@ -76,7 +76,7 @@ def _capture(
 
 
 def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
-    """Return views of all maps: those of a picture's patches over the picture, the others as a sheet."""
+    """Return views of all maps: over the picture for its patches, otherwise as a sheet of heads."""
     if inputs.picture is None:
         return {"": view.sources(**groups)}
     size = (inputs.picture.shape[1], inputs.picture.shape[2])
@@ -87,7 +87,7 @@ def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
 
 
 def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
-    """Return the studio of a model that has one and is small enough for a page."""
+    """Return a studio for the model by its title, if there is one and the model is small enough for a page."""
     name = type(checkpoint.model).__name__
     studio = next((studio for suffix, studio in STUDIOS.items() if name.endswith(suffix)), None)
     if studio is None or checkpoint.sees_pictures:
@@ -115,14 +115,14 @@ def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[
     ranked.sort(key=lambda row: (-row[0], *row[1:]))
     for amount, name, layer, head in ranked[:5]:
         click.echo(f"  {amount:.2f} {name}, layer {layer}, head {head}")
-    parts: dict[str, View | str] = {"Heads by how much they changed": _table(ranked[:RANKED])}
+    parts: dict[str, View | str] = {"Heads by how much they changed": _change_table(ranked[:RANKED])}
     for name in shared:
         layer, head = next((layer, head) for _, group, layer, head in ranked if group == name)
         parts[name] = view.compare(groups[name], others[name], layer, head, names)
     return parts
 
 
-def _table(ranked: list[tuple[float, str, int, int]]) -> str:
+def _change_table(ranked: list[tuple[float, str, int, int]]) -> str:
     rows = "".join(
         f"<tr><td>{amount:.3f}</td><td>{html.escape(name)}</td><td>{layer}</td><td>{head}</td></tr>"
         for amount, name, layer, head in ranked

@@ -1,4 +1,4 @@
-"""Notebooks as files: which lessons there are, their parameters, and the presets and options that set these."""
+"""Notebooks as files: the lessons, their parameters, and the presets and options that set these."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", s
 
 
 def folder() -> Path:
-    """Return the folder of the lessons: that of the clone, or that of the installed package."""
+    """Return the folder of the lessons, in the clone or in the installed package."""
     package = Path(__file__).parents[1]
     folders = (package.parent / "notebooks", package / "notebooks")
     return next((each for each in folders if (each / PRESETS).is_file()), folders[0])
 
 
 def find(names: Sequence[str] = ()) -> list[Path]:
-    """Return the paths of notebooks: those named (`12_gpt`, `12`, or a path), or all lessons if none is named.
+    """Return the paths of the named notebooks (`12_gpt`, `12`, or a path), or of all lessons if none is named.
 
     Raises:
-        LookupError: a name is not that of a notebook; the message lists the lessons.
+        LookupError: there is no notebook of this name; the message lists the lessons.
     """
     lessons = sorted(folder().glob("[0-9]*.ipynb"))
     return [_find(name, lessons) for name in names] if names else lessons
@@ -73,7 +73,7 @@ def parameters(path: Path) -> dict[str, Any]:
     """Return names and defaults of a notebook's parameters, which are literals in its cell tagged `parameters`.
 
     Raises:
-        ValueError: the cell holds something else; names the line.
+        ValueError: the cell holds anything else; the message names the line.
     """
     cells = tagged_cells(read(path), "parameters")
     line, defaults = 1, {}
@@ -100,7 +100,7 @@ def presets() -> dict[str, dict[str, dict[str, Any]]]:
 def values(path: Path, preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters a notebook runs with: its defaults, then the preset's, then `overrides`.
 
-    Names that the notebook does not have are left out, since several notebooks may be run with the same overrides.
+    Names that the notebook does not have are ignored, since several notebooks may be run with the same overrides.
 
     Raises:
         LookupError: there is no such preset.
@@ -121,7 +121,7 @@ def check_type(name: str, value: Any, default: Any) -> None:
     """Raise an error unless a value has the type of the parameter's default; an int may stand for a float.
 
     Raises:
-        TypeError: names the parameter, the type and the default.
+        TypeError: the types differ; the message names the parameter, the type and the default.
     """
     types = (int, float) if type(default) is float else (type(default),)
     if default is not None and type(value) not in types:
@@ -129,17 +129,17 @@ def check_type(name: str, value: Any, default: Any) -> None:
 
 
 def parse_values(texts: Iterable[str], paths: Sequence[Path]) -> dict[str, Any]:
-    """Parse `KEY=VALUE` options; each value becomes of the type that the parameter's default has in these notebooks.
+    """Parse `KEY=VALUE` options; values are converted to the type of the parameter's default in these notebooks.
 
     Raises:
-        LookupError: no notebook has such a parameter; lists those there are.
-        ValueError: a text that cannot be parsed, or a parameter that is given twice.
+        LookupError: no notebook has such a parameter; the message lists the parameters.
+        ValueError: a text cannot be parsed, or a parameter is set twice.
     """
     return {name: values[0] for name, values in _parse(texts, paths, several=False).items()}
 
 
 def parse_grid(texts: Iterable[str], paths: Sequence[Path]) -> dict[str, list[Any]]:
-    """Parse `KEY=V1,V2,...` options, as `parse_values`; a value with a comma stands in double quotation marks."""
+    """Parse `KEY=V1,V2,...` options, like `parse_values`; a value with a comma must be in double quotation marks."""
     return _parse(texts, paths, several=True)
 
 
@@ -162,7 +162,7 @@ def _parse(texts: Iterable[str], paths: Sequence[Path], several: bool) -> dict[s
 
 
 def _convert(name: str, text: str, default: Any) -> Any:
-    """Return the value that a text stands for; a string stands for itself, whatever it looks like."""
+    """Return the value that a text represents; if the default is a string, the text itself."""
     if isinstance(default, str):
         return text
     try:

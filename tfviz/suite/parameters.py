@@ -1,7 +1,7 @@
-"""Checks of the parameters of each lesson, made in its setup: at once, not after minutes of training.
+"""Checks of the parameters of each lesson, which run in its setup rather than after minutes of training.
 
-A parameter is of the type that its default has. `COMMON` and `LESSONS` add what a value must be besides; what a
-lesson's models and data check themselves before anything is trained needs no second check here.
+A parameter has the type of its default. `COMMON` and `LESSONS` add further conditions, except those that a lesson's
+models and data check themselves before training.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tfviz.text.subwords import Subwords
 
 Values = Mapping[str, Any]
 Check = Callable[[str, Any, Values], None]  # of a parameter's name, its value, and the values of all
-LARGEST = 10**6  # more of anything would not end
+MAX_INTEGER = 10**6  # more of anything would not end
 WORDS = 100  # words that a picture has room for
 
 
@@ -27,12 +27,12 @@ def check(lesson: str, values: Values) -> None:
 
     Args:
         lesson: the name of a notebook, such as "12_gpt".
-        values: the parameters by name, such as `globals()`; what else it holds does not matter.
+        values: the parameters by name, such as `globals()`; other names are ignored.
 
     Raises:
         LookupError: there is no such lesson, no such corpus, or a parameter has no value.
         TypeError: a value is of another type than the parameter's default.
-        ValueError: a value that the lesson cannot use.
+        ValueError: the lesson cannot use a value.
 
     >>> check("01_attention_from_nothing", {"sentence": "a", "dim": 7, "steps": 9, "seed": 1, "trainings": 3})
     Traceback (most recent call last):
@@ -54,7 +54,7 @@ def known(vocab: Subwords, **texts: str) -> None:
     """Check that each word of these texts is a token of the vocabulary; a model reads all others alike, as [UNK].
 
     Raises:
-        ValueError: names the text and the word.
+        ValueError: a word is not in the vocabulary; the message names the text and the word.
     """
     for name, value in texts.items():
         _check_words(name, value, vocab.tokenizer.get_vocab())
@@ -64,18 +64,18 @@ def begins(titles: Sequence[str], **texts: str) -> None:
     """Check that each of these texts is the beginning of at least one of the titles.
 
     Raises:
-        ValueError: names the text.
+        ValueError: no title begins with a text; the message names it.
     """
     for name, value in texts.items():
         if not any(title.startswith(value) for title in titles):
             raise ValueError(f"{name} is {value!r}; no title begins so; there are {', '.join(titles[:3])}, ...")
 
 
-def integer(least: int = 1, most: int = LARGEST, multiple_of: tuple[int | str, ...] = (1,)) -> Check:
+def integer(minimum: int = 1, maximum: int = MAX_INTEGER, multiple_of: tuple[int | str, ...] = (1,)) -> Check:
     """Return a check of an integer's range; `multiple_of` has factors: numbers, or names of other parameters."""
 
     def check_value(name: str, value: int, values: Values) -> None:
-        checks.between(least, most, **{name: value})
+        checks.between(minimum, maximum, **{name: value})
         factor = math.prod(values[part] if isinstance(part, str) else part for part in multiple_of)
         checks.multiple_of(factor, **{name: value})
 
@@ -86,7 +86,7 @@ def power_of_two(name: str, value: int, values: Values) -> None:
     """Check that an integer is a power of 2, at least 8.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the value is not such a power.
     """
     integer(8)(name, value, values)
     if value.bit_count() != 1:
@@ -94,16 +94,16 @@ def power_of_two(name: str, value: int, values: Values) -> None:
 
 
 def one_of(*names: str) -> Check:
-    """Return a check that a string is one of these."""
+    """Return a check that a string is one of these names."""
     return lambda name, value, values: checks.one_of(names, **{name: value})
 
 
-def words(least: int = 1, most: int = WORDS, among: Collection[str] = ()) -> Check:
-    """Return a check of a text's number of words, each of which is among these, if there are any."""
+def words(minimum: int = 1, maximum: int = WORDS, among: Collection[str] = ()) -> Check:
+    """Return a check of a text's number of words, and, if `among` is not empty, that each word is in it."""
 
     def check_value(name: str, value: str, values: Values) -> None:
-        if not least <= len(value.split()) <= most:
-            needed = f"{least}" if least == most else f"{least} to {most}"
+        if not minimum <= len(value.split()) <= maximum:
+            needed = f"{minimum}" if minimum == maximum else f"{minimum} to {maximum}"
             raise ValueError(f"{name} is {reprlib.repr(value)}; give a text of {needed} words")
         for word in value.split() if among else []:
             checks.one_of(among, **{name: word})
@@ -111,11 +111,11 @@ def words(least: int = 1, most: int = WORDS, among: Collection[str] = ()) -> Che
     return check_value
 
 
-def corpus(least: int, windows: int = 0) -> Check:
-    """Return a check that the corpus loads and has at least max(`least`, `windows` × context) characters."""
+def corpus(minimum: int, windows: int = 0) -> Check:
+    """Return a check that the corpus loads and has at least max(`minimum`, `windows` × context) characters."""
 
     def check_value(name: str, value: str, values: Values) -> None:
-        needed = max(least, windows * values.get("context", 0))
+        needed = max(minimum, windows * values.get("context", 0))
         text = corpora.load(value)
         if len(text) < needed:
             raise ValueError(f"{name} is {value!r}, a text of {len(text):,} letters; give one of {needed:,} or more")
@@ -129,7 +129,7 @@ def prompt(name: str, value: str, values: Values) -> None:
     """Check that a prompt has letters that the corpus has, at least one, and not more than the model's context.
 
     Raises:
-        ValueError: it is empty, too long, or has other letters.
+        ValueError: the prompt is empty, too long, or has other letters.
     """
     text = corpora.load(values["corpus"])
     if not value or not set(value) <= set(text):
@@ -175,13 +175,13 @@ def other_word(name: str, value: str, values: Values) -> None:
 
 
 def _words_of_dates(languages: Iterable[str]) -> set[str]:
-    """Return the words of so many dates that none is missing."""
+    """Return the words of dates, from enough dates that none is missing."""
     return {word for language in languages for day in tasks.dates(1000, language, seed=1) for word in day.source}
 
 
 def _words_of_numbers() -> set[str]:
     """Return the words of numbers; those below 20 have words of their own."""
-    limits = [(language, below) for language in tasks.NUMBERS for below in (20, tasks.LARGEST)]
+    limits = [(language, below) for language in tasks.NUMBERS for below in (20, tasks.MAX_NUMBER)]
     drawn = [number for language, below in limits for number in tasks.numbers(200, language, seed=1, below=below)]
     return {word for number in drawn for word in number.source}
 
@@ -196,15 +196,15 @@ def _check_words(name: str, value: str, vocabulary: Collection[str]) -> None:
         )
 
 
-LAYERS = integer(most=100)
+LAYERS = integer(maximum=100)
 COMMON: dict[str, Check] = {
     "layers": LAYERS, "blocks": LAYERS, "rounds": LAYERS, "dim": integer(multiple_of=(2, "heads")),
     "dropout": lambda name, value, values: checks.fraction(**{name: value}),
-    "seed": integer(0, 10**9), "trainings": integer(most=9),
+    "seed": integer(0, 10**9), "trainings": integer(maximum=9),
 }  # fmt: skip
 TRANSLATION: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": task_sentence}
 LESSONS: dict[str, dict[str, Check]] = {
-    "01_attention_from_nothing": {"sentence": words(most=12), "dim": integer(multiple_of=(6,))},
+    "01_attention_from_nothing": {"sentence": words(maximum=12), "dim": integer(multiple_of=(6,))},
     "02_recommender": {
         "ratings": one_of("made", "movielens"), "dim": integer(2), "splits": integer(2, 9), "film": words(),
     },
@@ -223,7 +223,7 @@ LESSONS: dict[str, dict[str, Check]] = {
     },
     "07_transformer": TRANSLATION,
     "08_training_it": {
-        "steps": integer(2), "short": integer(2), "dim": integer(multiple_of=(4, "heads")), "few": integer(most=100),
+        "steps": integer(2), "short": integer(2), "dim": integer(multiple_of=(4, "heads")), "few": integer(maximum=100),
     },
     "09_decoding_and_cost": TRANSLATION,
     "10_classifier": {"reviews": one_of("made", "imdb"), "sentence": words()},

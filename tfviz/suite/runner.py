@@ -1,7 +1,7 @@
-"""Run notebooks with papermill, several at a time, and show the results in a gallery that grows.
+"""Run notebooks with papermill, several at a time, and show the results in a growing gallery.
 
-Each notebook runs in a worker process with a kernel of its own. A worker ends, with its kernel, when the main process
-does, however that ends: Ctrl-C, an error, a signal, `kill -9`.
+Each notebook runs in a worker process with its own kernel. A worker and its kernel end with the main process, however
+that ends: by Ctrl-C, an error, a signal, `kill -9`.
 """
 
 from __future__ import annotations
@@ -40,23 +40,25 @@ def run(
 ) -> list[Run]:
     """Run notebooks into `out`, and write a gallery of them.
 
-    A notebook that ran well with the same cells, parameters and package is not run again, unless `force`. An error in
-    one does not stop the others.
+    A notebook that succeeded before with the same cells, parameters and package is not run again, unless `force`. An
+    error in one notebook does not stop the others.
 
     Args:
         names: as in `notebooks.find`.
         preset: a preset of parameters.
         overrides: values of parameters that replace the preset's.
-        jobs: how many notebooks run at a time.
-        varied: values of parameters of which every combination is run, each in a folder of its own; `results.csv`
-            then has all results.
-        timeout: seconds that a cell may take.
+        out: the folder of the results.
+        jobs: number of notebooks that run at a time.
+        force: whether to run unchanged notebooks again.
+        varied: values of parameters of which every combination is run, each in a folder of its own; `results.csv` then
+            has all results.
+        timeout: maximum time of a cell, in seconds.
 
     Raises:
-        LookupError: a notebook or preset that does not exist; nothing was run.
-        TypeError: a value of another type than the parameter's default; nothing was run.
-        ValueError: two runs of one name; nothing was run.
-        OSError: `out` cannot be written to; nothing was run.
+        LookupError: a notebook or preset does not exist.
+        TypeError: a value has another type than the parameter's default.
+        ValueError: two runs have the same name.
+        OSError: `out` cannot be written to.
     """
     varied, out = varied or {}, Path(os.path.realpath(out))
     runs = [each for path in notebooks.find(names) for each in _plan(path, preset, overrides, varied)]
@@ -130,7 +132,7 @@ def _execute(
     progress_bar = jobs == 1 and sys.stderr.isatty()
     spawn = multiprocessing.get_context("spawn")
     lifeline, other_end = spawn.Pipe(duplex=False)  # only this process holds the latter
-    with other_end, ProcessPoolExecutor(jobs, spawn, worker.start, (lifeline, threads)) as pool:
+    with other_end, ProcessPoolExecutor(jobs, spawn, worker.init_worker, (lifeline, threads)) as pool:
         try:
             common = (out, timeout, progress_bar, lessons)
             futures = {pool.submit(worker.execute, each, *common): each for each in runs}

@@ -1,4 +1,4 @@
-"""Runs of notebooks: one for each combination of varied parameters, and what is known of each, before and after."""
+"""Runs of notebooks, one for each combination of varied parameters, and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NAME_LENGTH = 100  # characters of a folder's name
 
 
 class Outcome(NamedTuple):
-    """How a run ended.
+    """The outcome of a run.
 
     Attributes:
-        status: waiting, ok, unchanged (since it ran before), failed or stopped.
+        status: waiting, ok, unchanged (since an earlier run), failed or stopped.
         summary: the text output of the notebook's cell tagged `result`.
         thumbnail: a picture of the notebook, PNG in base64.
-        error: what went wrong, and in which cell.
+        error: the error, and its cell.
     """
 
     status: str = "waiting"
@@ -43,7 +43,7 @@ class Run:
 
     Attributes:
         fingerprint: a hash of the notebook's cells, the parameters and the package.
-        subfolder: where it lies in the folder of results, if there are several runs of one notebook.
+        subfolder: its folder in that of the results, if there are several runs of one notebook.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Run:
 
     @property
     def title(self) -> str:
-        """The notebook, and what sets this run of it apart."""
+        """The name of the notebook, with the parameters that distinguish this run."""
         return f"{self.name} ({self.subfolder})" if self.subfolder else self.name
 
     def path(self, out: Path, suffix: str) -> Path:
-        """Return where the executed notebook (".ipynb") or its page (".html") lies below `out`."""
+        """Return the path below `out` of the executed notebook (".ipynb") or its page (".html")."""
         return out / self.subfolder / f"{self.name}{suffix}"
 
 
@@ -97,7 +97,7 @@ def combinations(grid: Mapping[str, Sequence[Any]], names: Collection[str]) -> l
 def folder_name(combination: Mapping[str, Any]) -> str:
     """Return a folder's name for a combination, such as `seed=1,heads=2`; empty for none.
 
-    A name that had to be changed, since it is too long or has other signs, ends in a hash, so that no two are alike.
+    A name that was changed, since it is too long or has other characters, ends in a hash, so that names are unique.
     """
     text = ",".join(f"{name}={value}" for name, value in combination.items())
     name = re.sub(r"[^\w.=+,-]", "_", text, flags=re.ASCII)[:NAME_LENGTH]
@@ -105,7 +105,7 @@ def folder_name(combination: Mapping[str, Any]) -> str:
 
 
 def write_table(runs: Sequence[Run], names: Sequence[str], out: Path) -> None:
-    """Write `out/results.csv`: a row for each run, ended or not, with a column for each of the varied `names`."""
+    """Write `out/results.csv` with a row for each run, finished or not, and a column for each of the varied `names`."""
     with atomic(out / "results.csv") as draft, draft.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["notebook", *names, "status", "seconds", "result", "error"])

@@ -1,4 +1,4 @@
-"""The worker processes in which notebooks run: each has one kernel at a time, and ends when the main process does."""
+"""The worker processes that run notebooks: each has one kernel at a time, and ends with the main process."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tfviz.suite.runs import Outcome, Run, outcome
 
 
 def child_environment(threads: int | None = None) -> dict[str, str]:
-    """Return the environment for kernel processes: this process's, plus defaults for what it leaves unset.
+    """Return the environment for kernel processes: that of this process, with defaults for unset variables.
 
     Idle threads of PyTorch sleep (`OMP_WAIT_POLICY=PASSIVE`), so that several kernels can share the processor, and
-    kernels are those of this Python rather than of the user's home.
+    kernels run this Python rather than one from the user's home.
 
     Args:
-        threads: number of PyTorch threads in each kernel; None leaves it to the machine.
+        threads: number of PyTorch threads in each kernel; None for PyTorch's default.
     """
     defaults = {"OMP_WAIT_POLICY": "PASSIVE", "JUPYTER_PREFER_ENV_PATH": "1"}
     return {**defaults, **os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
 
 
-def start(lifeline: Connection, threads: int | None) -> None:
-    """Set up a worker process.
+def init_worker(lifeline: Connection, threads: int | None) -> None:
+    """Initialize a worker process, which ends when the main process does.
 
     Args:
         lifeline: a pipe whose other end only the main process holds.
@@ -46,7 +46,7 @@ def start(lifeline: Connection, threads: int | None) -> None:
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C in a terminal reaches the main process alone, which then ends the workers
     os.environ.update(child_environment(threads))
-    signal.signal(signal.SIGTERM, _end)  # the pool sends it to all workers when one has ended
+    signal.signal(signal.SIGTERM, _end_process)  # the pool sends it to all workers when one has ended
     threading.Thread(target=_end_with_main, args=[lifeline], daemon=True).start()
 
 
@@ -57,10 +57,10 @@ def _end_with_main(lifeline: Connection) -> None:
     if hasattr(signal, "pthread_kill"):  # the main thread starts the kernels: while it ends them, it starts none
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     else:
-        _end()
+        _end_process()
 
 
-def _end(number: int = 0, frame: FrameType | None = None) -> None:
+def _end_process(number: int = 0, frame: FrameType | None = None) -> None:
     """End this process and all of its descendants; each is suspended first, so that it cannot start another."""
     descendants: set[psutil.Process] = set()
     while found := set(psutil.Process().children(recursive=True)) - descendants:
@@ -79,11 +79,11 @@ def execute(
 ) -> Outcome:
     """Run one notebook in a kernel, and write it and its page below `out`.
 
-    Its metadata tell `runner` later on that it ran well, and with which fingerprint.
+    Its metadata record for `runner` that it succeeded, and its fingerprint.
 
     Args:
-        timeout: seconds that a cell may take.
-        lessons: those that the page links to.
+        timeout: maximum time of a cell, in seconds.
+        lessons: the lessons that the page links to.
     """
     started, path, notebook, error = time.perf_counter(), run.path(out, ".ipynb"), run.notebook, ""
     draft = path.with_name(f".{run.name}.draft.ipynb")  # of one name, so that the next run replaces what a kill left
@@ -114,7 +114,7 @@ def execute(
 
 
 def _describe(error: Exception) -> str:
-    """Return an error in a sentence; one in a cell begins with the cell."""
+    """Return an error as a sentence, which begins with the cell if it occurred in one."""
     if not isinstance(error, PapermillExecutionError):
         return f"{type(error).__name__}: {error}"
     first = (error.source.strip() or "an empty cell").splitlines()[0]

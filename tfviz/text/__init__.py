@@ -1,4 +1,4 @@
-"""Text and ids: vocabularies, corpora, batches."""
+"""Text as token ids: vocabularies, corpora, batches."""
 
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import GrowingWindows, RepeatedTokens, Streams, Windows, in_order

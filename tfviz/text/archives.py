@@ -1,6 +1,6 @@
 """Read plain, gzipped, zipped and tarred files without unpacking them.
 
-Nothing is unpacked to disk, so no member of an archive can be written outside a folder.
+Since nothing is unpacked to disk, no member of an archive can be written outside a folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cut a text into batches for training; each is a function of its number, so that a run can be resumed at any step."""
+"""Cut a text into batches for training, each a function of its number, so that a run can be resumed at any step."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,8 @@ class Windows(EndlessBatches):
     `windows[step]` depends on the seed and the step alone.
 
     Args:
-        ids: the text; also in smaller numbers, such as the bytes of enwik8, of which only each batch is made int64.
+        ids: the text, [position], of any integer dtype, such as the bytes of enwik8; only batches are converted to
+            int64.
         length: tokens in a window.
         batch: windows in a batch.
 
@@ -68,15 +69,14 @@ class Windows(EndlessBatches):
 class GrowingWindows(EndlessBatches):
     """Windows that start short, with a constant number of tokens a batch (Press et al. 2021, "Shortformer").
 
-    A model learns first what stands close by, from more places of the text. For a third of the steps windows have a
-    quarter of the length, for a third half of it, then all of it. `growing[step]` depends on the seed and the step
-    alone.
+    A model first learns from near tokens, at more places of the text. Windows have a quarter of the length for a third
+    of the steps, half of it for another third, then all of it. `growing[step]` depends on the seed and the step alone.
 
     Args:
         ids: the text, as for `Windows`.
-        length: tokens in a window at last; at least 4.
-        batch: windows in a batch at last; there are twice and four times as many before.
-        steps: how many there will be; later ones have full windows.
+        length: tokens in a full window; at least 4.
+        batch: full windows in a batch; batches of shorter windows hold two or four times as many.
+        steps: length of the schedule; later steps have full windows.
 
     >>> growing = GrowingWindows(torch.arange(50), length=8, batch=3, steps=6)
     >>> [tuple(growing[step][0].shape) for step in range(7)]
@@ -96,11 +96,11 @@ class GrowingWindows(EndlessBatches):
 class RepeatedTokens(EndlessBatches):
     """Rows that repeat a block of random tokens (Olsson et al. 2022).
 
-    What follows a token can be told only by looking for its earlier occurrence and copying what followed there, which
-    is what an induction head does. `repeated[step]` depends on the seed and the step alone.
+    The next token can be predicted only by finding the current token's earlier occurrence and copying the token after
+    it, as an induction head does. `repeated[step]` depends on the seed and the step alone.
 
     Args:
-        vocab: tokens are drawn from 0 to `vocab` - 1, all alike.
+        vocab: tokens are drawn uniformly from 0 to `vocab` - 1.
         length: tokens in a row.
         batch: rows in a batch; each draws a block of its own.
         block: the shortest and the longest block, in tokens; by default an eighth and half of a row.
@@ -132,8 +132,8 @@ class RepeatedTokens(EndlessBatches):
 class Streams:
     """Several streams of a text, read segment by segment, for models that remember the last segment.
 
-    `streams[step]` is (inputs, targets, places): row `b` goes on where row `b` of the step before ended. A place is
-    the number of the stream and that of the segment in it. After `len(streams)` steps each stream begins again.
+    `streams[step]` is (inputs, targets, places), in which row `b` continues row `b` of the step before. A place is the
+    number of the stream and that of the segment in it. After `len(streams)` steps each stream begins again.
 
     Args:
         ids: the text, cut into `batch` streams of equal length; the remainder at its end is dropped.

@@ -1,4 +1,4 @@
-"""Pad rows of similar length together in batches; make pairs of sentences."""
+"""Batch rows of similar length with padding, and form pairs of sentences."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
 
 
 def add_special_tokens(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
-    """Return each row with a token before it, after it, or both."""
+    """Return each row with a token added before it, after it, or both."""
     _check_rows(rows)
     at_least(0, before=before or 0, after=after or 0)
     prefix = [] if before is None else [torch.tensor([before])]
@@ -68,14 +68,14 @@ def _pad(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
 class Buckets(EndlessBatches):
     """Batches of rows of similar length; `buckets[step]` depends only on the seed and the step.
 
-    Every row comes once in an epoch of `len(buckets)` steps; rows of the same length meet others in each epoch.
+    An epoch of `len(buckets)` steps contains every row once; rows of the same length are grouped anew in each epoch.
 
     Args:
-        columns: what belongs together, row by row: lists of ids, which are padded, or a tensor with one number a row.
-        tokens: the most tokens in a batch, padding included, counted in its longest column.
+        columns: parallel columns of the data: lists of ids, which are padded, or a tensor with one number for each row.
+        tokens: the maximum number of tokens in a batch, including padding, counted in its longest column.
 
     Raises:
-        ValueError: columns of unequal length or with no row; no column of ids; an empty row; one longer than `tokens`.
+        ValueError: columns differ in length or are empty; none holds ids; a row is empty or longer than `tokens`.
 
     >>> rows = [torch.arange(1, n) for n in (3, 6, 3, 7)]
     >>> [batch[0].shape for batch in Buckets(rows, tokens=12, seed=1).in_order()]
@@ -142,7 +142,7 @@ def _row_lengths(columns: Sequence[Rows]) -> Tensor:
 
 
 def _cuts(lengths: list[int], tokens: int) -> list[tuple[int, int]]:
-    """Return where to cut rows sorted by length so that no batch has more than `tokens`."""
+    """Return the (start, stop) of each batch of rows sorted by length, so that no batch has more than `tokens`."""
     cuts, start = [], 0
     for stop, length in enumerate(lengths):
         if (stop + 1 - start) * length > tokens:
@@ -156,12 +156,13 @@ def sentence_pairs(
 ) -> tuple[list[Tensor], list[Tensor], Int[Tensor, "pair"]]:
     """Return rows `[CLS] first [SEP] second [SEP]`, their segments (0 or 1), and whether the second follows the first.
 
-    Half of the second sentences are those that follow in the document, half come from another one (Devlin et al.
-    2019, section 3.1). Pairs longer than `length` tokens lose the end of the longer sentence, then of both.
+    Half of the second sentences follow the first in its document, half come from another document (Devlin et al. 2019,
+    section 3.1). Pairs longer than `length` tokens are truncated at the end of the longer sentence, then of both.
 
     Args:
-        documents: the ids of their sentences; at least two documents, and two sentences in one of them.
-        cls, sep: the ids of `[CLS]` and `[SEP]`, where the vocabulary was not built here.
+        documents: for each document, the ids of each sentence; at least two documents, one of them with two sentences.
+        length: the maximum number of tokens in a pair, including special tokens.
+        cls, sep: the ids of `[CLS]` and `[SEP]`; by default those of vocabularies that `tfviz.text` builds.
 
     Raises:
         ValueError: no document has two sentences.
@@ -197,6 +198,6 @@ def _check_documents(documents: Sequence[Sequence[Tensor]], length: int) -> None
 
 
 def _truncate(first: Tensor, second: Tensor, length: int) -> tuple[Tensor, Tensor]:
-    """Cut the ends of two sentences so that together they have `length` tokens, half of them from each if need be."""
+    """Truncate two sentences so that together they have `length` tokens, half of them from each if both are long."""
     second = second[: max(length - len(first), length // 2)]
     return first[: length - len(second)], second

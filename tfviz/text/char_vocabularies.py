@@ -51,7 +51,7 @@ class Characters:
         """Return the id of each character.
 
         Raises:
-            ValueError: at the first character that the vocabulary lacks.
+            ValueError: the vocabulary lacks a character; the message names the first.
         """
         points = _code_points(check_text(text))
         slots = numpy.searchsorted(self._points, points, sorter=self._order)
@@ -70,7 +70,7 @@ class Characters:
         return "".join(self.pieces(ids))
 
     def pieces(self, ids: Iterable) -> Iterator[str]:
-        """Yield the text of ids as they come, as soon as it is known."""
+        """Yield the text of ids one by one, as soon as it is known."""
         return (self.characters[index] for index in check_ids(ids, len(self)))
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
@@ -144,7 +144,7 @@ def check_ids(ids: Iterable, size: int) -> Iterator[int]:
     """Yield the ids of a text as ints if they are tokens of a vocabulary of this size.
 
     Raises:
-        TypeError: `ids` is not iterable, or holds something else than integers.
+        TypeError: `ids` is not iterable, or holds values other than integers.
         ValueError: an id is outside the vocabulary.
     """
     if not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:

@@ -1,7 +1,7 @@
 """Load real text by name: from the folder `TFVIZ_DATA`, else from the cache, else from the network.
 
-A download is checked by its SHA-256 and kept in the cache, a file at a time. What an archive holds may also lie
-unpacked where the archive would. `pydoc` comes with every Python and needs no file.
+Each downloaded file is checked by its SHA-256 and kept in the cache. In place of an archive, its folder may hold the
+unpacked content. `pydoc` comes with every Python and needs no file.
 """
 
 import os
@@ -17,17 +17,19 @@ STATES = ("differs", "partly", "unpacked", "ok", "absent", "embedded")  # of a c
 
 
 def load(name: str) -> str:
-    """Return the text of a corpus, downloaded on first use, or of your own UTF-8 file by its path.
+    """Return the text of a corpus, downloaded on first use, or that of a UTF-8 file, given its path.
 
-    Lines end in a line feed, whatever ends them in the file; a byte-order mark in front is dropped.
+    Line endings are converted to line feeds, and a leading byte-order mark is dropped.
 
     >>> load("pydoc")[:26]
     'The "assert" statement\\n***'
 
     Raises:
         LookupError: no corpus and no file has this name.
-        ValueError: it is not UTF-8, empty or damaged, or the corpus is not one text (says what reads it).
-        ConnectionError: it is not on this machine and could not be fetched; says where to put it by hand.
+        ValueError: the file is not UTF-8, empty or damaged, or the corpus is not a single text; the message then names
+            the function that reads it.
+        ConnectionError: the corpus is not on this machine and could not be downloaded; the message says where to put
+            it.
     """
     if name == "pydoc":
         from pydoc_data.topics import topics
@@ -36,7 +38,7 @@ def load(name: str) -> str:
     path = os.path.expanduser(name)
     if name not in CORPORA and os.path.isfile(path):
         part: Part = Path(path)
-    elif _corpus(name).reader == Corpus.reader:
+    elif _find_corpus(name).reader == Corpus.reader:
         part = parts(name)[0]
     else:
         raise ValueError(f"{name} is not one text; read it with tfviz.text.{CORPORA[name].reader}")
@@ -62,7 +64,7 @@ def split(text: str, share: float = 0.9) -> tuple[str, str]:
 
 def paths(name: str, *only: str) -> list[Path]:
     """Return the paths of a corpus's files, present or not; `only` selects some of them."""
-    return [path for file in _files(name, only) for path in _locate(file)]
+    return [path for file in _select_files(name, only) for path in _locate(file)]
 
 
 def cache() -> Path:
@@ -74,13 +76,13 @@ def cache() -> Path:
 
 def fetch(name: str, *only: str) -> list[Path]:
     """Download the missing files of a corpus; return the paths of all."""
-    return [path for file in _files(name, only) for path in _fetch(name, file)]
+    return [path for file in _select_files(name, only) for path in _fetch(name, file)]
 
 
 def parts(name: str) -> list[Part]:
     """Fetch a corpus and return its readable parts: files, or the listed members of a zip archive."""
     readable: list[Part] = []
-    for file in _files(name):
+    for file in _select_files(name):
         for path in _fetch(name, file):
             zipped = path.suffix == ".zip"
             readable += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
@@ -91,16 +93,16 @@ def verify(name: str) -> str:
     """Compare the files of a corpus with their published SHA-256.
 
     Returns:
-        `ok`, `embedded` (no file), `absent`, `partly` (some files are absent), `differs` (a local folder still wins) or
-        `unpacked` (only archives have a published sum).
+        `ok`, `embedded` (no file), `absent`, `partly` (some files are absent), `differs` (a local folder still takes
+            precedence) or `unpacked` (only archives have a published sum).
     """
-    states = {_state(file) for file in _corpus(name).files} or {"embedded"}
+    states = {_file_state(file) for file in _find_corpus(name).files} or {"embedded"}
     if "absent" in states and len(states) > 1:
         states.add("partly")
     return min(states, key=STATES.index)
 
 
-def _state(file: File) -> str:
+def _file_state(file: File) -> str:
     import pooch
 
     path = _locate(file)[0]
@@ -111,14 +113,14 @@ def _state(file: File) -> str:
     return "ok" if pooch.file_hash(path) == file.sha256 else "differs"
 
 
-def _corpus(name: str) -> Corpus:
+def _find_corpus(name: str) -> Corpus:
     if name not in CORPORA:
         raise LookupError(f"no corpus and no file is called {name!r}; there are: {', '.join(CORPORA)}")
     return CORPORA[name]
 
 
-def _files(name: str, only: tuple[str, ...] = ()) -> list[File]:
-    files = {Path(file.path).name: file for file in _corpus(name).files}
+def _select_files(name: str, only: tuple[str, ...] = ()) -> list[File]:
+    files = {Path(file.path).name: file for file in _find_corpus(name).files}
     if not files:
         raise LookupError(f"{name} is part of Python and has no file; read it with load({name!r})")
     if unknown := set(only) - set(files):

@@ -1,4 +1,4 @@
-"""Load data sets as a model needs them: labelled reviews, sentence pairs, ratings, bytes; see `corpora` for where."""
+"""Load data sets for training: labelled reviews, sentence pairs, ratings, bytes; see `corpora` for their locations."""
 
 from __future__ import annotations
 
@@ -74,17 +74,18 @@ class Ratings:
         if not 0 < cut < total:
             raise ValueError(f"share is {share} of {total} ratings; it must leave at least one on each side")
         order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
-        return self._of(order[:cut]), self._of(order[cut:])
+        return self._select(order[:cut]), self._select(order[cut:])
 
-    def _of(self, rows: Tensor) -> Ratings:
+    def _select(self, rows: Tensor) -> Ratings:
         return Ratings(self.users[rows], self.movies[rows], self.values[rows], self.titles, self.genres)
 
 
 def reviews(split: str = "train") -> Reviews:
     """Load the Large Movie Review Dataset: 25,000 reviews to train on, 25,000 to test on, half of them positive.
 
-    They come in the order of their numbers, and of one number the positive before the negative: in the original,
-    positive and negative alternate. `<br />` is a newline. Maas et al. 2011, https://aclanthology.org/P11-1015.
+    Reviews are sorted by their numbers, the positive review of a number before the negative one, so that in the
+    original data positive and negative alternate. `<br />` becomes a newline. Maas et al. 2011,
+    https://aclanthology.org/P11-1015.
 
     Raises:
         ValueError: there is no such split; the archive or folder is not in the original's layout
@@ -115,11 +116,11 @@ def reviews(split: str = "train") -> Reviews:
 def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], list[str]]:
     """Load captions of Multi30k in two languages, aligned line by line.
 
-    29,000 pairs to train on, 1,014 of `val`, 1,000 of `test_2016_flickr`, of en, de and fr.
-    Elliott et al. 2016, https://aclanthology.org/W16-3210, and 2017 (French), https://aclanthology.org/W17-4718.
+    There are 29,000 pairs in `train`, 1,014 in `val` and 1,000 in `test_2016_flickr`, in en, de and fr. Elliott et al.
+    2016, https://aclanthology.org/W16-3210, and 2017 (French), https://aclanthology.org/W17-4718.
 
     Raises:
-        ValueError: there is no such language or split; source and target are one language; the files do not fit; see
+        ValueError: there is no such language or split, or source and target are the same language; otherwise as for
             `parallel`.
     """
     checks.one_of(LANGUAGES, source=source, target=target)
@@ -133,7 +134,7 @@ def parallel(source_file: str | Path, target_file: str | Path) -> tuple[list[str
     """Read your own sentence pairs: two UTF-8 files, plain or .gz, whose lines translate each other.
 
     Raises:
-        ValueError: a line is empty, or one file has more lines than the other. Nothing is left out silently.
+        ValueError: a line is empty, or one file has more lines than the other; nothing is dropped silently.
     """
     source, target = _lines(Path(source_file)), _lines(Path(target_file))
     if len(source) != len(target):
@@ -148,7 +149,8 @@ def ratings() -> Ratings:
     Harper & Konstan 2015, https://doi.org/10.1145/2827872.
 
     Raises:
-        ValueError: a row is damaged; names the file and the line. A film is listed twice, or rated twice by one user.
+        ValueError: a row is damaged (the message names file and line), or a film is listed twice, or rated twice by one
+            user.
     """
     movies_file, ratings_file = corpora.parts("movielens")
     movie_rows = _table(movies_file, movieId=int, title=str, genres=str)

@@ -27,11 +27,11 @@ class Vocabulary(Protocol):
 class WordDropout(EndlessBatches):
     """Batches with a random share of tokens replaced by the unknown token (Iyyer et al. 2015, section 3.2).
 
-    A model that may not count on any single word has to read several. What else is in a batch stays as it is.
+    A model that cannot rely on any single word has to use several. Other parts of a batch are unchanged.
 
     Args:
         batches: `batches[step][0]` are ids of a vocabulary of `Subwords`.
-        share: of the tokens that become `[UNK]`; padding stays.
+        share: fraction of the tokens that become `[UNK]`; padding is never replaced.
     """
 
     def __init__(self, batches: Batches, share: float, *, seed: int = 0):
@@ -48,18 +48,19 @@ class WordDropout(EndlessBatches):
 class MaskedTokens(EndlessBatches):
     """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
 
-    Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
-    (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0, `[PAD]`, where nothing is
-    to be guessed, and what else is in a batch, such as segments, follows as it is. Special tokens are never hidden;
-    in a batch of other tokens at least one is to be guessed.
+    By default 15 % of the tokens are to be predicted; of these, 80 % are replaced by `[MASK]`, 10 % by another token,
+    and 10 % are unchanged (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0,
+    `[PAD]`, at all other tokens, and further parts of a batch, such as segments, follow unchanged. Special tokens are
+    never hidden. In a batch with any other token, at least one is to be predicted.
 
     Args:
         batches: `batches[step][0]` are ids of the vocabulary.
-        vocab: the vocabulary, with `[PAD]` at 0 and a `[MASK]`; for one built here the number of its tokens will do.
-        share: of the tokens to be guessed.
+        vocab: the vocabulary, with `[PAD]` at 0 and a `[MASK]`; for one that `tfviz.text` built, its number of tokens
+            is enough.
+        share: fraction of the tokens that are to be predicted.
 
     Raises:
-        ValueError: a share that is none; no tokens but special ones; padding at another id than 0.
+        ValueError: `share` is not a fraction; the vocabulary has only special tokens, or `[PAD]` at an id other than 0.
         KeyError: the vocabulary has no `[PAD]` or no `[MASK]`.
     """
 

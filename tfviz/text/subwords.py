@@ -34,7 +34,7 @@ def as_vocabulary(tokenizer: Any) -> Any:
     """Return a tokenizer as `Subwords` of a copy, and a vocabulary unchanged.
 
     Args:
-        tokenizer: of `tokenizers`, a fast one of transformers, or anything else that encodes.
+        tokenizer: a tokenizer of `tokenizers`, a fast one of transformers, or any other object that encodes.
     """
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "encode_batch_fast"):
@@ -48,14 +48,15 @@ def as_vocabulary(tokenizer: Any) -> Any:
 
 
 class Subwords:
-    """Encodes text as ids and back with a `tokenizers.Tokenizer`.
+    """A vocabulary of subwords, which encodes text as ids and back with a `tokenizers.Tokenizer`.
 
     Build one with `bpe`, `wordpiece`, `whole_words` or `letters`, or `load` one from a `tokenizer.json`. Encoding
     adds no special token, and "[MASK]" in a text is six characters; `vocab["[MASK]"]` is the id of the special token.
 
     Args:
-        special: what its special tokens are called, where that is not as `NAMES` and `SPECIALS` here have it, such as
-            `{"mask": "<mask>"}`.
+        tokenizer: a `tokenizers.Tokenizer`.
+        special: names of special tokens that differ from `NAMES` and `SPECIALS`, by purpose, such as `{"mask":
+            "<mask>"}`.
     """
 
     def __init__(self, tokenizer: Any, special: Mapping[str, str] | None = None):
@@ -117,7 +118,7 @@ class Subwords:
         return self.tokenizer.decode(list(check_ids(ids, len(self))), skip_special_tokens=True)
 
     def pieces(self, ids: Ids) -> Iterator[str]:
-        """Yield the text of ids as they come, as soon as it is known."""
+        """Yield the text of ids one by one, as soon as it is known."""
         from tokenizers.decoders import DecodeStream
 
         stream, seen, length = DecodeStream(skip_special_tokens=True), list[int](), 0
@@ -137,7 +138,7 @@ class Subwords:
     def spans(self, text: str) -> list[int]:
         """Return, for each token of `text`, the number of its word; words are separated by white space.
 
-        White space counts to the word after it, as in tokens that hold both, or to the last.
+        White space belongs to the word after it, as in tokens that hold both, or to the last word at the end.
         """
         ends = [word.end() for word in re.finditer(r"\S+", text)]
         offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
@@ -152,7 +153,7 @@ class Subwords:
         """Return plain values from which a page encodes and decodes in the same way; see `tokenizer_export`.
 
         Raises:
-            ValueError: a part of the tokenizer is one that pages do not know.
+            ValueError: the tokenizer has a part that pages do not support.
         """
         spec = tokenizer_spec(self.tokenizer)
         hexadecimal = [index for index, token in enumerate(spec["tokens"]) if self._labels.printable(token) is None]
@@ -176,7 +177,7 @@ class Subwords:
         """
         content = json.loads(self.tokenizer.to_str())
         content["model"][CHECKSUM] = _checksum(content)
-        with atomic(_file(path)) as draft:
+        with atomic(_tokenizer_path(path)) as draft:
             draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
 
     @classmethod
@@ -186,12 +187,12 @@ class Subwords:
 
         Raises:
             FileNotFoundError: there is no such file, but perhaps a pipe.
-            ValueError: it is damaged: no JSON, nothing that `tokenizers` takes, or other than what `save` wrote. Files
-                of others have no checksum, and are taken if they can be read.
+            ValueError: the file is damaged: it is not JSON, not a tokenizer, or differs from what `save` wrote. Files
+                from other programs have no checksum and are accepted if they can be read.
         """
         from tokenizers import Tokenizer
 
-        file = _file(path)
+        file = _tokenizer_path(path)
         if not file.is_file():
             raise FileNotFoundError(f"there is no tokenizer at {file}; it is a file tokenizer.json")
         content = read_json(file)
@@ -205,7 +206,7 @@ class Subwords:
             raise ValueError(f"{file} is damaged, or no tokenizer.json: {error}; build or fetch it again") from error
 
 
-def _file(path: str | Path) -> Path:
+def _tokenizer_path(path: str | Path) -> Path:
     if not str(path):
         raise ValueError("path is empty; give the name of a file, or a folder for tokenizer.json")
     place = Path(os.path.expanduser(path))

@@ -1,4 +1,4 @@
-"""Generate graded film reviews from a small grammar, in which negation keeps a bag of words from being right."""
+"""Generate graded film reviews from a small grammar, whose negations a bag of words cannot resolve."""
 
 from dataclasses import dataclass
 
@@ -41,11 +41,11 @@ class Review:
 def reviews(count: int, *, seed: int = 0) -> list[Review]:
     """Draw reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
 
-    An adjective has a strength of -2, -1, 1 or 2. From the adjective outwards, "very" doubles it and "slightly" halves
-    it, then "not" turns it round and halves it and "never" turns it round: bad -1, not bad 0.5, not very bad 1. A
-    word's cue is the difference it makes at its turn, so "not very bad" has the cues 3, -1, -1. The grade is the sum
-    over the clauses; a grade of 0 is drawn again. "and" stands between clauses of the same sign, "but" and "although"
-    between others.
+    An adjective has a strength of -2, -1, 1 or 2. Its modifiers apply from the adjective outwards: "very" doubles the
+    strength and "slightly" halves it, then "not" reverses and halves it, and "never" reverses it: bad -1, not bad 0.5,
+    not very bad 1. A word's cue is the change that it makes when it is applied, so "not very bad" has the cues 3, -1,
+    -1. The grade is the sum over the clauses; a review of grade 0 is drawn again. "and" joins clauses of the same sign,
+    "but" and "although" others.
 
     >>> review = reviews(1, seed=72)[0]
     >>> " ".join(review.words), review.grade, review.label
@@ -57,7 +57,7 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
     generator = numpy.random.default_rng(seed)
     examples: list[Review] = []
     while len(examples) < count:
-        review = _review(generator)
+        review = _draw_review(generator)
         examples += [review] if review.grade else []
     return examples
 
@@ -69,12 +69,12 @@ def check_count(count: int, seed: int) -> None:
     check_seed(seed)
 
 
-def _review(generator: numpy.random.Generator) -> Review:
+def _draw_review(generator: numpy.random.Generator) -> Review:
     nouns = generator.permutation(NOUNS)[: generator.integers(1, 5)]
     cued: list[tuple[str, float]] = []
     before = 0.0
     for noun in nouns:
-        clause = _clause(str(noun), generator)
+        clause = _draw_clause(str(noun), generator)
         strength = sum(cue for _, cue in clause)
         if cued:
             conjunctions = AGREEING if before * strength > 0 else OPPOSED
@@ -86,7 +86,7 @@ def _review(generator: numpy.random.Generator) -> Review:
     return Review(words, grade, int(grade > 0), cues)
 
 
-def _clause(noun: str, generator: numpy.random.Generator) -> list[tuple[str, float]]:
+def _draw_clause(noun: str, generator: numpy.random.Generator) -> list[tuple[str, float]]:
     """Draw the words of a clause, each with its cue."""
     adjective = list(ADJECTIVES)[generator.integers(len(ADJECTIVES))]
     negation = ["", "", "", "", *NEGATIONS][generator.integers(6)]

@@ -1,6 +1,6 @@
-"""Generate tasks with known answers, whose gold word alignments tell where attention ought to look.
+"""Generate tasks with known answers, whose gold word alignments define where attention should look.
 
-Words are tokens already: none holds white space, and joining them with spaces loses nothing.
+Words are already tokens: none contains white space, and they can be joined by spaces without loss.
 """
 
 import re
@@ -21,8 +21,8 @@ NUMBERS = ("en", "de", "fr", "ja")
 ISO = "yyyy-MM-dd"
 FIRST, DAYS = date(1950, 1, 1), 36525  # up to 2049-12-31
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-LONGEST = 1_000_000  # letters of a text
-LARGEST = 1_000_000
+MAX_LETTERS = 1_000_000  # letters of a text
+MAX_NUMBER = 1_000_000
 WORD = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_")
 
 Order = Callable[[Sequence[str]], list[int]]
@@ -33,9 +33,9 @@ class Example:
     """One pair of a task.
 
     Attributes:
-        source: the words read.
-        target: the words to be written.
-        gold: pairs (target place, source place) of words that belong together.
+        source: the words of the source.
+        target: the words of the target.
+        gold: pairs (target position, source position) of words that belong together.
     """
 
     source: tuple[str, ...]
@@ -46,10 +46,10 @@ class Example:
 def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0) -> list[Example]:
     """Draw dates from 1950 to 2049 in everyday formats, to be rewritten in one fixed format.
 
-    The source takes any of the formats that the Unicode locale data (CLDR, read by Babel) have for its language, but
-    for those with two digits for a year. Within a language the order of the fields is one, so 3 / 5 is never in doubt.
-    Every word of a year, month or day belongs to every word of the same field, the dot of "janv ." too; a weekday, and
-    what stands between the fields, belongs to nothing.
+    The source is in any of the formats that the Unicode locale data (CLDR, read by Babel) have for its language, except
+    those with a two-digit year. Each language has one order of fields, so 3 / 5 is never ambiguous. Every word of a
+    year, month or day is aligned with every word of the same field, including the dot of "janv ."; weekdays and the
+    text between fields are not aligned.
 
     Args:
         source: en, de, fr or zh.
@@ -66,23 +66,23 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     examples = []
     for _ in range(count):
         day = FIRST + timedelta(days=int(generator.integers(DAYS)))
-        source_words = _fields(day, patterns[generator.integers(len(patterns))], source)
-        examples.append(_align(source_words, _fields(day, pattern, "en" if target == "iso" else target)))
+        source_words = _date_words(day, patterns[generator.integers(len(patterns))], source)
+        examples.append(_align(source_words, _date_words(day, pattern, "en" if target == "iso" else target)))
     return examples
 
 
-def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LARGEST) -> list[Example]:
-    """Draw numbers in words (num2words), to be written in digits; all numbers of digits are equally frequent.
+def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = MAX_NUMBER) -> list[Example]:
+    """Draw numbers in words (num2words), to be written in digits; all digit counts are equally frequent.
 
-    Hyphens and commas fall away, German compounds stand in their parts, each Japanese sign is a word. Gold is found by
-    an experiment, the same in every language: the words of a digit are those that go when this digit alone becomes 0
-    (between the words that stay at the end and those that stay at the beginning; a final s, as in eins or cents, makes
-    no other word). So thirteen belongs to both of its digits, hundred to one, thousand in twelve thousand to neither,
-    "and" to every digit without which it would not stand; a 0 has no words.
+    Hyphens and commas are removed, German compounds are split, and each Japanese character is a word. Gold is found in
+    the same way in every language: the words of a digit are those that disappear when this digit alone becomes 0
+    (between the common beginning and the common end of both texts; a final s, as in eins or cents, is ignored). So
+    thirteen belongs to both of its digits, hundred to one, thousand in twelve thousand to neither, and "and" to every
+    digit without which it would be absent; a 0 has no words.
 
     Args:
         language: en, de, fr or ja.
-        below: the numbers are smaller than this, which is 1,000,000 at most.
+        below: exclusive upper bound of the numbers, at most 1,000,000.
 
     >>> example = numbers(1, "de", seed=26, below=1000)[0]
     >>> " ".join(example.source), " ".join(example.target)
@@ -91,17 +91,17 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
     [(0, 0), (0, 1), (1, 3), (1, 4), (2, 2), (2, 3)]
     """
     generator, spell_out = _generator(count, seed), _spell(language)
-    checks.between(1, LARGEST, below=below)
+    checks.between(1, MAX_NUMBER, below=below)
     examples = []
     for _ in range(count):
         length = int(generator.integers(1, len(str(below - 1)) + 1))
         low = 10 ** (length - 1) if length > 1 else 0
-        examples.append(_number(int(generator.integers(low, min(10**length, below))), spell_out))
+        examples.append(_number_example(int(generator.integers(low, min(10**length, below))), spell_out))
     return examples
 
 
 def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw letters to be copied: `length[0]` to `length[1]` of the first `vocab` letters of the alphabet.
+    """Draw random letters to be copied: `length[0]` to `length[1]` of the first `vocab` letters of the alphabet.
 
     >>> example = copy(1, (2, 3), vocab=3)[0]
     >>> example.source == example.target, sorted(example.gold)
@@ -129,7 +129,7 @@ def _patterns(language: str) -> list[str]:
     checks.one_of(DATES, source=language)
     locale = Locale.parse(language)
     formats = [*locale.date_formats.values(), *locale.datetime_skeletons.values()]
-    parts = {form.pattern: dict(_parts(form.pattern)) for form in formats}
+    parts = {form.pattern: dict(_split_pattern(form.pattern)) for form in formats}
     complete = [pattern for pattern in parts if {"y", "M", "d"} <= parts[pattern].keys() <= {"", "y", "M", "d", "E"}]
     return [pattern for pattern in complete if parts[pattern]["y"] != "yy"]
 
@@ -141,24 +141,24 @@ def _target(language: str) -> str:
     return ISO if language == "iso" else Locale.parse(language).date_formats["long"].pattern
 
 
-def _parts(pattern: str) -> list[tuple[str, str]]:
-    """Split a pattern into parts, each with its field: y, M, d or E, or none for the text between fields."""
+def _split_pattern(pattern: str) -> list[tuple[str, str]]:
+    """Split a pattern into parts, each with its field: y, M, d or E, or an empty one for text between fields."""
     from babel.dates import tokenize_pattern, untokenize_pattern
 
     parts = tokenize_pattern(pattern)
     return [(part[0] if kind == "field" else "", untokenize_pattern([(kind, part)])) for kind, part in parts]
 
 
-def _fields(day: date, pattern: str, language: str) -> list[tuple[str, str]]:
+def _date_words(day: date, pattern: str, language: str) -> list[tuple[str, str]]:
     """Return the words of a date, each with its field's letter."""
     from babel.dates import format_date
 
-    texts = [(field, format_date(day, part, language)) for field, part in _parts(pattern)]
+    texts = [(field, format_date(day, part, language)) for field, part in _split_pattern(pattern)]
     return [(field, word) for field, text in texts for word in WORD.findall(text)]
 
 
 def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Example:
-    """Make an example of (field, word) pairs; words of one field are its gold alignment, (target, source)."""
+    """Return an example from (field, word) pairs, in which words of the same field are aligned, (target, source)."""
     pairs = product(enumerate(written), enumerate(read))
     gold = frozenset((t, s) for (t, (goal, _)), (s, (field, _)) in pairs if field and field == goal)
     return Example(tuple(word for _, word in read), tuple(word for _, word in written), gold)
@@ -174,7 +174,7 @@ def _spell(language: str) -> Callable[[int], list[str]]:
     return lambda number: word.findall(num2words(number, lang=language))
 
 
-def _number(number: int, spell_out: Callable[[int], list[str]]) -> Example:
+def _number_example(number: int, spell_out: Callable[[int], list[str]]) -> Example:
     source, digits = spell_out(number), str(number)
     gold = set()
     for place, digit in enumerate(digits):
@@ -198,9 +198,9 @@ def _common_prefix(a: list[str], b: list[str]) -> int:
 
 def _letter_examples(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
     generator = _generator(count, seed)
-    if not 1 <= length[0] <= length[1] or length[1] > LONGEST:
+    if not 1 <= length[0] <= length[1] or length[1] > MAX_LETTERS:
         raise ValueError(
-            f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9), at most {LONGEST:,}"
+            f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9), at most {MAX_LETTERS:,}"
         )
     checks.between(1, len(LETTERS), vocab=vocab)
     drawn = (generator.integers(vocab, size=generator.integers(length[0], length[1] + 1)) for _ in range(count))

@@ -1,4 +1,4 @@
-"""Label tokens for a picture, by their text or their bytes, and export what they decode to for a page."""
+"""Label tokens for a picture, by their text or their bytes, and export their decoded texts for a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BYTE_LEVEL |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)
 
 
 class TokenLabels:
-    """Labels of a `tokenizers.Tokenizer`; its decoder shows how its tokens encode bytes."""
+    """Labels for the tokens of a `tokenizers.Tokenizer`, whose decoder shows how tokens encode bytes."""
 
     def __init__(self, tokenizer: Any):
         self._tokenizer, decoder = tokenizer, tokenizer.decoder
@@ -23,7 +23,7 @@ class TokenLabels:
         self._byte_fallback = decoder is not None and decoder.decode(["a", "<0x62>"]) == "ab"
 
     def of(self, index: int) -> str:
-        """Return the label of an id; an id without a token is ⟨the id⟩."""
+        """Return the label of an id; for an id without a token, the id in ⟨⟩."""
         token = self._tokenizer.id_to_token(index)
         return f"⟨{index}⟩" if token is None else self.label(token)
 
@@ -52,8 +52,8 @@ class TokenLabels:
 def decoding_spec(tokenizer: Any) -> dict[str, Any]:
     """Return plain values from which a page decodes the ids of any tokenizer, while Python encodes.
 
-    Gives `texts`, what each id adds to a text; `bytes`, the bytes of those that are no whole characters; `names`, the
-    labels of those that are shown otherwise than their texts.
+    The keys are `texts`, the text of each id; `bytes`, the bytes of ids that are not whole characters; and `names`, the
+    labels that differ from the texts.
     """
     labels = TokenLabels(tokenizer)
     size = 1 + max(tokenizer.get_vocab().values(), default=-1)

@@ -1,8 +1,8 @@
 """Export a `tokenizers.Tokenizer` as plain values, from which a page encodes and decodes as it does.
 
-Unicode grows every year, and a browser may know another edition of it than `tokenizers` does. So the sets of letters,
-spaces, marks and so on travel along, found by asking `tokenizers` itself. A set of characters is a list of run lengths:
-so many code points outside, so many inside, and so on, from U+0000; the last run goes on to the end.
+Unicode grows every year, and a browser may implement another version than `tokenizers`. So the sets of letters, spaces,
+marks and so on are exported, too, as `tokenizers` itself classifies them. A set of characters is a list of run lengths,
+alternately outside and inside the set, from U+0000; the last run extends to the end.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
     """Return the tokens and the stages of the tokenizer: normalizers, splitter, model, joiner.
 
     Raises:
-        ValueError: a part is one that pages do not know.
+        ValueError: the tokenizer has a part that pages do not support.
     """
     parts = json.loads(tokenizer.to_str())
     tokens = [tokenizer.id_to_token(index) for index in range(tokenizer.get_vocab_size())]
     if None in tokens:
-        raise _unsupported(f"no token has the id {tokens.index(None)}")
+        raise _unsupported_error(f"no token has the id {tokens.index(None)}")
     for name in ("truncation", "padding"):
         if parts[name] is not None:
-            raise _unsupported(f"it has {name}", f"take that away with tokenizer.no_{name}()")
+            raise _unsupported_error(f"it has {name}", f"take that away with tokenizer.no_{name}()")
     for added in parts["added_tokens"]:
         if not added["special"]:
-            raise _unsupported(f"the added token {added['content']!r} is not a special one")
+            raise _unsupported_error(f"the added token {added['content']!r} is not a special one")
     spec = {
         "tokens": tokens,
         "silent": [added["id"] for added in parts["added_tokens"]],
@@ -62,36 +62,36 @@ def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
     return deepcopy(spec)  # the sets of characters are cached
 
 
-def _unsupported(reason: str, advice: str = ADVICE) -> ValueError:
+def _unsupported_error(reason: str, advice: str = ADVICE) -> ValueError:
     return ValueError(f"a page cannot encode as this vocabulary does, since {reason}; {advice}")
 
 
-def _kind(part: Any, name: str) -> str:
+def _supported_type(part: Any, name: str) -> str:
     """Return the type of a part, if a page supports it with these settings."""
     kind = part["type"] if part else "None"
     if kind not in PARTS[name]:
-        raise _unsupported(f"its {name} is {kind}")
+        raise _unsupported_error(f"its {name} is {kind}")
     for key, value in SETTINGS.get(kind, {}).items():
         if name != "decoder" and part.get(key, value) != value:
-            raise _unsupported(f"its {name} {kind} has {key} = {part[key]!r}")
+            raise _unsupported_error(f"its {name} {kind} has {key} = {part[key]!r}")
     return kind
 
 
 def _normalizers(part: Any) -> list[dict[str, Any]]:
-    kind = _kind(part, "normalizer")
+    kind = _supported_type(part, "normalizer")
     if kind == "Sequence":
         return [step for inner in part["normalizers"] for step in _normalizers(inner)]
     if kind == "Lowercase":
-        return [_lower()]
+        return [_lower_case()]
     if kind == "None":
         return []
     accents = part["lowercase"] if part["strip_accents"] is None else part["strip_accents"]
     enabled = part["clean_text"], part["handle_chinese_chars"], accents, part["lowercase"]
-    return [step() for step, is_on in zip((_clean, _isolate_chinese, _strip_accents, _lower), enabled) if is_on]
+    return [step() for step, is_on in zip((_clean, _isolate_chinese, _strip_accents, _lower_case), enabled) if is_on]
 
 
 def _splitter(part: Any) -> dict[str, Any]:
-    kind = _kind(part, "pre_tokenizer")
+    kind = _supported_type(part, "pre_tokenizer")
     if kind == "ByteLevel":
         return _byte_words()
     return {"kind": "letters"} if kind == "Split" else _words_and_signs(kind)
@@ -100,17 +100,17 @@ def _splitter(part: Any) -> dict[str, Any]:
 def _model(part: dict[str, Any], vocab: dict[str, int], splitter: str) -> dict[str, Any]:
     from tokenizers import pre_tokenizers
 
-    kind = _kind(part, "model")
+    kind = _supported_type(part, "model")
     if (kind == "BPE") != (splitter == "ByteLevel"):
-        raise _unsupported(f"its model {kind} follows the pre_tokenizer {splitter}")
+        raise _unsupported_error(f"its model {kind} follows the pre_tokenizer {splitter}")
     if kind == "BPE":
         if missing := [sign for sign in pre_tokenizers.ByteLevel.alphabet() if sign not in vocab]:
-            raise _unsupported(f"it lacks {len(missing)} of the 256 bytes")
+            raise _unsupported_error(f"it lacks {len(missing)} of the 256 bytes")
         merges = [(vocab[left], vocab[right], vocab[left + right]) for left, right in part["merges"]]
         return {"kind": "pairs", "merges": [index for merge in merges for index in merge]}
     unknown = vocab.get(part["unk_token"])
     if unknown is None:
-        raise _unsupported(f"its token for what is unknown, {part['unk_token']!r}, is none of its model's")
+        raise _unsupported_error(f"its token for what is unknown, {part['unk_token']!r}, is none of its model's")
     words = {"kind": "words", "unknown": unknown, "ids": sorted(vocab.values())}
     if kind == "WordLevel":
         return words
@@ -119,7 +119,7 @@ def _model(part: dict[str, Any], vocab: dict[str, int], splitter: str) -> dict[s
 
 
 def _joiner(part: Any) -> dict[str, Any]:
-    kind = _kind(part, "decoder")
+    kind = _supported_type(part, "decoder")
     if kind == "WordPiece":
         return {"kind": "pieces", "inside": part["prefix"], "cleanup": part["cleanup"]}
     return {"kind": {"None": "spaces", "Fuse": "letters", "ByteLevel": "bytes"}[kind]}
@@ -146,7 +146,7 @@ def _words_and_signs(kind: str) -> dict[str, Any]:
 
 
 @cache
-def _lower() -> dict[str, Any]:
+def _lower_case() -> dict[str, Any]:
     """Return the lower-case mapping as runs: first letter, count, step between letters, shift to lower case."""
     from tokenizers import normalizers
 
@@ -178,7 +178,7 @@ def _isolate_chinese() -> dict[str, Any]:
 
 @cache
 def _strip_accents() -> dict[str, Any]:
-    """Return the marks to remove, and the characters to decompose or reorder first; all others stay."""
+    """Return the marks to remove, and the characters to decompose or reorder first; all others are unchanged."""
     from tokenizers import normalizers
 
     nfd: Callable[[str], str] = normalizers.NFD().normalize_str
@@ -203,7 +203,7 @@ def _normalized(normalizer: Any) -> list[str]:
 
 
 def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
-    """Return runs of the characters that a splitter keeps, or that after "a" give `count` words."""
+    """Return runs of the characters that a splitter keeps, or that form `count` words after "a"."""
     inside = numpy.zeros(len(CODES), dtype=bool)
     for span, (start, stop) in splitter.pre_tokenize_str("".join(map(chr, CODES.tolist()))):
         inside[start:stop] = not count or len(splitter.pre_tokenize_str("a" + span[0])) == count

@@ -1,4 +1,4 @@
-"""Build vocabularies on the reader's text: byte-pair encoding, WordPiece, whole words, letters (on `tokenizers`)."""
+"""Build vocabularies from texts with `tokenizers`: byte-pair encoding, WordPiece, whole words, letters."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,19 +7,20 @@ from typing import Any
 from tfviz.checks import between
 from tfviz.text.subwords import SPECIALS, Subwords
 
-LONGEST_WORD = 100  # characters: longer ones are learned from in parts, since the time grows with their square
-WORD = re.compile(rf"\S{{{LONGEST_WORD}}}|\s{{{LONGEST_WORD}}}")
-LARGEST = 10**8  # tokens; the trainer takes memory for them before it begins
+MAX_WORD_LENGTH = 100  # characters: longer ones are learned from in parts, since the time grows with their square
+WORD = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}|\s{{{MAX_WORD_LENGTH}}}")
+MAX_VOCABULARY = 10**8  # tokens; the trainer takes memory for them before it begins
 
 
 def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwords:
     """Learn byte-level byte-pair encoding: any text can be encoded and is decoded exactly (Sennrich et al. 2016).
 
-    Of a word of more than 100 characters, no pair is learned across these parts of it.
+    A word of more than 100 characters is learned in parts of that length, so that no pair crosses two parts.
 
     Args:
-        size: number of tokens, special ones and the 256 bytes among them.
-        lower: turn the text to lower case first.
+        texts: the texts to learn from.
+        size: number of tokens, including special tokens and the 256 bytes.
+        lower: convert the texts to lower case first.
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -35,7 +36,7 @@ def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwo
 def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> Subwords:
     """Learn WordPiece as in BERT (Devlin et al. 2019): words and punctuation, with `##` before pieces inside a word.
 
-    `size` counts the special tokens and every letter, alone and inside a word; `lower` takes accents away, too.
+    `size` includes the special tokens and every letter, alone and inside a word; `lower` also removes accents.
     """
     from tokenizers import models, trainers
 
@@ -71,10 +72,12 @@ def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
 
 
 def _trainer_options(size: int, alphabet: int = 0) -> dict[str, Any]:
-    least = len(SPECIALS) + alphabet + 1
-    if size < least:
-        raise ValueError(f"a vocabulary of {size} tokens is too small; {least - 1} are taken already: ask for {least}")
-    between(least, LARGEST, size=size)
+    min_size = len(SPECIALS) + alphabet + 1
+    if size < min_size:
+        raise ValueError(
+            f"a vocabulary of {size} tokens is too small; {min_size - 1} are taken already: ask for {min_size}"
+        )
+    between(min_size, MAX_VOCABULARY, size=size)
     return {"vocab_size": size, "special_tokens": list(SPECIALS), "show_progress": False}
 
 
@@ -91,7 +94,7 @@ def _check_texts(texts: Iterable[str]) -> list[str]:
 
 
 def _split_long_words(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts, cut wherever a word or a gap between words is longer than `LONGEST_WORD`."""
+    """Yield the texts, cut wherever a word or a gap between words is longer than `MAX_WORD_LENGTH`."""
     for text in texts:
         start = 0
         for word in WORD.finditer(text):

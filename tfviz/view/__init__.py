@@ -1,4 +1,4 @@
-"""Views: draw attention maps or numbers as pictures, interactive where possible."""
+"""Views: pictures of attention maps and of numbers, interactive where possible."""
 
 from tfviz.validation import validate_public
 from tfviz.view import draw

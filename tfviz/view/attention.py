@@ -1,7 +1,7 @@
 """Views of attention maps: all heads, one head, its lines, its words, an alignment; two captures, or many.
 
-Each answers to mouse and keyboard without a kernel, and is a static picture where no script may run. All are one view
-that opens at another place: a reader goes from any to any.
+Each view responds to mouse and keyboard without a kernel, and is a static picture where scripts cannot run. All are the
+same view in a different initial state, so that a reader can switch between them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def heads(
     """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
 
     Args:
-        names: what to call the heads, where a number says too little.
-        top: send only this many keys of each query, the strongest, and the sum of the others: for long texts.
-        budget: bytes that the data may take in the page; past it, heads come in blocks, and the page says so.
+        names: names of the heads; by default their numbers.
+        top: for long texts, send only this many keys of each query, the strongest, and the sum of the others.
+        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
-        ValueError: the strongest alone are more than the budget.
+        ValueError: the strongest weights alone exceed the budget.
     """
     picture = still.heads(maps, title, names)
     model = maps.provenance.get("model")
@@ -56,10 +56,10 @@ def head(
     top: int | None = None,
     budget: float = BUDGET,
 ) -> View:
-    """Show one head with its words: read weights, lock rows and columns, zoom; `top` as for `heads`.
+    """Show one head with its words, to read weights, lock rows and columns, and zoom; `top` as for `heads`.
 
     Args:
-        divide: draw a line before this key, such as the first that is no longer of a memory.
+        divide: draw a line before this key, such as the first one after a memory.
     """
     picture = still.head(maps, layer, head, title, divide)
     state = {"mode": "head", "layer": layer, "head": head}
@@ -78,10 +78,10 @@ def links(
     """Show two columns of words, queries left and keys right, with a line for each weight and a colour for each head.
 
     Args:
-        least: weights under this have no line; a slider changes it.
+        least: minimum weight of a line; a slider changes it.
 
     Raises:
-        TypeError: `heads` is neither an integer nor several.
+        TypeError: `heads` is neither an integer nor an iterable of integers.
         ValueError: `least` is not between 0 and 1.
     """
     several: Any = [heads] if isinstance(heads, int) or getattr(heads, "ndim", 1) == 0 else heads
@@ -121,13 +121,13 @@ def alignment(
     axes: tuple[str, str] = ("target", "source"),
     budget: float = BUDGET,
 ) -> View:
-    """Show the attention between two sentences: which source words each target word looks at.
+    """Show the attention between two sentences, from each target word to the source words.
 
     Args:
-        gold: pairs (row, column), counted from 0, that a person or a rule aligned; outlined.
+        gold: pairs (row, column), from 0, of a reference alignment, which are outlined.
 
     Raises:
-        TypeError: `gold` holds something else.
+        TypeError: `gold` holds anything but pairs.
     """
     try:
         pairs = [(index(row), index(col)) for row, col in gold]
@@ -173,7 +173,7 @@ def steps(
 ) -> View:
     """Show a slider over steps of training or generation, by name, from the last back to the first.
 
-    What a step does not have yet is blank, not zero. A line stands before the key `divide`.
+    Rows and columns that a step does not have yet are blank, not zero. A line is drawn before the key `divide`.
 
     Raises:
         TypeError: `parts` is not a mapping.

@@ -1,4 +1,4 @@
-"""Draw beam search as a tree: what was kept at each step, and what came of it."""
+"""Draw beam search as a tree of the texts that survive each step."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Beam(Protocol):
 def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str = "Beam search") -> Picture:
     """Draw a column for each step and a node for each surviving text, best on top, with the winner's path emphasized.
 
-    A node is the token that the text went on with, and under it the text's score so far. A line leads to where the
-    text went on; where none leaves, it was dropped. A text that has ended is a dotted line from then on.
+    A node shows the token that continues the text, with the text's score so far below it. Lines lead to its
+    continuations; a node without any was dropped. A text that has ended continues as a dotted line.
 
     Args:
-        beams: all that `generate.beam.steps` yielded.
+        beams: all beams that `generate.beam.steps` yielded.
         words: the word of each id.
-        row: of the batch.
+        row: the row of the batch.
 
     Raises:
-        ValueError: no steps, more than a picture has room for, or an id without a word.
-        IndexError: no such row.
+        ValueError: there are no steps, or more than fit into a picture, or an id has no word.
+        IndexError: there is no such row.
     """
     beams = list(beams)
     if not beams:
@@ -56,9 +56,9 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
     if any(beam.texts.shape[-1] != step + 2 for step, beam in enumerate(beams)):
         raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
     check_at_most(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
-    most = max(int(beam.texts[row].max()) for beam in beams)
-    if most >= len(words):
-        raise ValueError(f"words has {len(words)} words, and the texts hold the id {most}; give a word for each id")
+    max_id = max(int(beam.texts[row].max()) for beam in beams)
+    if max_id >= len(words):
+        raise ValueError(f"words has {len(words)} words, and the texts hold the id {max_id}; give a word for each id")
     winner = _winner(beams, row)
 
     def draw() -> Figure:

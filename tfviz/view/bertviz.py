@@ -1,7 +1,7 @@
 """Show bertviz's own head view and model view, without a network.
 
-bertviz's JavaScript stands in a page of its own, as its package brings it, beside d3 and jQuery, which it would load
-from a CDN. In a notebook that page is the `srcdoc` of an iframe, so that neither's scripts and styles meet the other's.
+The JavaScript of the bertviz package is embedded in a separate page, together with d3 and jQuery, which it would
+otherwise load from a CDN. In a notebook this page is the `srcdoc` of an iframe, which isolates scripts and styles.
 """
 
 import html
@@ -55,16 +55,16 @@ OUTPUT = """<div><img src="data:image/png;base64,{png}" alt="{alt}" style="max-w
 def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head") -> Picture:
     """Show bertviz's interactive view; as PNG, all heads (of the first maps if there are several).
 
-    Weights have four decimals; spaces and control characters are shown by a sign, long words are cut with one. The
-    drawing is always on white.
+    Weights have four decimals; spaces and control characters are shown as symbols, and long words are truncated. The
+    background is always white.
 
     Args:
         maps: one `AttentionMaps`, or several to choose from in the page: any of "encoder", "decoder" and "cross".
-        kind: "head" (one layer, its heads laid over one another) or "model" (all layers and heads, small).
+        kind: "head" (the heads of one layer, overlaid) or "model" (all layers and heads, small).
 
     Raises:
-        ValueError: another kind or part; unequal layers or heads; nothing to draw, or too much; weights of NaN
-            or outside 0 to 1.
+        ValueError: `kind` or a part has another name; layers or heads differ in number; there is nothing to draw, or
+            too much; weights are NaN or outside 0 to 1.
         ImportError: a package whose JavaScript is needed is missing.
     """
     if kind not in ("head", "model"):
@@ -161,26 +161,26 @@ def _controls(parts: Mapping[str, AttentionMaps], kind: str) -> str:
 
 def _words(words: Sequence[str]) -> list[str]:
     """Return words as displayed: symbols for invisible characters and for truncation."""
-    return [_cut("".join(map(_sign, str(word))) or "∅") for word in words]
+    return [_truncate("".join(map(_visible_symbol, str(word))) or "∅") for word in words]
 
 
-def _sign(character: str) -> str:
+def _visible_symbol(character: str) -> str:
     point = ord(character)
     if point <= 32:
         return VISIBLE.get(character) or chr(0x2400 + point)
     return character if character.isprintable() or character in JOINERS else f"⟨{point:X}⟩"
 
 
-def _cut(word: str) -> str:
+def _truncate(word: str) -> str:
     columns = accumulate(2 if east_asian_width(character) in "FW" else 1 for character in word)
     fits = sum(column <= WORD_WIDTH for column in columns)
     return word if fits == len(word) else word[: fits - 1] + "…"
 
 
-def _check_size(amount: int, most: int, unit: str) -> None:
-    if amount > most:
+def _check_size(amount: int, max_amount: int, unit: str) -> None:
+    if amount > max_amount:
         raise ValueError(
-            f"the page would have {amount:,} {unit} or more, and {most:,} are allowed: "
+            f"the page would have {amount:,} {unit} or more, and {max_amount:,} are allowed: "
             "use view.heads, or fewer tokens, layers or heads"
         )
 

@@ -1,4 +1,4 @@
-"""Controls of `view.interact` beside sliders, menus and switches."""
+"""Controls of `view.interact` in addition to sliders, menus and switches."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = No
 
     Args:
         positions: name -> (x, y).
-        limit: how far the plane goes, to each side of 0; by default somewhat past the farthest.
+        limit: extent of the plane on each side of 0; by default slightly beyond the farthest point.
 
     Raises:
-        ValueError: no points, more than 60, or positions that are not two finite numbers.
+        ValueError: there are no points, or more than 60, or a position is not two finite numbers.
     """
     if not positions or any(len(position) != 2 for position in positions.values()):
         raise ValueError('positions are pairs by name, at least one: {"cat": (1.0, 2.0)}')
@@ -46,15 +46,15 @@ def cells(
 ) -> Cells | Switches:
     """Let the reader drag or type numbers in a table: the function takes them, float32 of the same shape.
 
-    Of booleans it is a table of switches, to click or to paint over: the function takes booleans.
+    A matrix of booleans becomes a table of switches, to click or to paint over: the function takes booleans.
 
     Args:
         matrix: [row, col], or one row.
-        rows, cols: words for them; by default their numbers, from 0.
-        step: by how much a key changes a number.
+        rows, cols: names of rows and columns; by default their numbers, from 0.
+        step: the amount by which a key press changes a number.
 
     Raises:
-        ValueError: not one or two axes; nothing in it, or more than 400 numbers; words that do not fit.
+        ValueError: the matrix does not have one or two axes, is empty, or has more than 400 numbers; names do not fit.
     """
     truth = isinstance(matrix, Tensor) and matrix.dtype == torch.bool
     matrix = check_finite("matrix", matrix).float()
@@ -78,12 +78,12 @@ def text(text: str, vocab: Any, *, most: int = 96) -> Text:
     """Let the reader type a text: the function takes its ids, int64 [1, length].
 
     Args:
-        text: what stands there at first.
-        vocab: of `tfviz.text`: characters, bytes, whole words, byte-pair, WordPiece.
-        most: tokens, at most.
+        text: the initial text.
+        vocab: a vocabulary of `tfviz.text`: characters, bytes, whole words, byte-pair encoding, WordPiece.
+        most: maximum number of tokens.
 
     Raises:
-        TypeError: a page cannot use `vocab`.
+        TypeError: a page cannot encode with `vocab`.
         ValueError: the text has more tokens than `most`.
     """
     vocab = subwords.as_vocabulary(vocab)
@@ -102,11 +102,11 @@ def text(text: str, vocab: Any, *, most: int = 96) -> Text:
 def order(words: Sequence[Any]) -> Order:
     """Let the reader drag words into another order.
 
-    The function takes a permutation, int64 [word]: at each place the number of the word that stands there, so that
-    `x[permutation]` is in the reader's order.
+    The function takes a permutation, int64 [word]: the index of the word at each place, so that `x[permutation]` is in
+    the reader's order.
 
     Raises:
-        ValueError: fewer than 2 words, or more than 60.
+        ValueError: there are fewer than 2 words, or more than 60.
     """
     check_at_most(len(words), WORDS, "words", "give fewer of them")
     if len(words) < 2:
@@ -119,7 +119,7 @@ def angle(start: float = 0.0) -> Angle:
     """Let the reader turn a dial: the function takes its angle in radians, a scalar float from -pi to pi.
 
     Raises:
-        ValueError: `start` is not a finite number, or larger than two turns, as degrees are.
+        ValueError: `start` is not finite, or exceeds two turns, as an angle in degrees would.
     """
     if math.isfinite(start) and abs(start) > 4 * math.pi:
         raise ValueError(f"start is {start}; it is in radians: math.radians({start:g})")

@@ -1,4 +1,4 @@
-"""Draw numbers over numbers: the loss over the steps, lines with a name each."""
+"""Draw line charts: the loss over the steps, and named lines."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,14 +27,14 @@ class Step(Protocol):
 
 
 def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
-    """Draw the loss over the steps: each step faint, the mean of the steps around it strong.
+    """Draw the loss over the steps: each step as a faint line, the moving mean as a strong one.
 
     Args:
         history: the steps of `learn.fit`.
         measured: further points (step, nats) by name, such as `held_out=[(100, 2.1), (200, 1.9)]`.
 
     Raises:
-        TypeError: `history` holds something else than steps.
+        TypeError: `history` holds anything but steps.
         ValueError: there are no steps or points, or the steps do not increase.
     """
     history = list(history)
@@ -91,16 +91,16 @@ def lines(
 
     Args:
         series: ys are [point], or [training, point]: the line is the mean, in a band from the lowest to the highest.
-        references: name -> y of a dashed line across the picture, such as what chance gives.
-        apart: a panel for each line, all on one scale, the others faint behind it: for lines that hide each other.
-        shaded: name -> (from, to), a stretch of x that is shaded, such as what a model was trained on.
-        axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
+        references: name -> y of a dashed line across the picture, such as chance level.
+        apart: draw a panel for each line, all on one scale, with the others faint behind it, for lines that overlap.
+        shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.
+        axes_settings: arguments of matplotlib's `Axes.set`, such as `xscale="log"`.
 
     Raises:
-        ValueError: there is no line, or one without points or with infinity, or more than there is room for; settings
-            that matplotlib does not know, or a log axis for numbers that are not above 0.
+        ValueError: there are no lines, or too many; a line has no points, or infinite ones; matplotlib does not know a
+            setting; a log axis has numbers that are not above 0.
     """
-    drawn = _checked(series, axes_settings)
+    drawn = _check_lines(series, axes_settings)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
     stretches = {name: tuple(check_finite(name, ends).tolist()) for name, ends in (shaded or {}).items()}
     chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings)
@@ -115,7 +115,7 @@ def lines(
     return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
 
 
-def _checked(
+def _check_lines(
     series: Mapping[str, tuple[Sequence[float], Sequence[float] | Tensor]], settings: Mapping[str, Any]
 ) -> dict[str, Line]:
     """Return the lines as numbers, after checking the settings."""

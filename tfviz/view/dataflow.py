@@ -1,7 +1,7 @@
-"""Trace one run of a function: its values, the statement that traced each, and the values which that statement read.
+"""Trace one run of a function: its values, the statement that computed each, and the values that the statement read.
 
-`sys.settrace` tells which lines run and what the variables hold; the syntax tree tells what each statement reads and
-assigns.
+`sys.settrace` reports the lines that run and the variables' values; the syntax tree shows the names that each statement
+reads and assigns.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Value:
     """A tensor, or a list of tensors, of the run.
 
     Attributes:
-        code: the expression that traced it; empty for an argument, or a tensor from outside the function.
-        shape: its shape; of a list of tensors their count comes first.
+        code: the expression that computed it; empty for an argument, or a tensor from outside the function.
+        shape: its shape; for a list of tensors, preceded by their count.
         learned: whether it is a parameter.
         parents: indices of the values that it was computed from.
     """
@@ -44,10 +44,10 @@ class Value:
 
 
 def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Value]:
-    """Run a function, or the `forward` of a module, and return its values in the order in which they were traced.
+    """Run a function, or the `forward` of a module, and return its values in the order of their computation.
 
-    A loop, a `with` or a `try` counts as one statement; of it those values are listed that are used later. Numbers are
-    no values.
+    A loop, a `with` or a `try` counts as one statement, of which only values used later are listed. Plain numbers are
+    not listed.
 
     Raises:
         ValueError: the function has no source, is not a plain `def`, or has two statements in one line.
@@ -75,7 +75,7 @@ class _Tracer:
         tree = definition(function)
         self.code, self.module = function.__code__, module
         self.own = self.code.co_varnames[0] if module is not None and self.code.co_argcount else ""
-        self.statements = list(_flattened(tree.body))
+        self.statements = list(_traced_statements(tree.body))
         self.returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
         self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
         self.values: list[Value] = []
@@ -97,13 +97,13 @@ class _Tracer:
         return self.on_event
 
     def on_event(self, frame: FrameType, event: str, result: Any) -> Any:
-        statement = _at(frame.f_lineno, self.statements)
+        statement = _statement_at(frame.f_lineno, self.statements)
         if event == "line" and statement is not self.statement:
             self._end()
             self._begin(statement)
         elif event == "return":
             self._end()
-            self._return(_at(frame.f_lineno, self.returns), result)
+            self._return(_statement_at(frame.f_lineno, self.returns), result)
         return self.on_event
 
     def _begin(self, statement: ast.stmt | None) -> None:
@@ -111,7 +111,7 @@ class _Tracer:
         if statement is not None and not isinstance(statement, ast.Return):
             self.names = Names.of(statement, self.own)
             self.parents = self._parents(self.names)
-            self.before = {name: _state(self._get(name)) for name in [*self.names.assigned, *self.sources]}
+            self.before = {name: _value_state(self._lookup(name)) for name in [*self.names.assigned, *self.sources]}
 
     def _end(self) -> None:
         """Record the values that the statement has assigned or modified in place."""
@@ -119,10 +119,10 @@ class _Tracer:
         if statement is None or isinstance(statement, ast.Return):
             return
         compound = isinstance(statement, COMPOUND)
-        changed = [name for name, state in self.before.items() if _state(self._get(name))[-1] != state[-1]]
+        changed = [name for name, state in self.before.items() if _value_state(self._lookup(name))[-1] != state[-1]]
         assigned = [name for name in self.names.assigned if name in changed or not compound]
         for name in dict.fromkeys([*assigned, *changed]):
-            value = self._get(name)
+            value = self._lookup(name)
             if (shape := _shape(value)) is not None:
                 traced = Value(name.removeprefix("."), expression(statement, self.own), shape, False, self.parents)
                 self.sources[name] = (traced,)
@@ -152,12 +152,12 @@ class _Tracer:
         """Return the indices of the values read; a tensor from outside the function is added now."""
         parents: dict[int, None] = {}
         for name in names.read:
-            if name not in self.sources and name not in self.locals and isinstance(self._get(name), Tensor):
+            if name not in self.sources and name not in self.locals and isinstance(self._lookup(name), Tensor):
                 self._add_input(name)
             parents |= dict.fromkeys(self._index(value) for value in self.sources.get(name, ()))
         return tuple(parents)
 
-    def _get(self, name: str) -> Any:
+    def _lookup(self, name: str) -> Any:
         if name.startswith("."):
             return getattr(self.module, name[1:], None)
         assert self.frame is not None
@@ -165,7 +165,7 @@ class _Tracer:
         return self.frame.f_locals.get(name, outside)
 
     def _add_input(self, name: str) -> None:
-        value = self._get(name)
+        value = self._lookup(name)
         if (shape := _shape(value)) is not None:
             traced = Value(name.removeprefix("."), "", shape, isinstance(value, nn.Parameter), ())
             self.sources[name] = (traced,)
@@ -178,19 +178,19 @@ class _Tracer:
         return self.values.index(value)
 
 
-def _flattened(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def _traced_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements that are traced individually, including those in the branches of an `if`."""
     if crowded := [after.lineno for before, after in pairwise(body) if before.end_lineno == after.lineno]:
         raise ValueError(f"line {crowded[0]} has two statements; give each a line of its own")
     for statement in body:
         if isinstance(statement, ast.If) and statement.body[0].lineno > statement.lineno:
-            yield from _flattened(statement.body)
-            yield from _flattened(statement.orelse)
+            yield from _traced_statements(statement.body)
+            yield from _traced_statements(statement.orelse)
         else:
             yield statement
 
 
-def _at(line: int, statements: Sequence[Statement]) -> Statement | None:
+def _statement_at(line: int, statements: Sequence[Statement]) -> Statement | None:
     return next((one for one in statements if one.lineno <= line <= (one.end_lineno or line)), None)
 
 
@@ -206,7 +206,7 @@ def _outputs(node: ast.expr, result: Any) -> Iterator[tuple[str, ast.expr, Any]]
         yield "output", node, result
 
 
-def _state(value: Any) -> tuple[Any, ...]:
+def _value_state(value: Any) -> tuple[Any, ...]:
     """Return a state that differs (in its last item) once a value is replaced, modified in place or appended to.
 
     The other items are references, so that no id is used again meanwhile.

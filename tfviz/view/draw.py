@@ -1,6 +1,6 @@
-"""Specify how `view.interact` draws a function's results: `draw={"scores": view.draw.grid("words", "words")}`.
+"""Specify how `view.interact` draws a function's results, such as `draw={"scores": view.draw.grid("words", "words")}`.
 
-Words are a list, or the name of a control, which stands for the words that it has at the moment.
+Words are a list, or the name of a control, whose current words are then used.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Words = str | Sequence[Any] | None
 
 @dataclass(frozen=True)
 class Drawing:
-    """How one of the results is drawn.
+    """The specification of how one result is drawn.
 
     Attributes:
-        kind: a function of this module.
+        kind: name of a function of this module.
         rows, cols: words, or the name of a control that has them.
-        scale: of colours; None: by the numbers.
-        limit: where the scale ends; None: at the next round number.
-        positions: of the nodes of a graph: [x, y] each, or the name of a control; empty: on a circle.
+        scale: scale of the colours; None: chosen by the numbers.
+        limit: end of the scale; None: the next round number.
+        positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
         top: the number of bars, largest first; 0: all, in their order.
-        filled: of a graph: numbers on the diagonal fill their nodes.
+        filled: whether the numbers on the diagonal of a graph fill its nodes.
     """
 
     kind: DrawingKind
@@ -63,11 +63,11 @@ def grid(
     Args:
         scale: "linear" from 0, "diverging" to both sides of 0, "sqrt" as attention is drawn elsewhere (the square root
             of each number); by default diverging where a number is below 0.
-        limit: where the scale ends; by default at 1 for "linear" and "sqrt", and for truth values and rows that add up
-            to 1, at the next round number for others.
+        limit: end of the scale; by default 1 for "linear" and "sqrt", for booleans and for rows that sum to 1,
+            otherwise the next round number.
 
     Raises:
-        ValueError: another scale; a limit that is not above 0.
+        ValueError: `scale` has another name, or `limit` is not above 0.
     """
     if scale is not None and scale not in SCALES:
         raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALES))}")
@@ -79,7 +79,7 @@ def bars(words: Words = None, *, title: str = "", limit: float | None = None, to
     """Draw a bar with its number for each entry of [word]; `limit` is the value of the longest possible bar.
 
     Args:
-        top: draw only this many, largest first, so that their order changes with the numbers.
+        top: draw only this many bars, largest first, so that their order changes with the numbers.
 
     Raises:
         ValueError: `top` is not a whole number above 0.

@@ -1,4 +1,4 @@
-"""Draw the data flow of a function, from its own lines and one run of it."""
+"""Draw the data flow of a function, from its source code and one run."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def flow(
 ) -> Picture:
     """Draw how the values of a function derive from each other, each with its shape and the expression computing it.
 
-    The function, or the `forward` of a module, is run once on the arguments: what is drawn is the code and the shapes
-    of that run. A loop is one statement; of it those values are drawn that later lines use.
+    The function, or the `forward` of a module, is run once on the arguments, and the picture shows the code and the
+    shapes of that run. A loop is one statement, of which only values used by later lines are drawn.
 
     Args:
         args, kwargs: arguments of the function.
-        title: default: the function's name.
-        axes: size -> what an axis of that size is: `{6: "word", 8: "d"}`.
+        title: by default the function's name.
+        axes: size -> name of the axes of that size, such as `{6: "word", 8: "d"}`.
 
     Raises:
-        ValueError: the source is not at hand, or there are more values than a picture has room for.
+        ValueError: the source is not available, or there are more values than fit into a picture.
         Whatever the function raises.
     """
     values = trace(function, args, kwargs)

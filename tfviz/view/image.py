@@ -1,4 +1,4 @@
-"""Draw where a model looks on what it looks at: weights over a picture, or over a spectrogram."""
+"""Draw attention weights over the picture or the spectrogram that a model sees."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def image(
     arrange: str = "choose",
     budget: float = BUDGET,
 ) -> View:
-    """Draw the attention of a token (a patch, a word, a class token) over the picture; click another.
+    """Draw the attention of a token (patch, word or class token) over a picture; a click selects another token.
 
-    Queries, keys or both lie on the picture: an axis without words of its own, or the run of one word that repeats,
-    as `<image>` in the prompt of a language model that sees. A vision Transformer:
+    Queries, keys or both lie on the picture: an axis without words, or a run of one repeated word, such as `<image>` in
+    the prompt of a vision-language model. An example with a vision Transformer:
 
         with look.capture(model, "*.pattern") as seen:
             model(pixel_values=pixels)
@@ -46,19 +46,19 @@ def image(
     Words over a picture, in several resolutions: `view.image(look.groups(seen, cols=words), picture)`.
 
     Args:
-        picture: the model's input, cropped and scaled alike: a path, a PIL image, an array or a tensor,
-            [height, width, 3] or [3, height, width]; numbers beyond 0 to 1 are stretched.
-        grid: rows and columns of cells, or by name of a capture. None: a square, else cells that are squares; before
-            them none, one, two or five other tokens. The page says what was taken.
-        layer, head: what is shown first.
-        token: what it shows first, by number or word: of the queries; of the keys, if those are the words and the
-            queries lie on the picture. None: the class token, the middle of a picture without one, or the word whose
-            weights differ most over the picture.
-        names: of the tokens before the first cell; default: `cls`, then `register 1` and on.
-        arrange: how several captures stand to each other: `choose` one, `compare` two, `steps` of a slider.
+        picture: the model's input, cropped and scaled in the same way: a path, a PIL image, an array or a tensor,
+            [height, width, 3] or [3, height, width]; numbers outside 0 to 1 are rescaled.
+        grid: rows and columns of cells, or these by name of a capture. None: a square grid, or else square cells, after
+            none, one, two or five other tokens. The page shows the grid that was chosen.
+        layer, head: the layer and head shown first.
+        token: the token shown first, by number or word: a query, or a key if the keys are words and the queries lie on
+            the picture. None: the class token, the middle of a picture without one, or the word whose weights vary most
+            over the picture.
+        names: names of the tokens before the first cell; default: `cls`, then `register 1` and so on.
+        arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
 
     Raises:
-        ValueError: neither side fits the picture; it cannot be read.
+        ValueError: neither axis fits the picture, or the picture cannot be read.
         LookupError: there is no such token, layer or head.
     """
     seen = read_image(picture)
@@ -80,10 +80,12 @@ def audio(
 ) -> View:
     """Draw the attention of a frame or a word over time, on a spectrogram.
 
-    Args, and what is raised, as of `image`, but:
-        spectrogram: [frequency, time], the lowest frequency first; drawn from its least to its greatest number.
-        grid: None: a cell for each token, one after the other in time, as Whisper has them; (frequencies, times) where
-            patches have a place in both, as in an audio spectrogram Transformer.
+    Arguments and errors are those of `image`, except:
+
+    Args:
+        spectrogram: [frequency, time], lowest frequency first; colours range from its minimum to its maximum.
+        grid: None: a cell for each token, in order of time, as in Whisper; (frequencies, times) for patches in both
+            axes, as in an audio spectrogram Transformer.
     """
     return _view(maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, budget)
 
@@ -120,7 +122,7 @@ def _view(
     first = list(placed)[-1 if arrange == "steps" else 0]
     shown = placed[first]
     layers, heads, *_ = shown.maps.shape
-    layer, head = _from_front("layer", start[0], layers), _from_front("head", start[1], heads)
+    layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
     token = shown.first_token(layer, head, start[2])
     still = image_overlay(shown, picture, layer, head, token, title)
     state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
@@ -138,7 +140,7 @@ def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
     """Check that some tokens match the given grid; not all need to: key patches may be larger than query patches.
 
     Raises:
-        ValueError: none has it.
+        ValueError: no capture has this grid.
     """
     ones = {name: [placed[name]] for name in grid} if isinstance(grid, Mapping) else {"": list(placed.values())}
     for name, captures in ones.items():
@@ -152,7 +154,7 @@ def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
             )
 
 
-def _from_front(name: str, number: int, count: int) -> int:
+def _nonnegative_index(name: str, number: int, count: int) -> int:
     """Convert a negative index of a layer or a head to one from the front."""
     at = index(number)
     check_index(name, at % count if -count <= at < 0 else at, count, f"{name}s")

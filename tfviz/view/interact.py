@@ -1,4 +1,4 @@
-"""`interact`: a function's arguments bound to controls, and what it returns drawn as they move, with no kernel."""
+"""`interact` binds a function's arguments to controls and redraws its results as they change, without a kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, picture, result_specs, squeeze_leading
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
-from tfviz.view.studio.view import tries_spec
+from tfviz.view.studio.build import tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.instrument.widget import FunctionWidget
@@ -33,24 +33,28 @@ def interact(
 ) -> View | FunctionWidget:
     """Bind controls to a function's arguments and draw its results, in a notebook or a page, without a kernel.
 
-    The function is exported by `torch.export` and travels inside the page. It takes tensors and returns a tensor, or
+    The function is exported by `torch.export` and embedded in the page. It takes tensors and returns a tensor, or
     several in a tuple or by name; arguments without a control keep their defaults.
 
     Args:
-        title: what stands above; by default the function's name.
+        title: heading of the view; by default the function's name.
         draw: name of a result -> `view.draw.grid(...)`, `bars`, `lines`, `arrows`, `dots`, `words`, `graph`, `number`;
             by default by its axes: a number, bars, a grid, several grids.
-        kernel: ask Python instead, as long as a kernel lives: for functions that cannot travel. Needs anywidget.
-        tries: experiments that stand above as buttons: name -> the values of some controls, as their widgets have them.
-        controls: by argument. `(low, high[, step])` of floats is a slider, and the function is given a tensor of no
-            axes. Of whole numbers it is a slider of ints, `[...]` and `{name: value}` are menus, `True` and `False`
-            switches: these are given as they are, and each choice is a program of its own, 24 at most. A number
-            alone is a slider around it. Also `view.points`, `cells`, `text`, `order`, `angle`.
+        kernel: compute in Python while the notebook's kernel runs, for functions that cannot be exported. Needs
+            anywidget.
+        tries: experiments shown as buttons above the view: name -> the values of some controls, in the form of the
+            page.
+        controls: the control of each argument. `(low, high[, step])` of floats is a slider, which passes a tensor
+            without axes. `(low, high[, step])` of integers is a slider of ints, `[...]` and `{name: value}` are menus,
+            `True` and `False` switches: these pass Python values, and each combination is a separate program, 24 at
+            most. A single number is a slider around it. Other controls are `view.points`, `cells`, `text`, `order`,
+            `angle`.
 
     Raises:
-        TypeError: a control that means nothing; an argument without one; one for no argument.
-        ValueError: the function cannot travel, with the reason; a result that cannot be drawn so.
-        LookupError: `draw` names a result, or a control, that is not there.
+        TypeError: a control is invalid, or for no argument; an argument has neither control nor default.
+        ValueError: the function cannot be exported (the message gives the reason), or a result cannot be drawn as
+            `draw` says.
+        LookupError: `draw` names a result or a control that does not exist.
     """
     bound = BoundFunction(function, controls)
     title = title or bound.name

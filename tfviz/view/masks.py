@@ -1,6 +1,6 @@
-"""Masks to compose in the page: for each cell, which of the predicates forbids it.
+"""Masks to combine in the page, with the predicates that forbid each cell.
 
-Python computes every table; the page only shows and combines them, so that what it says is what the code says.
+Python computes every table; the page only shows and combines them, so that it agrees with the code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tfviz.look.map_arguments import as_mask
+from tfviz.look.map_arguments import as_mask, axis_labels
 from tfviz.shapes import Bool
 from tfviz.view.documents.charts import MasksDocument, Predicate
 from tfviz.view.page.blobs import BlobStore
@@ -18,7 +18,7 @@ from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
 from tfviz.view.still import panels
 from tfviz.view.still.check_numbers import check_at_most, dense_tensor
-from tfviz.view.tables import TABLES, axis_labels, one_shape
+from tfviz.view.tables import TABLES, one_shape
 
 CELLS = 16_000_000  # of a mask
 Rule = Tensor | Mapping[Any, Tensor]
@@ -32,18 +32,19 @@ def masks(
     cols: Sequence[str] | None = None,
     use: Mapping[str, str] | None = None,
 ) -> View:
-    """Show masks to combine, with a slider for a predicate that has a size; each cell says what forbids it.
+    """Show masks to combine, with a slider for predicates that have a size, and the reasons why a cell is forbidden.
 
     Args:
         rules: a table (query key), True where a query may look, for each predicate; or such a table for each
             value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`
             with the predicates of `tfviz.layers.masks`. Leading axes of size 1 are dropped.
         words: a word for each query, and each key unless `cols` says otherwise.
-        use: what is on at first, `all` (must hold), `any` (one of these is enough) or `not`; by default the first rule.
+        use: initial use of each rule: `all` (must hold), `any` (one of these is enough) or `not`; by default only the
+            first rule is used.
 
     Raises:
-        ValueError: no rules, tables of different shapes, or words that do not fit them.
-        LookupError: `use` names no rule, or no use.
+        ValueError: there are no rules, tables differ in shape, or words do not fit them.
+        LookupError: `use` has an unknown rule or an unknown use.
     """
     if not isinstance(rules, Mapping):
         raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
@@ -51,8 +52,8 @@ def masks(
     tables = {name: _values(name, rule) for name, rule in rules.items()}
     queries, keys = one_shape([table for values in tables.values() for table in values.values()])
     check_at_most(queries * keys, CELLS, "cells", "give fewer queries or keys")
-    rows = axis_labels(words, queries, "words", "queries")
-    columns = axis_labels(cols, keys, "cols", "keys") if cols is not None or queries != keys else rows
+    rows = axis_labels(words, queries, "words", "queries", "tables")
+    columns = axis_labels(cols, keys, "cols", "keys", "tables") if cols is not None or queries != keys else rows
     roles: Any = dict(use if use is not None else {next(iter(rules)): "all"})
     for name, role in roles.items():
         if name not in tables or role not in ("all", "any", "not", "off"):
@@ -86,7 +87,7 @@ def mask(
     cols: Sequence[str] | None = None,
     title: str = "Mask",
 ) -> View:
-    """Show which keys each query may look at: filled if allowed, hatched if not; for the first of a batch and heads."""
+    """Show the keys that each query may look at (filled) or not (hatched), for the first batch element and head."""
     allowed = dense_tensor(title, allowed)
     picture = panels.mask(allowed, rows, cols, title)
     lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)

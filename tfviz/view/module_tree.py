@@ -1,4 +1,4 @@
-"""Draw what a model is made of."""
+"""Draw the modules of a model as a tree."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Box(NamedTuple):
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
     """Draw a model's modules, each below its parent, with widths in proportion to their parameters.
 
-    Parts without parameters are left out; so are names that have no room. A parameter that two modules share is drawn
+    Parts without parameters are omitted, and so are names that do not fit. A parameter that two modules share is drawn
     in the first.
 
     Args:
-        title: default: the model's class and the number of its parameters.
-        depth: levels below the model, at most.
+        title: by default the model's class and the number of its parameters.
+        depth: maximum number of levels below the model.
 
     Raises:
-        ValueError: the model has no parameters; a depth below 0.
+        ValueError: the model has no parameters, or `depth` is below 0.
     """
     if depth < 0:
         raise ValueError(f"depth is {depth}; it is a number of levels below the model, from 0 on")

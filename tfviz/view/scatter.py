@@ -1,4 +1,4 @@
-"""Draw points with names on a plane: factors of films, vectors of words."""
+"""Draw named points in a plane, such as factors of films or vectors of words."""
 
 from __future__ import annotations
 
@@ -33,17 +33,16 @@ def scatter(
 ) -> View:
     """Draw a point for each name; a page shows the name and numbers of the nearest point, and searches names.
 
-    Names stand beside their points where there is room, earlier ones first: put the best known ones in front.
+    Names are written beside their points if there is room, earlier names first, so pass the most important ones first.
 
     Args:
-        axes: what the two numbers of a point are.
+        axes: names of the two coordinates.
         groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
         mark: names of points that are drawn larger, and are named first, in bold.
 
     Raises:
-        ValueError: no points, points that are not pairs of finite numbers, or the wrong number of names or groups.
-        LookupError: a marked name that no point has.
-    """
+        ValueError: there are no points, points are not pairs of finite numbers, or names or groups differ in number.
+        LookupError: no point has a marked name."""
     table = _plane("points", points).numpy()
     names = _names(names, len(table))
     shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
@@ -94,11 +93,11 @@ def planes(
         panels: title -> [point, 2].
         groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
         mark: names of points that are drawn larger and named; the others are not.
-        paths: points, by number, that a thin line goes through.
+        paths: indices of points to connect by a thin line.
 
     Raises:
-        ValueError: no panels, or more than 12; what is not [point, 2], or the wrong number of names or groups.
-        LookupError: a marked name that no point has; a path through a point that there is not.
+        ValueError: there are no panels, or more than 12; points are not [point, 2]; names or groups differ in number.
+        LookupError: no point has a marked name, or a path has a point that does not exist.
     """
     if not panels:
         raise ValueError("there is nothing to draw: give planes by name")

@@ -1,8 +1,8 @@
-"""What a picture says, decided once: matplotlib and the page's JavaScript draw these and add no meaning.
+"""Specifications of pictures: matplotlib and the page's JavaScript draw these and add no meaning.
 
-A specification holds values, the name and labels of each axis, the scale of its colours, what a mask forbids, outlined
-cells, dividers and thresholds. What both languages need to know beside it is
-written for the page's scripts by `documents/generate.py`.
+A specification holds values, the name and labels of each axis, the scale of its colours, masked and outlined cells,
+dividers and thresholds. Further constants that both languages need are written for the page's scripts by
+`documents/generate.py`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
 
 @dataclass(frozen=True)
 class ScaleRule:
-    """How a type of scale maps numbers between its ends.
+    """The mapping of a type of scale between its ends.
 
     Attributes:
-        root: the square root of a number is placed, so that small ones show.
-        diverging: from -limit through 0 to limit, in two hues; else from 0 to limit, in one.
-        ticks: where its legend has numbers, as parts of the limit.
+        root: whether numbers are placed by their square roots, so that small ones are visible.
+        diverging: whether the scale runs from -limit through 0 to limit, in two hues, or from 0 to limit, in one.
+        ticks: positions of the numbers of its legend, as fractions of the limit.
     """
 
     root: bool
@@ -87,7 +87,7 @@ class Heatmap:
 
     Attributes:
         values: [row, column].
-        allowed: [row, column], False where a mask forbids a cell, which is hatched and not 0; None: nothing is.
+        allowed: [row, column], False where a mask forbids a cell, which is hatched rather than 0; None: no mask.
         space: rows and columns of the axes where these are more than it has, such as those of a later step; the rest is
             blank: neither 0 nor forbidden.
         outlined: cells (row, column) to mark, such as gold alignments.
@@ -129,7 +129,7 @@ def attention_heatmap(
 def picture_scale(largest: float, keys: int) -> Scale:
     """Return the scale of weights that are shaded on a picture: up to the largest, and to 16 even weights at least.
 
-    So what an even head does to each of `keys` tokens, 1 / keys, is pale, and the picture stays to be seen.
+    So the weight 1 / keys of an even head is pale, and the picture remains visible.
 
     >>> picture_scale(0.017, 64).limit, picture_scale(0.9, 64).limit, picture_scale(0.3, 8).limit
     (0.25, 0.9, 1.0)
@@ -228,15 +228,15 @@ def _labels(words: Sequence[str], count: int) -> list[str]:
 
 
 def result_scale(
-    kind: str, values: Tensor, scale: ScaleKind | None = None, limit: float | None = None, least: float = 0.0
+    kind: str, values: Tensor, scale: ScaleKind | None = None, limit: float | None = None, min_limit: float = 0.0
 ) -> Scale:
     """Return the scale of a result: up to 1 for truth values, shares and named scales, otherwise up to a round number.
 
     A page has the same rule for what it computes itself (`js/interact/scales.js`).
 
     Args:
-        scale: what was asked for; None: diverging where a number is below 0, else linear.
-        limit: where the scale ends, if that was said.
+        scale: the requested scale; None: diverging if a number is below 0, otherwise linear.
+        limit: the requested end of the scale, if any.
         least: where it ends at the earliest.
     """
     numbers = values.detach().cpu().numpy().astype(float)
@@ -244,14 +244,14 @@ def result_scale(
     chosen: ScaleKind = scale or ("diverging" if bool((finite < 0).any()) else "linear")
     if limit is not None:
         return Scale(chosen, limit)
-    if scale in ("linear", "sqrt") or (chosen == "linear" and (_is_truth(values) or _adds_up(numbers))):
+    if scale in ("linear", "sqrt") or (chosen == "linear" and (_is_boolean(values) or _rows_sum_to_one(numbers))):
         return Scale(chosen)
     margin = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
-    return Scale(chosen, round_up(max(margin * float(abs(finite).max(initial=0.0)), least)))
+    return Scale(chosen, round_up(max(margin * float(abs(finite).max(initial=0.0)), min_limit)))
 
 
 def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:
-    """Return the next round number that is not less: one of these sizes times a power of ten; 1 for 0.
+    """Return the smallest round number not below a value: one of these sizes times a power of ten; 1 for 0.
 
     >>> round_up(0.3), round_up(1.01), round_up(2.4), round_up(0.0)
     (0.3, 1.5, 3.0, 1.0)
@@ -263,11 +263,11 @@ def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) 
     return float(f"{fitting * power:.6g}")
 
 
-def _is_truth(values: Tensor) -> bool:
+def _is_boolean(values: Tensor) -> bool:
     return not values.dtype.is_floating_point and bool(((values == 0) | (values == 1)).all())
 
 
-def _adds_up(numbers: numpy.ndarray) -> bool:
+def _rows_sum_to_one(numbers: numpy.ndarray) -> bool:
     """Return whether each row sums to 1."""
     if not numbers.size or not numbers.ndim:
         return False

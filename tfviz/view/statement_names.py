@@ -1,4 +1,4 @@
-"""What a statement of Python reads, assigns and computes, from its syntax tree."""
+"""The names that a Python statement reads and assigns, and its expression, from its syntax tree."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Names(ast.NodeVisitor):
         """Collect the names of a statement.
 
         Args:
-            own: what the module is called, such as `self`; empty where there is none.
+            own: the name of the module in the code, such as `self`; empty if there is none.
         """
         names = cls(own)
         names.visit(node)

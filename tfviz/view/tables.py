@@ -1,4 +1,4 @@
-"""Views of tables of numbers: positions to compare, the gates of a recurrent cell over a sentence."""
+"""Views of tables of numbers: position encodings, and the gates of a recurrent cell over a sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import index
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.map_arguments import as_strings
+from tfviz.look.map_arguments import axis_labels
 from tfviz.shapes import Float
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
 from tfviz.view.page.blobs import BlobStore
@@ -27,13 +27,13 @@ CELLS = 6_000_000  # numbers of one view: 24 MB of a page
 
 
 def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
-    """Show types of positions: each type's table, and how similar its positions are.
+    """Show types of position encodings: the table of each, and the similarity of its positions.
 
     Args:
-        tables: position dim, one or several by name. Vectors that are added (sinusoidal, learned) are compared by their
-            cosine. A kind that has no vectors (a bias, as ALiBi's, or the score of a rotated query with a rotated key)
-            is passed as a table position position, wrapped in `similarity`, and shown unchanged.
-        trained: the number of positions seen in training; what lies beyond is marked.
+        tables: [position, dim], one or several by name. Vectors that are added (sinusoidal, learned) are compared by
+            their cosine. Encodings without vectors (a bias, as ALiBi's, or scores of rotated queries and keys) are
+            passed as a table [position, position], wrapped in `similarity`, and shown unchanged.
+        trained: the number of positions seen in training; later ones are marked.
 
     Raises:
         ValueError: there are no tables, one does not have two axes, or `trained` is out of range.
@@ -114,14 +114,14 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
 def gates(
     tables: Mapping[str, Float[Tensor, "step unit"]], words: Sequence[str] | None = None, title: str = "Gates"
 ) -> View:
-    """Show the gates of a recurrent cell over a sentence: a table each, a column per word, a row per unit.
+    """Show the gates of a recurrent cell over a sentence: a table for each, with a column per word and a row per unit.
 
     Args:
-        tables: by name, such as input, forget, output, cell; step unit.
+        tables: [step, unit] by name, such as input, forget, output, cell.
         words: a word for each step.
 
     Raises:
-        ValueError: no tables, not all of one shape, or words that do not fit.
+        ValueError: there are no tables, their shapes differ, or words do not fit.
     """
     if not isinstance(tables, Mapping):
         kind = type(tables).__name__
@@ -131,7 +131,7 @@ def gates(
     check_at_most(len(tables), TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
     check_at_most(steps * units * len(tables), CELLS, "cells", "give fewer steps, or some of the units")
-    axes = Axis("unit"), Axis("word", axis_labels(words, steps, "words", "steps"))
+    axes = Axis("unit"), Axis("word", axis_labels(words, steps, "words", "steps", "tables"))
     turned = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
     heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in turned.items()]
     blobs = BlobStore()
@@ -171,14 +171,3 @@ def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:
     if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
         raise ValueError(f"tables must be of one shape with two axes, neither of size 0; got {shapes or 'none'}")
     return shapes[0][0], shapes[0][1]
-
-
-def axis_labels(words: Sequence[str] | None, count: int, name: str, what: str) -> list[str]:
-    """Return the words of an axis, by default the numbers of its positions.
-
-    Raises:
-        ValueError: there are more or fewer than `count` words.
-    """
-    if words is not None and len(words) != count:
-        raise ValueError(f"{name} has {len(words)} words, the tables have {count} {what}")
-    return [str(i) for i in range(count)] if words is None else as_strings(words)

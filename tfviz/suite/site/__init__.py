@@ -20,17 +20,17 @@ from tfviz.suite.site.markdown_pages import site_navigation
 
 
 def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[str]:
-    """Write the site into `out`; a lesson that has run there and has not changed is not run again.
+    """Write the site into `out`; unchanged lessons that already ran there are not run again.
 
     Args:
         names: lessons, all of them if none is named.
-        jobs: how many lessons run at a time.
+        jobs: number of lessons that run at a time.
 
     Returns:
         The lessons that failed, whose pages may be missing.
 
     Raises:
-        LookupError: a lesson or preset that does not exist.
+        LookupError: a lesson or preset does not exist.
         FileNotFoundError: this is not a clone, or a text links to a file that does not exist.
         ImportError: pdoc is not installed.
         OSError: `out` cannot be written to.

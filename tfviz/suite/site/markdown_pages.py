@@ -1,4 +1,4 @@
-"""Markdown files of the clone as pages of the site, with the files that they link to; what all its pages share."""
+"""Markdown files of the clone as pages of the site, with the files that they link to, and the site's navigation."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ PAGES = {
 
 
 def write(clone: Path, out: Path) -> list[Path]:
-    """Write all texts of the clone as pages into `out`, in the same tree, and copy what they show; return the pages.
+    """Write all texts of the clone as pages into `out`, in the same tree, copy linked files, and return the pages.
 
     Raises:
-        FileNotFoundError: a text links to a file that does not exist; names both.
+        FileNotFoundError: a text links to a file that does not exist; the message names both.
     """
     pages, style = [], STYLE + code_colours(".code")
     linked: set[Path] = set()
@@ -87,7 +87,7 @@ def copy_linked(linked: set[Path], clone: Path, out: Path) -> None:
 
 
 def _page(place: Path) -> Path:
-    """Return where a file of the clone stands on the site."""
+    """Return the path on the site of a file of the clone."""
     if place.suffix in (".md", ".ipynb"):
         return place.with_name("index.html") if place.name == "README.md" else place.with_suffix(".html")
     return place if place.suffix else place.with_suffix(".txt")  # LICENSE
@@ -129,7 +129,7 @@ def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
 
 
 class _Renderer(mistune.HTMLRenderer):
-    """Markdown with headings that can be linked to, and code in colours."""
+    """A Markdown renderer with links to headings and highlighted code."""
 
     def __init__(self, escape: bool) -> None:
         super().__init__(escape)
@@ -152,6 +152,6 @@ def site_navigation(root: str, current: str = "") -> str:
 
     Args:
         root: the path from the page's folder to the site's, such as "../".
-        current: the name that the page stands under.
+        current: the name of the page in the navigation.
     """
     return navigation({name: root + path for name, path in PAGES.items()}, current, search=root or "./")

@@ -1,4 +1,4 @@
-"""The index of the site's search: each section of lessons and guide with its heading and its prose, as one script."""
+"""The search index of the site: the heading and prose of each section of lessons and guide, as one script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCKS = frozenset(("p", "li", "td", "th", "div", "tr", "br", *HEADINGS))
 
 
 class Section(NamedTuple):
-    """What the search knows of a section: where it is, its page, its heading, its prose."""
+    """The search's record of a section: its address, page, heading and prose."""
 
     address: str
     page: str
@@ -59,7 +59,7 @@ def _clean(text: str) -> str:
 
 
 class _Sections(HTMLParser):
-    """Collects [name of the heading, its words, the prose below it], the first of them of what stands above."""
+    """A parser that collects [heading's name, its words, the prose below it]; the first is for text above headings."""
 
     def __init__(self) -> None:
         super().__init__()

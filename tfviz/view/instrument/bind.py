@@ -1,4 +1,4 @@
-"""Turn the abbreviation of a control into the control, by the abbreviations of ipywidgets' `interact`."""
+"""Convert the abbreviation of a control, as in ipywidgets' `interact`, into the control."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfviz.view.instrument.controls import Control, Menu, Slider, Switch
 from tfviz.view.spec import round_up
 
 CHOICES = "(low, high[, step]), a list, a dict, True or False, a number, or view.points, cells, text, order, angle"
-LARGEST = 2**53 - 1  # the whole numbers that a page can tell apart
+MAX_INTEGER = 2**53 - 1  # the whole numbers that a page can tell apart
 STEPS = 50  # of a slider of numbers, at least
 
 
@@ -23,12 +23,12 @@ def bind(name: str, abbreviation: Any, default: Any) -> Control:
     """Return the control for an argument.
 
     Args:
-        abbreviation: what `view.interact` was given for it.
-        default: of the function's signature, where it has one: where the control starts, if that is on it.
+        abbreviation: the value passed to `view.interact`.
+        default: the argument's default, if any, which becomes the initial value if the control can have it.
 
     Raises:
-        TypeError: it means no control.
-        ValueError: it means one that has nothing to choose.
+        TypeError: the abbreviation does not denote a control.
+        ValueError: the control has nothing to choose.
     """
     if isinstance(abbreviation, Control):
         return abbreviation
@@ -62,8 +62,8 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
     integer = all(isinstance(value, Integral) for value in ends)
     ends = tuple(int(value) if isinstance(value, Integral) else float(value) for value in ends)
     low, high, *rest = ends
-    if integer and max(map(abs, ends)) > LARGEST:
-        raise ValueError(f"{name} is {_shown(ends)}; the whole numbers of a page end at {LARGEST:,}: give floats")
+    if integer and max(map(abs, ends)) > MAX_INTEGER:
+        raise ValueError(f"{name} is {_shown(ends)}; the whole numbers of a page end at {MAX_INTEGER:,}: give floats")
     if not all(math.isfinite(value) for value in ends) or not low < high:
         raise ValueError(f"{name} is {ends}; a slider goes from a smaller number to a larger one")
     step = rest[0] if rest else 1 if integer else round_up((high - low) / STEPS / 2.5, (1, 2, 5))

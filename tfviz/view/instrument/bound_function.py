@@ -1,4 +1,4 @@
-"""A function with a control for each argument: called with their values, or exported as programs that do the same."""
+"""A function with a control for each argument, which can be called with their values or exported as programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BoundFunction:
         abbreviations: a control for each argument, as `view.interact` takes it.
 
     Raises:
-        TypeError: an argument has neither control nor default; a control is for no argument, or means nothing.
+        TypeError: an argument has neither control nor default; a control is invalid, or for no argument.
         ValueError: a control has nothing to choose.
     """
 
@@ -77,7 +77,7 @@ class BoundFunction:
     def call(self, values: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return the function's results by name, for values from the page."""
         arguments = {name: control.argument(values[name]) for name, control in self.controls.items()}
-        return outputs(self.name, self._called(arguments))
+        return outputs(self.name, self._call_function(arguments))
 
     def inputs(self, values: Mapping[str, Any]) -> tuple[Tensor, ...]:
         """Return the inputs of a program for these values."""
@@ -88,7 +88,7 @@ class BoundFunction:
         """Return a program for each choice of Python values, by `key`.
 
         Raises:
-            ValueError: it cannot travel, or not in so many programs, or so large.
+            ValueError: the function cannot be exported, or needs too many or too large programs.
         """
         choices = {name: self.controls[name].values or [] for name in self.discrete}
         if (count := math.prod(map(len, choices.values()))) > PROGRAMS:
@@ -101,7 +101,7 @@ class BoundFunction:
         programs = {}
         for indices in keys:
             fixed = {name: values[index] for (name, values), index in zip(choices.items(), indices)}
-            programs[".".join(map(str, indices))] = self._exported(fixed)
+            programs[".".join(map(str, indices))] = self._export(fixed)
         if (
             size := sum({id(t): t.nbytes for one in programs.values() for t in one.tensors.values()}.values())
         ) > BUDGET:
@@ -110,7 +110,7 @@ class BoundFunction:
             )
         return programs
 
-    def _exported(self, fixed: Mapping[str, Any]) -> Program:
+    def _export(self, fixed: Mapping[str, Any]) -> Program:
         """Export the function with these arguments fixed; texts may be of any length."""
         free = [name for name in self.controls if name not in fixed]
         examples: list[Tensor] = []
@@ -124,7 +124,7 @@ class BoundFunction:
                 examples.append(control.tensor(control.start))
 
         def called(*tensors: Tensor) -> Any:
-            return self._called({**fixed, **dict(zip(free, tensors))})
+            return self._call_function({**fixed, **dict(zip(free, tensors))})
 
         if not examples:  # nothing but choices: a program takes a tensor, if only one that it does not look at
             examples = [torch.zeros(())]
@@ -138,7 +138,7 @@ class BoundFunction:
         except ValueError as error:
             raise ValueError(f"{str(error).rstrip('.')}; {REMEDY}") from error
 
-    def _called(self, arguments: Mapping[str, Any]) -> Any:
+    def _call_function(self, arguments: Mapping[str, Any]) -> Any:
         named = dict(arguments)
         return self.function(*[named.pop(name) for name in self.positional], **named)
 
@@ -147,7 +147,7 @@ def outputs(name: str, returned: Any) -> dict[str, Tensor]:
     """Return the tensors that a function returned, by name, named as in `tfviz.portable`.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the function returned no tensor.
     """
     leaves = zip(output_names(returned), pytree.tree_leaves(returned))
     tensors = {key: torch.as_tensor(value) for key, value in leaves if isinstance(value, Tensor | float | int)}

@@ -1,4 +1,4 @@
-"""The controls of `view.interact`: what the page needs to draw each, and the argument that a value stands for."""
+"""The controls of `view.interact`: the page's specification of each, and the function's argument for each value."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Spec = TypeVar("Spec", bound=ControlSpec)
 
 
 class Control(Generic[Spec]):
-    """Control for an argument.
+    """A control for an argument.
 
     Args:
-        spec: as the page has it; its values are plain.
-        values: of a control that stands for Python values, all of them in order; None: it stands for tensors.
+        spec: the page's specification, of plain values.
+        values: all Python values of the control, in order; None if it passes tensors.
     """
 
     def __init__(self, spec: Spec, values: Sequence[Any] | None = None):

@@ -1,4 +1,4 @@
-"""The results of a function: how each is drawn, for the page and as a static picture."""
+"""The results of a function, specified for the page and drawn as a static picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def instrument_document(function: BoundFunction, title: str, panels: list[Result
 def result_specs(
     results: Mapping[str, Tensor], draw: Mapping[str, Drawing], controls: Mapping[str, Control]
 ) -> list[ResultSpec]:
-    """Return how each result is drawn, as plain values.
+    """Return the specification of each result, as plain values.
 
     Raises:
         LookupError, ValueError: as `interact`.
@@ -74,7 +74,7 @@ def _axis_names(
 ) -> tuple[str | Sequence[str], str | Sequence[str]]:
     """Return the names of rows and columns; by default those of the only control with a matching number of words.
 
-    Columns take the words of the rows where a table is square, and has more of them than a point has coordinates.
+    Columns take the words of the rows if a table is square and has more than two columns.
     """
     rows, cols = drawing.rows, drawing.cols
     if rows or drawing.top or drawing.kind not in ("grid", "bars") or not shape:

@@ -1,4 +1,4 @@
-"""`view.interact` with a kernel behind it: Python computes, for functions that cannot travel."""
+"""`view.interact` with a kernel: Python computes functions that cannot be exported."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NOTE_STATIC = "Still: this was computed by Python, which is not here any more. I
 
 
 class FunctionWidget(KernelWidget):
-    """A function in a notebook, computed in Python with arguments set in the page.
+    """A widget whose function is computed in Python with arguments set in the page.
 
-    `values` is a trait: what the controls stand at, by argument, which Python may read, set and observe.
+    `values` is a trait that Python may read, set and observe: the controls' current values, by argument.
 
     Args:
-        function: with its controls.
+        function: the function with its controls.
         draw: as `view.interact` takes it.
 
     Raises:
@@ -44,7 +44,7 @@ class FunctionWidget(KernelWidget):
         super().__init__(document=instrument_document(function, title, self._panels), values=function.start)
 
     @traitlets.validate("values")
-    def _fitting(self, proposal: Any) -> dict[str, Any]:
+    def _check_values(self, proposal: Any) -> dict[str, Any]:
         """Raise an error for values, from Python or a page, that do not fit the controls."""
         values = proposal["value"]
         controls = self._function.controls
@@ -63,7 +63,7 @@ class FunctionWidget(KernelWidget):
         return {"results": results}, [blobs.data]
 
     def view(self) -> View:
-        """Return the current view, without a kernel: to save, or to leave in a page."""
+        """Return the current view without a kernel, to be saved or embedded in a page."""
         results = self._function.call(self.values)
         packed, blobs = pack_results(results)
         document = instrument_document(self._function, self._title, self._panels)

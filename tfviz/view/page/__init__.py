@@ -1,1 +1,1 @@
-"""The live half: a view as data, packed, in one self-contained piece of HTML or in a widget."""
+"""Interactive views: packed data in a self-contained piece of HTML, or in a widget."""

@@ -35,18 +35,18 @@ class BlobStore:
 
     def mask_index(self, allowed: Tensor) -> int:
         """Return the index of a mask, which is stored with one bit per cell."""
-        return self._once(self.masks, packbits(allowed))
+        return self._index_of(self.masks, packbits(allowed))
 
     def key_ranges_index(self, key_ranges: KeyRanges | None, head: int) -> int | None:
         """Return the index of a head's key ranges: each query's first key, then one past its last; None without."""
         if key_ranges is None:
             return None
         key_ranges = key_ranges.select(0, head)
-        return self._once(
+        return self._index_of(
             self.key_ranges, torch.cat([key_ranges.first, key_ranges.stop], -1).int().cpu().numpy().tobytes()
         )
 
-    def _once(self, pieces: list[Piece], piece: bytes) -> int:
+    def _index_of(self, pieces: list[Piece], piece: bytes) -> int:
         key = hashlib.sha256(piece).digest() + bytes([pieces is self.key_ranges])
         if key not in self._known:
             self._known[key] = len(pieces)

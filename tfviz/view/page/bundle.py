@@ -1,4 +1,4 @@
-"""The page's scripts as `npm run build` leaves them, each once in a page: a page has no second file to load."""
+"""The page's scripts, as built by `npm run build`, each embedded in a page once, since a page loads no other files."""
 
 from __future__ import annotations
 

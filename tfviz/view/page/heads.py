@@ -1,4 +1,4 @@
-"""Attention maps as the page takes them: the reader's choices, the words, and the weights as bytes."""
+"""Attention maps in the page's form: the reader's choices, the words, and the weights as bytes."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def heads_document(
     """Return the document and the bytes of a view of heads.
 
     Args:
-        state: what differs from `STATE`.
-        arrange: how several parts stand to each other: `choose` one, `compare` two, `steps` of a slider.
+        state: the choices that differ from `STATE`.
+        arrange: the arrangement of several parts: `choose` one, `compare` two, `steps` of a slider.
         axes: names of the rows and the columns.
         gold: cells to outline.
         names: of the heads.
         top: keys of each query to send, the strongest; None: all.
-        divide: the key before which a line stands.
-        note: what the page says first.
+        divide: the key before which a line is drawn.
+        note: a sentence that the page shows first.
 
     Raises:
-        ValueError: nothing to show, another arrangement, or not two parts to compare.
+        ValueError: there is nothing to show, `arrange` has another value, or there are not two parts to compare.
     """
     if not parts or arrange not in ARRANGEMENTS or (arrange == "compare" and len(parts) != 2):
         raise ValueError(

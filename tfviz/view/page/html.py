@@ -1,4 +1,4 @@
-"""A view as one self-contained piece of HTML: data, script and a picture for where no script may run."""
+"""A view as one self-contained piece of HTML: data, scripts, and a picture where scripts cannot run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from tfviz.view.documents.view import ViewDocument
+from tfviz.view.documents.view_document import ViewDocument
 from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
 from tfviz.view.still.picture import Picture, encodable
 
@@ -33,11 +33,11 @@ caption, th, td { text-align: left; padding: 2px 1.2rem 2px 0; font-variant-nume
 
 
 class View(Picture):
-    """An interactive picture: in a notebook, as sections of a page, or in a file of its own, without a kernel.
+    """An interactive picture for a notebook, a section of a page, or a separate file, without a kernel.
 
     Args:
         picture: the static fallback.
-        document: the `ViewDocument` that is shown.
+        document: the `ViewDocument` to show.
         data: the binary blobs that `document` refers to.
     """
 
@@ -52,7 +52,7 @@ class View(Picture):
         """Return the view as a fragment of HTML. Equal views have the same name and the same bytes.
 
         Args:
-            still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
+            still: include the static picture, for places where scripts cannot run, such as an untrusted notebook.
         """
         document, data = script_json(self.document), base64.b64encode(self.data).decode()
         kind = self.document["kind"]

@@ -1,4 +1,4 @@
-"""The base of views with a kernel behind them: they answer requests of their page, save and leave what they show."""
+"""The base class of views with a kernel, which answer requests of their page and can be saved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KernelWidget(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def view(self) -> View:
-        """Return the current view, without a kernel: to save, or to leave in a page.
+        """Return the current view without a kernel, to be saved or embedded in a page.
 
         Raises:
             NotImplementedError: the subclass does not define it.
@@ -37,7 +37,7 @@ class KernelWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _on_message(self, _: Any, message: Any, buffers: Any) -> None:
-        """Answer a request, which may have any content; on demand, with the view as a page."""
+        """Answer a request, which may have any content, or send the view as a page if it asks for that."""
         request = message if isinstance(message, dict) else {}
         reply: dict[str, Any] = {"id": request.get("id")}
         try:

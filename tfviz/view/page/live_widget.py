@@ -1,4 +1,4 @@
-"""Views of heads with a kernel behind them: Python reads and sets what is chosen, and sends heads as needed."""
+"""Views of heads with a kernel: Python reads and sets the reader's choices, and sends heads as needed."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks
 
 
 class LiveView(KernelWidget):
-    """Show attention maps in a notebook, in both directions.
+    """A view of attention maps in a notebook whose state is shared with Python.
 
-    Each choice is a trait, as `documents.heads.HeadsState` describes it: `live.layer = 2` moves the view, and
-    `live.observe(function, "rows")` calls a function when the reader locks a row. Maps of any size: those past the
-    budget are sent in full one head at a time.
+    Each choice is a trait, described in `documents.heads.HeadsState`: `live.layer = 2` changes the view, and
+    `live.observe(function, "rows")` calls a function when the reader locks a row. Maps may have any size: those that
+    exceed the budget are sent in full one head at a time.
 
     Args:
         maps: one capture, or several by name.
         mode: `sheet`, `head`, `lines` or `words`.
-        arrange: how several captures stand to each other: `choose` one, `compare` two, `steps` of a slider.
-        title: what stands above; by default what is shown.
-        budget: bytes that are sent at once.
+        arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
+        title: heading of the view; by default a description of its content.
+        budget: maximum number of bytes sent at once.
         chosen: any of the traits, such as `layer=2`, `rows=[3]`.
 
     Raises:
         TypeError: `chosen` names no trait of the view.
-        ValueError: a trait cannot have that value; the budget is too small for anything.
+        ValueError: a trait cannot have the value passed, or the budget is too small.
     """
 
     _esm = STATIC / "maps-widget.js"
@@ -93,7 +93,7 @@ class LiveView(KernelWidget):
                 raise ValueError(f"view.live: {message}") from None
 
     @traitlets.validate("layer", "head", "part")
-    def _within(self, proposal: Any) -> int:
+    def _check_index(self, proposal: Any) -> int:
         """Raise an error for a layer, head or part that does not exist, set by Python or by a page."""
         name, value = proposal["trait"].name, proposal["value"]
         first = list(self._parts.values())
@@ -117,7 +117,7 @@ class LiveView(KernelWidget):
         return deflated(pack(maps.tile(layer, head, rows, cols, block).clamp(0, 1)), None, level=1)
 
     def view(self) -> View:
-        """Return the current view, without a kernel: to save, or to leave in a page."""
+        """Return the current view without a kernel, to be saved or embedded in a page."""
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
         picture = self._picture(first, layer, head)

@@ -1,8 +1,8 @@
-"""Attention maps as bytes of a page, within a budget: whole heads, heads to compute, or heads in blocks.
+"""Attention maps as bytes of a page, within a budget: exact heads, heads that the page computes, or heads in blocks.
 
-Weights travel as bytes of their square roots (`AttentionMaps.packed`), only the cells that the mask allows, deflated
-head by head, so that the page unpacks no more than it shows. Past the budget, heads travel as the queries and keys that
-they are computed from (`payload_lazy`), or as the largest weight of each block x block cells.
+Weights are sent as bytes of their square roots (`AttentionMaps.packed`), only for cells that the mask allows, and
+deflated head by head, so that the page unpacks no more than it shows. If this exceeds the budget, heads are sent as the
+queries and keys from which they are computed (`payload_lazy`), or as the largest weight of each block x block cells.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def pack(
     """Pack maps by name, as exactly as the budget allows.
 
     Args:
-        budget: bytes that all of it may take, as base64.
-        first: the layer and head that is shown first, which is kept whole as long as anything is.
-        top: keys of each query to keep, the strongest, with the sum of the others.
+        budget: maximum size of the result as base64, in bytes.
+        first: the layer and head shown first, which is the last to be reduced.
+        top: number of strongest keys to keep for each query, with the sum of the others.
 
     Returns:
-        the parts of the document, their bytes, and a sentence on what was left out (empty if nothing was).
+        The parts of the document, their bytes, and a sentence on omissions (empty if there are none).
 
     Raises:
-        ValueError: the budget is too small for anything.
+        ValueError: the budget is too small.
     """
     if not budget > 0:
         raise ValueError(f"budget is {budget}; it is a number of bytes above 0")

@@ -1,4 +1,4 @@
-"""Maps as the queries and keys that they are computed from: the page computes each head when it is opened."""
+"""Maps as queries and keys, from which the page computes each head when it is opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEVELS = (127, 90, 64, 45)  # steps of 8 bits up to the largest number of a row:
 SKETCHED = 2_000_000  # cells of all heads that the sheet shows at most
 COMPRESSION = 0.75  # of what queries and keys take, is what they take deflated, at the least
 SAMPLED = 16  # rows of a head whose weights are compared
-LARGEST_HALF = torch.finfo(torch.float16).max
+MAX_FLOAT16 = torch.finfo(torch.float16).max
 
 Layers = Sequence[LazyAttention]
 
@@ -62,7 +62,8 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
     """Pack the queries and keys of all heads, as exactly as the budget allows, and a sketch of each head.
 
     Returns:
-        the parts of the document, their bytes, and a sentence on how heads are computed; None if a page cannot.
+        The parts of the document, their bytes, and a sentence on how heads are computed; None if a page cannot compute
+            them.
     """
     layers = {name: computed_layers(one) for name, one in maps.items()}
     if not all(layers.values()):
@@ -84,7 +85,7 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
 
     limit = budget / BASE64  # in bytes
     for levels in (None, *LEVELS):
-        if (levels is None and largest > LARGEST_HALF) or numbers * (2 if levels is None else 1) * COMPRESSION > limit:
+        if (levels is None and largest > MAX_FLOAT16) or numbers * (2 if levels is None else 1) * COMPRESSION > limit:
             continue
         parts, blobs, error = encode(levels, with_parts=True)
         if blobs.size <= limit:
@@ -139,11 +140,11 @@ def _huffman(part: Tensor) -> bytes:
     return squeeze.compress(part.contiguous().numpy().tobytes()) + squeeze.flush()
 
 
-def _sketch_block(every: Iterable[Layers], most: float) -> int:
+def _sketch_block(every: Iterable[Layers], max_blocks: float) -> int:
     """Return the height and width of a block in cells such that each head has a limited number of blocks."""
     shapes = [(len(layers), *layers[0].shape) for layers in every]
     block = 1
-    while sum(map(math.prod, shapes)) / block**2 > most and block < max(max(shape[2:]) for shape in shapes):
+    while sum(map(math.prod, shapes)) / block**2 > max_blocks and block < max(max(shape[2:]) for shape in shapes):
         block *= 2
     return block
 

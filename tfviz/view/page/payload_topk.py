@@ -1,4 +1,4 @@
-"""Maps as their strongest weights: of each query the keys it looks at most, and the sum of all others."""
+"""Maps as their strongest weights: the strongest keys of each query, and the sum of all others."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class TopKeys(NamedTuple):
     """The strongest keys of each query in a head.
 
     Attributes:
-        data: keys, codes of their weights, and of what the others hold, deflated.
-        largest_other: the largest weight that is left out.
-        share: of all weight, that of the strongest keys.
+        data: keys, the codes of their weights, and the code of the others' sum, deflated.
+        largest_other: the largest weight that is omitted.
+        share: the strongest keys' share of all weight.
     """
 
     data: bytes
@@ -41,14 +41,14 @@ def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tup
     """Pack the strongest keys of each query.
 
     Args:
-        top: keys of each query.
-        budget: bytes that all of it may take, as base64.
+        top: number of keys of each query.
+        budget: maximum size of the result as base64, in bytes.
 
     Returns:
-        the parts of the document, their bytes, and a sentence on what was left out.
+        The parts of the document, their bytes, and a sentence on omissions.
 
     Raises:
-        ValueError: it takes more than the budget.
+        ValueError: the result exceeds the budget.
     """
     at_least(1, top=top)
     blobs, parts, found = BlobStore(), list[MapsPart](), list[TopKeys]()

@@ -1,1 +1,1 @@
-"""The still half: what matplotlib draws, and the colours and fonts it draws with."""
+"""Static pictures, drawn by matplotlib, with their colours and fonts."""

@@ -1,4 +1,4 @@
-"""Static pictures of attention maps: each function specifies a picture and describes it; a renderer draws it.
+"""Static pictures of attention maps. Each function specifies and describes a picture, which a renderer draws.
 
 All heads share one scale from 0 (the page) to 1 (the strongest ink), with the square root between, since most weights
 are small; a single small head has its numbers on a linear scale. What a mask forbids is hatched, which is not 0.
@@ -31,7 +31,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     """Picture all layers (rows) and heads (columns); with their words if there are few.
 
     Args:
-        names: of the heads, where a number says too little.
+        names: names of the heads; by default their numbers.
 
     Raises:
         ValueError: the number of names is not the number of heads.
@@ -183,11 +183,11 @@ def steps(
 ) -> Picture:
     """Picture one head as it grows, step by step: at most six panels, all at the size of the largest map.
 
-    What is not there yet is blank page: neither zero nor forbidden.
+    Rows and columns that a step does not have yet are blank, which is neither zero nor masked.
 
     Args:
         parts: the maps of each step, by the step's name.
-        divide: a line stands before this key.
+        divide: draw a line before this key.
 
     Raises:
         IndexError: a step has no such layer or head.

@@ -1,4 +1,4 @@
-"""Bar charts of numbers that have names: upright bars, or a table with a bar in each cell."""
+"""Bar charts of named numbers: vertical bars, or a table with a bar in each cell."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,13 +32,13 @@ def bars(
     Args:
         words: a number becomes its digits.
         heights: [word], or [training, word]: bars are the mean, with a line from the lowest to the highest.
-        references: name -> height of a dashed line across the panels, such as what chance gives.
+        references: name -> height of a dashed line across the panels, such as chance level.
 
     Raises:
-        ValueError: there is nothing to draw, or too much; a series with another number of values than there are words,
-            or with NaN or infinity.
+        ValueError: there is nothing to draw, or too much; a series has another number of values than there are words,
+            or has NaN or infinity.
     """
-    words, series = _checked(words, heights, MAX_BARS)
+    words, series = _check_series(words, heights, MAX_BARS)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
     def draw() -> Figure:
@@ -71,13 +71,13 @@ def rows(
         names: a number becomes its digits.
         columns: measures, none below 0: [name], or [training, name]: bars are the mean, with a line and numbers from
             the lowest to the highest.
-        top: where the scales of all measures end, such as 1 for shares; None: each has its own.
+        top: end of the scale of all measures, such as 1 for shares; None: each has its own.
 
     Raises:
-        ValueError: a measure with another number of values than there are names, with one below 0 or above `top`, or
-            with NaN or infinity; more rows than a picture has room for.
+        ValueError: a measure has another number of values than there are names, a value below 0 or above `top`, NaN or
+            infinity; there are more rows than fit into a picture.
     """
-    names, series = _checked(names, columns, MAX_ROWS, least=0)
+    names, series = _check_series(names, columns, MAX_ROWS, minimum=0)
     check_positive("top", top)
     for name, column in series.items():
         if top is not None and column.high.max() > 1.001 * top:
@@ -107,18 +107,18 @@ def rows(
     return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
 
 
-def _checked(
-    names: Sequence[Any], series: Mapping[str, Tensor | Sequence[float]], most: int, least: float = -math.inf
+def _check_series(
+    names: Sequence[Any], series: Mapping[str, Tensor | Sequence[float]], max_names: int, minimum: float = -math.inf
 ) -> tuple[list[str], dict[str, Spread]]:
-    """Return names and series after checking that each has a number for each name, none below `least`."""
+    """Return names and series after checking that each has a number for each name, none below `minimum`."""
     if not names or not series:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
-    check_at_most(len(names), most, "names", "give those you mean, such as the 20 highest")
+    check_at_most(len(names), max_names, "names", "give those you mean, such as the 20 highest")
     check_at_most(len(series), MAX_SERIES, "series", "give fewer of them")
     spreads = {name: Spread.of(name, values) for name, values in series.items()}
-    kind = "numbers" if least == -math.inf else f"numbers from {least:g} on"
+    kind = "numbers" if minimum == -math.inf else f"numbers from {minimum:g} on"
     for name, spread in spreads.items():
-        if spread.mean.shape != (len(names),) or not (spread.low >= least).all():
+        if spread.mean.shape != (len(names),) or not (spread.low >= minimum).all():
             raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {series[name]}")
     return as_strings(names), spreads
 
@@ -133,8 +133,8 @@ def _aligned(column: Spread) -> list[str]:
     cells = list(zip(column.mean.tolist(), column.low.tolist(), column.high.tolist()))
     values = [value for cell in cells for value in cell]
     power = math.floor(math.log10(max(values))) if max(values) > 0 else 0
-    most = max(0, (2 if power >= -1 else 1) - power)
-    places = next(n for n in range(most + 1) if all(round(v, n) == round(v, most) for v in values))
+    max_places = max(0, (2 if power >= -1 else 1) - power)
+    places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
     texts = ([_decimals(value, places) for value in cell] for cell in cells)
     return [mean if low == high else f"{mean} ({low} to {high})" for mean, low, high in texts]
 

@@ -76,7 +76,7 @@ def check_positive(name: str, value: float | None) -> None:
         raise ValueError(f"{name} is {value}; it must be a finite number above 0")
 
 
-def check_at_most(count: int, most: int, what: str, instead: str) -> None:
-    """Raise ValueError if there are more than `most`, which would take hours to draw."""
-    if count > most:
-        raise ValueError(f"there are {count:,} {what}, and a picture has room for {most:,}: {instead}")
+def check_at_most(count: int, max_count: int, what: str, instead: str) -> None:
+    """Raise ValueError if there are more than `max_count`, which would take hours to draw."""
+    if count > max_count:
+        raise ValueError(f"there are {count:,} {what}, and a picture has room for {max_count:,}: {instead}")

@@ -1,4 +1,4 @@
-"""Draw a picture in its patches beside what a classifier says of it."""
+"""Draw a picture in patches beside the predictions of a classifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as text. The page has the same rules (`js/base/numbers.js`), and both are tested on one table of cases.
+"""Format numbers as text. The page has the same rules (`js/base/numbers.js`); both are tested on the same cases.
 
 A measured number has two significant digits; a whole number, and the whole part of any other, has all of its own.
 """
@@ -20,7 +20,7 @@ NINES = 6  # digits that may tell a share from 1
 def formatted(value: SupportsFloat, digits: int = 2) -> str:
     """Format a number with this many significant digits.
 
-    What is not 1 does not read as 1, unless it is so within a rounding of 32 bits.
+    A number that is not 1 is not written as 1, unless it equals 1 within float32 rounding.
 
     >>> formatted(0.3141), formatted(-120.4), formatted(0.0), formatted(0.9996), formatted(1987), formatted(12345)
     ('0.31', '−120', '0', '0.9996', '1987', '12,345')

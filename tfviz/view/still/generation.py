@@ -1,4 +1,4 @@
-"""Draw what a model generates: the likeliest next tokens, and a translation with what was read for each word."""
+"""Draw generated text: the likeliest next tokens, and a translation with its attention to the source."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def translation_steps(
         set_title(figure, title)
         return figure
 
-    most = [read[int(at)] for at in weights.argmax(-1)]
-    steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(words, shares, most))
+    targets = [read[int(at)] for at in weights.argmax(-1)]
+    steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(words, shares, targets))
     return Picture(draw, f"{title}\nwritten, its probability, and where it looked most: {steps}")

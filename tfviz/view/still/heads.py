@@ -67,7 +67,7 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
     across = min(3, len(heatmaps)) if keys < 3 * queries else 1  # flat maps stand one below another
     down = -(-len(heatmaps) // across)
-    wide, tall = inches(keys, 2.4 if across > 1 else 5.6), inches(queries, 2.4, least=1.2 if across > 1 else 0.25)
+    wide, tall = inches(keys, 2.4 if across > 1 else 5.6), inches(queries, 2.4, min_inches=1.2 if across > 1 else 0.25)
     once = across == 1 and len({tuple(one.columns.labels) for one in heatmaps}) == 1  # the words of all, at the top
     height = (tall + 0.35) * down + 1 if once else (tall + 0.95) * down + 0.4
     figure = Figure(figsize=((wide + 0.75) * across + 0.7, height), layout="constrained")

@@ -1,4 +1,4 @@
-"""Draw a `spec.Heatmap` with matplotlib: its cells, the words of both axes, what is hatched, what the colours mean."""
+"""Draw a `spec.Heatmap` with matplotlib: its cells, the words of both axes, masked cells, and the colour bar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from torch.nn import functional
 
 from tfviz.view.spec import Heatmap, Scale
 from tfviz.view.still.formatting import formatted, in_cell
-from tfviz.view.still.palette import LONGEST, axis_labels, diverging_colormap, drawable, sequential_colormap, soft
+from tfviz.view.still.palette import (
+    MAX_LABEL_LENGTH,
+    axis_labels,
+    diverging_colormap,
+    drawable,
+    sequential_colormap,
+    soft,
+)
 from tfviz.view.still.picture import frame, set_title, shorten
 
 LABELS = 96  # words an axis can name one by one
@@ -103,9 +110,9 @@ def colormap(scale: Scale) -> Colormap:
     return diverging_colormap() if scale.rule.diverging else sequential_colormap()
 
 
-def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], most: tuple[int, int] = (LABELS, LABELS)) -> None:
+def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], limits: tuple[int, int] = (LABELS, LABELS)) -> None:
     """Write words along the left and the top edge, at most this many of each; of more, every second or third."""
-    for axis, words, limit, rotation in ((axes.yaxis, rows, most[0], 0), (axes.xaxis, columns, most[1], 90)):
+    for axis, words, limit, rotation in ((axes.yaxis, rows, limits[0], 0), (axes.xaxis, columns, limits[1], 90)):
         step = max(1, -(-len(words) // limit))
         shown = axis_labels(words[::step])
         upright = rotation == 0 or max(map(len, shown), default=0) <= 1
@@ -121,9 +128,9 @@ def caption(axes: Axes, heatmap: Heatmap, wide: float, tall: float, name: str = 
 
     The name takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
     """
-    most = (max(1, int(tall / WORD)), max(1, int(wide / WORD)))
-    label(axes, heatmap.rows.labels, heatmap.columns.labels, most)
-    shown = shorten(drawable(name or heatmap.title), max(LONGEST, int(wide / 0.08)))
+    max_labels = (max(1, int(tall / WORD)), max(1, int(wide / WORD)))
+    label(axes, heatmap.rows.labels, heatmap.columns.labels, max_labels)
+    shown = shorten(drawable(name or heatmap.title), max(MAX_LABEL_LENGTH, int(wide / 0.08)))
     axes.set_xlabel(shown, loc="left", color=colour or matplotlib.rcParams["axes.titlecolor"])
     axes.set_ylabel("")
 
@@ -174,9 +181,9 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
     return figure, axes
 
 
-def inches(count: int, most: float, each: float = 0.2, least: float = 1.2) -> float:
+def inches(count: int, max_inches: float, each: float = 0.2, min_inches: float = 1.2) -> float:
     """Return the length of an axis with this many cells, within limits."""
-    return min(most, max(least, each * count))
+    return min(max_inches, max(min_inches, each * count))
 
 
 def readable(shade: Sequence[float]) -> Any:

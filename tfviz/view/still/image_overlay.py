@@ -1,4 +1,4 @@
-"""Draw what a token looks at over a picture: some heads of a layer, side by side."""
+"""Draw a token's attention over a picture, for some heads of a layer side by side."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MapsOnImage:
     """Maps, and the patches of a picture for their queries (rows) and keys (cols); None if not on the picture.
 
     Attributes:
-        has_class_token: what stands before the patches are a class token and registers, not words.
+        has_class_token: whether the tokens before the patches are a class token and registers, not words.
     """
 
     maps: AttentionMaps

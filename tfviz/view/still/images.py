@@ -28,19 +28,19 @@ HATCH = 8  # pixels between two lines
 def read_image(picture: Any) -> Image.Image:
     """Read a picture from a path, PIL, or numbers: [height, width], [height, width, 3] or [3, height, width].
 
-    Whole numbers go from 0 to 255, others from 0 to 1; what lies beyond, as after a model's normalisation, is stretched
-    from its least to its greatest.
+    Integers range from 0 to 255, floats from 0 to 1; floats outside that range, as after a model's normalisation, are
+    rescaled from their minimum and maximum.
 
     Raises:
-        ValueError: it cannot be read, or its shape is none of a picture.
-        FileNotFoundError: no such file.
+        ValueError: the picture cannot be read, or does not have one of these shapes.
+        FileNotFoundError: there is no such file.
     """
     if isinstance(picture, str | Path):
         picture = _open(expand_user(picture))
     if isinstance(picture, Image.Image) and picture.mode[0] in "IF":  # more than 8 bits, which PIL would cut off
-        picture = Image.fromarray(_stretched(torch.from_numpy(numpy.asarray(picture).astype(numpy.float32))).numpy())
+        picture = Image.fromarray(_stretch(torch.from_numpy(numpy.asarray(picture).astype(numpy.float32))).numpy())
     if not isinstance(picture, Image.Image):
-        picture = Image.fromarray(_rgb_bytes(_tensor(picture)))
+        picture = Image.fromarray(_rgb_bytes(_to_tensor(picture)))
     if not picture.width or not picture.height:
         raise ValueError("the picture has no pixels")
     opaque = Image.new("RGBA", picture.size, "white")
@@ -54,10 +54,10 @@ def spectrogram_image(spectrogram: Any) -> Image.Image:
     Raises:
         ValueError: it has another shape.
     """
-    values = _tensor(spectrogram)
+    values = _to_tensor(spectrogram)
     if values.dim() != 2 or not values.numel():
         raise ValueError(f"spectrogram has the shape {list(values.shape)}; it is [frequency, time]")
-    drawn = Image.fromarray(_stretched(values.float()).flip(0).numpy())
+    drawn = Image.fromarray(_stretch(values.float()).flip(0).numpy())
     width = min(drawn.width, 2 * MAX_SIDE)
     height = max(min(drawn.height, MAX_SIDE), width // 4)
     return drawn.resize((width, height), Image.Resampling.BILINEAR).convert("RGB")
@@ -73,7 +73,7 @@ def _open(path: Path) -> Image.Image:
         raise ValueError(f"{path} cannot be read as a picture: {error}") from error
 
 
-def _tensor(numbers: Any) -> Tensor:
+def _to_tensor(numbers: Any) -> Tensor:
     if isinstance(numbers, Tensor):
         materialized(picture=numbers)
     try:
@@ -105,11 +105,11 @@ def _rgb_bytes(values: Tensor) -> numpy.ndarray:
         if low >= 0 and high <= 1:
             values = (values * 255).round()
         elif not (low >= 0 and high <= 255 and bool((values == values.round()).all())):
-            values = _stretched(values)
+            values = _stretch(values)
     return values.to(torch.uint8).expand(-1, -1, 3).numpy()
 
 
-def _stretched(values: Tensor) -> Tensor:
+def _stretch(values: Tensor) -> Tensor:
     if not values.isfinite().all():
         raise ValueError("the picture holds numbers that are not finite")
     low, high = float(values.min()), float(values.max())

@@ -1,4 +1,4 @@
-"""Picture what a function returns for some values of its controls: these in a line, the results in rows of panels."""
+"""Picture a function's results for some values of its controls: the values in a line, the results in rows of panels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     wide_of = [max(sizes[i][0] for i in stack) for stack in stacks]
     tall_of = [sum(sizes[i][1] for i in stack) for stack in stacks]
     rows = _rows(wide_of)
-    lines = _lines(line)
+    lines = _join_lines(line)
 
     def draw() -> Figure:
         talls = [max(tall_of[n] for n in row) for row in rows]
@@ -69,12 +69,12 @@ def _stacks(panels: Sequence[ResultPanel], talls: Sequence[float]) -> list[list[
 
 def _rows(wides: Sequence[float]) -> list[list[int]]:
     """Return which columns share a row: as few rows as needed, each as narrow as possible."""
-    need = len(_filled(wides, ACROSS))
+    need = len(_fill_rows(wides, ACROSS))
     ends = sorted({sum(wides[i:j]) for i in range(len(wides)) for j in range(i + 1, len(wides) + 1)})
-    return next(rows for end in [*ends, ACROSS] if len(rows := _filled(wides, end)) <= need)
+    return next(rows for end in [*ends, ACROSS] if len(rows := _fill_rows(wides, end)) <= need)
 
 
-def _filled(wides: Sequence[float], across: float) -> list[list[int]]:
+def _fill_rows(wides: Sequence[float], across: float) -> list[list[int]]:
     """Fill each row with as many columns as fit."""
     rows: list[list[int]] = [[]]
     for i, wide in enumerate(wides):
@@ -84,7 +84,7 @@ def _filled(wides: Sequence[float], across: float) -> list[list[int]]:
     return rows
 
 
-def _lines(parts: Sequence[str]) -> list[str]:
+def _join_lines(parts: Sequence[str]) -> list[str]:
     """Join the controls' values into lines of readable length; truncate a part that is too long by itself."""
     lines = [""]
     for part in parts:

@@ -19,7 +19,7 @@ from tfviz.view.still.palette import axis_labels, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import head_weights
 
-LEAST = 0.02  # a weaker weight is no line, unless one summary otherwise
+MIN_WEIGHT = 0.02  # of a line, unless the caller passes another
 # heads 0-7, 8-15, ...: the eight colours come round again
 STROKES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted")
 
@@ -29,13 +29,13 @@ def links(
     layer: int = 0,
     heads: Sequence[int] = (0,),
     title: str | None = None,
-    least: float = LEAST,
+    least: float = MIN_WEIGHT,
 ) -> Picture:
     """Picture queries on the left, keys on the right, and a line for each weight above the threshold.
 
     Args:
         heads: whose weights; each head in its own colour, in the order of their numbers.
-        least: weights below it, and zeros, have no line.
+        least: minimum weight of a line; zeros never have one.
 
     Raises:
         IndexError: there is no such layer or head.
@@ -45,7 +45,7 @@ def links(
     if not several:
         raise ValueError("heads is empty: name at least one")
     weights = {head: _weights(maps, layer, head)[:LABELS, :LABELS] for head in several}
-    count = sum(int(_strong(values.numpy(), least).sum()) for values in weights.values())
+    count = sum(int(_is_drawn(values.numpy(), least).sum()) for values in weights.values())
     title = title or f"Layer {layer}, head{'s' * (len(several) > 1)} {', '.join(map(str, several))}"
 
     def draw() -> Figure:
@@ -77,10 +77,10 @@ def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query
     return weights if allowed is None else weights * allowed
 
 
-def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, least: float) -> LineCollection:
+def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, min_weight: float) -> LineCollection:
     """Return a line for each weight above the threshold, the strongest on top; `shift`, in words, moves them all."""
     values = weights.numpy()
-    rows, cols = numpy.nonzero(_strong(values, least))
+    rows, cols = numpy.nonzero(_is_drawn(values, min_weight))
     order = numpy.argsort(values[rows, cols], kind="stable")
     rows, cols = rows[order], cols[order]
     shown = values[rows, cols]
@@ -91,9 +91,9 @@ def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, least: 
     return LineCollection(ends, colors=colours, linewidths=0.5 + 3.5 * shown, linestyles=stroke, clip_on=False)
 
 
-def _strong(values: numpy.ndarray, least: float) -> numpy.ndarray:
+def _is_drawn(values: numpy.ndarray, min_weight: float) -> numpy.ndarray:
     """Return a mask of the weights that are drawn."""
-    return (values >= least) & (values > 0)
+    return (values >= min_weight) & (values > 0)
 
 
 def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) -> None:

@@ -18,7 +18,7 @@ from tfviz.text.token_labels import VISIBLE
 
 THEMES = ("light", "dark")
 BOLD = "DejaVu Sans"
-LONGEST = 18  # characters of a word on an axis
+MAX_LABEL_LENGTH = 18  # characters of a word on an axis
 DPI = 150  # dots per inch of a PNG: sharp, and ten of them weigh less than half a megabyte
 SHADES = 200  # of a scale: finer than an eye can see, and a PNG's 256 colours have room for the inks beside them
 
@@ -40,7 +40,8 @@ FAINT = ("#9aa2ab", "#6e7681")
 def theme(name: str = "light") -> Iterator[None]:
     """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults while the context lasts.
 
-    Settings that were made before, in rcParams, a style sheet or a matplotlibrc, rest meanwhile and are then as before.
+    Earlier settings, in rcParams, a style sheet or a matplotlibrc, are ignored inside the context and restored after
+    it.
 
     Raises:
         ValueError: there is no such theme.
@@ -110,16 +111,16 @@ def has_glyphs(family: str, text: str) -> bool:
 
 def drawable(text: str) -> str:
     """Return text that the fonts can draw: symbols for control characters, codes for missing glyphs."""
-    return "".join(character if character == " " else _sign(character) for character in str(text))
+    return "".join(character if character == " " else _visible_symbol(character) for character in str(text))
 
 
 def axis_labels(words: Sequence[str]) -> list[str]:
     """Return words as axis labels: truncated, with symbols for spaces and other characters that do not show."""
-    shown = ("".join(map(_sign, str(word))) or "∅" for word in words)
-    return [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in shown]
+    shown = ("".join(map(_visible_symbol, str(word))) or "∅" for word in words)
+    return [word if len(word) <= MAX_LABEL_LENGTH else f"{word[: MAX_LABEL_LENGTH - 1]}…" for word in shown]
 
 
-def _sign(character: str) -> str:
+def _visible_symbol(character: str) -> str:
     point = ord(character)
     shown = VISIBLE.get(character) or (chr(0x2400 + point) if point < 32 else character)
     return shown if any(ord(shown) in _points(family) for family in font_families()) else f"⟨{point:X}⟩"

@@ -19,7 +19,7 @@ from tfviz.view.spec import KEY, QUERY, WEIGHTS, Axis, Heatmap, Scale
 from tfviz.view.still.check_numbers import dense_tensor
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches
-from tfviz.view.still.palette import LONGEST, drawable, soft
+from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, soft
 from tfviz.view.still.picture import Picture, set_title, shorten
 
 ALLOWED = 0.25  # how dark an allowed cell is, of a weight of 1: allowed is not much
@@ -45,8 +45,8 @@ def tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
             axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
             if not top:
                 axes.set_xticks([])
-            _number(axes.yaxis, 3)
-            name = "" if one.title == title else shorten(drawable(one.title), LONGEST)
+            _number_axis(axes.yaxis, 3)
+            name = "" if one.title == title else shorten(drawable(one.title), MAX_LABEL_LENGTH)
             ink = matplotlib.rcParams["axes.titlecolor"]
             axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
         figure.supylabel(drawable(first.rows.name), fontsize=9, color=soft())
@@ -130,8 +130,8 @@ def mask_lab(
             cells(panel, spec)
             caption(panel, spec, wide, tall)
             if not rows:
-                _number(panel.xaxis, 5)
-                _number(panel.yaxis, 5)
+                _number_axis(panel.xaxis, 5)
+                _number_axis(panel.yaxis, 5)
         figure.align_xlabels(grid.flat[: len(specs)])
         for panel in grid.flat[len(specs) :]:
             panel.remove()
@@ -174,6 +174,6 @@ def _check_masks(tables: Mapping[str, Tensor | Mapping[Any, Tensor]]) -> list[tu
     return masks
 
 
-def _number(axis: MatplotlibAxis, most: int) -> None:
-    axis.set_major_locator(MaxNLocator(most, integer=True))
+def _number_axis(axis: MatplotlibAxis, max_ticks: int) -> None:
+    axis.set_major_locator(MaxNLocator(max_ticks, integer=True))
     axis.set_major_formatter(lambda value, _: formatted(round(value)))

@@ -1,4 +1,4 @@
-"""Find where the tokens of an axis lie on a picture: the grid of its patches."""
+"""Find the grid of patches on a picture that an axis's tokens form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfviz.look.map_arguments import are_numbers
 from tfviz.view.documents.heads import Patches
 
 EXTRA = (0, 1, 2, 5)  # tokens before the patches: a class token; one of distillation; four registers
-LEAST = 4  # patches of a picture
+MIN_PATCHES = 4  # patches of a picture
 Shape = tuple[int, int]  # rows, columns
 
 
@@ -66,9 +66,9 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
 
     Args:
         size: height and width of the picture; None: of a spectrogram, where tokens follow one another in time.
-        shape: of the grid. None: a square, since most models are given one; else of square patches. Another axis of
-            the same picture may have larger or smaller patches, of the same proportions.
-        runs: whether a word that repeats may be the picture.
+        shape: rows and columns of the grid. None: a square, since most models take square pictures, or else square
+            patches. Another axis of the same picture may have larger or smaller patches of the same proportions.
+        runs: whether a run of one repeated word may be the picture.
     """
     if are_numbers(words):
         start, count = 0, len(words)
@@ -80,7 +80,7 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
         return None
     extras = EXTRA if count == len(words) else (0,)
     if size is None and shape is None:
-        return PatchGrid(start, 1, count, upward=True) if count >= LEAST else None
+        return PatchGrid(start, 1, count, upward=True) if count >= MIN_PATCHES else None
     found = [(extra, *fit) for extra in extras for fit in _shapes(count - extra, size, shape)]
     if not found:
         return None
@@ -90,7 +90,7 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
 
 def _shapes(count: int, size: Shape | None, shape: Shape | None) -> list[Shape]:
     """Return the shapes that this many patches may have."""
-    if count < LEAST:
+    if count < MIN_PATCHES:
         return []
     if shape is not None:
         finer = math.sqrt(count / math.prod(shape))

@@ -115,9 +115,9 @@ class Picture:
         if not isinstance(figure, Figure):
             raise TypeError(f"draw gives {describe(figure)}; it must give a figure of matplotlib")
         for text in figure.findobj(Text):
-            most = FIGURE_TEXT if text in figure.texts else AXES_TEXT
-            if isinstance(text, Text) and len(text.get_text()) > most:
-                text.set_text("\n".join(shorten(line, most) for line in text.get_text().split("\n")[:TEXT_LINES]))
+            max_length = FIGURE_TEXT if text in figure.texts else AXES_TEXT
+            if isinstance(text, Text) and len(text.get_text()) > max_length:
+                text.set_text("\n".join(shorten(line, max_length) for line in text.get_text().split("\n")[:TEXT_LINES]))
         return figure
 
     def _render(self, style: str, kind: str = "png") -> bytes:
@@ -176,9 +176,9 @@ def _css_width(png: bytes) -> int:
     return int.from_bytes(png[16:20]) * CSS_DPI // DPI
 
 
-def shorten(text: str, most: int) -> str:
+def shorten(text: str, max_length: int) -> str:
     """Truncate text to this many characters, with an ellipsis if some are left out."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def set_title(figure: Figure, title: str) -> None:

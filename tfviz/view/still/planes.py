@@ -1,4 +1,4 @@
-"""Vectors, points and graphs in a plane."""
+"""Draw vectors, points and graphs in a plane."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         drawn = spots[numpy.isfinite(spots).all(1) & (numpy.arange(len(spots)) != at)]
         others = numpy.concatenate([stop * drawn for stop in stops])
         size = numpy.array([LETTER * len(names[at]), TALL])
-        places = [(far, _beside(spots[at], size, way, far)) for far in FAR for way in WAYS]
+        places = [(far, _name_box(spots[at], size, way, far)) for far in FAR for way in WAYS]
         boxes = [box for _, box in places]
         costs = [far / 5 + _cost(box, spots[at], others, occupied) for far, box in places]
         box = boxes[int(numpy.argmin(costs))]
@@ -123,7 +123,7 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         axes.annotate(names[at], panel.numbers[at], (left, middle), textcoords="offset points", va="center", fontsize=8)
 
 
-def _beside(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far: float) -> numpy.ndarray:
+def _name_box(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far: float) -> numpy.ndarray:
     """Return the box [low or high, axis] of a name on one side of its point, or at one of its corners."""
     low = spot + numpy.array(way) * far - size * (1 - numpy.array(way)) / 2
     return numpy.stack([low, low + size])

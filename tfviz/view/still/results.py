@@ -75,13 +75,13 @@ def _curves(axes: Axes, panel: ResultPanel) -> None:
     for at, series in enumerate(table):
         axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
     if len(table) <= 8 and any(names):
-        _ends(axes, [shorten(drawable(name), 18) for name in names], table)
-    most = max(2, int(40 / (1.5 + max(map(len, axis_labels(cols))))))
-    step = 1 if _steps_wide(panel) <= WIDEST else int(round_up(-(-len(cols) // most), (1, 2, 5)))
+        _write_line_names(axes, [shorten(drawable(name), 18) for name in names], table)
+    max_ticks = max(2, int(40 / (1.5 + max(map(len, axis_labels(cols))))))
+    step = 1 if _steps_wide(panel) <= WIDEST else int(round_up(-(-len(cols) // max_ticks), (1, 2, 5)))
     axes.set_xticks(range(0, len(cols), step), axis_labels(cols[::step]))
 
 
-def _ends(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
+def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
     """Write the names of lines at their ends, one above another."""
     low, high = axes.get_ylim()
     tall = (high - low) * NAME
@@ -110,15 +110,15 @@ def _words(axes: Axes, panel: ResultPanel) -> None:
 
 def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
     """Return the places of words in lines of at most 5 inches, (x, line, word), the number of lines, and the width."""
-    placed, x, line, most = [], 0.0, 0, 0.0
+    placed, x, line, width = [], 0.0, 0, 0.0
     for word in axis_labels(panel.row_labels(len(panel.values))):
         wide = 0.085 * len(word) + 0.1
         if x and x + wide > 5.0:
             x, line = 0.0, line + 1
         placed.append((x, line, word))
         x += wide
-        most = max(most, x)
-    return placed, line + 1, most
+        width = max(width, x)
+    return placed, line + 1, width
 
 
 def _figure(axes: Axes, panel: ResultPanel) -> None:

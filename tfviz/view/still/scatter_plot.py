@@ -19,7 +19,7 @@ from tfviz.view.still.planes import colour
 
 MAX_GROUPS = 6  # colours
 MAX_TRIED, MAX_NAMED = 1000, 60  # names for which room is looked for, and found
-LONGEST = 32  # characters of a name
+MAX_NAME = 32  # characters of a name
 CLEARANCE = 4  # pixels around a point
 MARKED_SHIFT = 2  # points by which the name of a marked one goes farther
 RINGS = (1, 3, 5)  # times as far, where the name of a marked one has no room; with a line to its point
@@ -96,11 +96,11 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False) -> None:
             return
         elsewhere = places[numpy.abs(places - places[at]).max(1) > 0.5]  # points in one place share the names' places
         away = outwards[at] if at in marked else None
-        if box := _write(axes, points[at], drawable(shorten(names[at], LONGEST)), away, occupied, elsewhere):
+        if box := _write_name(axes, points[at], drawable(shorten(names[at], MAX_NAME)), away, occupied, elsewhere):
             occupied.append(box)
 
 
-def _write(
+def _write_name(
     axes: Axes, point: numpy.ndarray, name: str, away: numpy.ndarray | None, occupied: list[Bbox], places: numpy.ndarray
 ) -> Bbox | None:
     """Write a name at the first free place, if any, and return its box.

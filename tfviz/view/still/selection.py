@@ -1,4 +1,4 @@
-"""Choose what of attention maps is drawn, and refuse what no picture can show."""
+"""Select the parts of attention maps to draw, and reject maps that no picture can show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
     """Return the shape of maps, [layer, head, query, key], after checking that they can be drawn.
 
     Raises:
-        TypeError: these are not attention maps.
+        TypeError: `maps` is not an `AttentionMaps`.
         ValueError: there is no word, head or layer, or more heads than any model has.
     """
     if not isinstance(maps, AttentionMaps):
@@ -71,6 +71,6 @@ def head_weights(
     return maps[layer, head], maps.allowed(layer, head)
 
 
-def spread(count: int, most: int = SIDE) -> list[int]:
-    """Return all numbers below `count`, or `most` of them, evenly spaced from first to last."""
-    return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, most))]
+def spread(count: int, max_count: int = SIDE) -> list[int]:
+    """Return all numbers below `count`, or `max_count` of them, evenly spaced from first to last."""
+    return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, max_count))]

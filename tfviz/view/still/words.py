@@ -24,8 +24,8 @@ from tfviz.view.still.palette import DPI, drawable, font_families, sequential_co
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import check_index, head_weights
 
-MOST = 400  # words of a text
-LONGEST = 40  # characters of a word
+MAX_WORDS = 400  # words of a text
+MAX_WORD_LENGTH = 40  # characters of a word
 TOP, LINE, WIDE, SIZE = 0.36, 0.27, 6.8, 10  # inches above the text, between lines, inches of a line, points
 PAD = 0.02  # inches between a word and the edge of its shade
 
@@ -47,9 +47,9 @@ def words(
     weights, allowed = head_weights(maps, layer, head)
     check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
     looks, may = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
-    title = title or f"Layer {layer}, head {head}: what “{_cut(maps.rows[row].strip(' '))}” looks at"
+    title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.rows[row].strip(' '))}” looks at"
     same = maps.rows == maps.cols
-    first = max(0, row - MOST + 1)  # of more words than a picture holds, the last ones up to the chosen one
+    first = max(0, row - MAX_WORDS + 1)  # of more words than a picture holds, the last ones up to the chosen one
 
     def draw() -> Figure:
         figure = Figure()
@@ -128,19 +128,19 @@ def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, floa
 
 def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str, bool]]:
     """Yield the words from the first on, split at line breaks, with marks for those left out."""
-    last = min(first + MOST, len(words))
+    last = min(first + MAX_WORDS, len(words))
     if first:
         yield None, f"… {first} before ", False
     for index in range(first, last):
         for part in re.findall(r"[^\n]*\n|[^\n]+", words[index]) or [""]:
-            yield index, _cut(part), part.endswith("\n")
+            yield index, _truncate(part), part.endswith("\n")
     if last < len(words):
         yield None, f" … {len(words) - last} more", False
 
 
-def _cut(word: str) -> str:
+def _truncate(word: str) -> str:
     shown = drawable(word) or "∅"
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    return shown if len(shown) <= MAX_WORD_LENGTH else shown[: MAX_WORD_LENGTH - 1] + "…"
 
 
 @lru_cache(4096)

@@ -1,1 +1,1 @@
-"""Studios: a trained model to question, in a page with no kernel or with one."""
+"""Studios: pages in which a trained model can be explored, with or without a kernel."""

@@ -1,4 +1,4 @@
-"""The classifying studio: what a classifier says of a text, and what each of its words is worth."""
+"""The studio of a text classifier: its prediction for a text, and the contribution of each word."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
+from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.labels import check_label_logits, check_labels
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
@@ -39,14 +39,14 @@ def classify(
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
-    """Let the reader question a classifier: type a text, replace words, see each word's contribution, switch heads off.
+    """Explore a classifier: type a text, replace words, see each word's contribution, switch heads off.
 
-    The model travels in the page and computes there.
+    The model is embedded in the page and computes there.
 
     Args:
-        model: gives logits, batch label, for ids, batch position, as `models.Classifier`.
-        vocab: of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
-        labels: their names, in the order of the logits; words are shaded by what they do to the first.
+        model: returns logits [batch, label] for ids [batch, position], as `models.Classifier` does.
+        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
+        labels: names of the labels, in the order of the logits; words are shaded by their effect on the first.
         before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
             `text.add_special_tokens`.
         weights, budget, kernel: as for `write`; without its kernel a page has the heads of the last text.
@@ -54,8 +54,8 @@ def classify(
 
     Raises:
         TypeError: the vocabulary is not a text vocabulary of this library.
-        ValueError: the model cannot travel (it says why), or is past the budget; the text is empty or too long; not a
-            name for each logit.
+        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the text is empty
+            or too long; labels and logits differ in number.
     """
     check_labels(labels)
     vocab = subwords.as_vocabulary(vocab)

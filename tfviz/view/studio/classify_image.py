@@ -1,4 +1,4 @@
-"""The studio of a vision transformer: what it says of a picture, and what each patch and head is worth."""
+"""The studio of a vision transformer: its prediction for a picture, and the effect of each patch and head."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tfviz.view.page.html import View
 from tfviz.view.still.classified_image import classified_image
 from tfviz.view.still.images import image_spec, read_image
 from tfviz.view.still.picture import Picture
+from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.image_requirements import check_pixels, image_program, patched_pixels
 from tfviz.view.studio.labels import check_label_logits, check_labels
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
@@ -41,32 +41,33 @@ def classify_image(
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
-    """Let the reader question a vision transformer: hide patches, see where heads look, switch heads off.
+    """Explore a vision transformer: hide patches, see where heads look, switch heads off.
 
-    The model travels in the page with the picture, and computes there. A model of Hugging Face:
+    The model is embedded in the page with the picture, and computes there. An example with Hugging Face:
 
         pixels = processor(photo, return_tensors="pt").pixel_values
         view.classify_image(model, pixels, list(model.config.id2label.values()), picture=photo)
 
     Args:
-        model: gives logits, batch label, for pixels, batch channel height width, or what has them as `.logits`; each of
-            its patches looks at each, as in `ViTForImageClassification`, beside a class token, registers or none.
+        model: returns logits [batch, label] for pixels [batch, channel, height, width], or an object that has them as
+            `.logits`; all of its patches attend to each other, as in `ViTForImageClassification`, with or without a
+            class token and registers.
         pixels: one picture as the model takes it, [channel, height, width] or a batch of it. A hidden patch is painted
             in the mean of each channel over the picture.
-        labels: their names, in the order of the logits.
-        picture: what is drawn in its place, cropped alike; None: the pixels, stretched. See `view.image`.
-        grid: rows and columns of patches; None: of square ones.
-        weights: how they and the pixels travel: "float32", "float16", or "int8".
-        budget: bytes that model and pixels may take in the page; None: no limit.
-        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
-            travel. What it leaves in a page is the heads of what was asked last.
-        tries: experiments that stand above the view as buttons: name -> what it sets, such as
-            `{"No sky": {"hidden_patches": [0, 1, 2, 3]}}`; those that every such view has follow.
+        labels: names of the labels, in the order of the logits.
+        picture: the picture to draw, cropped in the same way; None: the pixels, rescaled. See `view.image`.
+        grid: rows and columns of patches; None: of square patches.
+        weights: storage format of weights and pixels: "float32", "float16", or "int8".
+        budget: maximum size of model and pixels in the page, in bytes; None: no limit.
+        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
+            page. A page without its kernel shows the heads of the last request.
+        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+            `{"No sky": {"hidden_patches": [0, 1, 2, 3]}}`; the standard ones follow.
 
     Raises:
-        TypeError: the picture is none.
-        ValueError: the model cannot read the pixels; its patches cannot be found; it cannot travel (it says why), or is
-            past the budget; not a name for each logit.
+        TypeError: `picture` is not a picture.
+        ValueError: the model cannot process the pixels; its patches cannot be found; it cannot be exported (the message
+            gives the reason) or exceeds the budget; labels and logits differ in number.
     """
     check_labels(labels)
     if grid is not None:
@@ -102,10 +103,10 @@ def classify_image(
 
 
 def _picture(picture: Any, pixels: Tensor) -> Image.Image:
-    """Return what is drawn: a picture of the proportions of the pixels, or these.
+    """Return the picture to draw, which must have the proportions of the pixels, or the pixels themselves.
 
     Raises:
-        ValueError: it has other proportions.
+        ValueError: the picture has other proportions.
     """
     drawn = read_image(pixels[0] if picture is None else picture)
     height, width = pixels.shape[2:]

@@ -1,4 +1,4 @@
-"""The filling studio: how a masked language model fills the gaps of a text."""
+"""The studio of a masked language model: its predictions for the gaps of a text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import DrawStatic, ModelWidget, Request
@@ -40,23 +40,24 @@ def fill(
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
-    """Let the reader question a masked language model: hide words, see its guesses, put one in, switch heads off.
+    """Explore a masked language model: hide words, see its predictions, insert one, switch heads off.
 
     Args:
-        model: gives logits, batch position vocab, for ids, batch position; or what has them as `.tokens`, as
-            `models.BERT`, or as `.logits`.
-        vocab: of `tfviz.text`, with `[MASK]`, or a fast tokenizer of transformers that has such a token; see `write`.
-        hidden: the words to hide at first, counted from 0 and set apart by white space; None: the one in the middle.
-        beside: a model that sees only what stands to the left, such as `models.GPT`, and its vocabulary; behind them
-            the id that its texts begin with, if there is one.
-        add_special_tokens: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
+        model: returns logits [batch, position, vocab] for ids [batch, position], or an object that has them as
+            `.tokens`, as `models.BERT`, or as `.logits`.
+        vocab: a vocabulary of `tfviz.text` with `[MASK]`, or a fast tokenizer of transformers with a mask token; see
+            `write`.
+        hidden: indices of the words hidden at first, separated by white space; None: the word in the middle.
+        beside: a causal model to compare with, such as `models.GPT`, its vocabulary and, if there is one, the id with
+            which its texts begin.
+        add_special_tokens: whether texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
         weights, budget, kernel: as for `write`; without its kernel a page has the heads of the last text.
         tries: as for `write`, such as `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
 
     Raises:
         TypeError: a vocabulary is not a text vocabulary of this library.
-        ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
-            vocabulary has no `[MASK]`; there is no such word.
+        ValueError: a model cannot be exported (the message gives the reason), or the models exceed the budget; the text
+            is empty or too long; the vocabulary has no `[MASK]`; `hidden` is not a word of the text.
     """
     vocab = subwords.as_vocabulary(vocab)
     vocabulary = requirements.vocabulary_document(vocab, kernel)

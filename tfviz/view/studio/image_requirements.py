@@ -1,4 +1,4 @@
-"""Check that a model and a picture suit a studio; the model as a program of the patches that are hidden."""
+"""Check that a model and a picture suit a studio, and export the model as a program of the hidden patches."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_pixels(pixels: Tensor) -> Tensor:
     """Return one picture as a batch, [1, channel, height, width].
 
     Raises:
-        ValueError: it is not one picture, in floating-point numbers, all of them finite.
+        ValueError: it is not one picture of finite floating-point numbers.
     """
     materialized(pixels=pixels)
     shape = list(pixels.shape)
@@ -74,7 +74,7 @@ def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> Pat
         shape: rows and columns of patches; None: of square patches.
 
     Raises:
-        ValueError: the model cannot read the picture, or its patches cannot be found.
+        ValueError: the model cannot process the picture, or its patches cannot be found.
     """
     first = next(model.parameters(), None)
     if first is None:
@@ -96,10 +96,10 @@ def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> Pat
 
 
 def _captured(model: nn.Module, pixels: Tensor) -> Capture:
-    """Return what is captured while the model reads the pixels.
+    """Return a capture of the model's attention to the pixels.
 
     Raises:
-        ValueError: it cannot read them, or has no attention.
+        ValueError: the model cannot process the pixels, or has no attention.
     """
     name = type(model).__name__
     try:
@@ -115,10 +115,10 @@ def _captured(model: nn.Module, pixels: Tensor) -> Capture:
 
 
 def _token_count(name: str, seen: Capture) -> int:
-    """Return the number of tokens, each of which looks at each in all layers.
+    """Return the number of tokens, which all attend to each other in all layers.
 
     Raises:
-        ValueError: that is not so.
+        ValueError: the layers differ in their numbers of tokens, or some attention is not square.
     """
     shapes = dict.fromkeys(tuple(seen[site].shape) for site in seen)
     sizes = {shape[-2:] for shape in shapes}
@@ -144,7 +144,7 @@ def image_program(model: nn.Module, patched: PatchedPixels, weights: str | None)
     """Return a program that reads the picture without some patches: portable, or without `weights` the local model.
 
     Raises:
-        ValueError: the model gives no logits, or cannot travel.
+        ValueError: the model returns no logits, or cannot be exported.
     """
 
     def read(hidden: Tensor) -> dict[str, Tensor]:

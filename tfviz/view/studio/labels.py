@@ -10,7 +10,7 @@ from tfviz.view.studio.requirements import check_finite
 
 
 def check_labels(labels: Sequence[str]) -> None:
-    """Raise ValueError unless these are two different names or more."""
+    """Raise ValueError unless there are at least two labels, all different."""
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
     if len({*labels}) < len(labels):

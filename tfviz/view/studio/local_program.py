@@ -1,4 +1,4 @@
-"""A model that stays in Python and answers as a `portable.Program` does, for a page whose kernel has it."""
+"""A model that stays in Python behind the interface of a `portable.Program`, for a page with a kernel."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LocalProgram:
         """
         try:
             named = {name: (shape, numbers) for name, shape, numbers in message}
-            return [_tensor(kind, *named[name]) for name, kind in self.inputs.items()]
+            return [_decode_tensor(kind, *named[name]) for name, kind in self.inputs.items()]
         except (TypeError, ValueError, KeyError, RuntimeError) as error:
             wanted = " and ".join(
                 f"{name}, {f'numbers from 0 to {kind - 1}' if isinstance(kind, int) else kind}"
@@ -72,7 +72,7 @@ def max_positions(model: nn.Module) -> int | None:
     return None if count is None else int(count)
 
 
-def _tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
+def _decode_tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
     if not isinstance(kind, int):
         return torch.tensor(numbers, dtype=DTYPES[kind]).reshape(shape)
     if not numbers or not all(type(number) is int and 0 <= number < kind for number in numbers):

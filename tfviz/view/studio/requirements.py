@@ -1,4 +1,4 @@
-"""Check that a model and a vocabulary suit a studio; what studios of one text share: program, framing ids, words."""
+"""Check that a model and a vocabulary suit a studio; export the program and frame the text of studios of one text."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ PROBED = 5  # tokens of a text that shows which way a model reads
 
 
 def check_logits_width(width: int, vocab: Any, name: str = "the vocabulary") -> None:
-    """Raise ValueError unless the number of logits per token suits the vocabulary.
-
-    Raises:
-        ValueError: the model has fewer, or many more.
-    """
+    """Raise ValueError if a model has fewer logits per token than the vocabulary has tokens, or many more."""
     if not len(vocab) <= width <= SPARE * len(vocab):
         raise ValueError(f"the model chooses among {width:,} tokens, {name} has {len(vocab):,}: give the model's own")
 
@@ -38,11 +34,7 @@ def check_logits_width(width: int, vocab: Any, name: str = "the vocabulary") -> 
 def check_embeddings(
     model: nn.Module, vocab: Any, program: Callable[[Tensor], Any], name: str = "the vocabulary"
 ) -> None:
-    """Raise ValueError unless the model has an embedding for each token.
-
-    Raises:
-        ValueError: it has fewer.
-    """
+    """Raise ValueError unless the model has an embedding for each token."""
     table = getattr(model, "get_input_embeddings", lambda: None)()
     sizes: int | None = getattr(table, "num_embeddings", None)
     cause: Exception | None = None
@@ -58,11 +50,7 @@ def check_embeddings(
 
 
 def check_weights(model: nn.Module) -> None:
-    """Raise an error for weights that a page cannot compute with.
-
-    Raises:
-        ValueError: they are quantized by PyTorch, of half precision, or none (on the meta device).
-    """
+    """Raise ValueError for weights that are quantized by PyTorch, in half precision, or on the meta device."""
     for path, weight in model.named_parameters():
         if weight.is_meta:
             raise ValueError(f"{path} is on the meta device, without numbers: load the model's weights first")
@@ -83,7 +71,7 @@ def check_causal(model: nn.Module, vocab: Any) -> None:
     """Raise ValueError unless the model reads from left to right.
 
     Raises:
-        ValueError: it has no logits of each token; or those of a token depend on what stands after it.
+        ValueError: the model does not return logits for each token, or those of a token depend on later tokens.
     """
     if _looks_ahead(model, vocab):
         raise ValueError(
@@ -96,7 +84,7 @@ def check_bidirectional(model: nn.Module, vocab: Any) -> None:
     """Raise ValueError unless the model sees what follows a masked word.
 
     Raises:
-        ValueError: it has no logits of each token; or those of a token depend on no later one.
+        ValueError: the model does not return logits for each token, or those of a token depend on no later token.
     """
     if _looks_ahead(model, vocab) is False:
         raise ValueError(
@@ -124,7 +112,7 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     """Return the logits of each token, [batch, position, vocab].
 
     Raises:
-        ValueError: there are none, or of another shape.
+        ValueError: the model returns no logits, or logits of another shape.
     """
     with eval_mode(model), torch.no_grad():
         try:
@@ -210,7 +198,7 @@ def check_id(vocab: Any, name: str, index: int | None) -> int | None:
     """Return an id, or None, after checking that the vocabulary has it.
 
     Raises:
-        ValueError: the vocabulary does not have it.
+        ValueError: the id is not in the vocabulary.
     """
     if index is not None and not (isinstance(index, int) and 0 <= index < len(vocab)):
         raise ValueError(f"{name} is {index!r}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")

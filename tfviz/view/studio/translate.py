@@ -1,4 +1,4 @@
-"""The translating studio: an encoder-decoder to question, whose beam search runs in the page, or with a kernel."""
+"""The studio of an encoder-decoder, whose beam search runs in the page or with a kernel."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.generation import translation_steps
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
+from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.local_program import LocalProgram, max_positions
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
@@ -49,27 +49,28 @@ def translate(
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
-    """Let the reader question an encoder-decoder: type a sentence, watch the search, force a word, switch heads off.
+    """Explore an encoder-decoder: type a sentence, watch the beam search, force a word, switch heads off.
 
-    The model travels in the page and computes there. The text found is the one that `generate.translate` finds with the
-    same width, alpha and length, as far as the weights are kept exactly.
+    The model is embedded in the page and computes there. The translation equals that of `generate.translate` with the
+    same width, alpha and length, up to the rounding of the weights.
 
     Args:
-        model: has `encode` and `decode`, as `models.Transformer`.
-        vocabs: of `tfviz.text`: one for both languages, or two, of the source and of the target. The target's
-            begins texts with `[BOS]` and ends them with `[EOS]`. Fast tokenizers of transformers as in `write`.
-        width, alpha: where the knobs stand at first: texts kept at a time, 1 to 8, and the exponent of the length
-            penalty, 0 to 2; see `generate.beam.steps`.
-        length: the most tokens of a translation, its end token included.
-        after: the token at the end of each source, as in training; None for no such token.
+        model: has `encode` and `decode`, like `models.Transformer`.
+        vocabs: a vocabulary of `tfviz.text` for both languages, or two, for the source and the target; the target's has
+            `[BOS]` and `[EOS]`, which begin and end its texts. Fast tokenizers of transformers are accepted as in
+            `write`.
+        width, alpha: initial values of the controls: beam width, 1 to 8, and exponent of the length penalty, 0 to 2;
+            see `generate.beam.steps`.
+        length: maximum number of tokens in a translation, including its end token.
+        after: the token that ends each source, as in training; None for no such token.
         weights, budget, kernel: as for `write`; without its kernel a page has the cross-attention of the last text.
         tries: as for `write`, such as `{"A longer one": {"source": "..."}}`.
 
     Raises:
-        TypeError: a vocabulary that cannot travel, or has no tokens for beginning and end.
-        ValueError: the model cannot travel (it says why), or is past the budget; a knob out of range; the sentence
-            is too long, or empty with nothing after it; not one or two vocabularies, or not the model's; its
-            logits are not finite.
+        TypeError: a vocabulary cannot be exported, or has no tokens for beginning and end.
+        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; a control is out
+            of range; the sentence is too long, or empty with `after=None`; there are not one or two vocabularies, or
+            they do not fit the model; its logits are not finite.
     """
     checks.between(1, MAX_WIDTH, width=width)
     checks.between(0, MAX_ALPHA, alpha=alpha)
@@ -83,26 +84,26 @@ def translate(
         _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
     )
     _check_vocabularies(programs, source, target)
-    longest, written = (
+    max_source, written = (
         _max_length(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
     )
-    if not 0 < len(ids) <= (longest or len(ids)):
-        raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {longest}: give another")
-    most = min(length, written or length)
+    if not 0 < len(ids) <= (max_source or len(ids)):
+        raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {max_source}: give another")
+    max_tokens = min(length, written or length)
     suppressed = sorted({PAD, begin} - {end})
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
         "kind": "translate", "title": title, "tries": tries_spec(tries, CHOICES),
         "vocabularies": [requirements.vocabulary_document(vocab, kernel) for vocab in own],
-        "max_tokens": most, "max_source": longest, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA, "begin": begin,
-        "end": end, "suppressed": suppressed, "source_end": last, "axes": ["written", "read"],
+        "max_tokens": max_tokens, "max_source": max_source, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA,
+        "begin": begin, "end": end, "suppressed": suppressed, "source_end": last, "axes": ["written", "read"],
         "state": {
-            **STUDIO_STATE, "sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most,
+            **STUDIO_STATE, "sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": max_tokens,
             "node": None, "forced": [],
         },
     }  # fmt: skip
     if not kernel:
-        found = _greedy(programs, ids, begin, end, suppressed, min(most, STATIC_WORDS), len(target))
+        found = _greedy(programs, ids, begin, end, suppressed, min(max_tokens, STATIC_WORDS), len(target))
         words = target.words(torch.tensor([token for token, _ in found]))
         shares, heading = [share for _, share in found], f"{title}: {shorten(sentence, 40)!r}"
         weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])
@@ -214,12 +215,18 @@ def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -
 
 
 def _greedy(
-    programs: dict[str, Program], ids: Tensor, begin: int, end: int, suppressed: Sequence[int], most: int, size: int
+    programs: dict[str, Program],
+    ids: Tensor,
+    begin: int,
+    end: int,
+    suppressed: Sequence[int],
+    max_tokens: int,
+    size: int,
 ) -> list[tuple[int, float]]:
     """Return the likeliest of `size` tokens at each step, and its probability, for the static picture."""
     memory = programs["encode"](ids[None])
     text, shares = [begin], list[float]()
-    while len(shares) < most and (not shares or text[-1] != end):
+    while len(shares) < max_tokens and (not shares or text[-1] != end):
         logits = programs["decode"](torch.tensor([text]), memory["states"], memory["words"])["logits"][0, -1, :size]
         share = _probabilities(logits, suppressed)
         text.append(int(share.argmax()))

@@ -1,4 +1,4 @@
-"""Studios with a kernel behind them: the model stays in Python, which answers the requests of the page."""
+"""Studios with a kernel: the model stays in Python, which answers the requests of the page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ AxisWords = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # par
 
 
 class ModelWidget(KernelWidget):
-    """A model in a notebook that runs in Python at the page's request; see `kernel=True` of the studios.
+    """A widget whose model runs in Python at the page's request; see `kernel=True` of the studios.
 
     `state` is a trait that Python may read, set and observe: what the reader typed and chose, such as `text` and `off`,
     a list of [site, head].

@@ -1,4 +1,4 @@
-"""The writing studio: a language model to question, in a page where the model itself computes, or with a kernel."""
+"""The studio of a language model, which runs in the page or with a kernel."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
+from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
 
 WRITTEN = 400  # tokens that a run writes at most
-LARGEST = 2**53 - 1  # the seeds that a page can tell apart
+MAX_INTEGER = 2**53 - 1  # the seeds that a page can tell apart
 # what `tries` can set
 CHOICES = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
 
@@ -46,28 +46,28 @@ def write(
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | WriteWidget:
-    """Let the reader question a language model: type a prompt, see and choose the next token, switch heads off.
+    """Explore a language model: type a prompt, see and choose the next token, switch heads off.
 
-    The model travels in the page and computes there. The text it writes for a seed is the one that `generate.text`
-    writes, as far as the weights are kept exactly.
+    The model is embedded in the page and computes there. The text for a seed equals that of `generate.text`, up to the
+    rounding of the weights.
 
     Args:
-        model: gives logits, batch position vocab, for ids, batch position; with `new_cache()`, as `models.GPT`, a
-            token is written without reading all again.
-        vocab: of `tfviz.text`, or a fast tokenizer of transformers, of which special tokens are left out; with `kernel`
-            of any kind, since Python encodes what a page cannot.
-        temperature, top_k, top_p, seed: where the knobs stand at first; see `generate.Sampler`.
-        weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page; None: no limit.
-        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
-            travel. What it leaves in a page is the last state's heads.
-        tries: experiments that stand above the view as buttons: name -> what it sets, such as
-            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
+        model: returns logits [batch, position, vocab] for ids [batch, position]; with a `new_cache()`, as `models.GPT`
+            has, each new token is computed alone.
+        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted; with
+            `kernel`, any tokenizer, since Python then encodes.
+        temperature, top_k, top_p, seed: initial values of the controls; see `generate.Sampler`.
+        weights: storage format of the weights: "float32", "float16", or "int8".
+        budget: maximum size of the model in the page, in bytes; None: no limit.
+        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
+            page. A page without its kernel shows the heads of the last state.
+        tries: experiments shown as buttons above the view: name -> the state that it sets, such as `{"A sonnet":
+            {"prompt": "Shall I compare"}}`; the standard ones follow.
 
     Raises:
-        TypeError: a vocabulary of another kind.
-        ValueError: the model cannot travel (it says why), or is past the budget; the prompt is empty or too long; the
-            vocabulary is not the model's; a knob cannot stand there.
+        TypeError: `vocab` is not such a vocabulary.
+        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the prompt is
+            empty or too long; the vocabulary does not fit the model; a control is out of range.
     """
     _check_sampling(temperature, top_k, top_p, seed)
     vocab = subwords.as_vocabulary(vocab)
@@ -124,4 +124,4 @@ def _check_sampling(temperature: float, top_k: int | None, top_p: float | None, 
         checks.at_least(1, top_k=top_k)
     if top_p is not None:
         checks.positive_fraction(top_p=top_p)
-    checks.between(0, LARGEST, seed=seed)
+    checks.between(0, MAX_INTEGER, seed=seed)

@@ -1,4 +1,4 @@
-"""The writing studio with a kernel behind it: what is written can be read and set in Python."""
+"""The studio of a language model with a kernel, whose text can be read and set in Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfviz.view.studio.widget import ModelWidget, Request
 
 
 class WriteWidget(ModelWidget):
-    """A language model in a notebook that runs in Python at the page's request; see `view.write(kernel=True)`.
+    """A widget whose language model runs in Python at the page's request; see `view.write(kernel=True)`.
 
     `state` is a trait that Python may read, set and observe: `prompt`, `tree` (all that was written, [index of the
     token before, id]), `node` (the index there of the last token that is shown, -1 for none), `off` (a list of [site,

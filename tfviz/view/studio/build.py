@@ -1,4 +1,4 @@
-"""The two forms of a studio: a view whose model travels in the page, and a widget whose model stays in Python."""
+"""Build both forms of a studio: a view with the model in the page, and a widget with the model in Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[
     """Return an author's experiments in the form the page takes.
 
     Raises:
-        ValueError: one sets what this view does not have.
+        ValueError: an experiment sets a state that this view does not have.
     """
     for name, changes in (tries or {}).items():
         if unknown := [key for key in changes if key not in state]:
@@ -37,10 +37,10 @@ def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[
 def studio_view(
     document: StudioDocument, picture: Picture, programs: Mapping[str, Program], budget: float | None
 ) -> View:
-    """Return the view of a studio whose model travels in the page.
+    """Return the view of a studio whose model is embedded in the page.
 
     Raises:
-        ValueError: the model is past the budget.
+        ValueError: the model exceeds the budget.
     """
     document["programs"], data = pack(programs)
     takes = len(data) * BASE64

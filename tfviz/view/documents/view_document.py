@@ -1,4 +1,4 @@
-"""The documents that a view may have."""
+"""The union of the documents that a view may have."""
 
 from tfviz.view.documents.charts import MasksDocument, PointsDocument, TablesDocument
 from tfviz.view.documents.heads import HeadsDocument
