@@ -4,15 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
 import { clamp } from "../../tfviz/view/js/base/clamp.js";
-import { stepIn } from "../../tfviz/view/js/base/elements.js";
+import { placeAfterKey } from "../../tfviz/view/js/base/events.js";
 import { ABSENT, FORBIDDEN, Grid, OPEN, sinks } from "../../tfviz/view/js/base/grid.js";
 import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
 import { exportedNumber, stepped, withSign } from "../../tfviz/view/js/base/numbers.js";
-import { bytesOf, joined, PageData } from "../../tfviz/view/js/base/page-data.js";
+import { bytesOf, concatenated, PageData } from "../../tfviz/view/js/base/page-data.js";
 import { PatchGrid, profile, spread } from "../../tfviz/view/js/base/patch-grid.js";
-import { label, quoted, sign, spaced } from "../../tfviz/view/js/base/pen.js";
+import { spreadApart } from "../../tfviz/view/js/base/pen.js";
 import { TopKeys } from "../../tfviz/view/js/base/top-keys.js";
 import { TraitStore } from "../../tfviz/view/js/base/widget.js";
+import { label, quoted, sign } from "../../tfviz/view/js/base/visible-text.js";
 import { csv, csvs } from "../../tfviz/view/js/controls/table.js";
 import { gridOf, roundUp, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
 import { describeCell, describeLocked } from "../../tfviz/view/js/stages/aria-text.js";
@@ -32,7 +33,7 @@ test("a number beyond a range becomes its end; an empty range gives the low one"
 test("a key leads to a place in a row, also beyond its ends", () => {
   const keys = ["ArrowLeft", "ArrowRight", "Home", "End", "Enter"];
   assert.deepEqual(
-    keys.map((key) => stepIn(key, 0, 6)),
+    keys.map((key) => placeAfterKey(key, 0, 6)),
     [-1, 1, 0, 6, undefined],
   );
 });
@@ -54,11 +55,11 @@ test("a sign stands for what cannot be seen, and a cut is marked", () => {
 });
 
 test("places on a line are moved apart, in their order, and stay between the ends", () => {
-  assert.deepEqual(spaced([5, 5, 50], 10, 0, 100), [5, 15, 50]);
-  assert.deepEqual(spaced([30, 10, 12], 10, 0, 100), [30, 10, 20]);
-  assert.deepEqual(spaced([98, 99], 10, 0, 100), [90, 100]);
-  assert.deepEqual(spaced([-5], 10, 0, 100), [0]);
-  assert.deepEqual(spaced([], 10, 0, 100), []);
+  assert.deepEqual(spreadApart([5, 5, 50], 10, 0, 100), [5, 15, 50]);
+  assert.deepEqual(spreadApart([30, 10, 12], 10, 0, 100), [30, 10, 20]);
+  assert.deepEqual(spreadApart([98, 99], 10, 0, 100), [90, 100]);
+  assert.deepEqual(spreadApart([-5], 10, 0, 100), [0]);
+  assert.deepEqual(spreadApart([], 10, 0, 100), []);
 });
 
 test("a slider's number has the decimals of its step, or more where it needs them", () => {
@@ -86,15 +87,15 @@ test("pieces of a page's data come out of base64 as out of bytes", async () => {
     assert.deepEqual([...page.slice([3, 4, 1])], [4, 5, 250, 251]);
     assert.deepEqual([...page.slice([0, 2, 1])], [1, 2]);
   }
-  assert.deepEqual([...joined([bytes.subarray(0, 1), new Uint8Array(), bytes.subarray(5)])], [1, 250, 251]);
+  assert.deepEqual([...concatenated([bytes.subarray(0, 1), new Uint8Array(), bytes.subarray(5)])], [1, 250, 251]);
 });
 
 test("what a page has found once it keeps, by key", async () => {
   const page = new PageData(stub({}), "");
   let made = 0;
   const make = async () => ++made;
-  assert.deepEqual([await page.remembered("a", make), await page.remembered("a", make)], [1, 1]);
-  assert.equal(await page.remembered("b", make), 2);
+  assert.deepEqual([await page.cached("a", make), await page.cached("a", make)], [1, 1]);
+  assert.equal(await page.cached("b", make), 2);
 });
 
 test("a token has its cell on the picture, counted from above or from below", () => {

@@ -30,11 +30,11 @@ test("a text is encoded once, and again after Python has read more", async () =>
   }
   const texts = new Counted(letters);
   assert.deepEqual(["a", "a", "b", "b", "a"].map((text) => texts.read(text).count), [1, 1, 2, 2, 3]); // prettier-ignore
-  assert.equal(await texts.learned("a", async () => false), true);
+  assert.equal(await texts.prepare("a", async () => false), true);
   assert.equal(texts.read("a").count, 3);
-  assert.equal(await texts.learned("a", async () => true), true);
+  assert.equal(await texts.prepare("a", async () => true), true);
   assert.deepEqual([texts.read("a").count, texts.read("a").count], [4, 4]);
-  assert.equal(await texts.learned("a", async () => null), false);
+  assert.equal(await texts.prepare("a", async () => null), false);
 });
 
 test("a prompt is cut to the end that the model reads", () => {

@@ -9,7 +9,7 @@ import { Machine } from "../../tfviz/view/js/engine/machine.js";
 import { OPERATIONS } from "../../tfviz/view/js/engine/operations.js";
 import { Products } from "../../tfviz/view/js/engine/products.js";
 import { answerRequests } from "../../tfviz/view/js/engine/rpc.js";
-import { bindLengths, evaluateSize } from "../../tfviz/view/js/engine/sizes.js";
+import { bindLengths, evaluateSize } from "../../tfviz/view/js/engine/symbolic-sizes.js";
 import { weightOf } from "../../tfviz/view/js/engine/weights.js";
 
 const products = await Products.make();

@@ -27,18 +27,18 @@ test("a code is the root of a weight, and 128 is zero where values have a sign",
 
 test("a row is dead where nothing in it is open", () => {
   const some = grid(["a", "b"], ["c", "d"], [0, 0, 0, 0], [FORBIDDEN, FORBIDDEN, FORBIDDEN, OPEN]);
-  assert.deepEqual([some.dead(0), some.dead(1)], [true, false]);
+  assert.deepEqual([some.isDead(0), some.isDead(1)], [true, false]);
 });
 
 test("the strongest are open cells, largest first whatever their sign, of equal ones the first", () => {
   const some = grid(["q"], [..."abcde"], [0.1, 0.4, -0.4, 0.9, 0.2], [0, 0, 0, FORBIDDEN, 0], { scale: "diverging" });
   assert.deepEqual(
-    some.strongest(0, "row", 3).map(([col]) => col),
+    some.strongestPairs(0, "row", 3).map(([col]) => col),
     [1, 2, 4],
   );
-  assert.deepEqual(some.strongest(3, "col", 3), []);
+  assert.deepEqual(some.strongestPairs(3, "col", 3), []);
   assert.deepEqual(
-    some.strongest(1, "col", 3).map(([row]) => row),
+    some.strongestPairs(1, "col", 3).map(([row]) => row),
     [0],
   );
 });

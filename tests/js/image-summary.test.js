@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORBIDDEN, Grid, OPEN } from "../../tfviz/view/js/base/grid.js";
 import { weightLimit } from "../../tfviz/view/js/base/patch-grid.js";
-import { effectSentence, looksAt, lookSentence, strongestPatches } from "../../tfviz/view/js/studios/image-summary.js";
+import { effectSentence, looksAt, lookSentence, topPatches } from "../../tfviz/view/js/studios/image-summary.js";
 
 const WORDS = ["cls", "(0,0)", "(0,1)", "(1,0)", "(1,1)"];
 const PATCHES = { first: 1, rows: 2, columns: 2, upward: false };
@@ -28,7 +28,7 @@ test("a query that may look nowhere is not in the mean", () => {
 });
 
 test("the strongest patches are counted from the first patch, and the class token is none", () => {
-  assert.deepEqual(strongestPatches([0.6, 0.1, 0.05, 0.15, 0.1], PATCHES, 3), [2, 0, 3]);
+  assert.deepEqual(topPatches([0.6, 0.1, 0.05, 0.15, 0.1], PATCHES, 3), [2, 0, 3]);
 });
 
 test("a sentence of what a head looks at", () => {

@@ -31,9 +31,9 @@ function drawn(look) {
 test("a point is in the head whose box holds it, and in none between them", () => {
   const { sheet } = drawn();
   const [x, y, wide, tall] = sheet.box(1, 2);
-  assert.deepEqual(sheet.cell(x + wide / 2, y + tall / 2), [1, 2]);
-  assert.equal(sheet.cell(1, 1), null);
-  assert.equal(sheet.cell(x + 10 * wide, y), null);
+  assert.deepEqual(sheet.headAt(x + wide / 2, y + tall / 2), [1, 2]);
+  assert.equal(sheet.headAt(1, 1), null);
+  assert.equal(sheet.headAt(x + 10 * wide, y), null);
 });
 
 test("every head has a frame, every layer and head a name", () => {

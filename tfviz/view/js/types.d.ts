@@ -53,7 +53,7 @@ export interface ProgramSpec {
   weights: WeightSpec[];
   nodes: ProgramNode[];
   outputs: { name: string; t: number }[];
-  lengths: Record<string, [least: number, most: number | null]>;
+  lengths: Record<string, [min: number, max: number | null]>;
 }
 
 /** An attention that was watched: weights, and 1 where the query may look at the key. */
@@ -179,7 +179,7 @@ export interface Drawing {
 export interface Pen {
   /** Pixels of the device for one of the page. */
   ratio: number;
-  from(x: number, y: number): void;
+  setOrigin(x: number, y: number): void;
   rect(x: number, y: number, width: number, height: number, look?: RectLook): void;
   dot(x: number, y: number, radius: number, look: { fill: string; alpha?: number }): void;
   text(x: number, y: number, string: string, look: TextLook): void;

@@ -80,7 +80,7 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
 }
 
 /** @param {string} name @param {boolean} value @param {(value: boolean) => void} choose */
-export function check(name, value, choose) {
+export function checkbox(name, value, choose) {
   const box = h("input", { type: "checkbox", checked: value, onchange: () => choose(box.checked) });
   return {
     element: h("label", { class: "check" }, box, h("span", {}, name)),
@@ -135,33 +135,5 @@ export function tabs(name, options, value, choose) {
   return { element, show };
 }
 
-/**
- * Call `points` while a mouse is over the element, or where a finger touches it. A mouse that goes away calls `leaves`;
- * a lifted finger does not.
- * @param {HTMLElement} element
- * @param {(event: PointerEvent) => void} points
- * @param {() => void} leaves
- */
-export function following(element, points, leaves) {
-  element.onpointermove = points;
-  element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && points(event));
-  element.onpointerleave = ({ pointerType }) => {
-    if (pointerType !== "touch") leaves();
-  };
-}
-
 /** @param {Node} node @returns {any} what has the focus beside it */
-export const activeIn = (node) => /** @type {ShadowRoot} */ (node.getRootNode()).activeElement;
-
-/**
- * Return the place that a key leads to in a row of places that ends at `last`; undefined for other keys.
- * @param {string} key
- * @param {number} place
- * @param {number} last
- * @returns {number | undefined}
- */
-export function stepIn(key, place, last) {
-  /** @type {Record<string, number>} */
-  const places = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last };
-  return places[key];
-}
+export const focusedIn = (node) => /** @type {ShadowRoot} */ (node.getRootNode()).activeElement;

@@ -28,7 +28,7 @@ export const SCALES = Object.fromEntries(
 
 export class Grid {
   /** @type {Grid | null} */
-  halves = null;
+  halved = null;
   /** @type {Float32Array | null} what each row's keys that are left out hold together */
   rest = null;
   /** @type {number[] | null} of the keys, those that are not hidden */
@@ -37,7 +37,7 @@ export class Grid {
   keys = 0;
 
   /**
-   * `codes` are colour indices (0 to 255; on a diverging scale 128 is zero). `state` is OPEN, FORBIDDEN or ABSENT for
+   * Make a grid. `codes` are colour indices (0 to 255; on a diverging scale 128 is zero). `state` is OPEN, FORBIDDEN or ABSENT for
    * each cell. `values` are the numbers themselves, where codes are not exact enough.
    * @param {string[]} rows
    * @param {string[]} cols
@@ -91,7 +91,7 @@ export class Grid {
   }
 
   /**
-   * How many cells one number stands for, down and across.
+   * Return how many cells one number stands for, down and across.
    * @param {number} [_row]
    * @param {number} [_col]
    */
@@ -100,7 +100,7 @@ export class Grid {
   }
 
   /** @param {number} row */
-  dead(row) {
+  isDead(row) {
     // nothing that exists is allowed
     for (let col = 0; col < this.cols.length; col++) if (this.is(row, col, OPEN)) return false;
     return true;
@@ -112,7 +112,7 @@ export class Grid {
    * @param {"row" | "col"} along
    * @param {number} maxCount
    */
-  strongest(index, along, maxCount) {
+  strongestPairs(index, along, maxCount) {
     const count = along === "row" ? this.cols.length : this.rows.length;
     /** @type {[index: number, value: number][]} */
     const pairs = [];
@@ -125,7 +125,7 @@ export class Grid {
 
   /** Return the grid at half the size: each cell is the strongest of four, so a small picture loses nothing. */
   half() {
-    if (this.halves) return this.halves;
+    if (this.halved) return this.halved;
     const [n, m] = [this.rows.length, this.cols.length];
     const [tall, wide] = [(n + 1) >> 1, (m + 1) >> 1];
     const codes = new Uint8Array(tall * wide);
@@ -150,8 +150,8 @@ export class Grid {
     }
     /** @param {string[]} words */
     const every = (words) => words.filter((_, i) => i % 2 === 0);
-    this.halves = new Grid(every(this.rows), every(this.cols), codes, state, { scale: this.scale, limit: this.limit });
-    return this.halves;
+    this.halved = new Grid(every(this.rows), every(this.cols), codes, state, { scale: this.scale, limit: this.limit });
+    return this.halved;
   }
 }
 
@@ -239,8 +239,8 @@ export function without(grid, hidden) {
  * @param {number[]} colGroups
  */
 export function merge(grid, rowGroups, colGroups) {
-  const rows = joined(grid.rows, rowGroups);
-  const cols = joined(grid.cols, colGroups);
+  const rows = mergedWords(grid.rows, rowGroups);
+  const cols = mergedWords(grid.cols, colGroups);
   const values = new Float32Array(rows.length * cols.length);
   const state = new Uint8Array(values.length).fill(ABSENT);
   const sizes = rows.map((_, group) => rowGroups.filter((g) => g === group).length);
@@ -255,7 +255,7 @@ export function merge(grid, rowGroups, colGroups) {
 }
 
 /** @param {string[]} words @param {number[]} groups */
-function joined(words, groups) {
+function mergedWords(words, groups) {
   /** @type {string[]} */
   const merged = [];
   words.forEach((word, i) => {

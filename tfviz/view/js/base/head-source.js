@@ -13,17 +13,17 @@ import { TopKeys } from "./top-keys.js";
  *   range
  */
 
-const CELLS_KNOWN = 64e6; // cells of heads in full that are kept at hand
-const CELLS_HELD = 20e6; // cells of a head that is held in full
+const MAX_CACHED_CELLS = 64e6; // cells of heads in full that are kept at hand
+const MAX_HEAD_CELLS = 20e6; // cells of a head that is held in full
 
 /** @extends {PageData<HeadsDocument>} */
 export class HeadSource extends PageData {
   /** @type {Map<string, Promise<Grid>>} */
   heads = new Map();
   /** @type {Map<string, Promise<AnyGrid>>} */
-  full = new Map();
+  fullHeads = new Map();
   /** @type {(TopKeys | null)[] | undefined} by part */
-  tops;
+  topKeys;
 
   /**
    * @param {HeadsDocument} document
@@ -52,17 +52,17 @@ export class HeadSource extends PageData {
     const key = `${part}.${at}`;
     const grid =
       this.heads.get(key) ??
-      (this.strongest(part) ? this.strongestKeys(part, at) : this.unpacked(part, at, weights[at]));
+      (this.topKeysOf(part) ? this.topKeysGrid(part, at) : this.unpackedHead(part, at, weights[at]));
     this.heads.set(key, grid);
     return grid;
   }
 
   /** Return the strongest keys of a part that has only those; else null. @param {number} part */
-  strongest(part) {
-    this.tops ??= this.parts.map((spec) =>
+  topKeysOf(part) {
+    this.topKeys ??= this.parts.map((spec) =>
       spec.top ? new TopKeys(spec, (piece) => inflated(this.slice(piece))) : null,
     );
-    return this.tops[part];
+    return this.topKeys[part];
   }
 
   /**
@@ -70,9 +70,9 @@ export class HeadSource extends PageData {
    * @param {number} part
    * @param {number} at the head, counted through all layers
    */
-  strongestKeys(part, at) {
+  topKeysGrid(part, at) {
     const { rows, cols } = this.parts[part];
-    return this.ranged(part, at, [0, rows.length], [0, cols.length], this.strongest(part)?.block ?? 1);
+    return this.rangeGrid(part, at, [0, rows.length], [0, cols.length], this.topKeysOf(part)?.block ?? 1);
   }
 
   /**
@@ -83,21 +83,23 @@ export class HeadSource extends PageData {
    * @param {[from: number, to: number]} across
    * @param {number} block
    */
-  async ranged(part, at, down, across, block) {
+  async rangeGrid(part, at, down, across, block) {
     const { rows, cols, key_ranges, heads } = this.parts[part];
     const range = { rows: down, cols: across, block };
-    const top = this.strongest(part);
-    const codes = await (top ? top.codes(at, range) : this.request(part, Math.floor(at / heads), at % heads, range));
-    const state = await this.within(key_ranges?.[at] ?? null, down, across, block);
-    const grid = this.blocked(rows.slice(...down), cols.slice(...across), codes, block, state);
+    const top = this.topKeysOf(part);
+    const codes = await (top
+      ? top.codes(at, range)
+      : this.requestCodes(part, Math.floor(at / heads), at % heads, range));
+    const state = await this.rangeStates(key_ranges?.[at] ?? null, down, across, block);
+    const grid = this.gridOfBlocks(rows.slice(...down), cols.slice(...across), codes, block, state);
     if (!top) return grid;
     for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === OPEN) state[i] = ABSENT;
     return Object.assign(grid, { rest: block === 1 ? (await top.head(at)).rest.subarray(...down) : null });
   }
 
   /** @param {number} part @param {number} at @param {[number, number, number]} piece */
-  async unpacked(part, at, piece) {
-    return this.decoded(part, at, await inflated(this.slice(piece)), piece[2]);
+  async unpackedHead(part, at, piece) {
+    return this.decodedHead(part, at, await inflated(this.slice(piece)), piece[2]);
   }
 
   /**
@@ -106,8 +108,8 @@ export class HeadSource extends PageData {
    * @param {number} layer
    * @param {number} head
    */
-  partly(part, layer, head) {
-    const top = this.strongest(part);
+  isPartial(part, layer, head) {
+    const top = this.topKeysOf(part);
     if (top) return top.block > 1;
     return Boolean(this.ask) && this.parts[part].weights[layer * this.parts[part].heads + head][2] > 1;
   }
@@ -120,45 +122,45 @@ export class HeadSource extends PageData {
    * @returns {Promise<AnyGrid>}
    */
   fullHead(part, layer, head) {
-    if (!this.partly(part, layer, head)) return this.head(part, layer, head);
+    if (!this.isPartial(part, layer, head)) return this.head(part, layer, head);
     const { rows, cols, heads } = this.parts[part];
     const key = `${part}.${layer * heads + head}`;
-    const grid = this.full.get(key) ?? this.complete(part, layer, head);
-    this.full.delete(key); // to the end: the first is the one longest unused
-    this.full.set(key, grid);
-    grid.catch(() => this.full.delete(key));
-    const maxHeads = Math.max(2, Math.floor(CELLS_KNOWN / (rows.length * cols.length)));
-    for (const [oldest] of this.full) if (this.full.size > maxHeads) this.full.delete(oldest);
+    const grid = this.fullHeads.get(key) ?? this.loadFull(part, layer, head);
+    this.fullHeads.delete(key); // to the end: the first is the one longest unused
+    this.fullHeads.set(key, grid);
+    grid.catch(() => this.fullHeads.delete(key));
+    const maxHeads = Math.max(2, Math.floor(MAX_CACHED_CELLS / (rows.length * cols.length)));
+    for (const [oldest] of this.fullHeads) if (this.fullHeads.size > maxHeads) this.fullHeads.delete(oldest);
     return grid;
   }
 
   /** @param {number} part @param {number} layer @param {number} head @param {{ block: number } | Range} range */
-  request(part, layer, head, range) {
+  requestCodes(part, layer, head, range) {
     if (!this.ask) throw new Error("the page has no more of this head");
     return this.ask(part, layer, head, range);
   }
 
   /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
-  async complete(part, layer, head) {
+  async loadFull(part, layer, head) {
     const { rows, cols, key_ranges, heads } = this.parts[part];
     const at = layer * heads + head;
-    if (!key_ranges) return this.decoded(part, at, await this.request(part, layer, head, { block: 1 }), 1);
+    if (!key_ranges) return this.decodedHead(part, at, await this.requestCodes(part, layer, head, { block: 1 }), 1);
     let block = 1;
-    while ((rows.length * cols.length) / block ** 2 > CELLS_HELD) block *= 2;
-    const overview = await this.ranged(part, at, [0, rows.length], [0, cols.length], block);
+    while ((rows.length * cols.length) / block ** 2 > MAX_HEAD_CELLS) block *= 2;
+    const overview = await this.rangeGrid(part, at, [0, rows.length], [0, cols.length], block);
     if (block === 1) return overview;
-    const tiled = new TiledGrid(rows, cols, overview, (...range) => this.ranged(part, at, ...range));
-    return Object.assign(tiled, { rest: (await this.strongest(part)?.head(at))?.rest ?? null });
+    const tiled = new TiledGrid(rows, cols, overview, (...range) => this.rangeGrid(part, at, ...range));
+    return Object.assign(tiled, { rest: (await this.topKeysOf(part)?.head(at))?.rest ?? null });
   }
 
   /** @param {number} part @param {number} at @param {Uint8Array} packed @param {number} block */
-  async decoded(part, at, packed, block) {
+  async decodedHead(part, at, packed, block) {
     const { rows, cols, masks, key_ranges } = this.parts[part];
     if (key_ranges) {
-      const state = await this.within(key_ranges[at], [0, rows.length], [0, cols.length], block);
-      return this.blocked(rows, cols, packed, block, state);
+      const state = await this.rangeStates(key_ranges[at], [0, rows.length], [0, cols.length], block);
+      return this.gridOfBlocks(rows, cols, packed, block, state);
     }
-    if (block > 1) return this.blocks(part, packed, block, masks ? masks[at] : null);
+    if (block > 1) return this.coarseHead(part, packed, block, masks ? masks[at] : null);
     const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
     const codes = new Uint8Array(rows.length * cols.length);
     for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === OPEN) codes[i] = packed[next++];
@@ -166,12 +168,12 @@ export class HeadSource extends PageData {
   }
 
   /** @param {number} part @param {Uint8Array} codes @param {number} block @param {number | null} mask */
-  async blocks(part, codes, block, mask) {
+  async coarseHead(part, codes, block, mask) {
     const { rows, cols } = this.parts[part];
-    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () =>
-      this.coarse(part, block, mask),
+    const state = await this.cached(`${mask} ${rows.length} ${cols.length} ${block}`, () =>
+      this.blockStates(part, block, mask),
     );
-    return this.blocked(rows, cols, codes, block, state);
+    return this.gridOfBlocks(rows, cols, codes, block, state);
   }
 
   /**
@@ -181,7 +183,7 @@ export class HeadSource extends PageData {
    * @param {number} block
    * @param {Uint8Array} state
    */
-  blocked(rows, cols, codes, block, state) {
+  gridOfBlocks(rows, cols, codes, block, state) {
     if (block === 1) return new Grid(rows, cols, codes, state);
     /** @param {string[]} words */
     const blockNames = (words) =>
@@ -195,7 +197,7 @@ export class HeadSource extends PageData {
    * @param {number} block
    * @param {number | null} mask
    */
-  async coarse(part, block, mask) {
+  async blockStates(part, block, mask) {
     const { rows, cols } = this.parts[part];
     const wide = Math.ceil(cols.length / block);
     const fine = await this.mask(mask, rows.length * cols.length);
@@ -214,7 +216,7 @@ export class HeadSource extends PageData {
    * @returns {Promise<Int32Array>}
    */
   keyRanges(index) {
-    return this.remembered(
+    return this.cached(
       `key ranges ${index}`,
       async () => new Int32Array((await inflated(this.slice(this.document.key_ranges[index]))).slice().buffer),
     );
@@ -227,7 +229,7 @@ export class HeadSource extends PageData {
    * @param {[from: number, to: number]} cols
    * @param {number} block
    */
-  async within(index, [top, bottom], [left, right], block) {
+  async rangeStates(index, [top, bottom], [left, right], block) {
     const wide = Math.ceil((right - left) / block);
     const state = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
     if (index === null) return state;

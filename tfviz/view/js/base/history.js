@@ -2,7 +2,7 @@
 
 /** @import { Choices } from "../types.d.ts" */
 
-const TYPING = 800; // milliseconds within which changes of one choice are one step
+const TYPING_PAUSE = 800; // milliseconds within which changes of one choice are one step
 
 export class History {
   /** @type {string[]} */
@@ -11,8 +11,8 @@ export class History {
   future = [];
   grouped = false;
   restoring = false;
-  at = -Infinity;
-  changed = "";
+  changedAt = -Infinity;
+  lastNames = "";
 
   /**
    * @param {Choices<any>} store
@@ -22,7 +22,7 @@ export class History {
   constructor(store, names, moved) {
     this.store = store;
     this.names = names;
-    this.moved = moved;
+    this.onChange = moved;
     this.first = this.now;
     this.last = this.first;
     this.close = store.on(() => this.record());
@@ -35,14 +35,14 @@ export class History {
   record() {
     const { now, last } = this;
     if (this.restoring || now === last) return;
-    const changed = this.difference(last, now);
-    const soon = performance.now() - this.at < TYPING && changed === this.changed;
+    const changed = this.changedNames(last, now);
+    const soon = performance.now() - this.changedAt < TYPING_PAUSE && changed === this.lastNames;
     if (!this.grouped && !soon) this.past.push(last);
     this.future = [];
-    this.at = performance.now();
-    this.changed = changed;
+    this.changedAt = performance.now();
+    this.lastNames = changed;
     this.last = now;
-    this.moved();
+    this.onChange();
   }
 
   /**
@@ -50,7 +50,7 @@ export class History {
    * @param {string} before
    * @param {string} after
    */
-  difference(before, after) {
+  changedNames(before, after) {
     const [left, right] = [JSON.parse(before), JSON.parse(after)];
     return this.names.filter((_, i) => JSON.stringify(left[i]) !== JSON.stringify(right[i])).join(" ");
   }
@@ -64,9 +64,9 @@ export class History {
       return await action();
     } finally {
       this.grouped = false;
-      this.at = -Infinity;
+      this.changedAt = -Infinity;
       if (this.now !== before) this.past.push(before);
-      this.moved();
+      this.onChange();
     }
   }
 
@@ -96,8 +96,8 @@ export class History {
     this.store.set(Object.fromEntries(this.names.map((name, i) => [name, values[i]])));
     this.restoring = false;
     this.last = this.now;
-    this.at = -Infinity;
-    this.moved();
+    this.changedAt = -Infinity;
+    this.onChange();
   }
 }
 

@@ -2,8 +2,8 @@
 
 /** @typedef {{ content: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply what a kernel says, and its bytes */
 
-const SILENT = "the kernel does not answer: it may be busy, or gone";
-const LATE = 8000; // milliseconds until that is said
+const NO_ANSWER = "the kernel does not answer: it may be busy, or gone";
+const MAX_SILENCE = 8000; // milliseconds until that is said
 
 export class KernelClient {
   /** @type {Map<string, { resolve(reply: Reply): void, reject(error: Error): void, late: ReturnType<typeof setTimeout> }>} */
@@ -22,7 +22,7 @@ export class KernelClient {
   /** @param {Record<string, any>} question @returns {Promise<Reply>} */
   ask(question) {
     const id = `${this.count++}.${Math.random()}`; // several views of one model hear all answers
-    const timer = setTimeout(() => this.announce(SILENT), LATE);
+    const timer = setTimeout(() => this.announce(NO_ANSWER), MAX_SILENCE);
     const reply = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, late: timer }));
     this.model.send({ ...question, id });
     return reply;

@@ -7,7 +7,7 @@ import { FORBIDDEN } from "./grid.js";
 /** @template {ViewDocument} Document */
 export class PageData {
   /** @type {Map<string, Promise<any>>} */
-  known = new Map();
+  cache = new Map();
 
   /**
    * @param {Document} document
@@ -37,7 +37,7 @@ export class PageData {
    * @returns {Promise<Uint8Array>}
    */
   mask(index, cells) {
-    return this.remembered(`${index} ${cells}`, async () => {
+    return this.cached(`${index} ${cells}`, async () => {
       const state = new Uint8Array(cells);
       if (index === null) return state;
       const { masks } = /** @type {MasksDocument | HeadsDocument} */ (/** @type {ViewDocument} */ (this.document));
@@ -54,9 +54,9 @@ export class PageData {
    * @param {() => Promise<Value>} make
    * @returns {Promise<Value>}
    */
-  remembered(key, make) {
-    const known = this.known.get(key) ?? make();
-    this.known.set(key, known);
+  cached(key, make) {
+    const known = this.cache.get(key) ?? make();
+    this.cache.set(key, known);
     return known;
   }
 }
@@ -84,11 +84,11 @@ export async function inflated(bytes) {
   /** @type {Uint8Array[]} */
   const pieces = [];
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
-  return pieces.length === 1 ? pieces[0] : joined(pieces);
+  return pieces.length === 1 ? pieces[0] : concatenated(pieces);
 }
 
 /** @param {Uint8Array[]} pieces */
-export function joined(pieces) {
+export function concatenated(pieces) {
   const bytes = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0));
   pieces.reduce((at, piece) => (bytes.set(piece, at), at + piece.length), 0);
   return bytes;

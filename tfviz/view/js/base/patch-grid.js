@@ -1,14 +1,17 @@
 // Tokens that lie on a picture: where each has its cell, and what one of them looks at, or what looks at it.
 
 import { ABSENT, Grid } from "./grid.js";
-import { quoted } from "./pen.js";
 import spec from "./spec.json" with { type: "json" };
+import { quoted } from "./visible-text.js";
 
 /** @import { Patches, PatchSides } from "../documents.d.ts" */
 /** @import { AnyGrid, Side } from "../types.d.ts" */
 /** @typedef {{ rows: string[], cols: string[] }} Words */
 /** @typedef {{ side: Side, index: number }} Token */
 /** @typedef {Grid & { values: Float32Array }} Profile */
+
+/** Return the other side of a map: keys of queries, queries of keys. @param {Side} side @returns {Side} */
+export const otherSide = (side) => (side === "rows" ? "cols" : "rows");
 
 export class PatchGrid {
   /** @param {Patches} patches @param {string[]} words */
@@ -77,7 +80,7 @@ export function describeToken(part, { side, index }) {
  * @param {number} index
  */
 export function profile(grid, part, side, index) {
-  const other = part[side === "rows" ? "cols" : "rows"];
+  const other = part[otherSide(side)];
   const values = new Float32Array(other.length);
   const state = new Uint8Array(other.length);
   const [row, col] = [finder(grid, part, "rows"), finder(grid, part, "cols")];
@@ -148,7 +151,7 @@ export const weightLimit = (profiles, keys) =>
  * @param {Token} token
  */
 export function spreadAll(grids, part, { side, index }) {
-  const patches = patchGrids(part)[side === "rows" ? "cols" : "rows"];
+  const patches = patchGrids(part)[otherSide(side)];
   if (!patches) return null;
   const profiles = [...grids].map(([key, grid]) => /** @type {const} */ ([key, profile(grid, part, side, index)]));
   const limit = weightLimit(
@@ -159,5 +162,5 @@ export function spreadAll(grids, part, { side, index }) {
   return { thumbs, limit, placed: { ...part, rows: numbered(patches.rows), cols: numbered(patches.columns) } };
 }
 
-/** @param {number} count */
-const numbered = (count) => Array.from({ length: count }, (_, i) => String(i));
+/** Name places by their numbers. @param {number} count */
+export const numbered = (count) => Array.from({ length: count }, (_, i) => String(i));

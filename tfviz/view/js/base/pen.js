@@ -1,44 +1,8 @@
 // One way to draw, on a canvas or as SVG: what is taken away is what is shown.
 
-import { SIGNS } from "./signs.js";
-
 /** @import { LineLook, Pen, RectLook, TextLook } from "../types.d.ts" */
 
 const FONT = "system-ui, sans-serif";
-
-/**
- * Write a word for an axis: signs stand for characters that cannot be seen, and a cut is marked.
- * @param {string} word
- * @param {number} [longest]
- */
-export function label(word, longest = 18) {
-  const points = [...word];
-  if (!points.length) return "∅";
-  const visible = points
-    .slice(0, points.length > longest ? longest - 1 : longest)
-    .map(sign)
-    .join("");
-  return points.length > longest ? visible + "…" : visible;
-}
-
-/**
- * Quote a word within a line. The line stays left to right even if the word is not.
- * @param {string} word
- * @param {number} [longest]
- */
-export const quoted = (word, longest = 60) => `“\u2068${label(word, longest)}\u2069”`;
-
-/** @param {string} character */
-export function sign(character) {
-  const known = SIGNS.get(character);
-  if (known) return known;
-  const point = Number(character.codePointAt(0));
-  if (point < 32) return String.fromCodePoint(0x2400 + point);
-  return UNSEEN.test(character) || (point & 0xfffe) === 0xfffe ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
-}
-
-// Controls, marks of direction, halves of characters; but not the joiners that make one emoji of several.
-const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
 /**
  * Move places on a line as little as possible, so that they are `gap` apart and between two ends.
@@ -47,7 +11,7 @@ const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800
  * @param {number} low
  * @param {number} high
  */
-export function spaced(places, gap, low, high) {
+export function spreadApart(places, gap, low, high) {
   const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
   const moved = [...places];
   order.forEach((i, n) => (moved[i] = Math.max(moved[i], n ? moved[order[n - 1]] + gap : low)));
@@ -68,7 +32,7 @@ export class CanvasPen {
     this.pen = context(canvas);
     this.x = this.y = 0;
     this.font = "";
-    this.from(0, 0);
+    this.setOrigin(0, 0);
   }
 
   /**
@@ -76,7 +40,7 @@ export class CanvasPen {
    * @param {number} x
    * @param {number} y
    */
-  from(x, y) {
+  setOrigin(x, y) {
     this.x = x;
     this.y = y;
     this.pen.setTransform(this.ratio, 0, 0, this.ratio, x * this.ratio, y * this.ratio);
@@ -159,7 +123,7 @@ export class SvgPen {
   }
 
   /** @param {number} x @param {number} y */
-  from(x, y) {
+  setOrigin(x, y) {
     this.parts.push(`</g><g transform="translate(${n(x)} ${n(y)})">`);
   }
 
@@ -226,7 +190,7 @@ const escaped = (string) =>
 /** Measure the width of a text in pixels. @type {CanvasRenderingContext2D | null} */
 let ruler = null;
 /** @param {string} string @param {number} [size] @param {boolean} [bold] */
-export function measure(string, size = 11, bold = false) {
+export function textWidth(string, size = 11, bold = false) {
   ruler ??= context(document.createElement("canvas"));
   ruler.font = `${bold ? "600 " : ""}${size}px ${FONT}`;
   return ruler.measureText(string).width;

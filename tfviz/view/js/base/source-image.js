@@ -5,8 +5,8 @@ import { FORBIDDEN, OPEN } from "./grid.js";
 /** @import { Grid } from "./grid.js" */
 /** @typedef {{ rows: number, columns: number, cells: number[][] }} Covered patches, [row, column], that are hidden */
 
-const PALE = 0.55; // of the picture's own tones, on the page
-const STRONG = 0.88; // of the ink, where the weight is the largest
+const PICTURE_SHARE = 0.55; // of the picture's own tones, on the page
+const INK_SHARE = 0.88; // of the ink, where the weight is the largest
 
 export class SourceImage {
   meanColour = "";
@@ -22,7 +22,7 @@ export class SourceImage {
     return this.image.decode();
   }
 
-  /** Its mean colour. */
+  /** The mean colour of the picture. */
   get mean() {
     if (this.meanColour) return this.meanColour;
     const { data } = this.pen(this.width, this.height).getImageData(0, 0, this.width, this.height);
@@ -52,8 +52,7 @@ export class SourceImage {
     return image;
   }
 
-  // Some of its patches become its mean colour.
-  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Covered} covered */
+  /** Paint some patches in the mean colour. @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Covered} covered */
   cover(pen, width, height, { rows, columns, cells }) {
     if (cells.length) pen.fillStyle = this.mean;
     for (const [row, column] of cells) {
@@ -79,11 +78,11 @@ function tint({ data, width, height }, grid, theme, ratio) {
       const i = row + Math.floor((x * across) / width);
       const code = grid.codes[i];
       const ink = inks[code < zero ? 0 : 1];
-      const share = grid.state[i] === OPEN ? (STRONG * Math.abs(code - zero)) / (255 - zero) : 0;
+      const share = grid.state[i] === OPEN ? (INK_SHARE * Math.abs(code - zero)) / (255 - zero) : 0;
       const grey = 0.2126 * data[at] + 0.7152 * data[at + 1] + 0.0722 * data[at + 2];
       const hatched = grid.state[i] === FORBIDDEN && (x + y) % period < ratio;
       for (let c = 0; c < 3; c++) {
-        const under = page[c] + PALE * (grey - page[c]);
+        const under = page[c] + PICTURE_SHARE * (grey - page[c]);
         data[at + c] = hatched ? hatch[c] : under + share * (ink[c] - under);
       }
       data[at + 3] = 255;

@@ -5,7 +5,7 @@ export class Theme {
   page = "";
   dark = false;
   /** @type {[colour: string, luminance: number][]} */
-  lights = [];
+  inkLuminances = [];
   ink = "";
   soft = "";
   line = "";
@@ -39,7 +39,7 @@ export class Theme {
     const dark = luminance(page) < 0.35;
     const inks = this.palette[dark ? "dark" : "light"];
     Object.assign(this, inks, { key, page: `rgb(${page.join(" ")})`, dark });
-    this.lights = [inks.ink, this.page].map((colour) => [colour, luminance(rgb(colour))]);
+    this.inkLuminances = [inks.ink, this.page].map((colour) => [colour, luminance(rgb(colour))]);
     this.weight = ramp([this.page, inks.ramp], 256);
     this.signed = ramp([inks.low, this.page, inks.high], 256);
     this.blank = pixel(page);
@@ -54,7 +54,7 @@ export class Theme {
 
   /** @param {{ signed: boolean }} grid @param {number} code */
   colour(grid, code) {
-    return css(this.lut(grid)[code]);
+    return cssColour(this.lut(grid)[code]);
   }
 
   /** Return the ink with the best contrast (WCAG) on a colour of a scale. @param {number} pixel */
@@ -62,18 +62,18 @@ export class Theme {
     const background = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
     /** @param {[string, number]} inks */
     const contrast = ([, light]) => (Math.max(light, background) + 0.05) / (Math.min(light, background) + 0.05);
-    const [ink, page] = this.lights;
+    const [ink, page] = this.inkLuminances;
     return contrast(ink) >= contrast(page) ? ink[0] : page[0];
   }
 
   /** @param {number} index */
-  head(index) {
+  headColour(index) {
     return this.heads[index % this.heads.length];
   }
 }
 
 /** @param {number} value */
-export const css = (value) => `rgb(${value & 255} ${(value >> 8) & 255} ${(value >> 16) & 255})`;
+export const cssColour = (value) => `rgb(${value & 255} ${(value >> 8) & 255} ${(value >> 16) & 255})`;
 
 /** @param {HTMLElement} element @returns {string} */
 function background(element) {
@@ -135,4 +135,4 @@ function ramp(stops, steps) {
 export const INKS = [5, 6, 3, 7, 1, 2]; // of the eight colours; yellow and black say too little on one of the two pages
 
 /** @param {Theme} theme @param {number} index */
-export const inkAt = (theme, index) => theme.head(INKS[index % INKS.length]);
+export const inkOf = (theme, index) => theme.headColour(INKS[index % INKS.length]);

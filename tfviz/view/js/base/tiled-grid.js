@@ -1,22 +1,23 @@
 // A head too large to be held whole: an overview in blocks, a part as fine as it is looked at, rows that were asked for.
 
 import { Grid } from "./grid.js";
+import { Latest } from "./latest.js";
 
 /** @import { Window } from "../types.d.ts" */
 /** @typedef {{ grid: Grid, at: number[] }} Part a grid, and the row and column at which it begins */
 
 const BLOCKS_PER_PIXEL = 1.2; // blocks of a part for each pixel that shows it
-const BESIDE = 1 / 8; // of a part's size, around it: so that a small step needs no other
+const MARGIN = 1 / 8; // of a part's size, around it: so that a small step needs no other
 
 export class TiledGrid {
   signed = false;
   /** @type {Float32Array | null} as of a `Grid` */
   rest = null;
   /** @type {Part & { ends: number[] } | null} a part that was looked at closely */
-  close = null;
+  closeUp = null;
   /** @type {Map<number, Grid>} rows that were asked for */
-  known = new Map();
-  turn = 0;
+  exactRows = new Map();
+  requests = new Latest();
   version = 0;
 
   /**
@@ -39,9 +40,9 @@ export class TiledGrid {
    * @param {Window} window
    * @returns {[Grid, Window]}
    */
-  part(window) {
-    const finest = this.finest(window);
-    return [finest.grid, inCells(finest, window)];
+  partFor(window) {
+    const part = this.finestPart(window);
+    return [part.grid, inCells(part, window)];
   }
 
   /**
@@ -49,8 +50,8 @@ export class TiledGrid {
    * @param {Window} window
    * @returns {Part}
    */
-  finest(window) {
-    return this.close && covers(this.close, window) ? this.close : { grid: this.overview, at: [0, 0] };
+  finestPart(window) {
+    return this.closeUp && covers(this.closeUp, window) ? this.closeUp : { grid: this.overview, at: [0, 0] };
   }
 
   /**
@@ -58,21 +59,24 @@ export class TiledGrid {
    * @param {Window} window
    * @param {number} pixels
    */
-  async look(window, pixels) {
+  async refine(window, pixels) {
     let block = 1;
     while (Math.max(window.wide, window.tall) / block > BLOCKS_PER_PIXEL * pixels) block *= 2;
-    if (block >= this.overview.block || (this.close && this.close.grid.block <= block && covers(this.close, window)))
+    if (
+      block >= this.overview.block ||
+      (this.closeUp && this.closeUp.grid.block <= block && covers(this.closeUp, window))
+    )
       return false;
-    const turn = ++this.turn;
+    const isCurrent = this.requests.begin();
     /** @type {(from: number, size: number, count: number) => [from: number, to: number]} */
     const span = (from, size, count) => {
-      const low = Math.max(0, Math.floor((from - size * BESIDE) / block) * block);
-      return [low, Math.min(count, Math.ceil((from + size * (1 + BESIDE)) / block) * block)];
+      const low = Math.max(0, Math.floor((from - size * MARGIN) / block) * block);
+      return [low, Math.min(count, Math.ceil((from + size * (1 + MARGIN)) / block) * block)];
     };
     const [rows, cols] = [span(window.y, window.tall, this.rows.length), span(window.x, window.wide, this.cols.length)];
     const grid = await this.ask(rows, cols, block);
-    if (turn !== this.turn) return false; // what was asked last wins
-    this.close = { grid, at: [rows[0], cols[0]], ends: [rows[1], cols[1]] };
+    if (!isCurrent()) return false;
+    this.closeUp = { grid, at: [rows[0], cols[0]], ends: [rows[1], cols[1]] };
     this.version++;
     return true;
   }
@@ -83,22 +87,22 @@ export class TiledGrid {
    * @returns {Promise<Grid>}
    */
   async row(index) {
-    const row = this.known.get(index) ?? (await this.ask([index, index + 1], [0, this.cols.length], 1));
-    this.known.set(index, row);
+    const row = this.exactRows.get(index) ?? (await this.ask([index, index + 1], [0, this.cols.length], 1));
+    this.exactRows.set(index, row);
     return row;
   }
 
   /** The rows that were loaded. */
-  get exact() {
-    const exactRows = [...this.known].sort(([a], [b]) => a - b);
+  get exactGrid() {
+    const entries = [...this.exactRows].sort(([a], [b]) => a - b);
     /** @param {"codes" | "state"} name */
     const joined = (name) => {
-      const bytes = new Uint8Array(exactRows.length * this.cols.length);
-      exactRows.forEach(([, grid], i) => bytes.set(grid[name], i * this.cols.length));
+      const bytes = new Uint8Array(entries.length * this.cols.length);
+      entries.forEach(([, grid], i) => bytes.set(grid[name], i * this.cols.length));
       return bytes;
     };
     return new Grid(
-      exactRows.map(([i]) => this.rows[i]),
+      entries.map(([i]) => this.rows[i]),
       this.cols,
       joined("codes"),
       joined("state"),
@@ -111,33 +115,33 @@ export class TiledGrid {
    * @param {number} col
    * @returns {[Grid, number, number]}
    */
-  near(row, col) {
-    const known = this.known.get(row);
-    if (known) return [known, 0, col];
-    const { grid, at } = this.finest({ x: col, y: row, wide: 1, tall: 1 });
+  finestCell(row, col) {
+    const exact = this.exactRows.get(row);
+    if (exact) return [exact, 0, col];
+    const { grid, at } = this.finestPart({ x: col, y: row, wide: 1, tall: 1 });
     return [grid, Math.floor((row - at[0]) / grid.block), Math.floor((col - at[1]) / grid.block)];
   }
 
   /** @param {number} row @param {number} col */
   at(row, col) {
-    const [grid, ...cell] = this.near(row, col);
+    const [grid, ...cell] = this.finestCell(row, col);
     return grid.at(...cell);
   }
 
   /** @param {number} row @param {number} col */
   kind(row, col) {
-    const [grid, ...cell] = this.near(row, col);
+    const [grid, ...cell] = this.finestCell(row, col);
     return grid.kind(...cell);
   }
 
   /** @param {number} row @param {number} col */
   blockAt(row, col) {
-    return this.near(row, col)[0].block;
+    return this.finestCell(row, col)[0].block;
   }
 
   /** @param {number} index @param {"row" | "col"} along @param {number} maxCount */
-  strongest(index, along, maxCount) {
-    return (along === "row" && this.known.get(index)?.strongest(0, "row", maxCount)) || [];
+  strongestPairs(index, along, maxCount) {
+    return (along === "row" && this.exactRows.get(index)?.strongestPairs(0, "row", maxCount)) || [];
   }
 }
 

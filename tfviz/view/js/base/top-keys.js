@@ -1,6 +1,6 @@
 // Heads of which the page has each query's strongest keys only, and what the others hold together.
 
-const SHEET_CELLS = 32e6; // of all heads of a part, that a sheet holds
+const MAX_SHEET_CELLS = 32e6; // of all heads of a part, that a sheet holds
 
 export class TopKeys {
   /** @type {Map<number, ReturnType<TopKeys["load"]>>} */
@@ -17,7 +17,7 @@ export class TopKeys {
     this.weights = weights;
     this.top = top ?? 0;
     this.unpacked = unpacked;
-    while ((rows.length * cols.length * weights.length) / this.block ** 2 > SHEET_CELLS) this.block *= 2;
+    while ((rows.length * cols.length * weights.length) / this.block ** 2 > MAX_SHEET_CELLS) this.block *= 2;
   }
 
   /** @param {number} at */

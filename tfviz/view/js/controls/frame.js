@@ -23,12 +23,12 @@ export class Frame {
   /** @type {HTMLElement | undefined} */
   zoomButtons;
   /** @type {((factor: number) => void) | undefined} */
-  change;
-  zooms = false;
+  onZoom;
+  hasZoom = false;
   /** The size of what is shown in pixels, as the browser reports it. */
-  wide = 0;
+  measuredWidth = 0;
   closed = false;
-  redraws = false;
+  redrawQueued = false;
 
   /**
    * @param {HTMLElement} host
@@ -48,11 +48,11 @@ export class Frame {
     const alone = options.page && host.parentElement?.matches("body, body > main");
     this.title = h(alone ? "h1" : "h3");
     this.subject = h("span", { class: "subject" });
-    this.place = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
+    this.stagePlace = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "twin", tabIndex: 0, ...region });
-    this.twin = h("details", { ontoggle: () => this.renewTable() }, h("summary", {}, "Table"), this.tables);
+    this.tableTwin = h("details", { ontoggle: () => this.renewTable() }, h("summary", {}, "Table"), this.tables);
     this.help = h(
       "details",
       {},
@@ -65,7 +65,7 @@ export class Frame {
       "footer",
       {},
       this.exportButtons(),
-      this.twin,
+      this.tableTwin,
       this.help,
       document.note ? h("p", { class: "note" }, document.note) : null,
     );
@@ -76,24 +76,24 @@ export class Frame {
   open() {
     const { body, options, store } = this;
     const redraw = () => {
-      if (this.redraws) return;
-      this.redraws = true; // all that one event changes is drawn once, and before the next frame
+      if (this.redrawQueued) return;
+      this.redrawQueued = true; // all that one event changes is drawn once, and before the next frame
       queueMicrotask(() => {
-        this.redraws = false;
-        if (this.closed || !this.wide) return; // it is not laid out, and will be told when it is
+        this.redrawQueued = false;
+        if (this.closed || !this.measuredWidth) return; // it is not laid out, and will be told when it is
         this.restyle();
         options.redraw();
       });
     };
-    this.buttons.hidden = !this.zooms;
-    body.append(this.place, h("div", { class: "below" }, this.buttons, this.status), this.foot);
+    this.zoomGroup.hidden = !this.hasZoom;
+    body.append(this.stagePlace, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
     this.restyle();
     const sized = new ResizeObserver(([{ contentRect }]) => {
       const wide = Math.round(contentRect.width);
-      if (wide !== this.wide) redraw();
-      this.wide = wide;
+      if (wide !== this.measuredWidth) redraw();
+      this.measuredWidth = wide;
     });
-    sized.observe(this.place);
+    sized.observe(this.stagePlace);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
     body.ontransitionrun = (event) => {
       if (event.target === body) redraw();
@@ -141,12 +141,12 @@ export class Frame {
 
   /** The width as the browser has reported it; asking for it would lay out the page at each drawing. */
   get width() {
-    return Math.max(220, this.wide);
+    return Math.max(220, this.measuredWidth);
   }
 
   /** @param {HTMLElement} element @param {string} subject */
-  stage(element, subject) {
-    if (this.place.firstChild !== element) this.place.replaceChildren(element);
+  showStage(element, subject) {
+    if (this.stagePlace.firstChild !== element) this.stagePlace.replaceChildren(element);
     this.title.textContent = this.document.title || capital(subject);
     this.subject.textContent = this.document.title ? subject : "";
   }
@@ -157,29 +157,29 @@ export class Frame {
   }
 
   /** @param {boolean} now */
-  busy(now) {
+  showLoading(now) {
     if (now) this.announce("loading this head in full …");
     else if (this.status.textContent.startsWith("loading")) this.announce("");
   }
 
   /** @param {Error} error */
-  failed(error) {
+  showError(error) {
     this.announce(`cannot show this: ${error.message}`);
   }
 
   renewTable() {
-    if (!this.twin.open) return;
+    if (!this.tableTwin.open) return;
     this.tables.replaceChildren(...this.options.tables());
   }
 
   /** @param {(factor: number) => void} change */
-  zoom(change) {
-    this.zooms = true;
-    this.change = change;
+  enableZoom(change) {
+    this.hasZoom = true;
+    this.onZoom = change;
   }
 
   /** @returns {HTMLElement} */
-  get buttons() {
+  get zoomGroup() {
     this.zoomButtons ??= h(
       "span",
       { class: "zoom", role: "group", "aria-label": "Zoom" },
@@ -190,7 +190,7 @@ export class Frame {
       ].map(([text, name, factor]) =>
         h(
           "button",
-          { type: "button", "aria-label": name, title: name, onclick: () => this.change?.(Number(factor)) },
+          { type: "button", "aria-label": name, title: name, onclick: () => this.onZoom?.(Number(factor)) },
           String(text),
         ),
       ),
@@ -209,8 +209,8 @@ export class Frame {
       }.${ending}`;
     /** @type {Record<string, () => any>} */
     const kinds = {
-      PNG: async () => download(await png(this.titled(), this.theme.page), fileName("png")),
-      SVG: () => download(svg(this.titled(), this.theme.page), fileName("svg")),
+      PNG: async () => download(await png(this.titledDrawing(), this.theme.page), fileName("png")),
+      SVG: () => download(svg(this.titledDrawing(), this.theme.page), fileName("svg")),
       CSV: () => {
         const panels = this.options.grids();
         if (panels) download(new Blob([csvs(panels)], { type: "text/csv" }), fileName("csv"));
@@ -227,15 +227,15 @@ export class Frame {
       ...Object.entries(kinds).map(([name, take]) =>
         h(
           "button",
-          { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) },
+          { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.showError(error)) },
           name,
         ),
       ),
     );
   }
 
-  /** The drawing of what is on the stage, with its title above. @returns {Drawing} */
-  titled() {
+  /** Return the drawing of what is on the stage, with its title above. @returns {Drawing} */
+  titledDrawing() {
     const { width, height, draw } = this.options.drawing() ?? EMPTY;
     const pad = 12;
     const top = 34;
@@ -245,9 +245,9 @@ export class Frame {
       height: height + top + pad,
       draw: (pen) => {
         pen.text(pad, 18, caption, { fill: this.theme.ink, size: 13, bold: true });
-        const from = pen.from.bind(pen);
-        pen.from = (x, y) => from(x + pad, y + top);
-        pen.from(0, 0);
+        const setOrigin = pen.setOrigin.bind(pen);
+        pen.setOrigin = (x, y) => setOrigin(x + pad, y + top);
+        pen.setOrigin(0, 0);
         draw(pen);
       },
     };

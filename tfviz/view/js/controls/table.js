@@ -3,14 +3,14 @@
 import { h } from "../base/elements.js";
 import { ABSENT, OPEN } from "../base/grid.js";
 import { formatted, exportedNumber } from "../base/numbers.js";
-import { label } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { AnyGrid, GridPanel } from "../types.d.ts" */
 
-const CELLS = 1600;
-const ROWS = 100;
-const KEYS = 5;
+const MAX_CELLS = 1600;
+const MAX_ROWS = 100;
+const MAX_KEYS = 5;
 
 const FORBIDS = "–"; // in place of a number, where a mask forbids to look
 
@@ -24,7 +24,7 @@ const heading = (scope, text) => h("th", { scope }, text);
  * @param {GridPanel} panel
  */
 export function table({ name, grid, axes = ["query", "key"] }) {
-  if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes, name);
+  if (grid.rows.length * grid.cols.length > MAX_CELLS) return topKeysTable(grid, axes, name);
   const head = h(
     "tr",
     {},
@@ -40,17 +40,17 @@ export function table({ name, grid, axes = ["query", "key"] }) {
 }
 
 /** @param {AnyGrid} grid @param {string[]} axes @param {string} name */
-function strongest(grid, axes, name) {
-  const rows = grid.rows.slice(0, ROWS).map((word, row) => {
+function topKeysTable(grid, axes, name) {
+  const rows = grid.rows.slice(0, MAX_ROWS).map((word, row) => {
     const pairs = grid
-      .strongest(row, "row", KEYS)
+      .strongestPairs(row, "row", MAX_KEYS)
       .map(([col, value]) => `${label(grid.cols[col])} ${formatted(value)}`);
     return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
   });
   const caption =
-    grid.rows.length > ROWS
-      ? `the first ${ROWS} of ${grid.rows.length} rows; CSV has them all`
-      : `the ${KEYS} strongest of each row; CSV has them all`;
+    grid.rows.length > MAX_ROWS
+      ? `the first ${MAX_ROWS} of ${grid.rows.length} rows; CSV has them all`
+      : `the ${MAX_KEYS} strongest of each row; CSV has them all`;
   return h(
     "table",
     {},

@@ -3,6 +3,7 @@
 /** @import { Frame } from "./frame.js" */
 
 import { h } from "../base/elements.js";
+import { consume } from "../base/events.js";
 import { addressOf, choicesOf, History } from "../base/history.js";
 
 export class TopBar {
@@ -16,8 +17,8 @@ export class TopBar {
     this.frame = frame;
     const button = (/** @type {string} */ words, /** @type {string} */ title, /** @type {() => any} */ onclick) =>
       h("button", { type: "button", title, onclick }, words);
-    this.undoing = button("Undo", "take back what you did last (Ctrl+Z)", () => this.history.undo());
-    this.redoing = button("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
+    this.undoButton = button("Undo", "take back what you did last (Ctrl+Z)", () => this.history.undo());
+    this.redoButton = button("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
     const link = button("Copy link", "the address of this page as it stands now", () => this.copyLink());
     const parts = h("div", {}, addressed ? link : null, frame.foot.firstChild);
     parts.querySelector(".away")?.addEventListener("click", ({ target }) => {
@@ -27,7 +28,7 @@ export class TopBar {
     });
     this.share = h("details", { class: "menu" }, h("summary", {}, "Share"), parts);
     frame.help.classList.add("menu");
-    this.element = h("span", { class: "end" }, this.undoing, this.redoing, this.share, frame.help);
+    this.element = h("span", { class: "end" }, this.undoButton, this.redoButton, this.share, frame.help);
     frame.header.append(this.element);
     frame.body.addEventListener("keydown", (event) => this.press(event));
     // A menu that is open closes when something else is pressed.
@@ -35,9 +36,9 @@ export class TopBar {
       for (const menu of [this.share, frame.help])
         if (menu.open && !menu.contains(/** @type {Node} */ (target))) menu.open = false;
     });
-    this.history = new History(frame.store, names, () => this.mark());
+    this.history = new History(frame.store, names, () => this.markButtons());
     if (addressed) this.readAddress(state);
-    this.mark();
+    this.markButtons();
   }
 
   close() {
@@ -54,17 +55,16 @@ export class TopBar {
     } else if (undoes && event.shiftKey) this.history.redo();
     else if (undoes) this.history.undo();
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
-  mark() {
+  markButtons() {
     // Not disabled, which would take the focus away from whoever has just pressed it.
-    this.undoing.setAttribute("aria-disabled", String(!this.history?.past.length));
-    this.redoing.setAttribute("aria-disabled", String(!this.history?.future.length));
+    this.undoButton.setAttribute("aria-disabled", String(!this.history?.past.length));
+    this.redoButton.setAttribute("aria-disabled", String(!this.history?.future.length));
   }
 
-  get name() {
+  get addressName() {
     return `${this.frame.host.dataset.view ?? "view"}=`;
   }
 
@@ -74,13 +74,13 @@ export class TopBar {
    */
   readAddress(state) {
     const text = location.hash.slice(1);
-    if (text.startsWith(this.name)) this.frame.store.set(choicesOf(text.slice(this.name.length), state));
+    if (text.startsWith(this.addressName)) this.frame.store.set(choicesOf(text.slice(this.addressName.length), state));
   }
 
   async copyLink() {
     const address = addressOf(this.history);
     const url = new URL(location.href);
-    url.hash = address && this.name + address;
+    url.hash = address && this.addressName + address;
     try {
       globalThis.history.replaceState(null, "", url);
       await navigator.clipboard.writeText(url.href);

@@ -10,7 +10,7 @@ import { answerRequests } from "./rpc.js";
 import { weightOf } from "./weights.js";
 
 const ROWS = 64; // computed together, or as many as a block has
-const HEADS = 4; // kept in memory
+const MAX_HEADS = 4; // kept in memory
 
 /** @type {(endpoint: Endpoint) => void} */
 export function serve(endpoint) {
@@ -21,7 +21,7 @@ export function serve(endpoint) {
     const products = await loading;
     if (load) {
       for (const [name, head] of Object.entries(load)) heads.set(name, new Head(head, bytes));
-      for (const name of [...heads.keys()].slice(0, -HEADS)) heads.delete(name);
+      for (const name of [...heads.keys()].slice(0, -MAX_HEADS)) heads.delete(name);
       return {};
     }
     const result = heads.get(run)?.encode(products, inputs); // nothing: the head has to be loaded again

@@ -6,13 +6,13 @@ import { formatShape, normalizeAxis, sizeOf } from "./shape-utils.js";
 import { cast, copy, expand, permute, reshape } from "./tensors.js";
 import { softmaxAlong } from "./scanning.js";
 
-const LEAST_ALLOWED = -1.7014117e38; // half of the least float32: a score below it stands for "not allowed"
+const MIN_ALLOWED_SCORE = -1.7014117e38; // half of the least float32: a score below it stands for "not allowed"
 
 /** @type {Operation} True where a query may look; null where nothing is masked. */
 function allowedBy(machine, scores) {
-  if (!scores.data.some((/** @type {number} */ score) => score <= LEAST_ALLOWED)) return null;
+  if (!scores.data.some((/** @type {number} */ score) => score <= MIN_ALLOWED_SCORE)) return null;
   const out = machine.empty(scores.shape, "bool");
-  for (let i = 0; i < out.data.length; i++) out.data[i] = scores.data[i] > LEAST_ALLOWED ? 1 : 0;
+  for (let i = 0; i < out.data.length; i++) out.data[i] = scores.data[i] > MIN_ALLOWED_SCORE ? 1 : 0;
   return out;
 }
 

@@ -3,7 +3,8 @@
 /** @import { EngineModule, Port, RunOptions } from "../types.d.ts" */
 /** @typedef {{ resolve: (result: any) => void, reject: (error: Error) => void }} Settle */
 /** @typedef {[name: string, inputs: any, options?: RunOptions]} RunArguments */
-/** @typedef {{ busy: boolean, next: (Settle & { call: RunArguments }) | null }} Lane */
+
+import { Lane } from "./lane.js";
 
 export class Engine {
   /** @type {Map<number, Settle>} by the id of the request */
@@ -54,24 +55,9 @@ export class Engine {
    * @returns {Promise<any>}
    */
   latest(name, ...call) {
-    const lane = this.lanes.get(name) ?? { busy: false, next: null };
+    const lane = this.lanes.get(name) ?? new Lane();
     this.lanes.set(name, lane);
-    lane.next?.resolve(null);
-    return new Promise((resolve, reject) => {
-      lane.next = { call, resolve, reject };
-      if (!lane.busy) this.advance(lane);
-    });
-  }
-
-  /** @param {Lane} lane */
-  async advance(lane) {
-    lane.busy = true;
-    while (lane.next) {
-      const { call, resolve, reject } = lane.next;
-      lane.next = null;
-      await this.run(...call).then(resolve, reject);
-    }
-    lane.busy = false;
+    return lane.run(() => this.run(...call));
   }
 }
 

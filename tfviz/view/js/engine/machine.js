@@ -8,7 +8,7 @@
 import { edited } from "./edits.js";
 import { OPERATIONS } from "./operations.js";
 import { LoadedProgram, decode, toTensor } from "./program.js";
-import { bindLengths } from "./sizes.js";
+import { bindLengths } from "./symbolic-sizes.js";
 import { asArray, sizeOf } from "./shape-utils.js";
 import { ARRAYS } from "./tensors.js";
 import { weightOf } from "./weights.js";

@@ -169,7 +169,7 @@ function scriptKernel() {
 }
 
 /**
- * As in `products.wat`, but one row and four columns at a time: four sums, of doubles, stay in registers.
+ * Compute a product as `products.wat` does, but one row and four columns at a time: four sums, of doubles, stay in registers.
  * @param {Float32Array} floats
  * @param {number[]} args of the kernel
  */

@@ -4,7 +4,7 @@
 /** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
 
 import { formatShape, sizeOf } from "./shape-utils.js";
-import { evaluateSize } from "./sizes.js";
+import { evaluateSize } from "./symbolic-sizes.js";
 import { ARRAYS } from "./tensors.js";
 
 /** A program ready to run: its weights unpacked, and the step after which each value is no longer needed. */

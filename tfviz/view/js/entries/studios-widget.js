@@ -1,25 +1,8 @@
 // Models to question, which stay in Python.
 
 import { TraitStore, widget } from "../base/widget.js";
-import { Classifier } from "../studios/classifier.js";
-import { Filler } from "../studios/filler.js";
-import { ImageClassifier } from "../studios/image-classifier.js";
-import { kernelEngine, kernelVocabulary } from "../studios/kernel.js";
-import { Translator } from "../studios/translator.js";
-import { Writer } from "../studios/writer.js";
-
-/** @import { Studio, StudioOptions } from "../studios/studio.js" */
-
-/**
- * @type {Record<string, new (host: HTMLElement, source: any, store: StateStore, options: StudioOptions) => Studio<any>>}
- */
-const STUDIOS = {
-  write: Writer,
-  classify: Classifier,
-  "classify-image": ImageClassifier,
-  fill: Filler,
-  translate: Translator,
-};
+import { kernelEngine, kernelVocabulary } from "../studios/kernel-adapters.js";
+import { STUDIOS } from "../studios/kinds.js";
 
 /** A store whose choices are the members of one trait. */
 class StateStore extends TraitStore {

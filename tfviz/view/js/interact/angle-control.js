@@ -1,6 +1,7 @@
 // A dial: an angle, by hand or by arrow keys.
 
 import { h } from "../base/elements.js";
+import { consume, hasModifier } from "../base/events.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
@@ -41,10 +42,9 @@ export class AngleControl extends Control {
     };
     this.canvas.onkeydown = (event) => {
       const degrees = event.key === "Home" ? -Math.round(this.value / DEGREE) : TURNS[event.key];
-      if (degrees === undefined || event.metaKey || event.altKey || event.ctrlKey) return;
+      if (degrees === undefined || hasModifier(event)) return;
       this.turn(this.value + (event.shiftKey ? Math.sign(degrees) : degrees) * DEGREE);
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     };
   }
 

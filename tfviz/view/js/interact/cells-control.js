@@ -1,9 +1,9 @@
 // Numbers in a table: dragged to the side, stepped by keys, or typed.
 
 import { h } from "../base/elements.js";
+import { ARROW_STEPS, consume, hasModifier } from "../base/events.js";
 import { formatted } from "../base/numbers.js";
-import { label } from "../base/pen.js";
-import { STEPS } from "../stages/pointing.js";
+import { label } from "../base/visible-text.js";
 import { Control } from "./control.js";
 
 /** @import { CellsSpec, SwitchesSpec } from "../documents.d.ts" */
@@ -64,7 +64,7 @@ export class TableControl extends Control {
    * @param {number} row
    * @param {number} col
    */
-  stop(row, col) {
+  makeTabStop(row, col) {
     const [before, across] = this.focused;
     this.buttons[before][across].tabIndex = -1;
     this.buttons[row][col].tabIndex = 0;
@@ -77,9 +77,9 @@ export class TableControl extends Control {
    * @param {number} row
    * @param {number} col
    */
-  step({ key }, row, col) {
-    if (!STEPS[key]) return false;
-    const [down, right] = STEPS[key];
+  moveFocus({ key }, row, col) {
+    if (!ARROW_STEPS[key]) return false;
+    const [down, right] = ARROW_STEPS[key];
     this.buttons[row + down]?.[col + right]?.focus();
     return true;
   }
@@ -97,7 +97,7 @@ export class TableControl extends Control {
    * @param {number | boolean} value
    * @returns {any}
    */
-  with(row, col, value) {
+  withCell(row, col, value) {
     return this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? value : old)) : line));
   }
 
@@ -116,7 +116,7 @@ export class TableControl extends Control {
   }
 
   /** @abstract @param {number | boolean} _cell */
-  cell(_cell) {
+  cellText(_cell) {
     return "";
   }
 
@@ -124,7 +124,8 @@ export class TableControl extends Control {
   describeChange(before, after) {
     for (let row = 0; row < after.length; row++)
       for (let col = 0; col < after[row].length; col++)
-        if (after[row][col] !== before[row][col]) return `${this.cellName(row, col)} is ${this.cell(after[row][col])}`;
+        if (after[row][col] !== before[row][col])
+          return `${this.cellName(row, col)} is ${this.cellText(after[row][col])}`;
     return "";
   }
 }
@@ -149,17 +150,16 @@ export class CellsControl extends TableControl {
     };
     button.onpointerup = () => (held = null);
     button.onpointercancel = button.onpointerup;
-    button.ondblclick = () => this.type(row, col);
-    button.onfocus = () => this.stop(row, col);
-    button.onkeydown = (event) => this.key(event, row, col);
+    button.ondblclick = () => this.openField(row, col);
+    button.onfocus = () => this.makeTabStop(row, col);
+    button.onkeydown = (event) => this.press(event, row, col);
     return button;
   }
 
   /** @param {KeyboardEvent} event @param {number} row @param {number} col */
-  key(event, row, col) {
-    if (event.metaKey || event.altKey || event.ctrlKey || !this.answer(event, row, col)) return;
-    event.preventDefault();
-    event.stopPropagation();
+  press(event, row, col) {
+    if (hasModifier(event) || !this.handleKey(event, row, col)) return;
+    consume(event);
   }
 
   /**
@@ -168,19 +168,19 @@ export class CellsControl extends TableControl {
    * @param {number} row
    * @param {number} col
    */
-  answer(event, row, col) {
+  handleKey(event, row, col) {
     const { key } = event;
     const sign = SIGNS[key];
     if (sign) this.setCell(row, col, this.value[row][col] + sign * this.spec.step * (event.shiftKey ? 10 : 1));
-    else if (key === "Enter" || key === "F2") this.type(row, col);
-    else if (/^[\d.]$/.test(key)) this.type(row, col, key);
-    else return this.step(event, row, col);
+    else if (key === "Enter" || key === "F2") this.openField(row, col);
+    else if (/^[\d.]$/.test(key)) this.openField(row, col, key);
+    else return this.moveFocus(event, row, col);
     return true;
   }
 
   /** @param {number} row @param {number} col @param {number} value */
   setCell(row, col, value) {
-    this.set(this.with(row, col, Number(value.toPrecision(7))));
+    this.set(this.withCell(row, col, Number(value.toPrecision(7))));
   }
 
   /**
@@ -189,7 +189,7 @@ export class CellsControl extends TableControl {
    * @param {number} col
    * @param {string | null} [begun]
    */
-  type(row, col, begun = null) {
+  openField(row, col, begun = null) {
     const button = this.buttons[row][col];
     const field = h("input", { type: "text", class: "cell", value: begun ?? String(this.value[row][col]) });
     field.setAttribute("inputmode", "decimal");
@@ -231,7 +231,7 @@ export class CellsControl extends TableControl {
   }
 
   /** @param {number} cell */
-  cell(cell) {
+  cellText(cell) {
     return digits(cell);
   }
 

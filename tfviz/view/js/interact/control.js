@@ -1,9 +1,9 @@
 // What a reader sets, one argument each. A control has an element; show(value), which makes it stand there; input(value), the
 // tensor that the function is given, or choice(value), which of its programs; describe(value) and words(value), for pictures.
 
-import { check, select, slider } from "../base/elements.js";
+import { checkbox, select, slider } from "../base/elements.js";
 import { stepped } from "../base/numbers.js";
-import { label, quoted } from "../base/pen.js";
+import { label, quoted } from "../base/visible-text.js";
 
 /** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
@@ -133,7 +133,7 @@ class SwitchControl extends Control {
   /** @param {Named<SwitchSpec>} spec @param {(value: SwitchSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
-    this.knob = check(this.name, spec.start, set);
+    this.knob = checkbox(this.name, spec.start, set);
     this.element = this.knob.element;
   }
 

@@ -1,14 +1,15 @@
 // An instrument: controls above, what a function makes of them below; each change is one answer, and all pictures move together.
 
 import { h } from "../base/elements.js";
-import { label, measure } from "../base/pen.js";
+import { textWidth } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
 import { table } from "../controls/table.js";
-import { CONTROLS } from "./controls.js";
+import { CONTROLS } from "./control-kinds.js";
 import INTERACT_CSS from "./interact.css";
-import { PANELS } from "./panels.js";
+import { PANELS } from "./panel-kinds.js";
 import { scaleOf } from "./scales.js";
 import { KEYS_HELP } from "./keys-help.js";
 
@@ -29,9 +30,9 @@ export class Instrument {
   /** @type {Record<string, any>} what the controls stood at when the outputs were computed */
   values = {};
   /** @type {Panel[]} */
-  views = [];
+  panelViews = [];
   /** @type {Map<string, Tensor>} what the panels showed before, by their keys */
-  earlier = new Map();
+  earlierTensors = new Map();
   /** @type {Record<string, Tensor> | null} */
   outputs = null;
   /** @type {string | null} the values that were asked for last, and below those of the outputs */
@@ -39,8 +40,8 @@ export class Instrument {
   /** @type {string | null} */
   computed = null;
   changed = "";
-  turns = 0;
-  turn = 0;
+  requestedTurn = 0;
+  computedTurn = 0;
   ended = false;
   close = () => {};
 
@@ -60,9 +61,9 @@ export class Instrument {
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: KEYS_HELP.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
-      grids: () => this.views.map(({ title, grid }) => ({ name: title, grid })),
+      grids: () => this.panelViews.map(({ title, grid }) => ({ name: title, grid })),
       drawing: () => this.drawing,
-      tables: () => this.views.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
+      tables: () => this.panelViews.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
       redraw: () => this.refresh(),
     });
     const { frame } = this;
@@ -86,7 +87,7 @@ export class Instrument {
     for (const line of [flat, tall]) if (line.length) this.knobs.append(h("div", { class: "knobs" }, ...line));
     frame.body.classList.add("studio", "instrument");
     frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
-    frame.place.setAttribute("role", "group");
+    frame.stagePlace.setAttribute("role", "group");
     // A few knobs lie above what comes of them; what is tall, or many, stands beside it.
     const beside = tall.length > 0 || flat.length > BESIDE;
     this.desk = h("div", { class: beside ? "bench beside" : "bench" }, this.knobs, this.stage);
@@ -140,16 +141,16 @@ export class Instrument {
   async refresh() {
     const values = this.store.get("values");
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
-    this.frame.stage(this.desk, "");
+    this.frame.showStage(this.desk, "");
     const key = JSON.stringify(values);
     if (key === this.requested) return this.show(); // only the width or the colours are others
     this.requested = key;
-    const turn = ++this.turns;
+    const turn = ++this.requestedTurn;
     this.stage.ariaBusy = "true";
     try {
       const outputs = key === this.computed ? this.outputs : await this.answer(values);
-      if (!outputs || this.ended || turn < this.turn) return undefined; // a later change is on its way, or done
-      this.turn = turn;
+      if (!outputs || this.ended || turn < this.computedTurn) return undefined; // a later change is on its way, or done
+      this.computedTurn = turn;
       const [before, last] = [this.outputs, this.values];
       [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
@@ -170,31 +171,33 @@ export class Instrument {
   announceChange(last, values) {
     const control = this.controls[this.changed];
     if (!control) return;
-    const changes = this.views.map((panel) => panel.change(this.earlier.get(panel.key))).filter(Boolean);
+    const changes = this.panelViews
+      .map((panel) => panel.describeChange(this.earlierTensors.get(panel.key)))
+      .filter(Boolean);
     const messages = [control.describeChange(last[this.changed], values[this.changed]), ...changes.slice(0, 3)];
     this.frame.announce(messages.filter(Boolean).join("; "));
   }
 
   /** @param {string | string[]} named @param {Side} side @returns {string[]} */
-  words(named, side) {
+  axisWords(named, side) {
     if (typeof named !== "string") return named;
     return this.controls[named][side === "cols" ? "columns" : "words"](this.values[named]);
   }
 
   /**
-   * The results as panels; one with three axes has a panel for each table.
+   * Yield the results as panels; one with three axes has a panel for each table.
    * @returns {Generator<PanelContent & { key: string, kind: DrawingKind }>}
    */
-  *parts() {
+  *panelContents() {
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
       if (!output) continue;
       const { kind, positions, filled, top } = panel;
-      const tensor = stripped(output, MAX_AXES[kind] ?? 2);
+      const tensor = withoutLeadingOnes(output, MAX_AXES[kind] ?? 2);
       const content = {
         kind,
-        rows: this.words(panel.rows, "rows"),
-        cols: this.words(panel.cols, "cols"),
+        rows: this.axisWords(panel.rows, "rows"),
+        cols: this.axisWords(panel.cols, "cols"),
         ...scaleOf(output, panel),
         positions: typeof positions === "string" ? this.values[positions] : positions,
         filled,
@@ -214,21 +217,21 @@ export class Instrument {
 
   show() {
     if (!this.outputs) return;
-    this.earlier = new Map(this.views.map(({ key, tensor }) => [key, tensor]));
-    const parts = [...this.parts()];
+    this.earlierTensors = new Map(this.panelViews.map(({ key, tensor }) => [key, tensor]));
+    const parts = [...this.panelContents()];
     const announce = (/** @type {string} */ text) => this.frame.announce(text);
-    this.views = parts.map(({ key, kind }) => {
-      const known = this.views.find((other) => other.key === key);
+    this.panelViews = parts.map(({ key, kind }) => {
+      const known = this.panelViews.find((other) => other.key === key);
       return known ?? Object.assign(new PANELS[kind](this.frame.theme, announce), { key });
     });
-    const canvases = this.views.map(({ canvas }) => canvas);
+    const canvases = this.panelViews.map(({ canvas }) => canvas);
     if (
       canvases.some((canvas, i) => this.stage.children[i] !== canvas) ||
       this.stage.childElementCount !== canvases.length
     )
       this.stage.replaceChildren(...canvases);
     const { width } = this;
-    parts.forEach((part, i) => this.views[i].show(part, width));
+    parts.forEach((part, i) => this.panelViews[i].show(part, width));
   }
 
   /** The drawing of all panels, below a line that says how the controls stand. @returns {Drawing} */
@@ -239,22 +242,22 @@ export class Instrument {
       .join("   ");
     const available = Math.max(this.width, 240);
     const caption =
-      measure(line, 12) > available
-        ? `${line.slice(0, Math.max(20, Math.floor((line.length * available) / measure(line, 12)) - 1))}…`
+      textWidth(line, 12) > available
+        ? `${line.slice(0, Math.max(20, Math.floor((line.length * available) / textWidth(line, 12)) - 1))}…`
         : line;
-    const placed = this.views.map((panel) => {
+    const placed = this.panelViews.map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       return /** @type {[Panel, number, number]} */ ([panel, left - from.left, top - from.top + LINE_ABOVE]);
     });
     return {
-      width: Math.max(measure(caption, 12), ...placed.map(([panel, x]) => x + panel.width)),
+      width: Math.max(textWidth(caption, 12), ...placed.map(([panel, x]) => x + panel.width)),
       height: Math.max(LINE_ABOVE, ...placed.map(([panel, , y]) => y + panel.height)),
       draw: (pen) => {
         pen.text(0, 8, caption, { fill: this.frame.theme.soft, size: 12 });
         for (const [panel, x, y] of placed) {
-          pen.from(x, y);
+          pen.setOrigin(x, y);
           panel.paint(pen);
-          pen.from(0, 0);
+          pen.setOrigin(0, 0);
         }
       },
     };
@@ -266,7 +269,7 @@ export class Instrument {
  * @param {Tensor} tensor
  * @param {number} maxAxes
  */
-function stripped(tensor, maxAxes) {
+function withoutLeadingOnes(tensor, maxAxes) {
   const shape = [...tensor.shape];
   while (shape.length > maxAxes && shape[0] === 1) shape.shift();
   return { ...tensor, shape };

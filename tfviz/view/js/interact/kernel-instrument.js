@@ -1,5 +1,6 @@
 // A function that a kernel answers.
 
+import { Lane } from "../engine/lane.js";
 import { Instrument } from "./instrument.js";
 import { unpacked } from "./snapshot.js";
 
@@ -8,9 +9,7 @@ import { unpacked } from "./snapshot.js";
 /** @import { Data } from "./instrument.js" */
 
 export class KernelInstrument extends Instrument {
-  /** @type {((turn: boolean | null) => void) | null} tells a question that waits that it is its turn, or too late */
-  next = null;
-  busy = false;
+  lane = new Lane();
 
   /**
    * @param {HTMLElement} host
@@ -28,27 +27,9 @@ export class KernelInstrument extends Instrument {
   async answer(values) {
     for (const control of Object.values(this.controls))
       if (control.spec.kind === "text") control.input(values[control.name]);
-    return this.latest(values);
-  }
-
-  /**
-   * Ask one question at a time: of those that come meanwhile, only the last is asked.
-   * @param {InteractState["values"]} values
-   */
-  async latest(values) {
-    this.next?.(null);
-    if (this.busy) {
-      const turn = await new Promise((resolve) => (this.next = resolve));
-      if (!turn) return null;
-    }
-    this.next = null;
-    this.busy = true;
-    try {
+    return this.lane.run(async () => {
       const { content, pieces } = await this.kernel.ask({ values });
       return unpacked(content.results, ([start, length]) => pieces[0].slice(start, start + length));
-    } finally {
-      this.busy = false;
-      /** @type {((turn: boolean) => void) | null} */ (this.next)?.(true);
-    }
+    });
   }
 }

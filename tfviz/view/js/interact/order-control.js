@@ -3,7 +3,8 @@
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
-import { label, quoted } from "../base/pen.js";
+import { consume } from "../base/events.js";
+import { label, quoted } from "../base/visible-text.js";
 import { Control } from "./control.js";
 
 /** @import { OrderSpec } from "../documents.d.ts" */
@@ -47,7 +48,7 @@ export class OrderControl extends Control {
       this.show(this.value);
     };
     button.onpointermove = (event) => {
-      if (button.hasPointerCapture(event.pointerId) && this.held !== null) this.move(this.under(event));
+      if (button.hasPointerCapture(event.pointerId) && this.held !== null) this.move(this.placeUnder(event));
     };
     button.onpointerup = (event) => {
       if (button.hasPointerCapture(event.pointerId)) this.drop();
@@ -59,12 +60,12 @@ export class OrderControl extends Control {
     button.onblur = () => {
       if (!this.moving && !this.dragged) this.drop();
     };
-    button.onkeydown = (event) => this.key(event, place);
+    button.onkeydown = (event) => this.press(event, place);
     return button;
   }
 
   /** @param {KeyboardEvent} event @param {number} place */
-  key(event, place) {
+  press(event, place) {
     const step = PLACES[event.key];
     if (event.key === "Escape") return this.drop();
     if (!step || event.metaKey || event.ctrlKey) return undefined;
@@ -78,8 +79,7 @@ export class OrderControl extends Control {
     this.moving = true;
     this.buttons[to].focus();
     this.moving = false;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     return undefined;
   }
 
@@ -105,7 +105,7 @@ export class OrderControl extends Control {
    * else words of different lengths would flicker under a pointer that stands still.
    * @param {PointerEvent} event
    */
-  under(event) {
+  placeUnder(event) {
     let [best, minDistance] = [0, Infinity];
     this.buttons.forEach((button, place) => {
       const { left, right, top, bottom } = button.getBoundingClientRect();

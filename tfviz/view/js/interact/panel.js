@@ -1,12 +1,12 @@
 // A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
 
 import { clamp } from "../base/clamp.js";
-import { following } from "../base/elements.js";
+import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
-import { CanvasPen, quoted, sign } from "../base/pen.js";
+import { CanvasPen } from "../base/pen.js";
+import { excerpt, quoted } from "../base/visible-text.js";
 import { chartCanvas } from "../stages/head-stage.js";
-import { STEPS } from "../stages/pointing.js";
 
 /** @import { ScaleKind } from "../documents.d.ts" */
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
@@ -24,19 +24,6 @@ import { STEPS } from "../stages/pointing.js";
  * @property {boolean} filled whether the diagonal of a graph fills its nodes
  * @property {number} [top] how many bars are drawn
  */
-
-/**
- * Write a title: signs stand for characters that cannot be seen, and a cut is marked.
- * @param {string} text
- * @param {number} [longest]
- */
-export function titled(text, longest = 40) {
-  const points = [...text];
-  const visible = points
-    .slice(0, points.length > longest ? longest - 1 : longest)
-    .map((point) => (point === " " ? point : sign(point)));
-  return visible.join("") + (points.length > longest ? "…" : "");
-}
 
 /**
  * A subclass provides place(width), which sets width, height, `size` (the rows and columns for the cursor) and `grid`,
@@ -80,7 +67,7 @@ export class Panel {
   /** @param {PanelContent} content @param {number} width */
   show(content, width) {
     Object.assign(this, content);
-    this.canvas.setAttribute("aria-label", `${titled(this.title || "result", 60)}: arrows move over its numbers`);
+    this.canvas.setAttribute("aria-label", `${excerpt(this.title || "result", 60)}: arrows move over its numbers`);
     this.place(width);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => clamp(at, 0, this.size[axis] - 1));
     this.draw();
@@ -93,7 +80,7 @@ export class Panel {
   paint(_pen) {}
 
   /** @abstract @returns {Point | null} @param {number} _x @param {number} _y */
-  find(_x, _y) {
+  cellAt(_x, _y) {
     return null;
   }
 
@@ -116,8 +103,8 @@ export class Panel {
   }
 
   /** @param {Pen} pen @param {number} [left] */
-  head(pen, left = 0) {
-    pen.text(left, 9, titled(this.title), { fill: this.theme.ink, bold: true });
+  drawTitle(pen, left = 0) {
+    pen.text(left, 9, excerpt(this.title), { fill: this.theme.ink, bold: true });
   }
 
   /** @param {Point} cell */
@@ -127,7 +114,7 @@ export class Panel {
 
   /** @param {Point} cell */
   reading(cell) {
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.cellName(cell)} ${formatted(this.value(cell))}`.replace(
+    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName(cell)} ${formatted(this.value(cell))}`.replace(
       "  ",
       " ",
     );
@@ -137,7 +124,7 @@ export class Panel {
    * Describe the number that changed most, of those that now read differently; nothing if there is none.
    * @param {Tensor} [before]
    */
-  change(before) {
+  describeChange(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     let [max, at] = [0, -1];
     this.tensor.data.forEach((value, i) => {
@@ -161,31 +148,29 @@ export class Panel {
     const { canvas } = this;
     /** @param {MouseEvent} event */
     const points = (event) => {
-      const { left, top } = canvas.getBoundingClientRect();
-      this.point(this.find(event.clientX - left, event.clientY - top));
+      this.point(this.cellAt(...pointIn(canvas, event)));
     };
-    following(canvas, points, () => this.point(null));
+    followPointer(canvas, points, () => this.point(null));
     canvas.onfocus = () => canvas.matches(":focus-visible") && this.point(this.cursor ?? [0, 0]);
     canvas.onblur = () => this.point(null);
     canvas.onkeydown = (event) => {
-      if (event.metaKey || event.altKey || event.ctrlKey || !this.size[0] || !this.size[1]) return;
-      const cell = this.reached(event);
+      if (hasModifier(event) || !this.size[0] || !this.size[1]) return;
+      const cell = this.cellAfterKey(event);
       if (!cell) return;
       this.point(cell);
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     };
   }
 
   /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
-  reached({ key, shiftKey }) {
+  cellAfterKey({ key, shiftKey }) {
     const [row, col] = this.cursor ?? [0, 0];
     const [lastRow, lastCol] = [this.size[0] - 1, this.size[1] - 1];
     if (key === "Home") return [row, 0];
     if (key === "End") return [row, lastCol];
-    if (!STEPS[key]) return null;
+    if (!ARROW_STEPS[key]) return null;
     const by = shiftKey ? 10 : 1;
-    const [down, right] = STEPS[key];
+    const [down, right] = ARROW_STEPS[key];
     return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
   }
 }

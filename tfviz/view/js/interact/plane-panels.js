@@ -2,10 +2,11 @@
 
 import { formatted } from "../base/numbers.js";
 import { gridOf, wordsFor } from "./scales.js";
-import { label, measure, quoted } from "../base/pen.js";
-import { Panel, fromTo, titled } from "./panel.js";
+import { textWidth } from "../base/pen.js";
+import { Panel, fromTo } from "./panel.js";
 import { Plane, STOPS, arrowTo } from "./plane.js";
-import { inkAt } from "../base/theme.js";
+import { inkOf } from "../base/theme.js";
+import { excerpt, label, quoted } from "../base/visible-text.js";
 
 /** @import { Box, LineLook, Pen, Point, Tensor } from "../types.d.ts" */
 
@@ -34,7 +35,7 @@ class PlanePanel extends Panel {
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
-  find(x, y) {
+  cellAt(x, y) {
     const distances = this.points.map((point) => this.plane.distance(point, x, y));
     const best = distances.indexOf(Math.min(...distances));
     return distances[best] < REACHED ? [best, 0] : null;
@@ -54,11 +55,11 @@ class PlanePanel extends Panel {
   /** @param {Point} cell */
   reading([row]) {
     const [x, y] = this.points[row];
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.cellName([row])} (${formatted(x)}, ${formatted(y)})`;
+    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatted(x)}, ${formatted(y)})`;
   }
 
   /** @param {Tensor} [before] */
-  change(before) {
+  describeChange(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     const distances = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
     const row = distances.indexOf(Math.max(...distances));
@@ -72,11 +73,11 @@ class PlanePanel extends Panel {
 export class ArrowPanel extends PlanePanel {
   /** @param {Pen} pen */
   paint(pen) {
-    this.head(pen);
+    this.drawTitle(pen);
     this.plane.lines(pen, this.theme);
     this.points.forEach((point, i) => {
       if (point.every(Number.isFinite))
-        arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkAt(this.theme, i) });
+        arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkOf(this.theme, i) });
     });
     this.plane.names(pen, this.theme, this.words, this.points, STOPS);
   }
@@ -85,11 +86,11 @@ export class ArrowPanel extends PlanePanel {
 export class DotPanel extends PlanePanel {
   /** @param {Pen} pen */
   paint(pen) {
-    this.head(pen);
+    this.drawTitle(pen);
     this.plane.lines(pen, this.theme);
     this.points.forEach((point, i) => {
       const [x, y] = this.plane.at(point);
-      if (point.every(Number.isFinite)) pen.dot(x, y, 5, { fill: inkAt(this.theme, i) });
+      if (point.every(Number.isFinite)) pen.dot(x, y, 5, { fill: inkOf(this.theme, i) });
     });
     this.plane.names(pen, this.theme, this.words, this.points);
   }
@@ -136,9 +137,13 @@ export class GraphPanel extends Panel {
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
-    this.head(pen);
+    this.drawTitle(pen);
     for (const [from, to, value, share] of this.edges()) {
-      const look = { stroke: theme.head(value < 0 ? 6 : 5), thick: 0.5 + 3.5 * share, alpha: 0.25 + 0.75 * share };
+      const look = {
+        stroke: theme.headColour(value < 0 ? 6 : 5),
+        thick: 0.5 + 3.5 * share,
+        alpha: 0.25 + 0.75 * share,
+      };
       const [start, end] = [this.plane.at(this.nodes[from]), this.plane.at(this.nodes[to])];
       if (from === to) ring(pen, start, look);
       else {
@@ -149,12 +154,12 @@ export class GraphPanel extends Panel {
     this.words.forEach((word, i) => {
       const [x, y] = this.plane.at(this.nodes[i]);
       const text = label(word, 14);
-      const wide = Math.max(18, measure(text, 12) + 8);
+      const wide = Math.max(18, textWidth(text, 12) + 8);
       pen.rect(x - wide / 2, y - 10, wide, 20, { fill: theme.page, alpha: 0.9 });
       const selfWeight = this.filled ? this.value([i, i]) : 0;
       const share = Math.min(1, Math.abs(selfWeight) / this.limit);
       if (share >= 0.02) {
-        const colour = theme.head(selfWeight < 0 ? 6 : 5);
+        const colour = theme.headColour(selfWeight < 0 ? 6 : 5);
         pen.rect(x - wide / 2, y - 10, wide, 20, { fill: colour, alpha: 0.5 * share });
         pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: colour, thick: 2 });
       } else pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: theme.line });
@@ -163,7 +168,7 @@ export class GraphPanel extends Panel {
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
-  find(x, y) {
+  cellAt(x, y) {
     const distances = this.nodes.map((node) => this.plane.distance(node, x, y));
     const best = distances.indexOf(Math.min(...distances));
     if (!(distances[best] < REACHED)) return null;

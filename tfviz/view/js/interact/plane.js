@@ -2,7 +2,8 @@
 
 import { clamp } from "../base/clamp.js";
 import { formatted } from "../base/numbers.js";
-import { label, measure } from "../base/pen.js";
+import { textWidth } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
 
 /** @import { LineLook, Pen, Point } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
@@ -104,7 +105,7 @@ export class Plane {
     order.forEach((i) => {
       const spot = spots[i];
       const text = label(words[i] ?? String(i));
-      const size = [measure(text, 12), 13];
+      const size = [textWidth(text, 12), 13];
       const otherSpots = spots.filter((_, j) => finite[j] && j !== i);
       const others = stops.flatMap((stop) =>
         otherSpots.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),

@@ -2,12 +2,13 @@
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
+import { ARROW_STEPS, consume, hasModifier, pointIn } from "../base/events.js";
 import { formatted } from "../base/numbers.js";
-import { CanvasPen, label, quoted } from "../base/pen.js";
-import { STEPS } from "../stages/pointing.js";
+import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
 import { Plane } from "./plane.js";
-import { inkAt } from "../base/theme.js";
+import { inkOf } from "../base/theme.js";
+import { label, quoted } from "../base/visible-text.js";
 import { roundUp } from "./scales.js";
 
 /** @import { PointsSpec } from "../documents.d.ts" */
@@ -43,10 +44,7 @@ export class PointsControl extends Control {
     /** @type {number[] | null} */
     let held = null; // from the pointer to the point
     /** @param {PointerEvent} event */
-    const place = (event) => {
-      const { left, top } = this.field.getBoundingClientRect();
-      return [event.clientX - left, event.clientY - top];
-    };
+    const place = (event) => pointIn(this.field, event);
     button.onpointerdown = (event) => {
       const [x, y] = place(event);
       const [px, py] = this.plane.at(this.value[i]);
@@ -61,14 +59,13 @@ export class PointsControl extends Control {
     button.onpointerup = () => (held = null);
     button.onpointercancel = button.onpointerup;
     button.onkeydown = (event) => {
-      const [down, right] = STEPS[event.key] ?? [];
-      if (down === undefined || event.metaKey || event.altKey || event.ctrlKey) return;
+      const [down, right] = ARROW_STEPS[event.key] ?? [];
+      if (down === undefined || hasModifier(event)) return;
       const by = this.step * (event.shiftKey ? LEAPS : 1);
       const [x, y] = this.value[i];
       const { limit } = this.spec;
       this.move(i, [clamp(x + right * by, -limit, limit), clamp(y - down * by, -limit, limit)]);
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     };
     return button;
   }
@@ -96,7 +93,7 @@ export class PointsControl extends Control {
     this.plane.lines(pen, this.theme);
     value.forEach((place, i) => {
       const [x, y] = this.plane.at(place);
-      pen.dot(x, y, 6, { fill: inkAt(this.theme, i) });
+      pen.dot(x, y, 6, { fill: inkOf(this.theme, i) });
     });
     this.plane.names(pen, this.theme, this.spec.names, value);
   }

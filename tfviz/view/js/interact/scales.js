@@ -1,6 +1,7 @@
 // Which colours a result has and where its scale ends: the same rule as `result_scale` in `tfviz/view/spec.py`.
 
 import { ABSENT, FORBIDDEN, Grid, OPEN } from "../base/grid.js";
+import { numbered } from "../base/patch-grid.js";
 
 /** @import { ResultSpec, ScaleKind } from "../documents.d.ts" */
 /** @import { Numbers, Tensor } from "../types.d.ts" */
@@ -73,5 +74,5 @@ function stateOf(value) {
  * @param {number} count
  */
 export function wordsFor(words, count) {
-  return words.length === count ? words : Array.from({ length: count }, (_, i) => String(i));
+  return words.length === count ? words : numbered(count);
 }

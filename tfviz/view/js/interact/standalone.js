@@ -23,7 +23,7 @@ export class Standalone extends Instrument {
     super(host, source, store, options);
     this.worker = options.worker ?? null;
     // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
-    this.watcher = new ResizeObserver(() => host.isConnected || this.rest());
+    this.watcher = new ResizeObserver(() => host.isConnected || this.suspend());
     this.watcher.observe(host);
     this.begin();
   }
@@ -36,7 +36,7 @@ export class Standalone extends Instrument {
     return (this.engine = engine);
   }
 
-  rest() {
+  suspend() {
     this.engine?.close();
     this.engine = null;
     this.requested = this.computed; // what was asked last and not answered is asked again
@@ -61,6 +61,6 @@ export class Standalone extends Instrument {
   end() {
     super.end();
     this.watcher.disconnect();
-    this.rest();
+    this.suspend();
   }
 }

@@ -1,7 +1,8 @@
 // A table of switches: clicked, painted over with the pointer, or turned by keys.
 
 import { h } from "../base/elements.js";
-import { label } from "../base/pen.js";
+import { consume, hasModifier } from "../base/events.js";
+import { label } from "../base/visible-text.js";
 import { TableControl } from "./cells-control.js";
 
 /** @import { SwitchesSpec } from "../documents.d.ts" */
@@ -33,22 +34,21 @@ export class SwitchesControl extends TableControl {
     button.onclick = (event) => {
       if (event.detail === 0) this.setCell(row, col, !this.value[row][col]); // by key
     };
-    button.onfocus = () => this.stop(row, col);
-    button.onkeydown = (event) => this.key(event, row, col);
+    button.onfocus = () => this.makeTabStop(row, col);
+    button.onkeydown = (event) => this.press(event, row, col);
     return button;
   }
 
   /** @param {KeyboardEvent} event @param {number} row @param {number} col */
-  key(event, row, col) {
-    if (event.metaKey || event.altKey || event.ctrlKey || !this.step(event, row, col)) return;
-    event.preventDefault();
-    event.stopPropagation();
+  press(event, row, col) {
+    if (hasModifier(event) || !this.moveFocus(event, row, col)) return;
+    consume(event);
   }
 
   /** @param {number} row @param {number} col @param {boolean} on */
   setCell(row, col, on) {
     if (this.value[row][col] === on) return;
-    const next = this.with(row, col, on);
+    const next = this.withCell(row, col, on);
     this.set(next);
     this.show(next); // the next of a stroke adds to this one
   }
@@ -65,7 +65,7 @@ export class SwitchesControl extends TableControl {
   }
 
   /** @param {boolean} cell */
-  cell(cell) {
+  cellText(cell) {
     return cell ? "on" : "off";
   }
 

@@ -3,9 +3,10 @@
 import { clamp } from "../base/clamp.js";
 import { NUMBERED } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
-import { label, measure, quoted } from "../base/pen.js";
+import { textWidth } from "../base/pen.js";
+import { excerpt, label, quoted } from "../base/visible-text.js";
 import { Heatmap, ROOMY } from "../stages/heatmap.js";
-import { Panel, fromTo, titled } from "./panel.js";
+import { Panel, fromTo } from "./panel.js";
 import { gridOf, wordsFor } from "./scales.js";
 
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
@@ -14,11 +15,11 @@ import { gridOf, wordsFor } from "./scales.js";
 const TITLE = 20; // pixels of a title above
 
 /** A heatmap whose upper words stand upright only if they have no room side by side. */
-class FewWords extends Heatmap {
+class NumberHeatmap extends Heatmap {
   /** @param {AnyGrid} grid @param {number} width */
   place(grid, width) {
     const height = super.place(grid, width);
-    const wide = Math.max(...this.labels[1].map((word) => measure(word, 12, true)));
+    const wide = Math.max(...this.labels[1].map((word) => textWidth(word, 12, true)));
     if (!this.upright || wide + 14 > this.wide / grid.cols.length) return height;
     Object.assign(this, { upright: false, top: 34, height: height - this.top + 34 });
     return this.height;
@@ -27,29 +28,29 @@ class FewWords extends Heatmap {
 
 export class GridPanel extends Panel {
   few = false;
-  map = new FewWords(this.theme, { axes: ["", ""], numbers: true });
+  map = new NumberHeatmap(this.theme, { axes: ["", ""], numbers: true });
 
   /** @param {number} width */
   place(width) {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     this.few = n * m <= NUMBERED;
-    Object.assign(this.map, { legend: !this.few, largest: 22, tallest: this.few ? ROOMY * n : 420 });
+    Object.assign(this.map, { legend: !this.few, maxCell: 22, maxHeight: this.few ? ROOMY * n : 420 });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     if (n && m) this.map.place(this.grid, Math.min(width, 640));
     this.height = n && m ? this.map.height : 40;
     const wide = n && m ? this.map.left + this.map.wide + (this.few ? 8 : 58) : 120;
-    this.width = Math.min(width, Math.max(wide, this.map.left + measure(titled(this.title), 11, true) + 8));
+    this.width = Math.min(width, Math.max(wide, this.map.left + textWidth(excerpt(this.title), 11, true) + 8));
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    if (this.size[0] && this.size[1]) this.map.draw(pen, { title: titled(this.title) || " " });
-    else this.head(pen);
+    if (this.size[0] && this.size[1]) this.map.draw(pen, { title: excerpt(this.title) || " " });
+    else this.drawTitle(pen);
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
-  find(x, y) {
+  cellAt(x, y) {
     if (!this.size[0] || !this.size[1]) return null;
     const [row, col] = this.map.cell(x, y);
     return row === null || col === null ? null : [row, col];
@@ -66,7 +67,7 @@ export class GridPanel extends Panel {
   }
 }
 
-const LONGEST_BAR = 150;
+const MAX_BAR = 150;
 
 export class BarPanel extends Panel {
   /** @type {number[]} the values that have a bar, from the top */
@@ -95,14 +96,14 @@ export class BarPanel extends Panel {
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     this.tall = clamp(560 / Math.max(1, count), 3, 20);
     this.labels = this.words.map((word) => label(word));
-    const wide = this.tall < 11 ? 0 : Math.max(0, ...this.labels.map((word) => measure(word, 12)));
+    const wide = this.tall < 11 ? 0 : Math.max(0, ...this.labels.map((word) => textWidth(word, 12)));
     this.signed = this.values.some((value) => value < 0);
-    this.long = clamp(width - wide - 70, 60, LONGEST_BAR);
+    this.long = clamp(width - wide - 70, 60, MAX_BAR);
     this.left = Math.min(wide, width / 2) + 10;
     this.zero = this.left + (this.signed ? this.long / 2 + 30 : 0);
     this.width = Math.min(
       width,
-      Math.max(this.left + this.long + (this.signed ? 90 : 52), measure(titled(this.title), 11, true) + 12),
+      Math.max(this.left + this.long + (this.signed ? 90 : 52), textWidth(excerpt(this.title), 11, true) + 12),
     );
     this.height = TITLE + this.tall * count + 6;
   }
@@ -110,12 +111,12 @@ export class BarPanel extends Panel {
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
-    this.head(pen);
+    this.drawTitle(pen);
     const scale = (this.signed ? this.long / 2 : this.long) / this.limit;
     this.values.forEach((value, i) => {
       const y = TITLE + i * this.tall;
       const length = Math.min(this.long, Math.abs(Number.isFinite(value) ? value : 0) * scale);
-      const fill = theme.head(value < 0 ? 6 : 5);
+      const fill = theme.headColour(value < 0 ? 6 : 5);
       pen.rect(value < 0 ? this.zero - length : this.zero, y + 0.14 * this.tall, length, 0.72 * this.tall, { fill });
       if (this.tall < 11) return;
       pen.text(this.left - 6, y + this.tall / 2, this.labels[i], { fill: theme.soft, size: 12, align: "right" });
@@ -130,7 +131,7 @@ export class BarPanel extends Panel {
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
-  find(x, y) {
+  cellAt(x, y) {
     const row = Math.floor((y - TITLE) / this.tall);
     return row >= 0 && row < this.size[0] ? [row, 0] : null;
   }
@@ -151,12 +152,12 @@ export class BarPanel extends Panel {
   }
 
   /** Describe which of the sorted bars is first now. @param {Tensor} [before] */
-  change(before) {
-    if (!this.top || !before || before.data.length !== this.tensor.data.length) return super.change(before);
+  describeChange(before) {
+    if (!this.top || !before || before.data.length !== this.tensor.data.length) return super.describeChange(before);
     const previous = ordered(before.data, 1)[0];
     if (previous === this.order[0]) return "";
     const words = wordsFor(this.rows, this.tensor.data.length);
-    return `${this.title ? `${titled(this.title)}: ` : ""}${quoted(words[this.order[0]])} is first (was ${quoted(words[previous])})`;
+    return `${this.title ? `${excerpt(this.title)}: ` : ""}${quoted(words[this.order[0]])} is first (was ${quoted(words[previous])})`;
   }
 }
 
@@ -182,19 +183,19 @@ export class NumberPanel extends Panel {
     this.text = formatted(this.tensor.data[0]);
     this.width = Math.min(
       width,
-      Math.max(100, measure(this.text, 30) + 16, measure(titled(this.title), 11, true) + 12),
+      Math.max(100, textWidth(this.text, 30) + 16, textWidth(excerpt(this.title), 11, true) + 12),
     );
     this.height = TITLE + 44;
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    this.head(pen);
+    this.drawTitle(pen);
     pen.text(0, TITLE + 22, this.text, { fill: this.theme.ink, size: 30 });
   }
 
   /** @returns {Point} */
-  find() {
+  cellAt() {
     return [0, 0];
   }
 

@@ -2,7 +2,7 @@
 
 import { h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
-import { label, quoted } from "../base/pen.js";
+import { label, quoted } from "../base/visible-text.js";
 import { vocabulary } from "../text/vocabulary.js";
 import { Control } from "./control.js";
 

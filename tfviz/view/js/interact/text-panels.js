@@ -2,14 +2,15 @@
 
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
-import { label, measure, quoted, spaced } from "../base/pen.js";
-import { Panel, fromTo, titled } from "./panel.js";
-import { css, inkAt } from "../base/theme.js";
+import { textWidth, spreadApart } from "../base/pen.js";
+import { Panel, fromTo } from "./panel.js";
+import { cssColour, inkOf } from "../base/theme.js";
+import { excerpt, label, quoted } from "../base/visible-text.js";
 import { gridOf, roundUp, wordsFor } from "./scales.js";
 
 /** @import { Box, Pen, Point } from "../types.d.ts" */
 
-const NAME = 13; // pixels of a line's name
+const NAME_HEIGHT = 13; // pixels of a line's name
 const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };
 
 export class LinePanel extends Panel {
@@ -37,7 +38,7 @@ export class LinePanel extends Panel {
     const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
     this.low = low < 0 ? -roundUp(-low) : 0;
     this.high = high > 0 || low === 0 ? roundUp(high) : 0;
-    this.beside = this.single ? 8 : Math.max(...this.names.map((name) => measure(titled(name, 18), 11))) + 10;
+    this.beside = this.single ? 8 : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), 11))) + 10;
     this.width = Math.min(width, CURVES.wide + CURVES.left + this.beside);
     this.long = this.width - CURVES.left - this.beside;
     this.height = CURVES.top + CURVES.tall + CURVES.below;
@@ -52,13 +53,13 @@ export class LinePanel extends Panel {
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
-    this.head(pen);
+    this.drawTitle(pen);
     for (const tick of new Set([this.low, 0, this.high])) {
       const y = CURVES.top + ((this.high - tick) / (this.high - this.low)) * CURVES.tall;
       pen.line(CURVES.left, y, CURVES.left + this.long, y, { stroke: theme.line });
       pen.text(CURVES.left - 6, y, formatted(tick), { fill: theme.soft, size: 10, align: "right" });
     }
-    const labelWidth = Math.max(...this.steps.map((step) => measure(label(step), 10))) + 10;
+    const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), 10))) + 10;
     const every = roundUp(Math.ceil((labelWidth * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);
     for (let col = 0; col < this.size[1]; col += every)
       pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), {
@@ -72,7 +73,7 @@ export class LinePanel extends Panel {
 
   /** @param {Pen} pen @param {number} row */
   curve(pen, row) {
-    const stroke = inkAt(this.theme, row);
+    const stroke = inkOf(this.theme, row);
     for (let col = 1; col < this.size[1]; col++) {
       const [[x1, y1], [x2, y2]] = [this.at(row, col - 1), this.at(row, col)];
       if (Number.isFinite(y1) && Number.isFinite(y2)) pen.line(x1, y1, x2, y2, { stroke, thick: 2 });
@@ -85,19 +86,19 @@ export class LinePanel extends Panel {
   ends(pen) {
     const rows = [...this.names.keys()].filter((row) => Number.isFinite(this.value([row, this.size[1] - 1])));
     const last = rows.map((row) => this.at(row, this.size[1] - 1));
-    const down = spaced(
+    const down = spreadApart(
       last.map(([, y]) => y),
-      NAME,
+      NAME_HEIGHT,
       CURVES.top,
       CURVES.top + CURVES.tall,
     );
     rows.forEach((row, i) =>
-      pen.text(last[i][0] + 5, down[i], titled(this.names[row], 18), { fill: inkAt(this.theme, row), size: 11 }),
+      pen.text(last[i][0] + 5, down[i], excerpt(this.names[row], 18), { fill: inkOf(this.theme, row), size: 11 }),
     );
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
-  find(x, y) {
+  cellAt(x, y) {
     if (
       x < CURVES.left - 8 ||
       y < CURVES.top - 8 ||
@@ -126,7 +127,7 @@ export class LinePanel extends Panel {
 }
 
 const LINE_OF_WORDS = 30;
-const WIDEST = 620;
+const MAX_WIDTH = 620;
 
 export class WordPanel extends Panel {
   /** @type {string[]} */
@@ -140,35 +141,35 @@ export class WordPanel extends Panel {
     this.size = [1, count];
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
-    const maxWidth = Math.min(width, WIDEST);
+    const maxWidth = Math.min(width, MAX_WIDTH);
     let [x, y, wide] = [0, 20, 60];
     this.boxes = this.words.map((word) => {
-      const long = Math.min(maxWidth, measure(label(word), 14) + 12);
+      const long = Math.min(maxWidth, textWidth(label(word), 14) + 12);
       if (x && x + long > maxWidth) [x, y] = [0, y + LINE_OF_WORDS];
       const box = [x, y, long, LINE_OF_WORDS - 6];
       x += long + 2;
       wide = Math.max(wide, x);
       return box;
     });
-    this.width = Math.min(width, Math.max(wide, measure(titled(this.title), 11, true) + 12));
+    this.width = Math.min(width, Math.max(wide, textWidth(excerpt(this.title), 11, true) + 12));
     this.height = y + LINE_OF_WORDS;
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    this.head(pen);
+    this.drawTitle(pen);
     const { codes, state } = this.grid;
     const lut = this.theme.lut(this.grid);
     this.words.forEach((word, i) => {
       const [x, y, wide, tall] = this.boxes[i];
       const colour = state[i] === OPEN ? lut[codes[i]] : this.theme.blank;
-      pen.rect(x, y, wide, tall, { fill: css(colour) });
+      pen.rect(x, y, wide, tall, { fill: cssColour(colour) });
       pen.text(x + 6, y + tall / 2, label(word), { fill: this.theme.inkOn(colour), size: 14 });
     });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
-  find(x, y) {
+  cellAt(x, y) {
     const at = this.boxes.findIndex(
       ([left, top, wide, tall]) => x >= left && x < left + wide && y >= top && y < top + tall,
     );

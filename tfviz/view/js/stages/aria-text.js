@@ -2,7 +2,7 @@
 
 import { ABSENT, OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
-import { quoted } from "../base/pen.js";
+import { quoted } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Locked, Point } from "../types.d.ts" */
 
@@ -41,7 +41,7 @@ function leftOut(grid, row) {
 export function describeLocked(grid, { rows, cols }) {
   /** @param {number} i @param {"row" | "col"} along @param {string[]} other */
   const pairs = (i, along, other) =>
-    grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
+    grid.strongestPairs(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
   /** @param {string} word @param {string} sign @param {string[]} entries */
   const line = (word, sign, entries) => `${quoted(word, 40)} ${sign} ${entries.join(", ") || "nothing"}`;
   const lines = [

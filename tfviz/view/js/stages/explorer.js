@@ -1,12 +1,14 @@
 // A view of heads: the reader's choices in, one of four ways to look out.
 
+import { consume } from "../base/events.js";
 import { formatted } from "../base/numbers.js";
-import { Choice } from "../controls/choice.js";
-import { Controls, MODES } from "../controls/controls.js";
+import { HeadChoice } from "../controls/head-choice.js";
+import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
 import { linear } from "../base/grid.js";
+import { Latest } from "../base/latest.js";
 import { HeadStage } from "./head-stage.js";
-import { ImageStage } from "./image-overlay.js";
+import { ImageStage } from "./image-stage.js";
 import { spreadAll } from "../base/patch-grid.js";
 import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
@@ -22,19 +24,19 @@ import { TiledGrid } from "../base/tiled-grid.js";
  */
 /** @import { HeadMode, HeadsState } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
-/** @import { HeadMaps } from "../controls/choice.js" */
+/** @import { HeadMaps } from "../controls/head-choice.js" */
 /** @import { AnyGrid, Choices, GridPanel, Point, Side, ViewOptions } from "../types.d.ts" */
 
 /** @type {Record<string, number>} */
 const HEAD_STEPS = { "[": -1, "]": 1 };
 /** @type {Record<string, number>} */
 const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
-const OFTEN = 120; // milliseconds between two drawings of a sheet whose heads still arrive
+const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet whose heads still arrive
 
 export class Explorer {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
-  turn = 0;
+  requests = new Latest();
   /** @type {GridPanel[] | null} what stands side by side; null on the sheet */
   panels = null;
   /** @type {HeadMode | null} the mode that the keyboard goes along to */
@@ -49,7 +51,7 @@ export class Explorer {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.choice = new Choice(source, store);
+    this.choice = new HeadChoice(source, store);
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: source.document.picture ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
@@ -58,11 +60,11 @@ export class Explorer {
       tables: () => this.tables(),
       redraw: () => this.refresh(),
     });
-    this.stages = this.build(source.document);
-    this.controls = new Controls(this.choice, store, this.frame.theme);
+    this.stages = this.makeStages(source.document);
+    this.controls = new HeadControls(this.choice, store, this.frame.theme);
     this.frame.body.append(this.controls.element);
-    this.frame.zoom((factor) => this.stages.head.zoom(factor));
-    this.frame.body.onkeydown = (event) => this.key(event);
+    this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
+    this.frame.body.onkeydown = (event) => this.press(event);
     this.close = this.frame.open();
   }
 
@@ -73,7 +75,7 @@ export class Explorer {
   }
 
   /** @param {HeadMaps["document"]} document */
-  build({ axes, head_names: names, picture }) {
+  makeStages({ axes, head_names: names, picture }) {
     const { theme } = this.frame;
     /** @type {Handlers} */
     const handlers = {
@@ -81,7 +83,7 @@ export class Explorer {
       leave: () => this.leave(),
       announce: (text) => this.frame.announce(text),
       reading: (grid, cell, name) => this.reading(grid, cell, name),
-      open: (layer, head) => this.open(layer, head),
+      open: (layer, head) => this.openHead(layer, head),
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
     return {
@@ -93,16 +95,16 @@ export class Explorer {
         lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [side]: [index] }),
       }),
       picture: picture
-        ? new ImageStage(theme, { ...handlers, choose: (side, index) => this.choose(side, index) }, picture)
+        ? new ImageStage(theme, { ...handlers, choose: (side, index) => this.chooseToken(side, index) }, picture)
         : null,
     };
   }
 
   get mode() {
     const mode = this.store.get("mode");
-    const { sheet } = this.choice;
-    if (this.stages[mode] && (mode !== "sheet" || sheet)) return mode;
-    return sheet ? "sheet" : "head";
+    const { hasSheet } = this.choice;
+    if (this.stages[mode] && (mode !== "sheet" || hasSheet)) return mode;
+    return hasSheet ? "sheet" : "head";
   }
 
   get stage() {
@@ -114,16 +116,16 @@ export class Explorer {
    * @param {HeadMode} mode
    * @param {Partial<HeadsState>} [more]
    */
-  go(mode, more = {}) {
+  switchMode(mode, more = {}) {
     this.focusMode = mode;
     this.store.set({ mode, ...more });
   }
 
   /** @param {number} layer @param {number} head */
-  open(layer, head) {
+  openHead(layer, head) {
     const marked = this.store.get("marked");
     const isMarked = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
-    this.go("head", { layer, head, marked: isMarked ? marked : [] });
+    this.switchMode("head", { layer, head, marked: isMarked ? marked : [] });
   }
 
   /**
@@ -131,18 +133,18 @@ export class Explorer {
    * @param {Side} side
    * @param {number} index
    */
-  choose(side, index) {
+  chooseToken(side, index) {
     this.store.set({ direction: side === "rows" ? "at" : "by", [side]: [index] });
   }
 
   leave() {
-    if (this.mode === "picture") this.go(this.choice.alone ? "head" : "sheet");
+    if (this.mode === "picture") this.switchMode(this.choice.hasOneHead ? "head" : "sheet");
     else if (this.store.get("rows").length || this.store.get("cols").length) this.store.set({ rows: [], cols: [] });
-    else if (!this.choice.alone && this.choice.sheet) this.go("sheet");
+    else if (!this.choice.hasOneHead && this.choice.hasSheet) this.switchMode("sheet");
   }
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  press(event) {
     if (/** @type {Element} */ (event.target).matches("input, select")) return;
     const { layers, heads } = this.choice.shape;
     /** @param {"layer" | "head"} name @param {number} step @param {number} count */
@@ -156,12 +158,11 @@ export class Explorer {
       mode &&
       this.stages[mode] &&
       mode !== this.mode &&
-      !(mode === "sheet" && (this.choice.alone || !this.choice.sheet))
+      !(mode === "sheet" && (this.choice.hasOneHead || !this.choice.hasSheet))
     )
-      this.go(mode);
+      this.switchMode(mode);
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   /** @param {AnyGrid} grid @param {Point} cell @param {string} [name] */
@@ -170,47 +171,47 @@ export class Explorer {
   }
 
   async refresh() {
-    const turn = ++this.turn;
+    const isCurrent = this.requests.begin();
     this.controls.show();
     try {
-      await this.show(turn, false);
-      if (this.mode !== "sheet" && this.choice.partly && turn === this.turn) {
-        this.frame.busy(true);
-        await this.show(turn, true);
-        this.frame.busy(false);
+      await this.show(isCurrent, false);
+      if (this.mode !== "sheet" && this.choice.isPartial && isCurrent()) {
+        this.frame.showLoading(true);
+        await this.show(isCurrent, true);
+        this.frame.showLoading(false);
       }
     } catch (error) {
-      this.frame.failed(/** @type {Error} */ (error));
+      this.frame.showError(/** @type {Error} */ (error));
     }
-    if (turn !== this.turn) return;
+    if (!isCurrent()) return;
     if (this.focusMode === this.mode) focusStage(this.stage.element);
     this.focusMode = null;
     this.frame.renewTable();
   }
 
   /**
-   * Show the stage of a turn. The last turn wins: what arrives for an earlier one is dropped.
-   * @param {number} turn
+   * Show the stage, unless something else is asked for meanwhile.
+   * @param {() => boolean} isCurrent
    * @param {boolean} full whether heads have to have all cells
    */
-  async show(turn, full) {
+  async show(isCurrent, full) {
     const { mode, choice, frame } = this;
-    if (mode === "sheet") return this.sheet(turn);
+    if (mode === "sheet") return this.showSheet(isCurrent);
     const sideBySide = mode === "head" || mode === "picture";
-    const panels = sideBySide ? await choice.panels(full) : await choice.single(full);
-    const separate = mode === "lines" ? await choice.resolveGrids(choice.at, false, full) : [];
-    if (turn !== this.turn) return undefined;
+    const panels = sideBySide ? await choice.panels(full) : await choice.singlePanel(full);
+    const separate = mode === "lines" ? await choice.resolveGrids(choice.partIndex, false, full) : [];
+    if (!isCurrent()) return undefined;
     this.panels = panels;
-    frame.stage(this.stage.element, choice.caption(mode));
-    frame.buttons.hidden = mode !== "head";
-    if (mode === "head") return this.head(panels);
-    if (mode === "picture") return this.picture(panels);
-    return mode === "lines" ? this.lines(separate) : this.words(panels[0].grid);
+    frame.showStage(this.stage.element, choice.caption(mode));
+    frame.zoomGroup.hidden = mode !== "head";
+    if (mode === "head") return this.showHead(panels);
+    if (mode === "picture") return this.showPicture(panels);
+    return mode === "lines" ? this.showLines(separate) : this.showWords(panels[0].grid);
   }
 
   /** @param {GridPanel[]} panels */
-  async head(panels) {
-    const within = this.choice.within(panels[0].grid);
+  async showHead(panels) {
+    const within = this.choice.lockedIn(panels[0].grid);
     await Promise.all(
       panels.flatMap(({ grid }) => (grid instanceof TiledGrid ? within.rows.map((i) => grid.row(i)) : [])),
     );
@@ -226,7 +227,7 @@ export class Explorer {
   }
 
   /** @param {GridPanel[]} panels */
-  async picture(panels) {
+  async showPicture(panels) {
     const { token } = this.choice;
     if (token.side === "rows")
       await Promise.all(panels.map(({ grid }) => grid instanceof TiledGrid && grid.row(token.index)));
@@ -234,52 +235,52 @@ export class Explorer {
     if (!picture) return;
     const isCurrent = () => this.panels === panels && this.mode === "picture";
     if (isCurrent()) await picture.show(panels, this.choice.part, token, this.frame.width, isCurrent);
-    if (isCurrent() && this.choice.alone) this.frame.stage(picture.element, picture.question);
+    if (isCurrent() && this.choice.hasOneHead) this.frame.showStage(picture.element, picture.question);
   }
 
   /** @param {AnyGrid[]} separate */
-  lines(separate) {
+  showLines(separate) {
     const { heads } = this.choice;
     const headLines = separate.map((grid, i) => {
       const [layer, head] = heads[i];
-      return { grid, ink: this.choice.ink(layer, head), name: `${layer}.${head}` };
+      return { grid, ink: this.choice.inkOf(layer, head), name: `${layer}.${head}` };
     });
-    const limits = { least: this.store.get("least"), most: this.store.get("most") };
-    this.stages.lines.show(headLines, { ...this.choice.within(separate[0]), ...limits }, this.frame.width);
+    const limits = { minWeight: this.store.get("least"), maxLinks: this.store.get("most") };
+    this.stages.lines.show(headLines, { ...this.choice.lockedIn(separate[0]), ...limits }, this.frame.width);
   }
 
   /** @param {AnyGrid} grid */
-  words(grid) {
+  showWords(grid) {
     const by = this.store.get("direction") === "by";
-    const last = this.choice.within(grid).cols.at(-1);
+    const last = this.choice.lockedIn(grid).cols.at(-1);
     this.stages.words.show(grid, by ? (last ?? 0) : this.choice.row(grid), by);
   }
 
-  /** Show the sheet. Heads appear as they arrive; it is drawn a few times on the way. @param {number} turn */
-  async sheet(turn) {
+  /** Show the sheet. Heads appear as they arrive; it is drawn a few times on the way. @param {() => boolean} isCurrent */
+  async showSheet(isCurrent) {
     const { choice, frame } = this;
-    const { at } = choice;
+    const { partIndex } = choice;
     const part = { ...choice.part, ...choice.shape, ...(choice.arrange === "steps" ? choice.largest : {}) };
     /** @type {Map<string, AnyGrid>} */
-    const grids = this.grids.get(at) ?? new Map();
-    this.grids.set(at, grids);
+    const grids = this.grids.get(partIndex) ?? new Map();
+    this.grids.set(partIndex, grids);
     const show = () => {
       const [chosen] = choice.heads;
-      const onto = choice.pictured && spreadAll(grids, part, choice.token);
+      const onto = choice.hasPicture && spreadAll(grids, part, choice.token);
       const grid = grids.get(chosen.join("."));
       // the text stands above maps of tokens whose weights are there in full
       const row = onto || !grid || grid instanceof TiledGrid || grid.block > 1 ? null : choice.row(grid);
       this.stages.sheet.show({ part, grids, chosen, marked: this.store.get("marked"), row, ...onto }, frame.width);
     };
-    frame.stage(this.stage.element, choice.caption("sheet"));
-    frame.buttons.hidden = true;
+    frame.showStage(this.stage.element, choice.caption("sheet"));
+    frame.zoomGroup.hidden = true;
     this.panels = null;
     for (let i = 0, lastDraw = performance.now(); i < part.layers * part.heads; i++) {
       const [layer, head] = [Math.floor(i / part.heads), i % part.heads];
       const key = `${layer}.${head}`;
-      if (!grids.has(key)) grids.set(key, await choice.grid(at, layer, head, false));
-      if (turn !== this.turn) return;
-      if (performance.now() - lastDraw < OFTEN) continue;
+      if (!grids.has(key)) grids.set(key, await choice.grid(partIndex, layer, head, false));
+      if (!isCurrent()) return;
+      if (performance.now() - lastDraw < DRAW_INTERVAL) continue;
       show();
       lastDraw = performance.now();
     }
@@ -292,13 +293,13 @@ export class Explorer {
    */
   get exactPanels() {
     if (this.mode === "picture") return this.stages.picture?.numbers ?? [];
-    const exact = (/** @type {AnyGrid} */ grid) => (grid instanceof TiledGrid ? grid.exact : grid);
+    const exact = (/** @type {AnyGrid} */ grid) => (grid instanceof TiledGrid ? grid.exactGrid : grid);
     return this.panels?.map((panel) => ({ ...panel, grid: exact(panel.grid) })) ?? null;
   }
 
   tables() {
     if (this.mode !== "sheet") return (this.exactPanels ?? []).map(table);
-    const grids = this.grids.get(this.choice.at);
+    const grids = this.grids.get(this.choice.partIndex);
     /** @param {number} layer @param {number} head */
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);

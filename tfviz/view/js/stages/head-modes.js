@@ -3,20 +3,22 @@
 import { h } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 import { chartCanvas } from "./head-stage.js";
-import { Lines } from "./link-stage.js";
-import { CanvasPen, quoted } from "../base/pen.js";
+import { LinkDiagram } from "./link-diagram.js";
+import { otherSide } from "../base/patch-grid.js";
+import { CanvasPen } from "../base/pen.js";
+import { quoted } from "../base/visible-text.js";
 import { Sheet } from "./sheet.js";
-import { Words } from "./words.js";
+import { ShadedWords } from "./shaded-words.js";
 
 /** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Point, Side } from "../types.d.ts" */
-/** @import { HeadLinks, Word } from "./link-stage.js" */
+/** @import { HeadLinks, Word } from "./link-diagram.js" */
 /** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
 /**
  * @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: as the pictures lie, that are drawn instead;
  *   row: of the text above them, if there is one
  */
 
-const TALLEST = 560;
+const MAX_HEIGHT = 560;
 
 export class SheetStage {
   /** @type {SheetContent | null} */
@@ -32,7 +34,7 @@ export class SheetStage {
    */
   constructor(theme, handlers, names, choose) {
     this.sheet = new Sheet(theme, names);
-    this.words = new Words(theme, { lock: (_, row) => choose(row), leave: () => {} });
+    this.words = new ShadedWords(theme, { lock: (_, row) => choose(row), leave: () => {} });
     this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
     this.element = h("div", { class: "stage" }, this.words.element, this.canvas);
     this.focused = false;
@@ -43,7 +45,7 @@ export class SheetStage {
       point: (at, pointer) => {
         this.focused = document.activeElement !== null && this.canvas.matches(":focus-visible");
         const grid = at && this.content?.grids.get(at.join("."));
-        const pair = grid && pointer && !this.content?.thumbs ? this.sheet.pair(pointer[0], pointer[1], grid) : null;
+        const pair = grid && pointer && !this.content?.thumbs ? this.sheet.pairAt(pointer[0], pointer[1], grid) : null;
         this.pointAt(at && pair ? { chosen: at, row: pair[0] } : null);
         handlers.announce(at ? this.sheet.describe(at[0], at[1], grid || undefined, pair) : "");
         this.draw();
@@ -66,7 +68,7 @@ export class SheetStage {
     this.draw();
   }
 
-  // The text, shaded by the head and from the query that are pointed at, or else chosen.
+  /** Show the text, shaded by the head and from the query that are pointed at, or else chosen. */
   showWords() {
     const { grids, chosen = [0, 0], row = null } = this.content ?? {};
     const grid = grids?.get((this.pointed?.chosen ?? chosen).join("."));
@@ -96,7 +98,7 @@ export class SheetStage {
 }
 
 export class LinesStage {
-  /** @type {(Locked & { least: number, most: number }) | null} */
+  /** @type {(Locked & { minWeight: number, maxLinks: number }) | null} */
   look = null;
   /** The pixels of the drawing that are visible at once. */
   view = 0;
@@ -107,12 +109,12 @@ export class LinesStage {
 
   /** @param {import("../base/theme.js").Theme} theme @param {Handlers} handlers @param {string[]} axes */
   constructor(theme, handlers, axes) {
-    this.lines = new Lines(theme, axes);
+    this.diagram = new LinkDiagram(theme, axes);
     this.canvas = chartCanvas("Lines: up and down move, left and right change sides, Space locks a word");
     this.tall = h("div", { class: "tall" }, this.canvas);
     this.element = h("div", { class: "stage scroller", onscroll: () => this.draw() }, this.tall);
 
-    this.lines.listen(
+    this.diagram.listen(
       this.canvas,
       {
         point: (word, cursor) => {
@@ -131,27 +133,27 @@ export class LinesStage {
     );
   }
 
-  /** @param {HeadLinks[]} heads @param {Locked & { least: number, most: number }} look @param {number} width */
+  /** @param {HeadLinks[]} heads @param {Locked & { minWeight: number, maxLinks: number }} look @param {number} width */
   show(heads, look, width) {
     this.look = look;
-    this.lines.place(heads, width);
-    this.view = Math.min(this.lines.height, TALLEST);
-    this.tall.style.height = `${this.lines.height}px`;
+    this.diagram.place(heads, width);
+    this.view = Math.min(this.diagram.height, MAX_HEIGHT);
+    this.tall.style.height = `${this.diagram.height}px`;
     this.element.style.height = `${this.view}px`;
     this.draw();
   }
 
   /** @param {Side} side @param {number} index */
   reading(side, index) {
-    const { heads } = this.lines;
+    const { heads } = this.diagram;
     const axis = side === "rows" ? 0 : 1;
     const along = axis ? "col" : "row";
     const pairs = heads.map(
       ({ grid, name }) =>
         `${name}: ` +
         grid
-          .strongest(index, along, 3)
-          .map(([i, value]) => `${quoted(heads[0].grid[side === "rows" ? "cols" : "rows"][i])} ${formatted(value)}`)
+          .strongestPairs(index, along, 3)
+          .map(([i, value]) => `${quoted(heads[0].grid[otherSide(side)][i])} ${formatted(value)}`)
           .join(", "),
     );
     return `${quoted(heads[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;
@@ -159,13 +161,13 @@ export class LinesStage {
 
   draw() {
     if (!this.look) return;
-    const pen = new CanvasPen(this.canvas, this.lines.width, this.view);
+    const pen = new CanvasPen(this.canvas, this.diagram.width, this.view);
     this.paint(pen, this.element.scrollTop);
   }
 
   /** @param {Pen} pen @param {number} scroll */
   paint(pen, scroll) {
-    this.lines.draw(pen, {
+    this.diagram.draw(pen, {
       ...this.look,
       pointed: this.pointed,
       cursor: this.canvas.matches(":focus-visible") ? this.cursor : null,
@@ -176,7 +178,7 @@ export class LinesStage {
 
   /** @returns {Drawing} */
   get drawing() {
-    return { width: this.lines.across, height: this.view, draw: (pen) => this.paint(pen, this.element.scrollTop) };
+    return { width: this.diagram.across, height: this.view, draw: (pen) => this.paint(pen, this.element.scrollTop) };
   }
 }
 
@@ -184,7 +186,7 @@ export class WordsStage {
   /** @param {import("../base/theme.js").Theme} theme @param {Handlers} handlers */
   constructor(theme, handlers) {
     this.handlers = handlers;
-    this.words = new Words(theme, handlers);
+    this.words = new ShadedWords(theme, handlers);
     this.element = h("div", { class: "stage" }, this.words.element);
   }
 

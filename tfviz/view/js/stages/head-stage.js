@@ -4,7 +4,7 @@ import { h } from "../base/elements.js";
 import { Heatmap } from "./heatmap.js";
 import { CanvasPen } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
-import { pointing } from "./pointing.js";
+import { listenToHeatmap } from "./heatmap-input.js";
 
 /** @import { Divider } from "../documents.d.ts" */
 /** @import { AnyGrid, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.d.ts" */
@@ -69,7 +69,7 @@ export class HeadStage {
   panel(index) {
     const map = new Heatmap(this.theme, { legend: true, ...this.options });
     const canvas = chartCanvas("Heatmap");
-    pointing(canvas, map, {
+    listenToHeatmap(canvas, map, {
       point: (cell) => {
         [this.cursor, this.pointed] = [cell, index];
         this.handlers.announce(cell ? this.reading(cell) : "");
@@ -138,7 +138,7 @@ export class HeadStage {
   /** Load finer grids for what is looked at. */
   async refine() {
     const updates = this.panels.map(
-      ({ map }) => map.grid instanceof TiledGrid && map.grid.look(map.window, Math.max(map.wide, map.tall)),
+      ({ map }) => map.grid instanceof TiledGrid && map.grid.refine(map.window, Math.max(map.wide, map.tall)),
     );
     if (!(await Promise.all(updates)).some(Boolean)) return;
     if (this.cursor) this.handlers.announce(this.reading(this.cursor));
@@ -159,9 +159,9 @@ export class HeadStage {
       height: far(1, "height"),
       draw: (pen) =>
         this.panels.forEach(({ map }, i) => {
-          pen.from(place[i][0], place[i][1]);
+          pen.setOrigin(place[i][0], place[i][1]);
           this.paint(pen, map, i);
-          pen.from(0, 0);
+          pen.setOrigin(0, 0);
         }),
     };
   }

@@ -4,8 +4,9 @@ import { clamp } from "../base/clamp.js";
 import { Grid, NUMBERED, OPEN } from "../base/grid.js";
 import { inCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
-import { label, measure } from "../base/pen.js";
+import { textWidth } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
+import { label } from "../base/visible-text.js";
 import { legend } from "./legend.js";
 
 /** @import { Divider } from "../documents.d.ts" */
@@ -14,8 +15,8 @@ import { legend } from "./legend.js";
  * @typedef {object} HeatmapOptions
  * @property {string[]} [axes] names of rows and columns
  * @property {boolean} [legend] whether the colour scale stands beside it
- * @property {number} [tallest] pixels
- * @property {number} [largest] pixels of a cell
+ * @property {number} [maxHeight] pixels
+ * @property {number} [maxCell] pixels of a cell
  * @property {boolean} [numbers] whether cells that have room show theirs
  */
 /**
@@ -56,12 +57,12 @@ export class Heatmap {
   height = 0;
 
   /** @param {import("../base/theme.js").Theme} theme @param {HeatmapOptions} [options] */
-  constructor(theme, { axes = QUERY_KEY, legend = true, tallest = 660, largest = 34, numbers = false } = {}) {
+  constructor(theme, { axes = QUERY_KEY, legend = true, maxHeight = 660, maxCell = 34, numbers = false } = {}) {
     this.theme = theme;
     this.axes = axes;
     this.legend = legend;
-    this.tallest = tallest;
-    this.largest = largest;
+    this.maxHeight = maxHeight;
+    this.maxCell = maxCell;
     this.numbers = numbers;
   }
 
@@ -77,13 +78,13 @@ export class Heatmap {
       this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word)));
       this.painted = null;
     }
-    this.upright = longest(this.labels[1]) > 16;
-    const left = Math.min(0.4 * width, Math.max(measure(`${this.axes[0]} ↓`) + 12, longest(this.labels[0]) + 10));
-    const top = this.upright ? Math.max(42, longest(this.labels[1]) + 22) : 34;
+    this.upright = widestLabel(this.labels[1]) > 16;
+    const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
+    const top = this.upright ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
     const few = this.numbers && n * m <= NUMBERED;
-    const largest = few ? ROOMY : this.largest;
-    let wide = Math.min(largest, (width - left - (this.legend ? LEGEND : EDGE)) / m);
-    let tall = Math.min(largest, this.tallest / n);
+    const maxCell = few ? ROOMY : this.maxCell;
+    let wide = Math.min(maxCell, (width - left - (this.legend ? LEGEND : EDGE)) / m);
+    let tall = Math.min(maxCell, this.maxHeight / n);
     if (n === m) wide = tall = Math.min(wide, tall);
     else [wide, tall] = [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
@@ -117,8 +118,8 @@ export class Heatmap {
   zoom(factor, across = 0.5, down = 0.5) {
     const { x, y, wide, tall } = this.window;
     const [n, m] = [this.grid.rows.length, this.grid.cols.length];
-    const smallest = Math.min(1, 4 / Math.max(wide, tall)); // four cells
-    const scale = Math.max(1 / factor, smallest);
+    const minScale = Math.min(1, 4 / Math.max(wide, tall)); // four cells
+    const scale = Math.max(1 / factor, minScale);
     const [w, t] = [Math.min(m, wide * scale), Math.min(n, tall * scale)];
     this.window = { x: x + (wide - w) * across, y: y + (tall - t) * down, wide: w, tall: t };
     this.pan(0, 0);
@@ -180,21 +181,21 @@ export class Heatmap {
     const { cursor = null, rows = [], cols = [], title = "" } = look;
     const { theme, left, top, wide, tall } = this;
     pen.image(this.image(pen.ratio), left, top);
-    if (this.numbered) this.number(pen);
-    this.fade(pen, rows, cols);
+    if (this.numbered) this.drawNumbers(pen);
+    this.fadeUnlocked(pen, rows, cols);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
-    this.marks(pen, look);
-    this.words(pen, 0, new Set(rows), cursor?.[0]);
-    this.words(pen, 1, new Set(cols), cursor?.[1]);
-    this.heading(pen, title);
+    this.drawMarks(pen, look);
+    this.drawWords(pen, 0, new Set(rows), cursor?.[0]);
+    this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
+    this.drawHeading(pen, title);
     if (this.legend && !this.numbered) legend(pen, theme, this.grid, left + wide + 14, top, Math.min(tall, 180));
   }
 
   /** @param {Pen} pen @param {HeatmapLook} look */
-  marks(pen, { cursor = null, outlined = [], dividers = [] }) {
-    for (const [row, col] of outlined) this.outline(pen, row, col, this.theme.mark, 1.5);
-    for (const [axis, index] of dividers) this.divider(pen, axis, index);
-    if (cursor && this.visible(cursor[0], cursor[1])) this.outline(pen, cursor[0], cursor[1], this.theme.ink, 1.5);
+  drawMarks(pen, { cursor = null, outlined = [], dividers = [] }) {
+    for (const [row, col] of outlined) this.drawOutline(pen, row, col, this.theme.mark, 1.5);
+    for (const [axis, index] of dividers) this.drawDivider(pen, axis, index);
+    if (cursor && this.visible(cursor[0], cursor[1])) this.drawOutline(pen, cursor[0], cursor[1], this.theme.ink, 1.5);
   }
 
   /**
@@ -207,7 +208,7 @@ export class Heatmap {
     const key = JSON.stringify([this.window, wide, tall, theme.key, ratio, tiled?.version]);
     if (this.painted?.key !== key) {
       const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
-      const [grid, window] = tiled?.part(this.window) ?? [/** @type {Grid} */ (this.grid), this.window];
+      const [grid, window] = tiled?.partFor(this.window) ?? [/** @type {Grid} */ (this.grid), this.window];
       this.painted = { key, image: paint(grid, window, across, down, theme, ratio) };
     }
     return this.painted.image;
@@ -218,7 +219,7 @@ export class Heatmap {
    * @param {Pen} pen
    * @param {string} title
    */
-  heading(pen, title) {
+  drawHeading(pen, title) {
     const { theme, left, axes } = this;
     if (axes[0]) pen.text(left - 8, 9, `${axes[0]} ↓`, { fill: theme.soft, align: "right" });
     if (title) pen.text(left, 9, title, { fill: theme.ink, bold: true });
@@ -226,7 +227,7 @@ export class Heatmap {
   }
 
   /** @param {Pen} pen */
-  number(pen) {
+  drawNumbers(pen) {
     const { grid, theme } = this;
     if (!(grid instanceof Grid)) return;
     const [, , wide] = this.box(0, 0);
@@ -237,7 +238,7 @@ export class Heatmap {
         const [x, y] = this.box(row + 0.5, col + 0.5);
         const text = inCell(grid.at(row, col), grid.limit);
         const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
-        pen.text(x, y, text, { fill, size: measure(text, 12) > wide - 4 ? 10 : 12, align: "center" });
+        pen.text(x, y, text, { fill, size: textWidth(text, 12) > wide - 4 ? 10 : 12, align: "center" });
       }
   }
 
@@ -248,7 +249,7 @@ export class Heatmap {
   }
 
   /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke @param {number} thick */
-  outline(pen, row, col, stroke, thick) {
+  drawOutline(pen, row, col, stroke, thick) {
     const [x, y, w, t] = this.box(row, col);
     const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
     const [x2, y2] = [
@@ -259,7 +260,7 @@ export class Heatmap {
   }
 
   /** @param {Pen} pen @param {Side} axis @param {number} index */
-  divider(pen, axis, index) {
+  drawDivider(pen, axis, index) {
     const [x, y] = this.box(index, index);
     const down = axis === "rows";
     const at = down ? y : x;
@@ -275,7 +276,7 @@ export class Heatmap {
    * @param {number[]} rows
    * @param {number[]} cols
    */
-  fade(pen, rows, cols) {
+  fadeUnlocked(pen, rows, cols) {
     /**
      * @param {number[]} locked
      * @param {number} from
@@ -313,12 +314,12 @@ export class Heatmap {
    * @param {Set<number>} locked
    * @param {number} [pointed]
    */
-  words(pen, axis, locked, pointed) {
+  drawWords(pen, axis, locked, pointed) {
     const { theme } = this;
     const words = this.labels[axis];
     const [, , w, t] = this.box(0, 0);
     const cell = axis ? w : t;
-    const spacing = axis && !this.upright ? longest(words) + 3 : GAP;
+    const spacing = axis && !this.upright ? widestLabel(words) + 3 : GAP;
     const step = Math.max(1, Math.ceil(spacing / cell));
     const [from, size] = axis ? [this.window.x, this.window.wide] : [this.window.y, this.window.tall];
     const near = pointed === undefined ? [...locked] : [...locked, pointed];
@@ -343,11 +344,11 @@ export class Heatmap {
 /** @type {WeakMap<string[], number>} */
 const widths = new WeakMap();
 /** @param {string[]} labels */
-function longest(labels) {
+function widestLabel(labels) {
   const known = widths.get(labels);
   if (known !== undefined) return known;
   const widest = labels.reduce(
-    (max, text) => (text.length > 2 || max < 16 ? Math.max(max, measure(text, SIZE, true)) : max),
+    (max, text) => (text.length > 2 || max < 16 ? Math.max(max, textWidth(text, SIZE, true)) : max),
     0,
   );
   const width = widest + (labels.some((text) => [...text].length > 1) ? 10 : 0);

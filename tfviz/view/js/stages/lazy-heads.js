@@ -1,7 +1,7 @@
 // Heads that the page computes from their queries and keys when they are opened.
 
 import { HeadSource } from "../base/head-source.js";
-import { inflated, joined } from "../base/page-data.js";
+import { inflated, concatenated } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
 import { Explorer } from "./explorer.js";
 
@@ -54,7 +54,7 @@ class HeadLoader {
     const [left, right] = [query[head], key[Math.floor((head * key.length) / heads)]];
     const rule = index === null ? null : await this.source.keyRanges(index);
     const inputs = { query: await this.pack(left, bytes), key: await this.pack(right, bytes), scale, rule };
-    return this.engine.load({ [name]: inputs }, joined(bytes));
+    return this.engine.load({ [name]: inputs }, concatenated(bytes));
   }
 
   /**

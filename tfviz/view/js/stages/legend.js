@@ -2,7 +2,7 @@
 
 import { SCALES } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
-import { css } from "../base/theme.js";
+import { cssColour } from "../base/theme.js";
 
 /** @import { Pen } from "../types.d.ts" */
 
@@ -25,7 +25,7 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = nu
   const at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
   for (let i = 0; i < steps; i++)
     pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {
-      fill: css(lut[Math.round(((i + 0.5) / steps) * 255)]),
+      fill: cssColour(lut[Math.round(((i + 0.5) / steps) * 255)]),
     });
   pen.rect(x, y, 10, height, { stroke: theme.line, thick: 0.5 });
   const levels = even === null || signed ? [] : [at(even / limit)];

@@ -4,8 +4,8 @@ import { h, select, slider } from "../base/elements.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid, OPEN } from "../base/grid.js";
+import { quoted } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
-import { quoted } from "../base/pen.js";
 import { table } from "../controls/table.js";
 
 /** @import { MasksDocument, MasksState, Predicate, Role } from "../documents.d.ts" */
@@ -21,7 +21,7 @@ const ROLES = [
 
 export class MaskLab {
   /** @type {Map<string, Uint8Array>} of each predicate, 0 where it allows */
-  tables = new Map();
+  statesOf = new Map();
 
   /**
    * @param {HTMLElement} host
@@ -69,13 +69,13 @@ export class MaskLab {
       ),
       this.warning,
     );
-    frame.zoom((factor) => this.stage.zoom(factor));
+    frame.enableZoom((factor) => this.stage.zoom(factor));
     this.close = frame.open();
   }
 
   /** @param {Predicate} predicate */
   control({ name, sizes }) {
-    const role = select("", ROLES, this.role(name), (value) =>
+    const role = select("", ROLES, this.roleOf(name), (value) =>
       this.store.set({ roles: { ...this.store.get("roles"), [name]: value } }),
     );
     role.element.querySelector("select")?.setAttribute("aria-label", name);
@@ -84,72 +84,72 @@ export class MaskLab {
         ? slider("", {
             min: 0,
             max: sizes.length - 1,
-            value: this.size(name),
+            value: this.sizeOf(name),
             text: (i) => sizes[i],
             choose: (i) => this.store.set({ sizes: { ...this.store.get("sizes"), [name]: i } }),
           })
         : null;
     size?.element.querySelector("input")?.setAttribute("aria-label", `${name}, size`);
     const show = () => {
-      role.show(this.role(name));
-      size?.show(this.size(name));
-      if (size) size.element.hidden = this.role(name) === "off";
+      role.show(this.roleOf(name));
+      size?.show(this.sizeOf(name));
+      if (size) size.element.hidden = this.roleOf(name) === "off";
     };
     return { element: h("div", { class: "rule" }, h("b", { title: name }, name), role.element, size?.element), show };
   }
 
   /** @param {string} name */
-  role(name) {
+  roleOf(name) {
     return this.store.get("roles")[name] ?? "off";
   }
   /** @param {string} name */
-  size(name) {
+  sizeOf(name) {
     return this.store.get("sizes")[name] ?? 0;
   }
   /** @param {Predicate} predicate */
-  named({ name, sizes }) {
-    return sizes.length > 1 ? `${name}(${sizes[this.size(name)]})` : name;
+  nameOf({ name, sizes }) {
+    return sizes.length > 1 ? `${name}(${sizes[this.sizeOf(name)]})` : name;
   }
   /** @param {Role} role */
-  used(role) {
-    return this.predicates.filter(({ name }) => this.role(name) === role);
+  predicatesIn(role) {
+    return this.predicates.filter(({ name }) => this.roleOf(name) === role);
   }
 
   /** Load the cells of each predicate at the size that its slider shows. */
   async load() {
     for (const { name, masks } of this.predicates) {
-      const index = masks[this.size(name)];
-      this.tables.set(name, await this.source.mask(index, this.rows.length * this.cols.length));
+      const index = masks[this.sizeOf(name)];
+      this.statesOf.set(name, await this.source.mask(index, this.rows.length * this.cols.length));
     }
   }
 
   /** @param {Predicate} predicate @param {number} cell */
   allows({ name }, cell) {
-    return this.tables.get(name)?.[cell] === OPEN;
+    return this.statesOf.get(name)?.[cell] === OPEN;
   }
 
   /** Name the predicates that forbid a cell; none if it is allowed. @param {number} cell */
-  why(cell) {
-    const any = this.used("any");
+  forbiddenBy(cell) {
+    const any = this.predicatesIn("any");
     const failed = any.filter((predicate) => !this.allows(predicate, cell));
     return [
-      ...this.used("all")
+      ...this.predicatesIn("all")
         .filter((predicate) => !this.allows(predicate, cell))
-        .map((predicate) => this.named(predicate)),
-      ...this.used("not")
+        .map((predicate) => this.nameOf(predicate)),
+      ...this.predicatesIn("not")
         .filter((predicate) => this.allows(predicate, cell))
-        .map((predicate) => `~${this.named(predicate)}`),
+        .map((predicate) => `~${this.nameOf(predicate)}`),
       ...(any.length && failed.length === any.length
-        ? [any.map((predicate) => this.named(predicate)).join(" | ")]
+        ? [any.map((predicate) => this.nameOf(predicate)).join(" | ")]
         : []),
     ];
   }
 
   /** @param {Point} cell */
   reading([row, col]) {
-    const why = this.why(row * this.cols.length + col);
+    const reasons = this.forbiddenBy(row * this.cols.length + col);
     const words = `${quoted(this.rows[row])} → ${quoted(this.cols[col])}`;
-    return `${words}  ${why.length ? `forbidden by ${why.join(" and ")}` : "may look"}`;
+    return `${words}  ${reasons.length ? `forbidden by ${reasons.join(" and ")}` : "may look"}`;
   }
 
   async refresh() {
@@ -158,31 +158,32 @@ export class MaskLab {
     const state = new Uint8Array(cells);
     const values = new Float32Array(cells);
     for (let cell = 0; cell < cells; cell++) {
-      const open = this.why(cell).length === 0;
+      const open = this.forbiddenBy(cell).length === 0;
       [state[cell], values[cell]] = [Number(!open), Number(open)];
     }
     const grid = Grid.of(this.rows, this.cols, values, state);
     grid.codes = grid.codes.map((code) => code >> 1); // pale: allowed is not much
     this.panel = { ...this.panel, grid };
     this.controls.forEach(({ show }) => show());
-    const either = this.used("any")
-      .map((predicate) => this.named(predicate))
+    const either = this.predicatesIn("any")
+      .map((predicate) => this.nameOf(predicate))
       .join(" | ");
     const all = [
-      ...this.used("all").map((predicate) => this.named(predicate)),
-      ...this.used("not").map((predicate) => `~${this.named(predicate)}`),
+      ...this.predicatesIn("all").map((predicate) => this.nameOf(predicate)),
+      ...this.predicatesIn("not").map((predicate) => `~${this.nameOf(predicate)}`),
     ];
     this.formula.textContent =
-      [...all, ...(either ? [all.length && this.used("any").length > 1 ? `(${either})` : either] : [])].join(" & ") ||
-      "everything";
-    const dead = this.rows.map((_, row) => row).filter((row) => grid.dead(row));
+      [...all, ...(either ? [all.length && this.predicatesIn("any").length > 1 ? `(${either})` : either] : [])].join(
+        " & ",
+      ) || "everything";
+    const dead = this.rows.map((_, row) => row).filter((row) => grid.isDead(row));
     this.warning.textContent = dead.length
       ? `${dead.length === 1 ? "One query" : `${formatted(dead.length)} queries`} may look at nothing: ${dead
           .slice(0, 5)
           .map((row) => quoted(this.rows[row], 18))
           .join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.`
       : "";
-    this.frame.stage(
+    this.frame.showStage(
       this.stage.element,
       `${formatted(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
     );

@@ -2,8 +2,9 @@
 
 import { clamp } from "../base/clamp.js";
 import { counted } from "../base/numbers.js";
-import { label, measure } from "../base/pen.js";
-import { patchGrids } from "../base/patch-grid.js";
+import { textWidth } from "../base/pen.js";
+import { otherSide, patchGrids } from "../base/patch-grid.js";
+import { label } from "../base/visible-text.js";
 
 /** @import { PatchSides } from "../documents.d.ts" */
 /** @import { PatchGrid, Token, Words } from "../base/patch-grid.js" */
@@ -12,15 +13,15 @@ import { patchGrids } from "../base/patch-grid.js";
 /** @typedef {Token & { text: string, box: Box }} Chip the word of a token that does not lie on the picture */
 /** @typedef {Token & { panel?: number, at?: Point }} PlacedToken in one of the pictures, and the point of it */
 
-const WIDEST_PICTURE = 520;
-const TALLEST_PICTURE = 560;
+const MAX_PICTURE_WIDTH = 520;
+const MAX_PICTURE_HEIGHT = 560;
 const SCALE_WIDTH = 96; // for the scale beside it
 const APART = 20; // between pictures
 const ABOVE_PICTURE = 20;
 const EDGE_LEFT = 3; // room for an outline
 const CHIP_TALL = 22;
 const CHIP_SPACE = 4;
-const CHIPS = 400; // words of one side
+const MAX_CHIPS = 400; // words of one side
 
 export class PictureLayout {
   /**
@@ -33,14 +34,13 @@ export class PictureLayout {
   constructor(part, chosen, names, shape, width) {
     this.part = part;
     this.chosen = chosen;
-    /** @type {Side} */
-    this.other = chosen.side === "rows" ? "cols" : "rows";
+    this.other = otherSide(chosen.side);
     this.patches = patchGrids(part);
     // both sides are the same tokens where a picture, or a text with one in it, looks at itself
     this.alike = String(part.rows) === String(part.cols);
     const columns = width >= 300 * names.length ? names.length : 1;
     const each = (width - APART * (columns - 1)) / columns - EDGE_LEFT;
-    const wide = Math.min(WIDEST_PICTURE, each - SCALE_WIDTH, (TALLEST_PICTURE * shape.width) / shape.height);
+    const wide = Math.min(MAX_PICTURE_WIDTH, each - SCALE_WIDTH, (MAX_PICTURE_HEIGHT * shape.width) / shape.height);
     const tall = (wide * shape.height) / shape.width;
     const top = names.some(Boolean) ? 2 * ABOVE_PICTURE : ABOVE_PICTURE;
     const above = this.chipsOf("rows", top, each);
@@ -50,9 +50,9 @@ export class PictureLayout {
     this.box = [EDGE_LEFT, above.bottom, wide, tall];
     const height = below?.chips.length ? below.bottom : above.bottom + tall + EDGE_LEFT;
     const right = Math.max(wide + SCALE_WIDTH, ...this.chips.map(({ box }) => box[0] + box[2]));
-    this.from = names.map((_, i) => [(i % columns) * (each + APART), Math.floor(i / columns) * (height + APART)]);
+    this.origins = names.map((_, i) => [(i % columns) * (each + APART), Math.floor(i / columns) * (height + APART)]);
     this.width = Math.ceil(Math.min(width, (columns - 1) * (each + APART) + right + EDGE_LEFT));
-    this.height = this.from[this.from.length - 1][1] + height;
+    this.height = this.origins[this.origins.length - 1][1] + height;
   }
 
   /**
@@ -66,15 +66,15 @@ export class PictureLayout {
     /** @type {Chip[]} */
     const chips = [];
     let [x, y] = [EDGE_LEFT, top];
-    for (const index of tokens.slice(0, CHIPS)) {
+    for (const index of tokens.slice(0, MAX_CHIPS)) {
       const text = label(this.part[side][index], 24);
-      const wide = clamp(measure(text, 13) + 12, CHIP_TALL, width);
+      const wide = clamp(textWidth(text, 13) + 12, CHIP_TALL, width);
       if (x > EDGE_LEFT && x + wide > width) [x, y] = [EDGE_LEFT, y + CHIP_TALL + CHIP_SPACE];
       chips.push({ side, index, text, box: [x, y, wide, CHIP_TALL] });
       x += wide + CHIP_SPACE;
     }
     const bottom = tokens.length ? y + CHIP_TALL + 10 : top;
-    const more = tokens.length - CHIPS;
+    const more = tokens.length - MAX_CHIPS;
     const notes = more > 0 ? [{ text: `${counted(more, "word")} more`, y: bottom }] : [];
     return { chips, notes, bottom: bottom + 14 * notes.length };
   }
@@ -84,7 +84,7 @@ export class PictureLayout {
    * @param {Side} side
    * @param {Side} target
    */
-  is(side, target) {
+  alikeSides(side, target) {
     return this.alike || side === target;
   }
 
@@ -94,8 +94,8 @@ export class PictureLayout {
    * @param {number} y
    * @returns {PlacedToken | null}
    */
-  under(x, y) {
-    for (const [panel, [left, top]] of this.from.entries()) {
+  tokenAt(x, y) {
+    for (const [panel, [left, top]] of this.origins.entries()) {
       const [across, down] = [x - left, y - top];
       const chip = this.chips.find(({ box }) => holds(box, across, down));
       if (chip) return { panel, side: chip.side, index: chip.index };
@@ -132,7 +132,7 @@ export class PictureLayout {
   where(side, index) {
     const grid = this.patches[side];
     const cell = grid?.cell(index);
-    if (!grid || !cell) return this.chips.find((chip) => this.is(chip.side, side) && chip.index === index)?.box;
+    if (!grid || !cell) return this.chips.find((chip) => this.alikeSides(chip.side, side) && chip.index === index)?.box;
     const { rows, columns } = grid;
     const [left, top, wide, tall] = this.box;
     return [left + (cell[1] * wide) / columns, top + (cell[0] * tall) / rows, wide / columns, tall / rows];
@@ -151,12 +151,12 @@ export class PictureLayout {
     const panel = from.panel ?? 0;
     const center = [x + wide / 2, y + tall / 2];
     const to = [center[0] + across * times * wide, center[1] + down * times * tall];
-    const [left, top] = this.from[panel];
-    const hit = this.under(left + to[0], top + to[1]);
+    const [left, top] = this.origins[panel];
+    const hit = this.tokenAt(left + to[0], top + to[1]);
     if (hit?.panel === panel) return hit;
     const spots = [...this.chips.map(({ side, index, box }) => ({ panel, side, index, box })), this.nearest(panel, to)];
     const candidates = spots
-      .filter(({ side, index }) => index !== from.index || !this.is(side, from.side))
+      .filter(({ side, index }) => index !== from.index || !this.alikeSides(side, from.side))
       .map((token) => ({
         token,
         dx: token.box[0] + token.box[2] / 2 - center[0],

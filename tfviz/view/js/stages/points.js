@@ -1,15 +1,16 @@
 // Points with names on a plane: the one under the cursor is named below, as many others as have room beside themselves.
 
 import { clamp } from "../base/clamp.js";
-import { following, h } from "../base/elements.js";
+import { h } from "../base/elements.js";
+import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { chartCanvas } from "./head-stage.js";
-import { CanvasPen, measure } from "../base/pen.js";
-import { STEPS } from "./pointing.js";
+import { CanvasPen, textWidth } from "../base/pen.js";
 import { table } from "../controls/table.js";
-import { inkAt } from "../base/theme.js";
+import { inkOf } from "../base/theme.js";
+import { cutLetters } from "../base/visible-text.js";
 
 /** @import { PointsDocument, PointsState } from "../documents.d.ts" */
 /** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.d.ts" */
@@ -71,7 +72,7 @@ export class Points {
       oninput: () => this.refresh(),
     });
     this.frame.body.append(h("div", { class: "controls" }, this.find));
-    this.frame.zoom((factor) => this.zoom(factor));
+    this.frame.enableZoom((factor) => this.zoom(factor));
     this.close = this.frame.open();
   }
 
@@ -134,7 +135,7 @@ export class Points {
     const keep = () => {
       if (this.cursor !== null) this.frame.lock("rows", this.cursor);
     };
-    following(
+    followPointer(
       canvas,
       ({ offsetX, offsetY }) => this.point(this.nearest(offsetX, offsetY)),
       () => this.point(null),
@@ -155,13 +156,12 @@ export class Points {
         "-": () => this.zoom(1 / 1.5),
         0: () => this.zoom(0),
         Escape: () => this.store.set({ rows: [] }),
-        ...Object.fromEntries(Object.entries(STEPS).map(([key, direction]) => [key, () => this.step(direction)])),
+        ...Object.fromEntries(Object.entries(ARROW_STEPS).map(([key, direction]) => [key, () => this.step(direction)])),
       };
       const act = acts[event.key];
-      if (!act || event.metaKey || event.altKey || event.ctrlKey) return;
+      if (!act || hasModifier(event)) return;
       act();
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     };
   }
 
@@ -197,7 +197,7 @@ export class Points {
     const query = this.find.value.trim().toLowerCase();
     this.matches = this.names.map((name) => Boolean(query) && name.toLowerCase().includes(query));
     const many = this.matches.filter(Boolean).length;
-    this.frame.stage(
+    this.frame.showStage(
       this.stage,
       query ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
     );
@@ -237,7 +237,7 @@ export class Points {
   dot(pen, point, [x, y], emphasized) {
     const { theme } = this.frame;
     const group = this.labels[point] ?? -1;
-    const colour = group < 0 ? theme.soft : inkAt(theme, group);
+    const colour = group < 0 ? theme.soft : inkOf(theme, group);
     let { radius, alpha } = group < 0 ? DOTS.alone : DOTS.grouped;
     if (emphasized || this.marked.has(point)) ({ radius, alpha } = DOTS.strong);
     pen.dot(x, y, radius, { fill: emphasized ? theme.mark : colour, alpha });
@@ -249,9 +249,9 @@ export class Points {
     let x = MARGIN;
     for (const [label, name] of this.groups) {
       const text = brief(name);
-      pen.dot(x, 9, 4, { fill: label < 0 ? theme.soft : inkAt(theme, label) });
+      pen.dot(x, 9, 4, { fill: label < 0 ? theme.soft : inkOf(theme, label) });
       pen.text(x + 8, 9, text, { fill: theme.soft, size: 11 });
-      x += measure(text, 11) + 26;
+      x += textWidth(text, 11) + 26;
     }
   }
 
@@ -264,7 +264,7 @@ export class Points {
    */
   name(pen, [point, x, y], { boxes, dots }, always) {
     const text = brief(this.names[point]);
-    const wide = measure(text, 11);
+    const wide = textWidth(text, 11);
     const offset = this.marked.has(point) ? 9 : 7;
     const left = x + offset + wide > this.width - 4 ? x - offset - wide : x + offset;
     const box = [left - 2, y - 8, left + wide + 2, y + 8];
@@ -280,7 +280,7 @@ export class Points {
 }
 
 /** @param {string} name */
-const brief = (name) => ([...name].length > 40 ? `${[...name].slice(0, 39).join("")}…` : name);
+const brief = (name) => cutLetters(name, 40).join("");
 const MAX_NAMES = 60;
 const MAX_DOTS = 2000; // that names keep clear of
 const POINT_KEYS = [

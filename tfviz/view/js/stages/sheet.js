@@ -1,13 +1,12 @@
 // All heads at once: layers are rows, heads are columns, one scale; one canvas, however many there are.
 
 import { clamp } from "../base/clamp.js";
-import { following } from "../base/elements.js";
+import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
 import { legend } from "./legend.js";
 import { paint } from "../base/paint.js";
-import { STEPS } from "./pointing.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { AnyGrid, Pen, Point } from "../types.d.ts" */
@@ -81,7 +80,7 @@ export class Sheet {
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} layer and head */
-  cell(x, y) {
+  headAt(x, y) {
     const head = Math.floor((x - this.left) / (this.wide + this.gap));
     const layer = Math.floor((y - this.top) / (this.tall + this.gap));
     return head >= 0 && layer >= 0 && head < this.part.heads && layer < this.part.layers ? [layer, head] : null;
@@ -169,7 +168,7 @@ export class Sheet {
   }
 
   /** @param {number} x @param {number} y @param {AnyGrid} grid of the head there @returns {Point} its query and key */
-  pair(x, y, grid) {
+  pairAt(x, y, grid) {
     const [head, layer] = [x - this.left, y - this.top];
     /** @param {number} at @param {number} size @param {number} count */
     const index = (at, size, count) =>
@@ -188,10 +187,9 @@ export class Sheet {
   listen(canvas, handlers) {
     /** @param {MouseEvent} event */
     const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return this.cell(event.clientX - box.left, event.clientY - box.top);
+      return this.headAt(...pointIn(canvas, event));
     };
-    following(
+    followPointer(
       canvas,
       (event) => handlers.point(place(event), [event.offsetX, event.offsetY]),
       () => handlers.point(null),
@@ -204,7 +202,7 @@ export class Sheet {
       else handlers.open(at[0], at[1]);
     };
     canvas.onkeydown = (event) => {
-      const step = STEPS[event.key];
+      const step = ARROW_STEPS[event.key];
       if (step)
         this.at = [
           clamp(this.at[0] + step[0], 0, this.part.layers - 1),
@@ -217,8 +215,7 @@ export class Sheet {
       else if (event.key === "Escape") handlers.leave();
       else return;
       handlers.point(this.at);
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     };
     canvas.onfocus = () => handlers.point(this.at);
     canvas.onblur = () => handlers.point(null);

@@ -4,8 +4,8 @@ import { h, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
+import { label } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
-import { label } from "../base/pen.js";
 import { table } from "../controls/table.js";
 
 /** @import { TablePanel, TablesDocument, TablesState } from "../documents.d.ts" */
@@ -13,7 +13,7 @@ import { table } from "../controls/table.js";
 
 export class Tables {
   /** @type {Map<number, { panels: GridPanel<Grid>[], stage: HeadStage }>} of each sheet that was looked at */
-  stages = new Map();
+  stagesBySheet = new Map();
   /** @type {GridPanel<Grid>[]} */
   panels = [];
   /** @type {HeadStage | null} */
@@ -45,7 +45,7 @@ export class Tables {
       lock: (side, index) => this.frame.lock(side, index),
       leave: () => store.set({ rows: [], cols: [] }),
     };
-    this.pick =
+    this.sheetTabs =
       this.sheets.length > 1
         ? tabs(
             "Which",
@@ -54,8 +54,8 @@ export class Tables {
             (sheet) => store.set({ sheet, rows: [], cols: [] }),
           )
         : null;
-    if (this.pick) frame.body.append(h("div", { class: "controls" }, this.pick.element));
-    frame.zoom((factor) => this.stage?.zoom(factor));
+    if (this.sheetTabs) frame.body.append(h("div", { class: "controls" }, this.sheetTabs.element));
+    frame.enableZoom((factor) => this.stage?.zoom(factor));
     this.close = frame.open();
   }
 
@@ -79,9 +79,9 @@ export class Tables {
   }
 
   /** Set up the stage: panels of one shape share cursor and zoom; each has axes of its own. */
-  opened() {
+  makeStage() {
     const { panels, height = 460 } = this.sheet;
-    const options = { axes: this.axes, largest: 22, tallest: height };
+    const options = { axes: this.axes, maxCell: 22, maxHeight: height };
     return {
       panels: panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) })),
       stage: new HeadStage(this.frame.theme, this.handlers, options),
@@ -90,12 +90,12 @@ export class Tables {
 
   refresh() {
     const at = this.store.get("sheet");
-    const { panels, stage } = this.stages.get(at) ?? this.opened();
-    this.stages.set(at, { panels, stage });
+    const { panels, stage } = this.stagesBySheet.get(at) ?? this.makeStage();
+    this.stagesBySheet.set(at, { panels, stage });
     this.stage = stage;
     this.panels = panels;
-    this.pick?.show(at);
-    this.frame.stage(stage.element, this.sheet.note ?? "");
+    this.sheetTabs?.show(at);
+    this.frame.showStage(stage.element, this.sheet.note ?? "");
     stage.show(
       panels,
       {

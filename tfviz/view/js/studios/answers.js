@@ -40,7 +40,7 @@ export class Answers {
     if (!result) return null;
     const logits = result.outputs.logits.data;
     if (!logits.every(Number.isFinite)) {
-      studio.frame.failed(notFinite("it has nothing to say"));
+      studio.frame.showError(notFinite("it has nothing to say"));
       return null;
     }
     cache.set(key, { key, logits, patterns: null }); // maps are large

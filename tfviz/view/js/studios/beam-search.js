@@ -1,120 +1,80 @@
-// What a translator makes of a source with some heads off, and how far a search for its translation has come.
+// Beam search as `tfviz.generate.beam` does it: the arithmetic alone, no model and no page.
 
-import { continued, logProbabilities, nextBeam, NO_TEXT } from "./beams.js";
-import { cutTo } from "./language-model-reader.js";
-import { LruCache } from "./lru-cache.js";
+import { logSoftmax, notFinite, topK } from "./logits.js";
 
-/** @import { Beam } from "./beams.js" */
-/** @import { Pattern, RunOptions } from "../types.d.ts" */
+/** @import { NumberList } from "../base/grid.js" */
 /**
- * What the decoder makes of some texts.
- * @typedef {object} Decoded
- * @property {(text: number, place: number) => Float32Array} at the logits of what stands at a place
- * @property {Record<string, Pattern[]>} patterns
- * @property {Record<string, Pattern[]>} encoderPatterns those of the encoder
+ * A text of the search.
+ * @typedef {object} Beam
+ * @property {number[]} tokens
+ * @property {number} sum log of its probability
+ * @property {boolean} ended
+ * @property {boolean} over it had ended before this step
+ * @property {number} parent its rank at the step before
  */
 
-const MAX_READINGS = 60; // texts whose maps are kept
+/** @param {number} length @param {number} alpha */
+const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 
-export class Reader {
-  /** @type {LruCache<Decoded>} by the tokens */
-  readings = new LruCache(MAX_READINGS);
-  /** @type {any} what the encoder makes of the source */
-  memory = null;
+/** @param {Pick<Beam, "tokens" | "sum">} text @param {number} alpha */
+export const scoreOf = ({ tokens, sum }, alpha) => sum / lengthPenalty(tokens.length, alpha);
 
-  /**
-   * @param {(program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} ask null if it failed
-   * @param {number[]} source
-   * @param {number} begin the id of the beginning
-   * @param {number} tokens how many the target's vocabulary has
-   */
-  constructor(ask, source, begin, tokens) {
-    this.ask = ask;
-    this.source = source;
-    this.begin = begin;
-    this.tokens = tokens;
-  }
+/** @type {Readonly<Beam>} */
+export const EMPTY_BEAM = Object.freeze({ tokens: [], sum: 0, ended: false, over: false, parent: 0 });
 
-  /** Return what the encoder makes of the source. */
-  async encoded() {
-    if (this.memory) return this.memory;
-    const result = await this.ask(
-      "encode",
-      { source: { shape: [1, this.source.length], data: this.source } },
-      { watch: true },
-    );
-    return result && (this.memory = { ...result.outputs, patterns: result.patterns });
-  }
-
-  /** @param {number[][]} texts of one length @param {boolean} [watch] @returns {Promise<Decoded | null>} */
-  async decoded(texts, watch = false) {
-    const memory = await this.encoded();
-    if (!memory) return null;
-    const target = {
-      shape: [texts.length, texts[0].length + 1],
-      data: texts.flatMap((tokens) => [this.begin, ...tokens]),
-    };
-    const result = await this.ask("decode", { target, states: memory.states, words: memory.words }, { watch });
-    if (!result) return null;
-    const { shape, data } = cutTo(result.outputs.logits, this.tokens);
-    /** @param {number} text @param {number} place */
-    const at = (text, place) =>
-      data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
-    return { at, patterns: result.patterns, encoderPatterns: memory.patterns };
-  }
-
-  /** Return what the decoder makes of one text, with its maps. @param {number[]} tokens */
-  async reading(tokens) {
-    const key = String(tokens);
-    const known = this.readings.get(key) ?? (await this.decoded([tokens], true));
-    return known && this.readings.set(key, known);
-  }
+/**
+ * Return the log-probabilities of all tokens: -Infinity for the suppressed ones, which leaves the others unchanged.
+ * @param {NumberList} logits
+ * @param {number[]} [suppressed]
+ */
+export function logProbabilities(logits, suppressed = []) {
+  for (const logit of logits) if (Number.isNaN(logit)) throw notFinite("it cannot translate");
+  const logs = logSoftmax(logits);
+  for (const token of suppressed) logs[token] = -Infinity;
+  return logs;
 }
 
-export class Search {
-  /** @type {Beam[][]} */
-  columns = [];
+/** Return the likeliest tokens, without impossible ones. @param {NumberList} logs @param {number} count */
+export const likeliestTokens = (logs, count) => topK(logs, count).filter((token) => logs[token] > -Infinity);
 
-  /**
-   * @param {Reader} reader
-   * @param {number[]} prefix the tokens that a text has to begin with
-   * @param {{ width: number, alpha: number, end: number, suppressed: number[], max_tokens: number }} how
-   */
-  constructor(reader, prefix, how) {
-    this.reader = reader;
-    this.prefix = prefix;
-    this.how = how;
-  }
+/**
+ * @param {Beam} text
+ * @param {number} parent
+ * @param {number} token
+ * @param {number} log
+ * @param {number} end
+ * @returns {Beam}
+ */
+export function extendedBeam(text, parent, token, log, end) {
+  return { tokens: [...text.tokens, token], sum: text.sum + log, ended: token === end, over: false, parent };
+}
 
-  get done() {
-    const { columns, how } = this;
-    return columns.length >= how.max_tokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
-  }
+/**
+ * Return the best of all continuations.
+ * @param {Beam[]} texts
+ * @param {(NumberList | null)[]} logs of the next token of each text; null where it has ended
+ * @param {{ width: number, alpha: number, end: number }} how
+ * @returns {Beam[]}
+ */
+export function nextBeam(texts, logs, { width, alpha, end }) {
+  const continuations = texts.flatMap((text, parent) => {
+    const next = logs[parent];
+    if (text.ended || !next) return [{ ...text, over: true, parent }];
+    return likeliestTokens(next, width).map((token) => extendedBeam(text, parent, token, next[token], end));
+  });
+  const scores = new Map(continuations.map((text) => [text, scoreOf(text, alpha)]));
+  return continuations.sort((a, b) => Number(scores.get(b)) - Number(scores.get(a))).slice(0, width);
+}
 
-  /** Return the log-probabilities of the next token of each text that goes on. @param {Beam[]} texts */
-  async logs(texts) {
-    const open = texts.filter(({ ended }) => !ended).map(({ tokens }) => tokens);
-    const result = await (open.length === 1 ? this.reader.reading(open[0]) : this.reader.decoded(open));
-    if (!result) return null;
-    let next = 0;
-    return texts.map(({ ended, tokens }) =>
-      ended ? null : logProbabilities(result.at(next++, tokens.length), this.how.suppressed),
-    );
-  }
-
-  /** Add a column: the token that was asked for, or what the search finds; false if it cannot go on. */
-  async advance() {
-    const { columns, prefix, how } = this;
-    /** @type {Beam[]} */
-    const texts = columns.at(-1) ?? [NO_TEXT];
-    const logs = this.done ? null : await this.logs(texts);
-    if (!logs) return false;
-    const token = prefix[columns.length];
-    columns.push(
-      token === undefined
-        ? nextBeam(texts, logs, how)
-        : [continued(texts[0], 0, token, logs[0]?.[token] ?? NaN, how.end)],
-    );
-    return true;
-  }
+/**
+ * Return the rank of a text at each step, the first step first.
+ * @param {Beam[][]} columns
+ * @param {number} column
+ * @param {number} rank
+ */
+export function ranksUpTo(columns, column, rank) {
+  /** @type {number[]} */
+  const ranks = [];
+  for (let step = column, at = rank; step >= 0; at = columns[step][at].parent, step--) ranks.unshift(at);
+  return ranks;
 }

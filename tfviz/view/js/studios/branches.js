@@ -1,8 +1,9 @@
 // The texts written so far, as buttons to go back to them.
 
-import { activeIn, h } from "../base/elements.js";
+import { focusedIn, h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
-import { button, note } from "./parts.js";
+import { cutLetters } from "../base/visible-text.js";
+import { button, note } from "./small-elements.js";
 
 const MAX_LETTERS = 24; // letters of a branch
 
@@ -23,7 +24,7 @@ export class Branches {
   show(at) {
     const { leaves } = this.path;
     const { element } = this;
-    const focused = element.contains(activeIn(element));
+    const focused = element.contains(focusedIn(element));
     element.hidden = leaves.length < 2;
     element.replaceChildren(note("Branches"), ...leaves.map((leaf) => this.branch(leaf, leaf === at)));
     if (focused) /** @type {HTMLElement | null} */ (element.querySelector("[aria-pressed='true']"))?.focus();
@@ -32,8 +33,7 @@ export class Branches {
   /** @param {number} leaf @param {boolean} current */
   branch(leaf, current) {
     const tokens = this.path.to(leaf);
-    const letters = [...this.textOf(tokens).replace(/\s/g, " ")];
-    const text = letters.length > MAX_LETTERS ? `…${letters.slice(1 - MAX_LETTERS).join("")}` : letters.join("");
+    const text = cutLetters(this.textOf(tokens).replace(/\s/g, " "), MAX_LETTERS, "end").join("");
     return button(text, () => this.choose(leaf), {
       "aria-pressed": String(current),
       title: `${counted(tokens.length, "token")}`,

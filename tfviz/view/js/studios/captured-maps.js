@@ -2,7 +2,7 @@
 
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 
-/** @import { HeadMaps } from "../controls/choice.js" */
+/** @import { HeadMaps } from "../controls/head-choice.js" */
 /** @import { Pattern } from "../types.d.ts" */
 /** @typedef {{ name: string, sites: string[], maps: Pattern[] }} CapturedPart the maps of some layers */
 
@@ -74,7 +74,7 @@ export class CapturedMaps {
     return Grid.of(rows, cols, data.subarray(head * cells, (head + 1) * cells), state);
   }
 
-  partly() {
+  isPartial() {
     return false;
   }
 

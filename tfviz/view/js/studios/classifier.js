@@ -2,24 +2,26 @@
 
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
+import { quotedExcerpt, visibleText } from "../base/visible-text.js";
 import { logOdds, softmax } from "./logits.js";
-import { note } from "./parts.js";
+import { joinPresent, note } from "./small-elements.js";
+import { TextStudio } from "./text-studio.js";
 import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
-import { cited, visibleText } from "./visible-text.js";
 import { classifierTries } from "./tries.js";
 import { WordEffects } from "./word-effects.js";
 
+/** @import { ClassifyDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
 /** @import { Share } from "./probability-bars.js" */
+/** @import { StudioArguments } from "./studio.js" */
 /** @import { Segment } from "./word-segments.js" */
 
-export class Classifier extends WordEffects {
+const MAX_ANSWERS = 1000; // that are remembered: one for each word left out
+
+/** @extends {TextStudio<ClassifyDocument>} */
+export class Classifier extends TextStudio {
   get keys() {
     return CLASSIFIER_KEYS;
-  }
-
-  get maxAnswers() {
-    return 1000;
   }
 
   /** Nothing is changed in a text that was just typed. */
@@ -27,24 +29,62 @@ export class Classifier extends WordEffects {
     return { deleted: [], replaced: [] };
   }
 
-  build() {
-    const { labels } = this.described;
-    this.buildText("Text", "The words: press one to strike it out");
+  /** @param {StudioArguments<ClassifyDocument>} args */
+  constructor(...args) {
+    super(args, "The words: press one to strike it out", MAX_ANSWERS);
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
-    this.buildShades(labels);
-    /** @type {HTMLElement} */
+    this.effects = new WordEffects(this);
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
-    /** @type {HTMLElement} */
-    this.moved = h("p", { class: "cost", role: "status" });
-    const how = h("p", { class: "soft" }, "Press a word to strike it out, twice to type another.");
-    const shading = h("div", { class: "controls" }, this.shades.element, this.scale, this.progress);
-    this.compose({
-      textTitle: "The text",
-      text: [this.words.element, this.field, how, h("div", { class: "row" }, this.editing, this.reset), shading],
+    this.changeText = h("p", { class: "cost", role: "status" });
+    this.layOutText({
+      how: "Press a word to strike it out, twice to type another.",
+      more: [this.effects.element],
       saysTitle: "What it says",
-      says: [this.verdict, this.moved],
+      says: [this.verdict, this.changeText],
     });
     this.showTries(classifierTries(this));
+    this.open();
+  }
+
+  /** @returns {Map<number, string>} */
+  get replaced() {
+    return new Map(/** @type {[number, string][]} */ (this.store.get("replaced")));
+  }
+
+  get deleted() {
+    return new Set(this.store.get("deleted"));
+  }
+
+  get replacementTexts() {
+    return this.store.get("replaced").flatMap(([i, word]) => (this.segments[i] ? [this.segments[i].lead + word] : []));
+  }
+
+  /** The tokens of each word as it stands now; none of one that is struck out. */
+  get pieces() {
+    const { deleted, replaced } = this;
+    return this.segments.map(({ ids, lead }, i) => {
+      if (deleted.has(i)) return [];
+      const word = replaced.get(i);
+      return word === undefined ? ids : this.vocab.encode(lead + word);
+    });
+  }
+
+  get ids() {
+    return this.pieces.flat();
+  }
+
+  get tokenCounts() {
+    return this.pieces.map((ids) => ids.length);
+  }
+
+  /** Return a word as it stands now, also one that is struck out. @param {number} i */
+  wordAt(i) {
+    return this.replaced.get(i) ?? this.segments[i].text;
+  }
+
+  /** @param {number} label */
+  labelText(label) {
+    return quotedExcerpt(this.described.labels[label], 24);
   }
 
   /** @param {number} i @param {{ key?: string, detail?: number }} event */
@@ -58,34 +98,11 @@ export class Classifier extends WordEffects {
   /** Open a field to type another word in its place: Enter takes it, Esc leaves it. @param {number} i */
   edit(i) {
     const { text, lead } = this.segments[i];
-    const now = this.replaced.get(i) ?? text;
-    const input = h("input", {
-      class: "swap",
-      value: now,
-      size: Math.max(4, now.length),
-      "aria-label": `in place of ${visibleText(text)}`,
-      dir: "auto",
+    this.words.openField(i, {
+      value: this.wordAt(i),
+      name: `in place of ${visibleText(text)}`,
+      take: (word) => this.replace(i, word.trim(), lead),
     });
-    const span = this.words.spans[i];
-    let open = true;
-    const end = (/** @type {boolean} */ taken) => {
-      if (!open) return;
-      if (taken && !this.replace(i, input.value.trim(), lead)) return;
-      open = false;
-      input.remove();
-      span.hidden = false;
-      span.focus();
-    };
-    input.onkeydown = (/** @type {KeyboardEvent} */ event) => {
-      event.stopPropagation();
-      if (event.key === "Enter") end(true);
-      else if (event.key === "Escape") end(false);
-    };
-    input.onblur = () => end(false);
-    span.hidden = true;
-    span.before(input);
-    input.focus();
-    input.select();
   }
 
   /**
@@ -108,14 +125,13 @@ export class Classifier extends WordEffects {
     return true;
   }
 
-  /** @param {number} turn */
-  show(turn) {
+  /** @param {() => boolean} isCurrent */
+  show(isCurrent) {
     const { answer, compared } = this;
     if (!answer || !compared) return;
-    const { labels } = this.described;
     const shaded = this.store.get("label");
-    this.shades.show(shaded);
-    this.reset.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
+    this.effects.labelChoice.show(shaded);
+    this.resetButton.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
     const rows = this.verdicts;
     const changed = compared !== answer;
     this.verdict.replaceChildren(
@@ -124,31 +140,44 @@ export class Classifier extends WordEffects {
     );
     const first = Math.max(0, shaded);
     const [odds, were] = [answer, compared].map(({ logits }) => logOdds(logits, first));
-    const name = cited(labels[first], 24);
-    this.moved.textContent = changed
+    const name = this.labelText(first);
+    this.changeText.textContent = changed
       ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].share)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
       : `log-odds of ${name}: ${withSign(odds)}`;
-    this.weighing = this.weigh(turn);
+    this.measuring = this.effects.measure(isCurrent);
   }
 
-  /** Until each word is weighed, too. */
+  /** Wait until each word is measured, too. */
   async settled() {
     await this.refresh();
-    await this.weighing;
+    await this.measuring;
   }
 
-  get counts() {
-    return this.pieces.map((ids) => ids.length);
-  }
-
-  unshade() {
+  clearShading() {
     for (const span of this.words.spans) span.style.color = "";
-    this.shadeAll(this.store.get("label"), true);
+    this.effects.shadeAll(this.store.get("label"), true);
   }
 
   /** @param {number} i */
   announceWord(i) {
     this.announce(this.sentenceOf(i));
+  }
+
+  /**
+   * Describe a word: how it was changed, and what the model says without it.
+   * @param {number} i
+   * @param {number} [label]
+   */
+  sentenceOf(i, label = this.store.get("label")) {
+    const { text, unknown } = this.segments[i];
+    const replaced = this.replaced.has(i);
+    const remarks = [
+      replaced && `in place of ${quotedExcerpt(text)}`,
+      this.deleted.has(i) && "struck out",
+      unknown && !replaced && "not in the vocabulary: read as unknown",
+      this.effects.describe(i, label),
+    ];
+    return joinPresent([quotedExcerpt(this.wordAt(i)), joinPresent(remarks, "; ")], ": ");
   }
 
   /** @param {HTMLElement} span @param {Segment} segment @param {number} i */
@@ -164,7 +193,7 @@ export class Classifier extends WordEffects {
 
   panels() {
     if (!this.answer) return null;
-    return [sharesPanel("verdict", "label", this.verdicts, ["now", "as typed"]), ...this.effectPanel()];
+    return [sharesPanel("verdict", "label", this.verdicts, ["now", "as typed"]), ...this.effects.panels];
   }
 
   /** The probability of each label, and that for the text as typed. @returns {Share[]} */
@@ -178,7 +207,7 @@ export class Classifier extends WordEffects {
 
   /** @returns {Drawing} */
   get drawing() {
-    const rows = this.verdicts.map(({ name, share }) => ({ name: cited(name, 16), share }));
+    const rows = this.verdicts.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
     const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) => drawShares(pen, this.frame.theme, rows, top);
     return this.words.drawing(this.frame.theme, { height: sharesHeight(rows), draw });
   }

@@ -20,7 +20,7 @@ export class EncodedText {
   }
 
   /** @abstract @param {string} text @returns {string[]} all that is encoded of it */
-  parts(text) {
+  textsToEncode(text) {
     return [text];
   }
 
@@ -36,8 +36,8 @@ export class EncodedText {
    * @param {string} text
    * @param {(vocab: Vocabulary, texts: string[]) => Promise<boolean | null>} learn as `Studio.learn`
    */
-  async learned(text, learn) {
-    const learned = await learn(this.vocab, this.parts(text));
+  async prepare(text, learn) {
+    const learned = await learn(this.vocab, this.textsToEncode(text));
     if (learned) this.expired = true;
     return learned !== null;
   }

@@ -23,7 +23,7 @@ export class EngineSession {
    * @param {StudioDocument} document
    * @param {string | Uint8Array} data
    * @param {StudioOptions} options
-   * @param {{ failed(error: Error): void, busy(busy: boolean): void }} handlers
+   * @param {{ showError(error: Error): void, busy(busy: boolean): void }} handlers
    */
   constructor(document, data, options, handlers) {
     this.document = document;
@@ -38,7 +38,7 @@ export class EngineSession {
     const bytes = typeof data === "string" ? bytesOf(data) : data;
     this.engine = engine;
     this.ready = options.engine ? Promise.resolve() : engine.load(document.programs ?? {}, bytes);
-    this.ready.catch((error) => this.handlers.failed(error));
+    this.ready.catch((error) => this.handlers.showError(error));
     this.closed = new Promise((resolve) => {
       this.resolveClosed = resolve;
     });
@@ -67,7 +67,7 @@ export class EngineSession {
       await Promise.race([this.ready, closed]);
       return await Promise.race([engine.latest(lane, program, inputs, options), closed]);
     } catch (error) {
-      this.handlers.failed(/** @type {Error} */ (error));
+      this.handlers.showError(/** @type {Error} */ (error));
       return null;
     } finally {
       this.unanswered--;

@@ -1,21 +1,30 @@
 // A masked language model to question: words to hide, its guesses from both sides to put in, heads to switch off; beside
 // it a model that sees only the left.
 
-import { activeIn, h, tabs } from "../base/elements.js";
-import { drawGuesses, guessBars, guessesHeight, guessesOf } from "./guesses.js";
-import { MaskedText } from "./masked-text.js";
-import { joined, note } from "./parts.js";
+import { quotedExcerpt, visibleText } from "../base/visible-text.js";
+import { GuessPane } from "./guess-pane.js";
+import { drawGuesses, guessesHeight, guessesOf } from "./guesses.js";
+import { LeftGuesses } from "./left-guesses.js";
+import { logitsAt, softmax } from "./logits.js";
 import { sharesPanel } from "./probability-bars.js";
+import { joinPresent } from "./small-elements.js";
+import { TextStudio } from "./text-studio.js";
 import { fillerTries } from "./tries.js";
-import { cited, visibleText } from "./visible-text.js";
 
+/** @import { FillDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
-/** @import { Gap, Guess, Left } from "./masked-text.js" */
+/** @import { Left } from "./left-guesses.js" */
+/** @import { StudioArguments } from "./studio.js" */
+/** @import { Logits } from "./text-studio.js" */
 /** @import { Segment } from "./word-segments.js" */
+/**
+ * @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess from both sides; baseline:
+ *   with all heads on
+ */
+/** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a word that is hidden, or a part of it */
 
-const AFTER = 24; // letters of what stands before
-
-export class Filler extends MaskedText {
+/** @extends {TextStudio<FillDocument>} */
+export class Filler extends TextStudio {
   get keys() {
     return FILLER_KEYS;
   }
@@ -25,20 +34,56 @@ export class Filler extends MaskedText {
     return { masked: [], filled: [] };
   }
 
-  build() {
-    /** @type {number | null} the word whose guesses are shown */
-    this.gap = null;
-    this.buildText("Text", "The words: press one to hide it");
-    /** @type {HTMLElement} */
-    this.guesses = h("div", { class: "guesses" });
-    const how = h("p", { class: "soft" }, "Press a word to hide it: the model guesses what stood there.");
-    this.compose({
-      textTitle: "The text",
-      text: [this.words.element, this.field, how, h("div", { class: "row" }, this.editing, this.reset)],
+  /** @param {StudioArguments<FillDocument>} args */
+  constructor(...args) {
+    super(args, "The words: press one to hide it");
+    this.left = new LeftGuesses(this);
+    this.guesses = new GuessPane(this);
+    this.layOutText({
+      how: "Press a word to hide it: the model guesses what stood there.",
       saysTitle: "What it guesses",
-      says: [this.guesses],
+      says: [this.guesses.element],
     });
     this.showTries(fillerTries(this));
+    this.open();
+  }
+
+  /** The ids that were put in, by place. */
+  get filled() {
+    return new Map(/** @type {[number, number][]} */ (this.store.get("filled")));
+  }
+
+  get masked() {
+    return new Set(this.store.get("masked"));
+  }
+
+  /** The tokens as the model sees them: what was put in, a mask where a word is hidden. */
+  get ids() {
+    const { filled, masked } = this;
+    const { mask } = this.vocab.special;
+    return this.originalIds.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
+  }
+
+  get baseIds() {
+    return this.ids;
+  }
+
+  get tokenCounts() {
+    return this.segments.map(({ ids }) => ids.length);
+  }
+
+  /** @param {Segment} segment @returns {number[]} */
+  placesOf({ at, ids }) {
+    return ids.map((_, piece) => at + piece);
+  }
+
+  /** Return what stands at a word now, or null where a part of it is hidden. @param {Segment} segment */
+  textOf(segment) {
+    const { masked, filled } = this;
+    const places = this.placesOf(segment);
+    if (places.some((place) => masked.has(place))) return null;
+    if (!places.some((place) => filled.has(place))) return segment.text;
+    return this.vocab.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
   }
 
   /** Hide a word, or show it; hide one that was put in again. @param {number} i */
@@ -46,7 +91,7 @@ export class Filler extends MaskedText {
     const places = this.placesOf(this.segments[i]);
     const { masked, filled } = this;
     const others = [...masked].filter((place) => !places.includes(place));
-    this.gap = i;
+    this.guesses.word = i;
     const shows = places.some((place) => masked.has(place)) && !places.some((place) => filled.has(place));
     this.change({
       masked: shows ? others : [...others, ...places].sort((a, b) => a - b),
@@ -54,98 +99,43 @@ export class Filler extends MaskedText {
     });
   }
 
-  /** @param {number} place @param {number} id */
+  /** Put a token in at a hidden place. @param {number} place @param {number} id */
   take(place, id) {
     const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
     this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
     this.words.focus(this.segments.findIndex((segment) => this.placesOf(segment).includes(place)));
   }
 
-  /** @param {number} turn */
-  async show(turn) {
-    this.reset.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
-    this.forgetLeft();
-    this.showGuesses();
+  /** @param {() => boolean} isCurrent */
+  async show(isCurrent) {
+    this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
+    this.left.words = new Map();
+    this.guesses.show();
     const { beside } = this.described;
-    if (!beside || !(await this.askLeft(turn, beside))) return;
-    this.showGuesses();
+    if (!beside || !(await this.left.ask(isCurrent, beside))) return;
+    this.guesses.show();
     this.frame.renewTable();
   }
 
-  showGuesses() {
-    const { gaps } = this;
-    const at = Math.max(
-      0,
-      gaps.findIndex(({ i }) => i === this.gap),
-    );
-    /** @type {[number, string][]} */
-    const names = gaps.map(({ segment }, place) => [place, cited(segment.text, 12)]);
-    const choose = (/** @type {number} */ place) => {
-      this.gap = gaps[place].i;
-      this.showGuesses();
-    };
-    const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
-    const none = h("p", { class: "soft" }, "No word is hidden.");
-    const parts = gaps.length ? [...which, this.gapOf(gaps[at])] : [none];
-    this.keepFocus(() => this.guesses.replaceChildren(...parts));
-  }
-
-  /**
-   * The focus stays on the chosen tab, or on the guess of the same place, though they are other elements now.
-   * @param {() => void} act
-   */
-  keepFocus(act) {
-    const buttons = () => [...this.guesses.querySelectorAll("button")];
-    const active = activeIn(this.guesses);
-    const at = buttons().indexOf(active);
-    act();
-    if (at < 0) return;
-    const tab = active.role === "tab" ? this.guesses.querySelector("[aria-selected='true']") : null;
-    /** @type {HTMLElement | undefined} */ (tab ?? buttons()[at])?.focus();
-  }
-
-  /** @param {Gap} gap */
-  gapOf({ segment, both, left }) {
-    const name = cited(segment.text, 30);
-    const marked = this.edits.length ? "; the line: with all heads on" : "";
-    const parts = both.map(({ place, shares, baseline }) => {
-      const piece = both.length > 1 ? ` (${this.vocab.words([segment.ids[place - segment.at]])[0]})` : "";
-      return guessBars(
-        `both sides${piece}${marked}`,
-        { shares, baseline, vocab: this.vocab },
-        { typed: segment.ids[place - segment.at], takes: (id) => () => this.take(place, id) },
-      );
+  /** The guesses for each hidden word. @returns {Gap[]} */
+  get gaps() {
+    const { masked, answer, compared } = this;
+    if (!answer || !compared) return [];
+    const front = this.special.before.length;
+    const shares = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
+      softmax(logitsAt(logits, place + front, this.vocab.size));
+    return this.segments.flatMap((segment, i) => {
+      const places = this.placesOf(segment).filter((place) => masked.has(place));
+      const both = places.map((place) => ({
+        place,
+        shares: shares(answer, place),
+        baseline: this.edits.length ? shares(compared, place) : null,
+      }));
+      return places.length ? [{ i, segment, both, left: this.left.words.get(i) }] : [];
     });
-    if (this.described.beside) parts.push(this.leftOf(segment, both, left));
-    return h(
-      "div",
-      { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
-      h("b", {}, name),
-      h("div", { class: "sides" }, ...parts),
-    );
   }
 
-  /** @param {Segment} segment @param {Guess[]} both @param {Left} left */
-  leftOf(segment, both, left) {
-    const remark = (/** @type {string} */ text) => h("div", { class: "shares" }, note(`left side: ${text}`));
-    if (left === undefined) return remark("…");
-    if (left === null) return remark("nothing stands there");
-    if ("problem" in left) return remark(left.problem);
-    const { shares, vocab } = left;
-    const [typed] = this.wordIn(vocab, segment.lead + segment.text) ?? [];
-    const takes = (/** @type {number} */ id) => {
-      const ids = vocab === this.vocab ? [id] : (this.wordIn(this.vocab, this.guessed(segment, vocab, id)) ?? []);
-      return both.length === 1 && ids.length === 1 ? () => this.take(both[0].place, ids[0]) : null;
-    };
-    const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;
-    return guessBars(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
-  }
-
-  get counts() {
-    return this.segments.map(({ ids }) => ids.length);
-  }
-
-  unshade() {
+  clearShading() {
     for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
   }
 
@@ -155,10 +145,10 @@ export class Filler extends MaskedText {
     const now = this.textOf(segment);
     const remarks = [
       now === null && "hidden",
-      now !== null && now !== segment.text && `in place of ${cited(segment.text)}`,
+      now !== null && now !== segment.text && `in place of ${quotedExcerpt(segment.text)}`,
       segment.unknown && "not in the vocabulary: read as unknown",
     ];
-    this.announce(joined([cited(now ?? segment.text), joined(remarks, "; ")], ": "));
+    this.announce(joinPresent([quotedExcerpt(now ?? segment.text), joinPresent(remarks, "; ")], ": "));
   }
 
   /** @param {HTMLElement} span @param {Segment} segment */
@@ -171,7 +161,7 @@ export class Filler extends MaskedText {
     span.setAttribute("aria-pressed", String(now === null));
     if (now === null) span.setAttribute("aria-label", `${visibleText(segment.text)}, hidden`);
     else span.removeAttribute("aria-label");
-    span.title = now === null ? `${cited(segment.text)}, hidden: press to show it` : "press to hide it";
+    span.title = now === null ? `${quotedExcerpt(segment.text)}, hidden: press to show it` : "press to hide it";
   }
 
   /** The likeliest words of each place, with the name of their table. */

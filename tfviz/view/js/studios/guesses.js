@@ -2,11 +2,10 @@
 
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { quoted } from "../base/pen.js";
+import { quoted, quotedExcerpt } from "../base/visible-text.js";
 import { topK } from "./logits.js";
-import { joined, note } from "./parts.js";
+import { joinPresent, note } from "./small-elements.js";
 import { bars, drawShares, sharesHeight } from "./probability-bars.js";
-import { cited } from "./visible-text.js";
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Pen, Vocabulary } from "../types.d.ts" */
@@ -17,13 +16,13 @@ import { cited } from "./visible-text.js";
  * @typedef {{ name: string, rows: Share[] }} GuessTable
  */
 
-export const GUESSES = 7; // for each hidden place
+export const MAX_GUESSES = 7; // for each hidden place
 const HEADING = 22; // pixels of the name of a table in a drawing
 const GAP = 12; // between two tables
 
 /** @param {Guesses} guesses @returns {Share[]} */
 export const guessesOf = ({ shares, baseline = null, vocab }) =>
-  topK(shares, GUESSES).map((id) => ({
+  topK(shares, MAX_GUESSES).map((id) => ({
     name: vocab.words([id])[0],
     share: shares[id],
     other: baseline && baseline[id],
@@ -36,7 +35,7 @@ export const guessesOf = ({ shares, baseline = null, vocab }) =>
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: what puts a guess in
  */
 export function guessBars(heading, { shares, baseline = null, vocab }, { typed, takes }) {
-  const top = topK(shares, GUESSES);
+  const top = topK(shares, MAX_GUESSES);
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
   const buttons = bars(
     ids.map((id) => {
@@ -45,7 +44,7 @@ export function guessBars(heading, { shares, baseline = null, vocab }, { typed, 
         name: quoted(vocab.words([id])[0], 24),
         share: shares[id],
         other: baseline && baseline[id],
-        title: joined([id === typed && "as typed", takes(id) && "put it in", before], "; "),
+        title: joinPresent([id === typed && "as typed", takes(id) && "put it in", before], "; "),
         onclick: takes(id),
       };
     }),
@@ -64,7 +63,7 @@ export const guessesHeight = (tables) => tables.reduce((sum, table) => sum + hei
 export function drawGuesses(pen, theme, tables, top) {
   let y = top;
   for (const table of tables) {
-    pen.text(0, y + 12, cited(table.name), { fill: theme.soft, size: 12 });
+    pen.text(0, y + 12, quotedExcerpt(table.name), { fill: theme.soft, size: 12 });
     const rows = table.rows.map(({ name, share }) => ({ name: quoted(name, 16), share }));
     drawShares(pen, theme, rows, y + HEADING);
     y += heightOf(table);

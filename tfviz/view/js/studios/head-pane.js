@@ -3,7 +3,7 @@
 import { h } from "../base/elements.js";
 import { Explorer } from "../stages/explorer.js";
 import { ModelPane } from "./model-pane.js";
-import { button, pane } from "./parts.js";
+import { button, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
@@ -39,8 +39,8 @@ export class HeadPane {
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => store.set({ open: !store.get("open"), mode: "head" });
     this.opener = button("", toggle, { title: "its map with all words, below", hidden: true });
-    this.under = h("div", { class: "under" }, this.sentence, this.opener);
-    this.inner = h("div", { class: "inner", hidden: true });
+    this.selectedHead = h("div", { class: "under" }, this.sentence, this.opener);
+    this.openedHead = h("div", { class: "inner", hidden: true });
   }
 
   /** Show all heads. @param {(place: Place) => Grid} grid @param {number | null} row to mark in each map */
@@ -64,12 +64,12 @@ export class HeadPane {
     this.opener.hidden = !open && heads.isOff(heads.selected);
     this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
     this.opener.setAttribute("aria-expanded", String(open));
-    this.inner.hidden = !open;
+    this.openedHead.hidden = !open;
     if (!open) return;
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
     if (this.explorer) this.explorer.renew();
-    else this.explorer = new Explorer(this.inner, heads.maps, store, { away: "Take the heads away" });
+    else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Take the heads away" });
   }
 
   close() {

@@ -1,26 +1,31 @@
 // A classifier of pictures to question: patches to hide, what each is worth, heads to look at and to switch off.
 
+import { clamp } from "../base/clamp.js";
 import { h, tabs } from "../base/elements.js";
 import { formatted, percent } from "../base/numbers.js";
+import { quotedExcerpt } from "../base/visible-text.js";
+import { Answers } from "./answers.js";
 import { HEAD_KEYS } from "./head-pane.js";
-import { ImageStudio } from "./image-studio.js";
+import { HeadLooks } from "./head-looks.js";
 import { effectSentence, lookSentence } from "./image-summary.js";
+import { ImageVerdict } from "./image-verdict.js";
 import { imageTries } from "./image-tries.js";
-import { softmax, topK } from "./logits.js";
-import { button, joined, note } from "./parts.js";
+import { softmax } from "./logits.js";
+import { button, joinPresent, note } from "./small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane } from "./patch-pane.js";
 import { scaleParts } from "./patch-scale.js";
-import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
-import { cited, visibleText } from "./visible-text.js";
+import { drawShares, sharesHeight } from "./probability-bars.js";
+import { Studio } from "./studio.js";
 
-/** @import { ClassifyImageState } from "../documents.d.ts" */
+/** @import { ClassifyImageDocument, ClassifyImageState } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Answer, AskOptions } from "./answers.js" */
 /** @import { Place } from "./model-pane.js" */
-/** @import { Share } from "./probability-bars.js" */
+/** @import { StudioArguments } from "./studio.js" */
 
-const LABELS = 8; // that are shown, the likeliest
+const MAX_ANSWERS = 2000; // that are remembered
 const HOW = "Click or drag over patches to hide them: a hidden patch has the picture’s mean colour.";
 /** @type {(readonly [ClassifyImageState["shade"], string])[]} */
 const SHADES = [
@@ -29,53 +34,89 @@ const SHADES = [
   ["nothing", "nothing"],
 ];
 
-export class ImageClassifier extends ImageStudio {
+/** @extends {Studio<ClassifyImageDocument>} */
+export class ImageClassifier extends Studio {
   get keys() {
     return IMAGE_KEYS;
   }
 
-  build() {
+  /** @type {Answer | null} */
+  answer = null;
+  /** @type {Answer | null} of the whole picture with all heads on */
+  compared = null;
+  answers = new Answers(this, MAX_ANSWERS);
+  looks = new HeadLooks(this.described);
+
+  /** @param {StudioArguments<ClassifyImageDocument>} args */
+  constructor(...args) {
+    super(...args);
     const { picture, patches } = this.described;
-    /** @type {PatchPane} */
     this.pane = new PatchPane(this.frame.theme, picture, patches, {
       point: () => this.repoint(),
       hide: (hidden) => this.hide(hidden),
       group: (stroke) => this.history.group(stroke),
     });
     this.loading = this.pane.source.ready();
-    /** @type {PatchEffects} */
     this.effects = new PatchEffects(this, () => this.showEffects());
-    /** @type {{ element: HTMLElement, show(shade: ClassifyImageState["shade"]): void }} */
     this.shades = tabs("Shade patches by", SHADES, this.store.get("shade"), (shade) => this.store.set({ shade }));
-    /** @type {HTMLElement} */
     this.scale = h("p", { class: "scale" });
     const showAll = () => {
       this.hide([]);
       this.pane.canvas.focus(); // the button goes
     };
-    /** @type {HTMLElement} */
-    this.reset = button("Show all patches", showAll);
-    /** @type {HTMLElement} */
-    this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict: press a label to follow it" });
-    const shading = h("div", { class: "row" }, note("Shade by"), this.shades.element, this.reset);
-    this.compose({
+    this.resetButton = button("Show all patches", showAll);
+    this.verdict = new ImageVerdict(this);
+    const shading = h("div", { class: "row" }, note("Shade by"), this.shades.element, this.resetButton);
+    this.layOut({
       textTitle: "The picture",
       text: [this.pane.element, shading, this.scale, this.effects.progress],
       saysTitle: "What it says",
-      says: [this.verdict],
+      says: [this.verdict.element],
     });
     this.showTries(imageTries(this));
+    this.open();
+  }
+
+  get subject() {
+    const { rows, columns } = this.described.patches;
+    return `${this.heads.size} · ${rows} × ${columns} patches`;
+  }
+
+  /** How many patches there are. */
+  get patchCount() {
+    const { rows, columns } = this.described.patches;
+    return rows * columns;
+  }
+
+  /** @param {number} patch */
+  patchName(patch) {
+    return this.described.words[this.described.patches.first + patch];
+  }
+
+  /** The hidden patches; an address may name some that do not exist. */
+  get hidden() {
+    return this.store.get("hidden_patches").filter((patch) => patch >= 0 && patch < this.patchCount);
+  }
+
+  /** @param {Iterable<number>} patches */
+  hide(patches) {
+    this.store.set({ hidden_patches: [...new Set(patches)].sort((a, b) => a - b) });
+  }
+
+  /** The label that is followed. */
+  get label() {
+    return clamp(this.store.get("label"), 0, this.described.labels.length - 1);
   }
 
   get pointed() {
-    return this.pane?.pointed ?? null;
+    return this.pane.pointed;
   }
 
   /** Show what another patch, now pointed at, changes. */
   repoint() {
     if (this.answer) this.showModel();
     else this.showPicture();
-    this.remind();
+    this.announceFocus();
   }
 
   async refresh() {
@@ -83,14 +124,71 @@ export class ImageClassifier extends ImageStudio {
     this.showPicture(); // at once, whatever the model takes
     this.shades.show(this.store.get("shade"));
     this.measuring = undefined;
-    if (!(await this.read())) return;
-    this.showVerdict();
-    this.remind();
+    const isCurrent = this.requests.begin();
+    if (!(await this.read(isCurrent))) return;
+    this.verdict.show();
+    this.announceFocus();
     this.frame.renewTable();
-    if (this.store.get("shade") === "effect") this.measuring = this.effects.measure();
+    if (this.store.get("shade") === "effect") this.measuring = this.effects.measure(isCurrent);
   }
 
-  /** Until each patch is measured, too. */
+  /** The token that looks: the patch that is pointed at, else the class token; null for all in the mean. */
+  get query() {
+    const { first } = this.described.patches;
+    if (this.pointed !== null) return first + this.pointed;
+    return first ? 0 : null;
+  }
+
+  /** The query in words. */
+  get from() {
+    return this.query === null ? "from all patches in the mean" : `from ${this.described.words[this.query]}`;
+  }
+
+  /**
+   * Ask the model without these patches; null if something else was asked for meanwhile on this lane.
+   * @param {string} lane
+   * @param {number[]} hidden
+   * @param {AskOptions} [options]
+   * @returns {Promise<Answer | null>}
+   */
+  ask(lane, hidden, options = {}) {
+    const data = new Uint8Array(this.patchCount);
+    for (const patch of hidden) data[patch] = 1;
+    return this.answers.ask(lane, hidden, { hidden: { shape: [data.length], data } }, options);
+  }
+
+  /**
+   * Ask for the answer to what is chosen now, and to the whole picture; false if something else is asked for by now.
+   * @param {() => boolean} isCurrent
+   */
+  async read(isCurrent) {
+    const { hidden, edits } = this;
+    const [answer, whole] = await Promise.all([
+      this.ask("read", hidden, { edits, watch: true }),
+      hidden.length || edits.length ? this.ask("whole", []) : null,
+    ]);
+    if (!answer || !isCurrent()) return false;
+    const renewed = answer !== this.answer;
+    this.answer = answer;
+    this.compared = whole ?? answer;
+    const { words } = this.described;
+    if (renewed && answer.patterns) this.showMaps(answer.patterns, () => [words, words]);
+    else this.showModel();
+    return true;
+  }
+
+  showModel() {
+    if (!this.heads.groups.length) return;
+    this.looks.renew(this.heads, this.query);
+    super.showModel();
+  }
+
+  /** @param {Place} place */
+  thumbOf(place) {
+    return this.looks.thumb(place);
+  }
+
+  /** Wait until each patch is measured, too. */
   async settled() {
     await this.refresh();
     await this.measuring;
@@ -101,51 +199,48 @@ export class ImageClassifier extends ImageStudio {
     const shade = this.store.get("shade");
     if (!this.answer || !this.heads.groups.length || shade === "nothing") return null;
     if (shade === "effect") return this.effects.grid;
-    return this.heads.isOff(this.heads.selected) ? null : this.thumbOf(this.heads.selected);
+    return this.heads.isOff(this.heads.selected) ? null : this.looks.thumb(this.heads.selected);
   }
 
   showPicture() {
     const { shading } = this;
-    this.reset.hidden = !this.hidden.length;
+    this.resetButton.hidden = !this.hidden.length;
     this.scale.hidden = !shading;
     if (shading)
-      this.scale.replaceChildren(...scaleParts(this.frame.theme, shading, this.described.words.length, this.labelText));
+      this.scale.replaceChildren(
+        ...scaleParts(this.frame.theme, shading, this.described.words.length, this.verdict.labelText),
+      );
     this.pane.show(this.hidden, shading);
   }
 
-  showFrom() {
-    const { layer, head } = this.heads.selected;
-    const attention = this.store.get("shade") === "attention";
-    this.sourceLabel.textContent = attention ? `${this.from}, layer ${layer} head ${head}` : "";
+  showSource() {
+    if (this.store.get("shade") === "attention") this.showShadingHead(this.from);
+    else this.sourceLabel.textContent = "";
     this.showPicture();
   }
 
   showEffects() {
     this.showPicture();
-    this.remind();
+    this.announceFocus();
     if (this.effects.progress.hidden) this.frame.renewTable();
   }
 
-  get labelText() {
-    return cited(this.described.labels[this.label], 24);
-  }
-
   /** @param {Place} at */
-  habit(at) {
+  describeHead(at) {
     const { words, patches } = this.described;
-    return lookSentence(this.lookOf(at), words, patches, this.from);
+    return lookSentence(this.looks.of(at), words, patches, this.from);
   }
 
   /** Describe the effect of all hidden patches and switched-off heads together. */
-  worth() {
+  describeWorth() {
     const { answer, compared, label } = this;
     if (!answer || !compared) return "";
     const [before, after] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
-    return effectSentence(this.labelText, before, after, this.hidden.length, this.edits.length);
+    return effectSentence(this.verdict.labelText, before, after, this.hidden.length, this.edits.length);
   }
 
   /** Announce what is known of the patch under the pointer. */
-  remind() {
+  announceFocus() {
     const { pointed: patch, answer } = this;
     if (patch === null || !answer || !this.heads.groups.length) return this.announce(HOW);
     const remarks = [];
@@ -157,51 +252,19 @@ export class ImageClassifier extends ImageStudio {
     const without = this.effects.of(patch) === undefined ? null : this.effects.logits.get(patch);
     if (without) {
       const [now, then] = [answer.logits, without].map((logits) => percent(softmax(logits)[this.label]));
-      remarks.push(`without it ${this.labelText} goes ${now} → ${then}`);
+      remarks.push(`without it ${this.verdict.labelText} goes ${now} → ${then}`);
     }
-    return this.announce(`Patch ${joined([this.patchName(patch), remarks.join("; ")], ": ")}`);
-  }
-
-  showVerdict() {
-    const changed = this.compared !== this.answer;
-    const line = changed ? "The line: the whole picture, all heads on" : "";
-    const follow = (/** @type {number} */ label) => () => this.store.set({ label });
-    const rows = this.verdicts.map((row) => ({
-      ...row,
-      name: visibleText(row.name),
-      kind: row.label === this.label ? "followed" : "",
-      title: row.label === this.label ? "followed in the sentence below" : "press to follow it",
-      onclick: follow(row.label),
-    }));
-    this.verdict.replaceChildren(note(line), ...bars(rows));
-  }
-
-  /**
-   * The likeliest labels of the whole picture, the one that is followed and the likeliest now; sorted by the whole
-   * picture, so that the order stays.
-   * @returns {(Share & { label: number })[]}
-   */
-  get verdicts() {
-    const { answer, compared, label } = this;
-    if (!answer || !compared) return [];
-    const [now, before] = [answer, compared].map(({ logits }) => softmax(logits));
-    const labels = [...new Set([label, topK(now, 1)[0], ...topK(before, LABELS)])].slice(0, LABELS);
-    const changed = compared !== answer;
-    return labels
-      .sort((a, b) => before[b] - before[a] || a - b)
-      .map((i) => ({ label: i, name: this.described.labels[i], share: now[i], other: changed ? before[i] : null }));
+    return this.announce(`Patch ${joinPresent([this.patchName(patch), remarks.join("; ")], ": ")}`);
   }
 
   panels() {
-    return this.answer
-      ? [sharesPanel("verdict", "label", this.verdicts, ["now", "whole picture, all heads on"])]
-      : null;
+    return this.answer && [this.verdict.panel];
   }
 
   /** @returns {Drawing} */
   get drawing() {
     const { width, height } = this.pane;
-    const rows = this.verdicts.map(({ name, share }) => ({ name: cited(name, 16), share }));
+    const rows = this.verdict.rows.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
     const draw = (/** @type {Pen} */ pen) => {
       this.pane.paint(pen);
       drawShares(pen, this.frame.theme, rows, height + 12);

@@ -11,7 +11,7 @@ import { topK } from "./logits.js";
 const NEARLY_EVEN = 1.5; // times the even weight: a head that gives no token more looks at all of them alike
 
 /**
- * What a query looks at, a weight for each key; without a query the mean of all that may look somewhere.
+ * Return what a query looks at, a weight for each key; without a query the mean of all that may look somewhere.
  * @param {Grid} grid
  * @param {number | null} query
  */
@@ -20,7 +20,7 @@ export function looksAt(grid, query) {
   const { rows, cols } = grid;
   const values = new Float32Array(cols.length);
   const state = new Uint8Array(cols.length).fill(FORBIDDEN);
-  const queries = [...rows.keys()].filter((row) => !grid.dead(row));
+  const queries = [...rows.keys()].filter((row) => !grid.isDead(row));
   for (const row of queries)
     for (let col = 0; col < cols.length; col++) {
       values[col] += grid.at(row, col) / queries.length;
@@ -30,18 +30,18 @@ export function looksAt(grid, query) {
 }
 
 /**
- * The patches with the largest weights, the first of equal ones before others.
+ * Return the patches with the largest weights, the first of equal ones before others.
  * @param {ArrayLike<number>} weights of all tokens
  * @param {Patches} patches
- * @param {number} most
+ * @param {number} maxCount
  */
-export function strongestPatches(weights, { first, rows, columns }, most) {
+export function topPatches(weights, { first, rows, columns }, maxCount) {
   const ofPatches = Array.from({ length: rows * columns }, (_, patch) => weights[first + patch]);
-  return topK(ofPatches, most);
+  return topK(ofPatches, maxCount);
 }
 
 /**
- * What a head does on a picture, in a sentence.
+ * Describe in a sentence what a head does on a picture.
  * @param {Profile} look of one query, or of all in the mean
  * @param {string[]} words of the tokens
  * @param {Patches} patches
@@ -56,18 +56,18 @@ export function lookSentence(look, words, patches, from) {
     `${formatted(value)}, ${formatted(value / even)} times the even weight`;
   if (values[top] < NEARLY_EVEN * even)
     return `looks ${from} almost evenly at all ${counted(count, "token")}: at most ${times(values[top])}.`;
-  const [patch] = strongestPatches(values, patches, 1);
+  const [patch] = topPatches(values, patches, 1);
   const best = patches.first + patch;
   if (top === best) return `looks ${from} most at patch ${words[best]}: ${times(values[best])}.`;
   return `looks ${from} most at ${words[top]} (${formatted(values[top])}), and of the patches at ${words[best]}: ${times(values[best])}.`;
 }
 
 /**
- * What is changed, as the beginning of a sentence; empty where nothing is.
+ * Name what is changed, as the beginning of a sentence; empty where nothing is.
  * @param {number} hidden patches
  * @param {number} off heads
  */
-export function withoutWords(hidden, off) {
+function withoutWords(hidden, off) {
   const these = (/** @type {number} */ count, /** @type {string} */ one, /** @type {string} */ many) =>
     count === 1 ? `this ${one}` : `these ${formatted(count)} ${many}`;
   const lost = [hidden && these(hidden, "patch", "patches"), off && counted(off, "head")].filter(Boolean);
@@ -75,7 +75,7 @@ export function withoutWords(hidden, off) {
 }
 
 /**
- * How the probability of a label moves without some patches and heads, in a sentence.
+ * Describe in a sentence how the probability of a label moves without some patches and heads.
  * @param {string} label
  * @param {number} before
  * @param {number} after

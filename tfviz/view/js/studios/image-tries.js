@@ -1,12 +1,12 @@
 // Guided experiments on a picture: what matters most is found by leaving it out.
 
-import { strongestPatches } from "./image-summary.js";
+import { topPatches } from "./image-summary.js";
 import { logOdds } from "./logits.js";
 
 /** @import { ImageClassifier } from "./image-classifier.js" */
 /** @import { Place } from "./model-pane.js" */
 
-const STRONGEST = 4; // patches
+const TOP_PATCHES = 4; // patches
 
 /** @param {ImageClassifier} studio */
 export function imageTries(studio) {
@@ -19,18 +19,18 @@ export function imageTries(studio) {
       act: async () => {
         store.set({ shade: "effect" });
         await studio.settled();
-        const patch = studio.effects.strongest;
+        const patch = studio.effects.topPatch;
         if (patch !== null) studio.hide([...studio.hidden, patch]);
       },
     },
     { name: "Switch off the head that matters most", act: () => switchOffStrongest(studio) },
     {
-      name: `Show only the ${STRONGEST} patches this head looks at most`,
+      name: `Show only the ${TOP_PATCHES} patches this head looks at most`,
       act: () => {
-        const strongest = strongestPatches(
-          studio.lookOf(studio.heads.selected).values,
+        const strongest = topPatches(
+          studio.looks.of(studio.heads.selected).values,
           studio.described.patches,
-          STRONGEST,
+          TOP_PATCHES,
         );
         studio.hide(all.filter((patch) => !strongest.includes(patch)));
       },

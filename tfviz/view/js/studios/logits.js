@@ -57,6 +57,17 @@ export function tokenCosts(logits, ids, vocab) {
   });
 }
 
+/**
+ * Return the logits of a vocabulary's tokens at one place of a text; the model may have more.
+ * @param {{ ids: number[], logits: Float32Array }} answer a row of logits for each token
+ * @param {number} place
+ * @param {number} vocab
+ */
+export function logitsAt({ ids, logits }, place, vocab) {
+  const each = logits.length / ids.length;
+  return logits.subarray(place * each, place * each + vocab);
+}
+
 /** Return the log-odds of one label, log p / (1 - p). @param {Float32Array} logits @param {number} label */
 export const logOdds = (logits, label) => logits[label] - logSumExp(logits.filter((_, i) => i !== label));
 

@@ -4,14 +4,14 @@
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
+import { consume, hasModifier } from "../base/events.js";
 import { Grid } from "../base/grid.js";
 import { paint } from "../base/paint.js";
-import { button } from "./parts.js";
-import { consume } from "./shortcuts.js";
+import { button } from "./small-elements.js";
 
-const LARGEST = 128; // pixels
-const SMALLEST = 22;
-const [WIDE, TALL, GAP, BETWEEN] = [368, 344, 6, 18]; // of the pane, where all maps fit; between maps, and groups
+const MAX_SIDE = 128; // pixels
+const MIN_SIDE = 22;
+const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pane, where all maps fit; between maps, and groups
 
 /**
  * @typedef {{ name: string, sites: string[], heads: number }} Group layers whose heads are shown together
@@ -27,7 +27,7 @@ export class ModelPane {
   /** @type {Map<string, HTMLElement>} by "part.layer.head" */
   cells = new Map();
   key = "";
-  side = LARGEST; // pixels of a map's side
+  side = MAX_SIDE; // pixels of a map's side
 
   /**
    * @param {Theme} theme
@@ -50,12 +50,12 @@ export class ModelPane {
    */
   show({ groups, grid, off, at, row }) {
     this.groups = groups;
-    this.build();
+    this.makeCells();
     const without = new Set(off.map(String));
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
-      this.mark(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
-      this.draw(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row);
+      this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
+      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row);
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
@@ -64,8 +64,8 @@ export class ModelPane {
     }
   }
 
-  /** The elements, anew only for another model. */
-  build() {
+  /** Make the elements, anew only for another model. */
+  makeCells() {
     const key = JSON.stringify(this.groups);
     if (key === this.key) return;
     this.key = key;
@@ -74,27 +74,27 @@ export class ModelPane {
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
     const fitting = (/** @type {number} */ room, /** @type {number} */ count) =>
       Math.floor((room - GAP * (count - 1)) / count);
-    const wide = WIDE - (BETWEEN - GAP) * (this.groups.length - 1);
-    this.side = clamp(Math.min(fitting(wide, columns), fitting(TALL, rows)), SMALLEST, LARGEST);
+    const wide = MAX_WIDTH - (GROUP_GAP - GAP) * (this.groups.length - 1);
+    this.side = clamp(Math.min(fitting(wide, columns), fitting(MAX_HEIGHT, rows)), MIN_SIDE, MAX_SIDE);
     this.element.style.setProperty("--side", `${this.side}px`);
     this.element.style.setProperty("--columns", String(columns));
-    this.element.replaceChildren(...this.groups.map((group, part) => this.group(group, part)));
+    this.element.replaceChildren(...this.groups.map((group, part) => this.makeGroup(group, part)));
   }
 
   /**
    * @param {Group} group
    * @param {number} part
    */
-  group({ name, sites, heads }, part) {
+  makeGroup({ name, sites, heads }, part) {
     const layers = sites.map((site, layer) => {
       const toggle = () => this.handlers.toggle(site, [...Array(heads).keys()]);
-      const title = `${this.named(part)}layer ${layer}: switch all its heads off or on`;
+      const title = `${this.prefixOf(part)}layer ${layer}: switch all its heads off or on`;
       const label = this.side < 40 ? String(layer) : `layer ${layer}`;
       return h(
         "div",
         { class: "layer" },
         button(label, toggle, { title, "aria-label": title, "data-site": site, "data-heads": heads }),
-        ...Array.from({ length: heads }, (_, head) => this.cell({ part, layer, head })),
+        ...Array.from({ length: heads }, (_, head) => this.makeCell({ part, layer, head })),
       );
     });
     const several = this.groups.length > 1;
@@ -102,7 +102,7 @@ export class ModelPane {
   }
 
   /** @param {Place} place */
-  cell(place) {
+  makeCell(place) {
     const look = button(h("canvas", {}), () => this.handlers.look(place), { class: "head" });
     const off = button("×", () => this.toggle(place), { class: "cross", tabIndex: -1, "aria-hidden": "true" });
     const cell = h("div", { class: "cell" }, look, off);
@@ -116,7 +116,7 @@ export class ModelPane {
   }
 
   /** @param {number} part */
-  named(part) {
+  prefixOf(part) {
     return this.groups.length > 1 ? `${this.groups[part].name}, ` : "";
   }
 
@@ -126,7 +126,7 @@ export class ModelPane {
    * @param {boolean} off
    * @param {Place} at
    */
-  mark(cell, place, off, at) {
+  markCell(cell, place, off, at) {
     const chosen = keyOf(place) === keyOf(at);
     const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
     const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
@@ -134,7 +134,7 @@ export class ModelPane {
     cross.title = off ? "switch it on" : "switch it off";
     cell.classList.toggle("off", off);
     cell.classList.toggle("chosen", chosen);
-    const name = `${this.named(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
+    const name = `${this.prefixOf(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
     head.setAttribute("aria-label", name);
     head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
     head.toggleAttribute("aria-current", chosen);
@@ -147,7 +147,7 @@ export class ModelPane {
    * @param {Grid} grid
    * @param {number | null} row
    */
-  draw(canvas, grid, row) {
+  drawCell(canvas, grid, row) {
     const ratio = globalThis.devicePixelRatio || 1;
     const side = Math.round(this.side * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
@@ -165,20 +165,20 @@ export class ModelPane {
   /** @param {KeyboardEvent} event */
   press(event) {
     const cell = /** @type {HTMLElement} */ (event.target).closest(".cell");
-    if (!cell || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!cell || hasModifier(event)) return;
     const [key] = [...this.cells].find(([, other]) => other === cell) ?? [""];
     const place = placeOf(key);
     if (event.key === "x") this.toggle(place);
-    else if (!this.move(event.key, place)) return;
+    else if (!this.moveFocus(event.key, place)) return;
     consume(event);
   }
 
   /**
-   * The focus goes to a neighbour.
+   * Move the focus to a neighbour.
    * @param {string} key
    * @param {Place} place
    */
-  move(key, { part, layer, head }) {
+  moveFocus(key, { part, layer, head }) {
     /** @type {Record<string, Place>} */
     const places = {
       ArrowUp: { part, layer, head: head - 1 },

@@ -1,11 +1,11 @@
 // The likeliest next tokens, as bars to press with a line that cuts the rest off; as numbers, and as a drawing.
 
 import { clamp } from "../base/clamp.js";
-import { activeIn, h, tabs } from "../base/elements.js";
+import { focusedIn, h, tabs } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
-import { label } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
 import { topK } from "./logits.js";
-import { joined } from "./parts.js";
+import { joinPresent } from "./small-elements.js";
 import { ThresholdLine } from "./threshold-line.js";
 import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
 import { lastOf } from "./language-model-reader.js";
@@ -83,7 +83,7 @@ export class NextTokens {
   }
 
   draw() {
-    const focused = [...this.rows.querySelectorAll("button")].indexOf(activeIn(this.rows));
+    const focused = [...this.rows.querySelectorAll("button")].indexOf(focusedIn(this.rows));
     const rows = bars(
       this.tokens.map(({ id, name, share, before, other }) => ({
         name: label(name, 14),
@@ -110,7 +110,7 @@ export class NextTokens {
   /** What the line cuts by, in words. */
   get cutName() {
     const { topK, topP } = this.sampler;
-    const names = joined([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
+    const names = joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
     return names ? `${names}: drag` : "all may be drawn: drag up to cut";
   }
 

@@ -1,14 +1,14 @@
 // The words that could stand at a place of a translation, as bars to press.
 
-import { activeIn, h } from "../base/elements.js";
+import { focusedIn, h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { quoted } from "../base/pen.js";
-import { likeliestTokens, logProbabilities } from "./beams.js";
-import { note } from "./parts.js";
+import { quoted } from "../base/visible-text.js";
+import { likeliestTokens, logProbabilities } from "./beam-search.js";
+import { note } from "./small-elements.js";
 import { bars, sharesPanel } from "./probability-bars.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
-/** @import { Current } from "./translation-studio.js" */
+/** @import { Current } from "./translation-view.js" */
 
 const MAX_WORDS = 12;
 
@@ -31,13 +31,13 @@ export class NextWords {
   /** @param {Current} current */
   show({ text, place, answer, base }) {
     const { element, suppressed } = this;
-    const logs = logProbabilities(answer.at(0, place), suppressed);
-    const others = base && logProbabilities(base.at(0, place), suppressed);
+    const logs = logProbabilities(answer.logitsAt(0, place), suppressed);
+    const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
     this.words = likeliestTokens(logs, MAX_WORDS).map((id) => {
       const name = this.vocab.words([id])[0];
       return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
     });
-    const focused = element.contains(activeIn(element));
+    const focused = element.contains(focusedIn(element));
     const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
     element.replaceChildren(
       note(base ? `${about}; the line: with all heads on` : about),

@@ -1,14 +1,15 @@
 // What each patch of a picture is worth to a classifier: the model reads the picture without it, one after the other.
 
 import { ABSENT, Grid, OPEN } from "../base/grid.js";
+import { numbered } from "../base/patch-grid.js";
 import { h } from "../base/elements.js";
 import { answerKey } from "./answers.js";
 import { logOdds } from "./logits.js";
 
-/** @import { ImageStudio } from "./image-studio.js" */
+/** @import { ImageClassifier } from "./image-classifier.js" */
 
-const LEAST_LIMIT = 0.5; // of the scale: below it all are pale
-const OFTEN = 150; // milliseconds between two drawings while patches are measured
+const MIN_LIMIT = 0.5; // of the scale: below it all are pale
+const DRAW_INTERVAL = 150; // milliseconds between two drawings while patches are measured
 
 export class PatchEffects {
   /** @type {Map<number, Float32Array>} patch -> the logits without it */
@@ -16,7 +17,7 @@ export class PatchEffects {
   /** Of what they were measured. */
   key = "";
 
-  /** @param {ImageStudio} studio @param {() => void} changed called when there are more */
+  /** @param {ImageClassifier} studio @param {() => void} changed called when there are more */
   constructor(studio, changed) {
     this.studio = studio;
     this.changed = changed;
@@ -26,10 +27,11 @@ export class PatchEffects {
   /**
    * Measure all patches, from the first if the picture or the heads have changed; stop where something else is asked
    * for.
+   * @param {() => boolean} isCurrent
    */
-  async measure() {
+  async measure(isCurrent) {
     const { studio } = this;
-    const { turn, hidden, edits } = studio;
+    const { hidden, edits } = studio;
     const key = answerKey(hidden, edits);
     if (key !== this.key) this.logits = new Map();
     this.key = key;
@@ -43,9 +45,9 @@ export class PatchEffects {
       this.progress.hidden = false;
       const without = [...hidden, patch].sort((a, b) => a - b);
       const answer = await studio.ask("measure", without, { edits });
-      if (turn !== studio.turn || studio.frame.closed) return;
+      if (!isCurrent()) return;
       if (answer) this.logits.set(patch, answer.logits);
-      if (performance.now() - last < OFTEN) continue;
+      if (performance.now() - last < DRAW_INTERVAL) continue;
       this.changed();
       last = performance.now();
     }
@@ -70,15 +72,14 @@ export class PatchEffects {
     const { studio } = this;
     const { rows, columns } = studio.described.patches;
     const effects = Array.from({ length: rows * columns }, (_, patch) => this.of(patch));
-    const limit = Math.max(LEAST_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
+    const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
     const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : OPEN));
-    const names = (/** @type {number} */ count) => Array.from({ length: count }, (_, i) => String(i));
     const values = effects.map((effect) => effect ?? 0);
-    return Grid.of(names(rows), names(columns), values, state, { scale: "diverging", limit });
+    return Grid.of(numbered(rows), numbered(columns), values, state, { scale: "diverging", limit });
   }
 
   /** The patch without which the followed label loses most; null where none is measured. */
-  get strongest() {
+  get topPatch() {
     const known = [...this.logits.keys()].filter((patch) => this.of(patch) !== undefined);
     return known.sort((a, b) => Number(this.of(a)) - Number(this.of(b)))[0] ?? null;
   }

@@ -1,12 +1,11 @@
 // A picture in its patches: to point at, to hide by pressing or dragging, by keys too; shaded by numbers of its patches.
 
 import { clamp } from "../base/clamp.js";
-import { following, h } from "../base/elements.js";
+import { h } from "../base/elements.js";
+import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
 import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 import { chartCanvas } from "../stages/head-stage.js";
-import { STEPS } from "../stages/pointing.js";
-import { consume } from "./shortcuts.js";
 
 /** @import { ImageSpec, Patches } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
@@ -19,7 +18,7 @@ import { consume } from "./shortcuts.js";
  * @property {(stroke: () => Promise<void>) => void} group what a stroke does is one step of Undo
  */
 
-const [WIDEST, TALLEST] = [440, 384]; // pixels
+const [MAX_WIDTH, MAX_HEIGHT] = [440, 384]; // pixels
 const BEFORE_LAYOUT = 300;
 
 export class PatchPane {
@@ -48,14 +47,14 @@ export class PatchPane {
     const name = `Picture in ${rows} × ${columns} patches: arrows move, Space hides a patch or brings it back`;
     this.canvas = chartCanvas(name);
     this.element = h("div", { class: "patches" }, this.canvas);
-    following(
+    followPointer(
       this.canvas,
-      (event) => this.moved(event),
+      (event) => this.pointerMoved(event),
       () => this.stroke || this.point(null),
     );
-    this.canvas.addEventListener("pointerdown", (event) => this.begin(event));
-    this.canvas.onpointerup = (event) => this.finish(event);
-    this.canvas.onpointercancel = () => this.cancel();
+    this.canvas.addEventListener("pointerdown", (event) => this.beginStroke(event));
+    this.canvas.onpointerup = (event) => this.endStroke(event);
+    this.canvas.onpointercancel = () => this.cancelStroke();
     this.canvas.onkeydown = (event) => this.press(event);
     this.canvas.onfocus = () => this.canvas.matches(":focus-visible") && this.point(this.cursor);
     this.canvas.onblur = () => this.point(null);
@@ -79,9 +78,9 @@ export class PatchPane {
   }
 
   /** @param {PointerEvent} event */
-  moved(event) {
+  pointerMoved(event) {
     const patch = this.patchAt(event);
-    if (this.stroke) for (const crossed of this.between(this.cursor, patch)) this.set(crossed, this.stroke.hides);
+    if (this.stroke) for (const crossed of this.between(this.cursor, patch)) this.setHidden(crossed, this.stroke.hides);
     this.point(patch);
   }
 
@@ -105,7 +104,7 @@ export class PatchPane {
    * Begin a stroke: it hides, or brings back, what it crosses, as it does with its first patch.
    * @param {PointerEvent} event
    */
-  begin(event) {
+  beginStroke(event) {
     if (event.button) return;
     const patch = this.patchAt(event);
     const before = [...this.hidden];
@@ -115,26 +114,26 @@ export class PatchPane {
       () =>
         new Promise((end) => {
           this.stroke = { hides: !this.hidden.has(patch), before, end };
-          this.set(patch, this.stroke.hides);
+          this.setHidden(patch, this.stroke.hides);
         }),
     );
   }
 
   /** @param {PointerEvent} event */
-  finish({ pointerType }) {
+  endStroke({ pointerType }) {
     this.stroke?.end();
     this.stroke = null;
     if (pointerType === "touch") this.point(null);
   }
 
   /** Take a stroke back that turned out to scroll the page. */
-  cancel() {
+  cancelStroke() {
     if (this.stroke) this.handlers.hide(this.stroke.before);
-    this.finish(/** @type {PointerEvent} */ ({ pointerType: "touch" }));
+    this.endStroke(/** @type {PointerEvent} */ ({ pointerType: "touch" }));
   }
 
   /** @param {number} patch @param {boolean} hides */
-  set(patch, hides) {
+  setHidden(patch, hides) {
     if (this.hidden.has(patch) === hides) return;
     if (hides) this.hidden.add(patch);
     else this.hidden.delete(patch);
@@ -143,15 +142,15 @@ export class PatchPane {
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    if (event.metaKey || event.altKey || event.ctrlKey) return;
+    if (hasModifier(event)) return;
     const { rows, columns } = this.patches;
     const [row, column] = [Math.floor(this.cursor / columns), this.cursor % columns];
-    const [down, across] = STEPS[event.key] ?? EDGES[event.key] ?? [];
+    const [down, across] = ARROW_STEPS[event.key] ?? EDGES[event.key] ?? [];
     if (down !== undefined)
       this.point(clamp(row + down, 0, rows - 1) * columns + clamp(column + across, 0, columns - 1));
     else if (HIDING.has(event.key)) {
       this.point(this.cursor);
-      this.handlers.group(async () => this.set(this.cursor, !this.hidden.has(this.cursor)));
+      this.handlers.group(async () => this.setHidden(this.cursor, !this.hidden.has(this.cursor)));
     } else if (event.key === "Escape") this.point(null);
     else return;
     consume(event);
@@ -162,7 +161,9 @@ export class PatchPane {
     this.hidden = new Set(hidden);
     this.grid = grid;
     const { width, height } = this.source;
-    this.width = Math.floor(Math.min(this.element.clientWidth || BEFORE_LAYOUT, WIDEST, (TALLEST * width) / height));
+    this.width = Math.floor(
+      Math.min(this.element.clientWidth || BEFORE_LAYOUT, MAX_WIDTH, (MAX_HEIGHT * width) / height),
+    );
     this.height = Math.round((this.width * height) / width);
     this.paint(new CanvasPen(this.canvas, this.width, this.height));
   }

@@ -3,7 +3,7 @@
 import { SCALES } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { formatted, withSign } from "../base/numbers.js";
-import { css } from "../base/theme.js";
+import { cssColour } from "../base/theme.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
@@ -16,7 +16,7 @@ import { css } from "../base/theme.js";
  */
 export function scaleParts(theme, grid, tokens, label) {
   const lut = theme.lut(grid);
-  const stops = [0, 64, 128, 192, 255].map((code) => css(lut[code])).join(", ");
+  const stops = [0, 64, 128, 192, 255].map((code) => cssColour(lut[code])).join(", ");
   const gradient = h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
   const number = (/** @type {string} */ text) => h("output", {}, text);
   const ends = (/** @type {string} */ low, /** @type {string} */ high) => [number(low), gradient, number(high)];

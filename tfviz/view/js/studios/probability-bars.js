@@ -3,7 +3,7 @@
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { joined } from "./parts.js";
+import { joinPresent } from "./small-elements.js";
 
 /** @import { GridPanel, Pen } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
@@ -18,8 +18,8 @@ import { joined } from "./parts.js";
  * @property {(() => void) | null} [onclick]
  */
 
-const ROW = 22; // pixels of a bar in a drawing
-const LONG = 220; // pixels of a probability of 1
+const ROW_HEIGHT = 22; // pixels of a bar in a drawing
+const BAR_LENGTH = 220; // pixels of a probability of 1
 
 /**
  * @param {Share[]} rows
@@ -35,11 +35,16 @@ export function bars(rows) {
       h("span", { class: "bar", style: wide(share) }),
       other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
     );
-    const classes = joined(["share", kind, share === 0 && "lost"]);
+    const classes = joinPresent(["share", kind, share === 0 && "lost"]);
     const label = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
     return h(
       onclick ? "button" : "div",
-      { class: classes, title, onclick, ...(onclick ? { type: "button", "aria-label": joined(label, ", ") } : {}) },
+      {
+        class: classes,
+        title,
+        onclick,
+        ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
+      },
       h("span", { class: "name", dir: "auto" }, name),
       track,
       h("span", { class: "number" }, percent(share)),
@@ -48,7 +53,7 @@ export function bars(rows) {
 }
 
 /**
- * The same as numbers.
+ * Return probabilities as a table of numbers.
  * @param {string} name
  * @param {string} axis what the rows are
  * @param {Share[]} rows
@@ -65,13 +70,13 @@ export function sharesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
 }
 
 /** @param {Share[]} rows @returns pixels that `drawShares` takes */
-export const sharesHeight = (rows) => ROW * rows.length;
+export const sharesHeight = (rows) => ROW_HEIGHT * rows.length;
 
 /** @param {Pen} pen @param {Theme} theme @param {Share[]} rows named as they are shown @param {number} top */
 export function drawShares(pen, theme, rows, top) {
   rows.forEach(({ name, share, other = null }, i) => {
-    const y = top + ROW * i + 12;
-    const long = (/** @type {number} */ part) => LONG * part;
+    const y = top + ROW_HEIGHT * i + 12;
+    const long = (/** @type {number} */ part) => BAR_LENGTH * part;
     pen.text(0, y, name, { fill: theme.ink, size: 12 });
     pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.mark });
     if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });

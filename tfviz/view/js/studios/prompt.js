@@ -18,7 +18,7 @@ export class Prompt extends EncodedText {
   }
 
   /** @param {string} text */
-  parts(text) {
+  textsToEncode(text) {
     return [lastLetters(text)];
   }
 

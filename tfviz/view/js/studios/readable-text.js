@@ -18,7 +18,7 @@ export class ReadableText extends EncodedText {
   }
 
   /** @param {string} text */
-  parts(text) {
+  textsToEncode(text) {
     return textsOf(text.slice(0, MAX_LETTERS));
   }
 

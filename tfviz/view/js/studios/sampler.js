@@ -24,8 +24,8 @@ export function probabilities(logits, { temperature = 1, topK = null, topP = nul
 
 /** Return the logits with -Infinity for those below the k-th. @param {NumberList} logits @param {number} count */
 function withinTopK(logits, count) {
-  const least = logits[largestIndices(logits, count).at(-1) ?? 0];
-  return Float64Array.from(logits, (logit) => (logit >= least ? logit : -Infinity));
+  const threshold = logits[largestIndices(logits, count).at(-1) ?? 0];
+  return Float64Array.from(logits, (logit) => (logit >= threshold ? logit : -Infinity));
 }
 
 /**

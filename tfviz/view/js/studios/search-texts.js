@@ -2,12 +2,12 @@
 
 import { h } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
-import { scoreOf } from "./beams.js";
-import { button } from "./parts.js";
-import { cited } from "./visible-text.js";
+import { quotedExcerpt } from "../base/visible-text.js";
+import { scoreOf } from "./beam-search.js";
+import { button } from "./small-elements.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
-/** @import { Beam } from "./beams.js" */
+/** @import { Beam } from "./beam-search.js" */
 
 export class SearchTexts {
   /** @type {Beam[]} */
@@ -23,7 +23,7 @@ export class SearchTexts {
 
   /** Quote a whole text. @param {number[]} tokens */
   quote(tokens) {
-    return cited(this.vocab.decode(tokens), Infinity);
+    return quotedExcerpt(this.vocab.decode(tokens), Infinity);
   }
 
   /** @param {Beam[][]} columns @param {number[]} tokens those of the text that is looked at @param {number} alpha */

@@ -1,13 +1,14 @@
 // A search as a tree: a column for each step, the best text on top; every word a button.
 
-import { activeIn, h } from "../base/elements.js";
+import { focusedIn, h } from "../base/elements.js";
+import { consume } from "../base/events.js";
 import { fixed } from "../base/numbers.js";
-import { CanvasPen, label, measure } from "../base/pen.js";
-import { ranksTo, scoreOf } from "./beams.js";
-import { button, joined } from "./parts.js";
-import { consume } from "./shortcuts.js";
+import { CanvasPen, textWidth } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
+import { ranksUpTo, scoreOf } from "./beam-search.js";
+import { button, joinPresent } from "./small-elements.js";
 
-/** @import { Beam } from "./beams.js" */
+/** @import { Beam } from "./beam-search.js" */
 /** @import { Pen } from "../types.d.ts" */
 
 const STEP_ROW = 38; // pixels
@@ -27,7 +28,7 @@ export class SearchTree {
   /** @type {number[]} pixels at which each column begins, and how wide it is */
   lefts = [];
   /** @type {number[]} */
-  wide = [];
+  widths = [];
   width = 0;
   height = 0;
   /** @type {(id: number) => string} */
@@ -53,7 +54,7 @@ export class SearchTree {
       const [column, rank] = nodePlace(node);
       handlers.choose(column, rank);
     };
-    this.nodes.onkeydown = (/** @type {KeyboardEvent} */ event) => this.key(event);
+    this.nodes.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
   }
 
   /**
@@ -68,30 +69,30 @@ export class SearchTree {
     this.word = word;
     this.forced = forced;
     this.element.hidden = !columns.length;
-    this.measure();
-    this.ranks = columns.length ? ranksTo(columns, this.chosen[0], this.chosen[1]) : [];
+    this.measureColumns();
+    this.ranks = columns.length ? ranksUpTo(columns, this.chosen[0], this.chosen[1]) : [];
     this.draw(new CanvasPen(this.canvas, this.width, this.height), false);
-    const focused = activeIn(this.nodes);
+    const focused = focusedIn(this.nodes);
     const held = this.nodes.contains(focused) ? nodePlace(focused) : null;
     this.nodes.style.height = `${this.height}px`;
     this.nodes.replaceChildren(
       ...columns.flatMap((column, step) =>
-        column.flatMap((text, rank) => (text.over ? [] : [this.node(text, step, rank)])),
+        column.flatMap((text, rank) => (text.over ? [] : [this.makeNode(text, step, rank)])),
       ),
     );
-    if (held) this.at(held[0], held[1])?.focus();
+    if (held) this.nodeAt(held[0], held[1])?.focus();
     if (grown) this.element.scrollLeft = this.element.scrollWidth;
   }
 
-  measure() {
+  measureColumns() {
     this.lefts = [];
-    this.wide = [];
+    this.widths = [];
     let x = ROOT_LEFT + STEP_GAP;
     for (const column of this.columns) {
       const fresh = column.filter(({ over }) => !over);
-      const wide = Math.max(34, ...fresh.map((text) => measure(this.wordOf(text), 13, true) + 14));
+      const wide = Math.max(34, ...fresh.map((text) => textWidth(this.wordOf(text), 13, true) + 14));
       this.lefts.push(x);
-      this.wide.push(Math.ceil(wide));
+      this.widths.push(Math.ceil(wide));
       x += Math.ceil(wide) + STEP_GAP;
     }
     this.width = x;
@@ -104,9 +105,9 @@ export class SearchTree {
   }
 
   /** @param {Beam} text @param {number} step @param {number} rank */
-  node(text, step, rank) {
+  makeNode(text, step, rank) {
     const [column, place] = this.chosen;
-    const classes = joined(["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]);
+    const classes = joinPresent(["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]);
     const current = step === column && rank === place;
     const words = [h("span", { dir: "auto" }, this.wordOf(text)), h("small", {}, fixed(scoreOf(text, this.alpha), 2))];
     const node = button(words, null, {
@@ -118,18 +119,18 @@ export class SearchTree {
     Object.assign(node.style, {
       left: `${this.lefts[step]}px`,
       top: `${rank * STEP_ROW + 2}px`,
-      width: `${this.wide[step]}px`,
+      width: `${this.widths[step]}px`,
     });
     return node;
   }
 
   /** @param {number} step @param {number} rank @returns {HTMLElement | null} */
-  at(step, rank) {
+  nodeAt(step, rank) {
     return this.nodes.querySelector(`[data-place="${step} ${rank}"]`);
   }
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  press(event) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (!target.dataset.place) return;
     const [step, rank] = nodePlace(target);
@@ -148,7 +149,7 @@ export class SearchTree {
     };
     const next = places[event.key]?.();
     if (!next) return;
-    const node = this.at(Number(next[0]), Number(next[1]));
+    const node = this.nodeAt(Number(next[0]), Number(next[1]));
     node?.focus();
     node?.scrollIntoView({ block: "nearest", inline: "nearest" });
     consume(event);
@@ -167,13 +168,13 @@ export class SearchTree {
     this.columns.forEach((column, step) =>
       column.forEach((text, rank) => {
         const on = this.ranks[step] === rank;
-        const from = step ? this.lefts[step - 1] + this.wide[step - 1] : ROOT_LEFT;
-        const to = this.lefts[step] + (text.over ? this.wide[step] : 0);
+        const from = step ? this.lefts[step - 1] + this.widths[step - 1] : ROOT_LEFT;
+        const to = this.lefts[step] + (text.over ? this.widths[step] : 0);
         const inks = { stroke: on ? theme.ink : theme.soft, thick: on ? 2 : 1, alpha: text.over ? 0.35 : 1 };
         pen.line(from, middle(text.parent), text.over ? this.lefts[step] : to, middle(rank), { ...inks, bend: 0.5 });
         if (text.over) pen.line(this.lefts[step], middle(rank), to, middle(rank), inks);
         if (!words || text.over) return;
-        const x = this.lefts[step] + this.wide[step] / 2;
+        const x = this.lefts[step] + this.widths[step] / 2;
         pen.text(x, middle(rank) - 6, this.wordOf(text), {
           fill: on ? theme.ink : theme.soft,
           size: 13,

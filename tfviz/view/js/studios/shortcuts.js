@@ -1,5 +1,7 @@
 // Commands of a studio on Alt and a letter.
 
+import { consume } from "../base/events.js";
+
 /**
  * Return what listens to keydown: Alt and a letter do what `actions` has under the letter, in lower case. Where Alt makes
  * another character of it, as on a Mac (Option and S is "ß"), the key's place counts.
@@ -14,10 +16,4 @@ export function shortcuts(actions) {
     act(event);
     consume(event);
   };
-}
-
-/** Use an event up: it has no other effect, and nothing else hears of it. @param {Event} event */
-export function consume(event) {
-  event.preventDefault();
-  event.stopPropagation();
 }

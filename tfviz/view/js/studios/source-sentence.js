@@ -1,6 +1,6 @@
 // A sentence as the encoder reads it.
 
-import { quoted } from "../base/pen.js";
+import { quoted } from "../base/visible-text.js";
 import { EncodedText } from "./encoded-text.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
@@ -19,7 +19,7 @@ export class SourceSentence extends EncodedText {
   }
 
   /** @param {string} text */
-  parts(text) {
+  textsToEncode(text) {
     return [text.slice(0, MAX_LETTERS)];
   }
 

@@ -2,6 +2,7 @@
 // programs, its vocabulary, undo, and the chosen head: one sentence of what it does, and its map below.
 
 import { h } from "../base/elements.js";
+import { Latest } from "../base/latest.js";
 import { counted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
@@ -10,8 +11,8 @@ import { vocabulary } from "../text/vocabulary.js";
 import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
-import { pane } from "./parts.js";
-import { habitSentence } from "./summary.js";
+import { pane } from "./small-elements.js";
+import { habitSentence } from "./head-summary.js";
 import { tokenName } from "./token-text.js";
 import { tryButtons } from "./tries.js";
 import CSS from "../controls/studio.css";
@@ -20,6 +21,7 @@ import CSS from "../controls/studio.css";
 /** @import { StudioDocument, StudioState } from "../documents.d.ts" */
 /** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Vocabulary } from "../types.d.ts" */
 /** @import { CapturedPart } from "./captured-maps.js" */
+/** @import { EncodedText } from "./encoded-text.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { Try } from "./tries.js" */
 /**
@@ -28,9 +30,20 @@ import CSS from "../controls/studio.css";
  *   vocabulary?(described: Record<string, any>, number: number): Vocabulary,
  * }} StudioOptions what a kernel has instead of the page
  */
+/**
+ * @template {StudioDocument} Document
+ * @typedef {[host: HTMLElement, source: { document: Document, data: string | Uint8Array }, store: Choices<any>,
+ *   options: StudioOptions]} StudioArguments
+ */
 
-/** @template {StudioDocument} Document */
+/**
+ * A kind of studio makes its parts in its constructor, between that of this class and `open`.
+ * @template {StudioDocument} Document
+ */
 export class Studio {
+  /** Ends the studio, once it is open. */
+  close = () => {};
+
   /** @abstract @returns {string[][]} each key, and what it does */
   get keys() {
     return [];
@@ -41,8 +54,8 @@ export class Studio {
     return null;
   }
 
-  /** @abstract make what is inside the frame; called by the constructor */
-  build() {}
+  /** What is asked for, one after the other. */
+  requests = new Latest();
 
   /** @abstract ask for what is chosen now, and show it @returns {Promise<void>} */
   async refresh() {}
@@ -57,13 +70,8 @@ export class Studio {
     return (this.panels() ?? []).map(table);
   }
 
-  /**
-   * @param {HTMLElement} host
-   * @param {{ document: Document, data: string | Uint8Array }} source
-   * @param {Choices<any>} store
-   * @param {StudioOptions} options
-   */
-  constructor(host, source, store, options) {
+  /** @param {StudioArguments<Document>} args */
+  constructor(...[host, source, store, options]) {
     const described = source.document;
     this.described = described;
     /** @type {Choices<StudioState> & Choices<Document["state"]>} */
@@ -80,20 +88,25 @@ export class Studio {
     this.history = this.bar.history;
     const { body } = this.frame;
     this.session = new EngineSession(described, source.data, options, {
-      failed: (error) => {
+      showError: (error) => {
         this.headPane.opening.remove();
-        this.frame.failed(error);
+        this.frame.showError(error);
       },
       busy: (busy) => (busy ? body.setAttribute("aria-busy", "true") : body.removeAttribute("aria-busy")),
     });
+  }
+
+  /** Show the parts, and begin to answer. */
+  open() {
+    const { host } = this.frame;
     this.session.start();
-    this.build();
     // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
     const watcher = new ResizeObserver(() => host.isConnected || this.closeEngine());
     watcher.observe(host);
     const end = this.frame.open();
     this.textPane.children[1].after(this.frame.status); // what is said stands beside what was typed
     this.close = () => {
+      this.requests.end();
       watcher.disconnect();
       this.headPane.close();
       this.bar.close();
@@ -112,7 +125,7 @@ export class Studio {
       tables: () => this.tables(),
       redraw: () => this.refresh(),
     });
-    frame.zooms = false;
+    frame.hasZoom = false;
     frame.body.classList.add("studio");
     frame.body.before(h("style", {}, CSS));
     return frame;
@@ -127,7 +140,7 @@ export class Studio {
    * Lay out three panes, and below them the sentence and the opened head.
    * @param {{ text: HTMLElement[], textTitle: string, says: HTMLElement[], saysTitle: string }} panes
    */
-  compose({ text, textTitle, says, saysTitle }) {
+  layOut({ text, textTitle, says, saysTitle }) {
     const { frame, headPane } = this;
     /** @type {HTMLElement} */
     this.sourceLabel = h("small", {});
@@ -143,11 +156,11 @@ export class Studio {
       headPane.element,
     );
     frame.body.append(this.tries);
-    frame.stage(h("div", { class: "sheet" }, desk, headPane.under, headPane.inner), "");
+    frame.showStage(h("div", { class: "sheet" }, desk, headPane.selectedHead, headPane.openedHead), "");
   }
 
   /** The choices that belong to a text, as they are for another one. @returns {any} */
-  get cleared() {
+  get clearedChoices() {
     return {};
   }
 
@@ -155,12 +168,18 @@ export class Studio {
   showTries(tries) {
     const proposed = (this.described.tries ?? []).map(([name, state]) => ({
       name,
-      act: () => this.store.set({ ...(TEXTS.some((text) => text in state) ? this.cleared : {}), ...state }),
+      act: () => this.store.set({ ...(TEXTS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
     this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
   }
 
-  /** Until what is chosen now is shown, and all that follows from it is known. */
+  /** Show which head shades the text, and from where. @param {string} from */
+  showShadingHead(from) {
+    const { layer, head } = this.heads.selected;
+    this.sourceLabel.textContent = `${from}, layer ${layer} head ${head}`;
+  }
+
+  /** Wait until what is chosen now is shown, and all that follows from it is known. */
   settled() {
     return this.refresh();
   }
@@ -175,6 +194,15 @@ export class Studio {
   }
 
   /**
+   * Let Python encode a text first, where it does that; false if it could not, which is announced.
+   * @param {EncodedText<any>} encoded
+   * @param {string} text
+   */
+  prepareText(encoded, text) {
+    return encoded.prepare(text, (...call) => this.learn(...call));
+  }
+
+  /**
    * Let Python encode texts, where it does that. Return whether there was one that it had not read yet; null if it
    * could not, which is announced.
    * @param {Vocabulary} vocab
@@ -184,7 +212,7 @@ export class Studio {
     try {
       return vocab.learn ? await vocab.learn(texts) : false;
     } catch (error) {
-      this.frame.failed(/** @type {Error} */ (error));
+      this.frame.showError(/** @type {Error} */ (error));
       return null;
     }
   }
@@ -212,7 +240,7 @@ export class Studio {
     this.showModel();
   }
 
-  /** The small map of a head. @param {Place} place */
+  /** Return the small map of a head. @param {Place} place */
   thumbOf(place) {
     return this.heads.grid(place);
   }
@@ -232,7 +260,7 @@ export class Studio {
     if (!this.heads.groups.length) return;
     this.frame.subject.textContent = this.subject;
     this.headPane.show((place) => this.thumbOf(place), this.row);
-    this.showFrom();
+    this.showSource();
     this.showSentence();
     this.headPane.showOpened();
   }
@@ -243,21 +271,24 @@ export class Studio {
     return `${this.heads.size} · ${tokens}`;
   }
 
-  showFrom() {}
+  showSource() {}
 
   showSentence() {
     const { heads } = this;
     const { selected } = heads;
-    this.headPane.describe(heads.isOff(selected) ? "is off." : this.habit(selected), this.worth(selected));
+    this.headPane.describe(
+      heads.isOff(selected) ? "is off." : this.describeHead(selected),
+      this.describeWorth(selected),
+    );
   }
 
-  /** What a head does, in a sentence. @param {Place} at */
-  habit(at) {
+  /** Describe in a sentence what a head does. @param {Place} at */
+  describeHead(at) {
     return habitSentence(this.heads.grid(at), this.idsOf(at.part), this.unit);
   }
 
-  /** What the model loses without a head, in a sentence. @param {Place} _at @returns {string} */
-  worth(_at) {
+  /** Describe in a sentence what the model loses without a head. @param {Place} _at @returns {string} */
+  describeWorth(_at) {
     return "";
   }
 

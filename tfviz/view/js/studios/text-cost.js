@@ -9,7 +9,7 @@ import { tokenCosts } from "./logits.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { Writer } from "./writer.js" */
 
-const SLOW = 400; // milliseconds of a reading
+const MAX_READING_TIME = 400; // milliseconds of a reading
 
 /**
  * Return the mean cost in nats a token, of a text of two tokens or more.
@@ -54,7 +54,7 @@ export class TextCost {
     const without = this.withoutHeads.get(key);
     const now = (answer.cost ??= meanCost(answer.logits, answer));
     // to read a long text again would keep the reader waiting
-    if (without === undefined && !writer.loop.running && this.readingTime <= SLOW)
+    if (without === undefined && !writer.loop.running && this.readingTime <= MAX_READING_TIME)
       this.askWithout(key, site, place.head, answer);
     if (without === undefined || without === null) return "";
     return writer.heads.isOff(place)

@@ -1,7 +1,8 @@
 // A text that is edited where it stands, each token of it shaded; the token at the caret or under the pointer is told.
 
 import { h } from "../base/elements.js";
-import { joined } from "./parts.js";
+import { hasModifier } from "../base/events.js";
+import { joinPresent } from "./small-elements.js";
 
 /**
  * @typedef {object} Token
@@ -22,7 +23,7 @@ export class TextEditor {
   spans = [];
   composing = false;
   /** @type {number | undefined} where the caret will stand */
-  wanted;
+  nextCaret;
 
   /**
    * @param {string} name
@@ -54,14 +55,14 @@ export class TextEditor {
       this.read();
     });
     element.addEventListener("input", () => this.composing || this.read());
-    element.addEventListener("beforeinput", (/** @type {InputEvent} */ event) => this.before(event));
+    element.addEventListener("beforeinput", (/** @type {InputEvent} */ event) => this.editBefore(event));
     element.addEventListener(
       "keydown",
-      (/** @type {KeyboardEvent} */ event) => event.altKey || event.ctrlKey || event.metaKey || event.stopPropagation(),
+      (/** @type {KeyboardEvent} */ event) => hasModifier(event) || event.stopPropagation(),
     ); // letters are no commands here
     element.addEventListener("keyup", () => this.caretMoved());
-    element.addEventListener("pointermove", (/** @type {PointerEvent} */ { target }) => this.pointed(target));
-    element.addEventListener("pointerleave", () => handlers.point(this.atCaret()));
+    element.addEventListener("pointermove", (/** @type {PointerEvent} */ { target }) => this.pointerMoved(target));
+    element.addEventListener("pointerleave", () => handlers.point(this.placeAtCaret()));
     element.addEventListener("click", (/** @type {MouseEvent} */ event) => {
       this.caretMoved();
       const place = this.placeOf(event.target);
@@ -80,13 +81,13 @@ export class TextEditor {
    */
   show(tokens, shade, from) {
     if (this.composing) return;
-    if (!this.stands(tokens)) this.lay(tokens);
+    if (!this.isShowing(tokens)) this.layOut(tokens);
     this.tokens = tokens;
     this.spans.forEach((span, place) => {
       const { kind = "", title = "", sign = "" } = tokens[place];
       const colours = shade(place);
       const classes = ["token", kind, place === from && "from"];
-      span.className = joined(classes);
+      span.className = joinPresent(classes);
       span.style.background = colours?.background ?? "";
       span.style.color = colours?.ink ?? "";
       if (span.title !== title) span.title = title;
@@ -96,7 +97,7 @@ export class TextEditor {
   }
 
   /** @param {Token[]} tokens */
-  stands(tokens) {
+  isShowing(tokens) {
     const { childNodes } = this.element;
     return (
       this.spans.length === tokens.length &&
@@ -106,11 +107,11 @@ export class TextEditor {
   }
 
   /**
-   * Elements for these tokens; what stands already stays, and so does the caret.
+   * Make elements for these tokens; what stands already stays, and so does the caret.
    * @param {Token[]} tokens
    */
-  lay(tokens) {
-    const caret = this.caret();
+  layOut(tokens) {
+    const caret = this.caretOffset();
     this.spans = tokens.map(({ text }, i) => {
       const old = this.spans[i];
       const same = old?.childNodes.length === 1 && old.firstChild?.nodeType === 3 && old.textContent === text;
@@ -119,30 +120,30 @@ export class TextEditor {
       return span;
     });
     this.element.replaceChildren(...this.spans, this.end); // a last line feed needs something after it
-    if (caret !== null) this.put(caret);
+    if (caret !== null) this.putCaret(caret);
   }
 
   /**
-   * What the browser would do in its own way, or slowly: a new line, a text with formats, a selection of many tokens.
+   * Do what the browser would do in its own way, or slowly: a new line, a text with formats, a selection of many tokens.
    * @param {InputEvent} event
    */
-  before(event) {
+  editBefore(event) {
     const [start, end] = this.selection() ?? [this.text.length, this.text.length];
-    const text = this.inserted(event, end > start);
+    const text = this.insertedText(event, end > start);
     if (text === undefined || this.composing) return;
     event.preventDefault();
     const now = this.text;
-    this.wanted = start + text.length;
+    this.nextCaret = start + text.length;
     this.handlers.typed(now.slice(0, start) + text + now.slice(end));
   }
 
   /**
-   * The text that stands in place of the selection then; undefined: the browser's own way is right.
+   * Return the text that stands in place of the selection then; undefined: the browser's own way is right.
    * @param {InputEvent} event
    * @param {boolean} selected
    * @returns {string | undefined}
    */
-  inserted({ inputType, data, dataTransfer }, selected) {
+  insertedText({ inputType, data, dataTransfer }, selected) {
     if (inputType === "insertParagraph" || inputType === "insertLineBreak") return "\n";
     if (inputType.startsWith("insertFrom")) return dataTransfer?.getData("text/plain") ?? data ?? undefined;
     if (!selected) return undefined;
@@ -151,18 +152,18 @@ export class TextEditor {
   }
 
   read() {
-    this.wanted = undefined;
+    this.nextCaret = undefined;
     this.handlers.typed(this.element.textContent);
     this.caretMoved();
   }
 
   caretMoved() {
-    this.handlers.point(this.atCaret());
+    this.handlers.point(this.placeAtCaret());
   }
 
-  /** The token before the caret, or null where there is none. */
-  atCaret() {
-    const caret = this.element.getRootNode() instanceof ShadowRoot ? this.caret() : null;
+  /** Return the token before the caret, or null where there is none. */
+  placeAtCaret() {
+    const caret = this.element.getRootNode() instanceof ShadowRoot ? this.caretOffset() : null;
     if (caret === null) return null;
     let before = 0;
     for (const [place, { text }] of this.tokens.entries()) {
@@ -173,7 +174,7 @@ export class TextEditor {
   }
 
   /** @param {EventTarget | null} target */
-  pointed(target) {
+  pointerMoved(target) {
     const place = this.placeOf(target);
     if (place !== null) this.handlers.point(place);
   }
@@ -184,9 +185,9 @@ export class TextEditor {
     return place === undefined ? null : Number(place);
   }
 
-  /** Where the caret stands in the text; null where it stands elsewhere. */
-  caret() {
-    return this.wanted ?? this.selection()?.[1] ?? null;
+  /** Return where the caret stands in the text; null where it stands elsewhere. */
+  caretOffset() {
+    return this.nextCaret ?? this.selection()?.[1] ?? null;
   }
 
   /** @returns {[start: number, end: number] | null} */
@@ -198,15 +199,15 @@ export class TextEditor {
     const { startContainer, startOffset, endContainer, endOffset } =
       range ?? (selection.rangeCount ? selection.getRangeAt(0) : {});
     if (!startContainer || !this.element.contains(startContainer)) return null;
-    return [this.offset(startContainer, startOffset), this.offset(endContainer, endOffset)];
+    return [this.lettersBefore(startContainer, startOffset), this.lettersBefore(endContainer, endOffset)];
   }
 
   /**
-   * Letters before a place in the tree.
+   * Count the letters before a place in the tree.
    * @param {Node} node
    * @param {number} offset
    */
-  offset(node, offset) {
+  lettersBefore(node, offset) {
     const range = document.createRange();
     range.setStart(this.element, 0);
     range.setEnd(node, offset);
@@ -214,11 +215,11 @@ export class TextEditor {
   }
 
   /**
-   * The caret goes after so many letters.
+   * Put the caret after so many letters.
    * @param {number} caret
    */
-  put(caret) {
-    this.wanted = undefined;
+  putCaret(caret) {
+    this.nextCaret = undefined;
     const root = /** @type {any} */ (this.element.getRootNode());
     const selection = root.getSelection?.() ?? document.getSelection();
     let left = caret;
@@ -230,8 +231,8 @@ export class TextEditor {
     return selection.collapse(this.element, this.spans.length);
   }
 
-  /** What is new is in sight. */
-  follow() {
+  /** Scroll to what is new. */
+  scrollToEnd() {
     this.element.scrollTop = this.element.scrollHeight;
   }
 }

@@ -1,6 +1,6 @@
 // A prompt and what was written after it as pieces, each with the places of its tokens among those that a model reads.
 
-import { label } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { piecesOf } from "./word-segments.js";
 

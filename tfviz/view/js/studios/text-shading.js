@@ -3,7 +3,7 @@
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
 
-const FAINTEST = 8; // of the 256 codes of a map: what is below has no colour in a text
+const MIN_CODE = 8; // of the 256 codes of a map: what is below has no colour in a text
 
 /**
  * Return the colours of a piece of text: those of the largest weight of its tokens, `first` to `last`, in a row of a map.
@@ -16,6 +16,6 @@ const FAINTEST = 8; // of the 256 codes of a map: what is below has no colour in
 export function shadeOf(theme, grid, row, first, last) {
   let code = 0;
   for (let key = first; key <= last; key++) code = Math.max(code, grid.codes[row * grid.cols.length + key]);
-  if (code < FAINTEST) return null;
+  if (code < MIN_CODE) return null;
   return { background: theme.colour(grid, code), ink: theme.inkOn(theme.lut(grid)[code]) };
 }

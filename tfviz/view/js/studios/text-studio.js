@@ -2,7 +2,7 @@
 
 import { h } from "../base/elements.js";
 import { Answers } from "./answers.js";
-import { button } from "./parts.js";
+import { button } from "./small-elements.js";
 import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "./studio.js";
 import { ReadableText } from "./readable-text.js";
@@ -12,6 +12,7 @@ import { WordList } from "./word-list.js";
 /** @import { ClassifyDocument, FillDocument } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Answer, AskOptions } from "./answers.js" */
+/** @import { StudioArguments } from "./studio.js" */
 /** @import { Segment } from "./word-segments.js" */
 /** @typedef {{ ids: number[], logits: Float32Array }} Logits after each token */
 /** @typedef {Answer & Logits} TextAnswer */
@@ -23,7 +24,7 @@ export class TextStudio extends Studio {
     return {};
   }
 
-  get cleared() {
+  get clearedChoices() {
     return this.initialState;
   }
 
@@ -33,13 +34,8 @@ export class TextStudio extends Studio {
   }
 
   /** @abstract @returns {number[]} those that it is compared with */
-  get base() {
+  get baseIds() {
     return this.originalIds;
-  }
-
-  /** How many answers are remembered. */
-  get maxAnswers() {
-    return 16;
   }
 
   /** @abstract @param {number} _i @param {{ key?: string, detail?: number }} _event */
@@ -51,40 +47,40 @@ export class TextStudio extends Studio {
   /** @abstract @param {HTMLElement} _span @param {Segment} _segment @param {number} _i */
   decorateWord(_span, _segment, _i) {}
 
-  /** @abstract @param {number} _turn @returns {void | Promise<void>} */
-  show(_turn) {}
+  /** @abstract @param {() => boolean} _isCurrent @returns {void | Promise<void>} */
+  show(_isCurrent) {}
 
   /** @abstract shade the words as they are when no word is pointed at */
-  unshade() {}
+  clearShading() {}
 
   /** @abstract @returns {number[]} how many tokens each word has as the model reads it */
-  get counts() {
+  get tokenCounts() {
     return [];
   }
 
-  /** @param {string} name @param {string} help what the words are there for */
-  buildText(name, help) {
-    /** @type {TextAnswer | null} */
-    this.answer = null;
-    /** @type {TextAnswer | null} what it is compared with */
-    this.compared = null;
-    /** @type {TextAnswer | null} whose maps are shown */
-    this.mappedAnswer = null;
-    /** @type {number} */
-    this.turn = 0;
-    /** @type {number | null} the word that is pointed at */
-    this.pointed = null;
-    /** @type {number[]} the first token of each word, and one past the last */
-    this.starts = [];
-    /** @type {Segment[] | null} the words that the starts are of */
-    this.startSegments = null;
-    /** @type {SpecialTokens} */
+  /** @type {TextAnswer | null} */
+  answer = null;
+  /** @type {TextAnswer | null} what it is compared with */
+  compared = null;
+  /** @type {TextAnswer | null} whose maps are shown */
+  mappedAnswer = null;
+  /** @type {number | null} the word that is pointed at */
+  pointed = null;
+  /** @type {number[]} the first token of each word, and one past the last */
+  starts = [];
+  /** @type {Segment[] | null} the words that the starts are of */
+  startSegments = null;
+
+  /**
+   * @param {StudioArguments<Document>} args
+   * @param {string} help what the words are there for
+   * @param {number} [maxAnswers] how many answers are remembered
+   */
+  constructor(args, help, maxAnswers = 16) {
+    super(...args);
     this.special = new SpecialTokens(this.described);
-    /** @type {Answers} */
-    this.answers = new Answers(/** @type {any} */ (this), this.maxAnswers);
-    /** @type {ReadableText} */
+    this.answers = new Answers(this, maxAnswers);
     this.readableText = new ReadableText(this.vocab, this.special.maxTokens);
-    /** @type {WordList} */
     this.words = new WordList(help, {
       point: (i) => this.point(i),
       act: (i, event) => this.act(i, event),
@@ -94,21 +90,28 @@ export class TextStudio extends Studio {
       },
     });
     const changeText = () => this.change({ text: this.field.value, ...this.initialState });
-    const field = { dir: "auto", spellcheck: false, hidden: true, "aria-label": name, oninput: changeText };
-    /** @type {HTMLTextAreaElement} */
+    const field = { dir: "auto", spellcheck: false, hidden: true, "aria-label": "Text", oninput: changeText };
     this.field = h("textarea", field);
-    /** @type {HTMLButtonElement} */
-    this.editing = button("Edit the text", () => this.setEditing(!this.field.hidden));
-    /** @type {HTMLButtonElement} */
-    this.reset = button("As typed", () => this.undo(), { class: "as-typed" });
+    this.editButton = button("Edit the text", () => this.setEditing(!this.field.hidden));
+    this.resetButton = button("As typed", () => this.revert(), { class: "as-typed" });
+  }
+
+  /**
+   * Lay out the text, how to act on it, and what the model says.
+   * @param {{ how: string, more?: HTMLElement[], says: HTMLElement[], saysTitle: string }} panes more: below the text
+   */
+  layOutText({ how, more = [], ...panes }) {
+    const buttons = h("div", { class: "row" }, this.editButton, this.resetButton);
+    const text = [this.words.element, this.field, h("p", { class: "soft" }, how), buttons, ...more];
+    this.layOut({ textTitle: "The text", text, ...panes });
   }
 
   /** Show the words, or in their place a field to type them in. @param {boolean} ends */
   setEditing(ends) {
     this.field.hidden = ends;
     this.words.element.hidden = !ends;
-    this.editing.textContent = ends ? "Edit the text" : "Done";
-    this.editing.setAttribute("aria-pressed", String(!ends));
+    this.editButton.textContent = ends ? "Edit the text" : "Done";
+    this.editButton.setAttribute("aria-pressed", String(!ends));
     if (!ends) this.field.focus();
   }
 
@@ -142,13 +145,12 @@ export class TextStudio extends Studio {
     return heads.isOff(heads.selected) ? null : heads.grid(heads.selected);
   }
 
-  showFrom() {
+  showSource() {
     const { answer, row, starts, shading: grid, words } = this;
-    const { layer, head } = this.heads.selected;
     words.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
     this.sourceLabel.textContent = "";
-    if (!grid || !answer || row === null) return this.unshade();
-    this.sourceLabel.textContent = `from “${this.vocab.words([answer.ids[row]])[0]}”, layer ${layer} head ${head}`;
+    if (!grid || !answer || row === null) return this.clearShading();
+    this.showShadingHead(`from “${this.vocab.words([answer.ids[row]])[0]}”`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
       span.style.background = colours?.background ?? "";
@@ -162,13 +164,13 @@ export class TextStudio extends Studio {
     this.store.set({ ...changes, rows: [], cols: [] });
   }
 
-  undo() {
+  revert() {
     this.change(this.initialState);
     this.words.focusStop(); // the button goes
   }
 
   /** Announce where the text is too long, else what is known of the word that has the focus. */
-  remind() {
+  announceFocus() {
     const { focused } = this.words;
     const { note } = this.read;
     if (note || focused < 0) this.announce(note ?? "");
@@ -189,23 +191,23 @@ export class TextStudio extends Studio {
   }
 
   async refresh() {
-    const turn = ++this.turn;
+    const isCurrent = this.requests.begin();
     if (this.field.value !== this.store.get("text")) this.field.value = this.store.get("text");
-    if (this.vocab.learn && !(await this.learned(turn))) return;
+    if (this.vocab.learn && !(await this.prepareTexts(isCurrent))) return;
     const { segments } = this;
     if (this.read.problem) return void this.announce(this.read.problem);
     this.words.show(segments, (...word) => this.decorateWord(...word));
     const ids = this.special.around(this.ids);
-    const starts = this.special.startsIn(this.counts, ids);
+    const starts = this.special.startsIn(this.tokenCounts, ids);
     if (!ids.length) return void this.announce("nothing is left to read: bring a word back");
     const [answer, compared] = await Promise.all([
       this.ask("read", ids, { edits: this.edits, watch: true }),
-      this.baseline(ids, this.special.around(this.base)),
+      this.baseline(ids, this.special.around(this.baseIds)),
     ]);
-    if (!answer || turn !== this.turn || this.frame.closed) return;
+    if (!answer || !isCurrent()) return;
     Object.assign(this, { answer, compared: compared ?? answer, starts, startSegments: segments });
-    this.show(turn);
-    this.remind();
+    this.show(isCurrent);
+    this.announceFocus();
     this.showHeads();
     this.frame.renewTable();
   }
@@ -213,16 +215,16 @@ export class TextStudio extends Studio {
   /**
    * Let Python encode the text first, and what stands in place of its words; false if it could not, or something else is
    * asked for by now.
-   * @param {number} turn
+   * @param {() => boolean} isCurrent
    */
-  async learned(turn) {
-    const learned = await this.readableText.learned(this.store.get("text"), (...call) => this.learn(...call));
-    if (!learned || turn !== this.turn) return false;
-    return (await this.learn(this.vocab, this.others)) !== null && turn === this.turn;
+  async prepareTexts(isCurrent) {
+    const prepared = await this.prepareText(this.readableText, this.store.get("text"));
+    if (!prepared || !isCurrent()) return false;
+    return (await this.learn(this.vocab, this.replacementTexts)) !== null && isCurrent();
   }
 
   /** Texts in place of words. @returns {string[]} */
-  get others() {
+  get replacementTexts() {
     return [];
   }
 

@@ -2,7 +2,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
-import { consume } from "./shortcuts.js";
+import { consume } from "../base/events.js";
 
 export class ThresholdLine {
   /** @param {{ name: string, cut: (place: number) => void }} handlers cut: keep so many of the bars */

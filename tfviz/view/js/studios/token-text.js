@@ -1,6 +1,6 @@
 // Tokens as a running text shows them.
 
-import { label } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 

@@ -1,13 +1,13 @@
 // A translation: every word is a place to choose, for what could stand there and where the heads look before it.
 
 import { clamp } from "../base/clamp.js";
-import { activeIn, h, stepIn } from "../base/elements.js";
-import { joined } from "./parts.js";
-import { consume } from "./shortcuts.js";
+import { focusedIn, h } from "../base/elements.js";
+import { consume, placeAfterKey } from "../base/events.js";
+import { joinPresent } from "./small-elements.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
-/** @import { Current } from "./translation-studio.js" */
+/** @import { Current } from "./translation-view.js" */
 
 export class TranslationText {
   /** @param {Vocabulary} vocab @param {(place: number) => void} choose */
@@ -29,7 +29,7 @@ export class TranslationText {
   press(event) {
     const place = Number(/** @type {HTMLElement} */ (event.target).dataset.place);
     const last = this.element.children.length - 1;
-    const next = stepIn(event.key, place, last);
+    const next = placeAfterKey(event.key, place, last);
     if (next !== undefined) this.wordAt(clamp(next, 0, last)).focus();
     else if (event.key === "Enter" || event.key === " ") this.choose(place);
     else return;
@@ -47,10 +47,10 @@ export class TranslationText {
     const words = [...text.tokens.map((id) => pieceText(vocab, id).replace(/\n/g, "⏎")), ...(ended ? [] : ["…"])];
     const apart = spaceSeparated(vocab);
     element.classList.toggle("loose", apart);
-    const focused = element.contains(activeIn(element));
+    const focused = element.contains(focusedIn(element));
     element.replaceChildren(
       ...words.flatMap((word, at) => {
-        const classes = joined(["word", "new", at < forced && "forced", at === place && "picked"]);
+        const classes = joinPresent(["word", "new", at < forced && "forced", at === place && "picked"]);
         const properties = {
           class: classes,
           role: "option",

@@ -1,40 +1,67 @@
 // A translator to question: a sentence is read, a search goes on or back, a word is forced, heads are switched off.
 
-import { NO_TEXT } from "./beams.js";
-import { Searches } from "./searches.js";
+import { EMPTY_BEAM } from "./beam-search.js";
+import { SearchCache } from "./search-cache.js";
+import { shortcuts } from "./shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";
-import { UNCHOSEN, TranslationStudio } from "./translation-studio.js";
+import { Studio } from "./studio.js";
+import { TranslationView, UNCHOSEN } from "./translation-view.js";
 import { translatorTries } from "./tries.js";
 
-/** @import { Beam } from "./beams.js" */
-/** @import { Search } from "./beam-search.js" */
-/** @import { Current } from "./translation-studio.js" */
+/** @import { TranslateDocument } from "../documents.d.ts" */
+/** @import { Drawing, Pen, Vocabulary } from "../types.d.ts" */
+/** @import { Beam } from "./beam-search.js" */
+/** @import { StudioArguments } from "./studio.js" */
+/** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
+/** @import { Current } from "./translation-view.js" */
 
 const MAX_FORCED = 12; // forced beginnings that are kept
-const OFTEN_GROWN = 50; // milliseconds between two drawings of a search that goes on
+const DRAW_INTERVAL = 50; // milliseconds between two drawings of a search that goes on
 
-export class Translator extends TranslationStudio {
+/** @extends {Studio<TranslateDocument>} */
+export class Translator extends Studio {
   get keys() {
     return TRANSLATOR_KEYS;
   }
 
-  get cleared() {
+  get clearedChoices() {
     return { prefix: [], forced: [], ...UNCHOSEN };
   }
 
-  build() {
-    super.build();
-    /** @type {SourceSentence} */
+  /** @type {Current | null} */
+  current = null;
+  /** @type {DecoderOutput | null} whose maps are shown */
+  mappedAnswer = null;
+  /** @type {Beam[][]} of the search, as far as it is shown */
+  columns = [];
+  /** Whether the choices have changed since they were shown. */
+  stale = false;
+  /** Whether they are being shown. */
+  working = false;
+  /** Whether the search goes on. */
+  growing = false;
+
+  /** @param {StudioArguments<TranslateDocument>} args */
+  constructor(...args) {
+    super(...args);
     this.source = new SourceSentence(this.vocabularies[0], this.described);
-    /** @type {Searches} */
-    this.searches = new Searches(this);
-    /** Whether the choices have changed since they were shown. */
-    this.stale = false;
-    /** Whether they are being shown. */
-    this.working = false;
-    /** Whether the search goes on. */
-    this.growing = false;
+    this.searches = new SearchCache(this);
+    this.view = new TranslationView(this);
+    this.layOut({
+      textTitle: "The sentence",
+      text: this.view.makeTextParts(),
+      saysTitle: "What could stand here",
+      says: this.view.nextParts(),
+    });
+    this.headPane.openedHead.before(this.view.makeSearchPart());
+    const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
+    this.frame.body.addEventListener("keydown", shortcuts(actions));
     this.showTries(translatorTries(this));
+    this.open();
+  }
+
+  get vocab() {
+    return /** @type {Vocabulary} */ (this.vocabularies.at(-1));
   }
 
   /** How many steps of the search are behind those that were forced. */
@@ -76,28 +103,28 @@ export class Translator extends TranslationStudio {
     this.working = true;
     while (this.stale && !this.frame.closed) {
       this.stale = false;
-      await this.renew().catch((error) => this.frame.failed(error));
+      await this.renew().catch((error) => this.frame.showError(error));
     }
     this.working = false;
   }
 
   async renew() {
-    const { store } = this;
-    if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
-    for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
+    this.view.showChoices();
     const source = await this.readSource();
     const searched = source?.ids && (await this.search(source.ids));
-    const current = searched && (await this.look(...searched));
+    const current = searched && (await this.readChosen(...searched));
     if (!current) return;
     this.current = current;
     this.announce(source.note);
-    this.show(current, /** @type {number[]} */ (source.ids));
+    this.view.show(current);
+    this.showMapsOf(current, /** @type {number[]} */ (source.ids));
+    this.frame.renewTable();
   }
 
   /** Read the sentence; null if something else is asked for by now, or Python could not read it. */
   async readSource() {
     const sentence = this.store.get("sentence");
-    if (!(await this.source.learned(sentence, (...call) => this.learn(...call))) || this.stale) return null;
+    if (!(await this.prepareText(this.source, sentence)) || this.stale) return null;
     const { latest } = this.source;
     const source = this.source.read(sentence);
     if (!source.ids && source !== latest) this.announce(source.note);
@@ -107,28 +134,28 @@ export class Translator extends TranslationStudio {
   /**
    * Search, and where heads are off, also with all on; null if something else is asked for by now.
    * @param {number[]} ids
-   * @returns {Promise<[search: Search, baseline: Search | null] | null>}
+   * @returns {Promise<[search: TranslationSearch, baseline: TranslationSearch | null] | null>}
    */
   async search(ids) {
-    const search = this.searches.of(ids, this.edits);
-    const baseline = this.edits.length ? this.searches.of(ids, []) : null;
-    if (!(await this.forward(search)) || (baseline && !(await this.forward(baseline, false)))) return null;
+    const search = this.searches.searchFor(ids, this.edits);
+    const baseline = this.edits.length ? this.searches.searchFor(ids, []) : null;
+    if (!(await this.searchOn(search)) || (baseline && !(await this.searchOn(baseline, false)))) return null;
     return [search, baseline];
   }
 
   /**
    * Read the chosen text of a search; null if something else is asked for by now.
-   * @param {Search} search
-   * @param {Search | null} baseline
+   * @param {TranslationSearch} search
+   * @param {TranslationSearch | null} baseline
    * @returns {Promise<Current | null>}
    */
-  async look(search, baseline) {
+  async readChosen(search, baseline) {
     const { chosen } = this;
-    const text = chosen ? this.columns[chosen[0]][chosen[1]] : NO_TEXT;
+    const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_BEAM;
     const ended = text.ended || text.tokens.length >= this.described.max_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
-    const answer = await search.reader.reading(read);
-    const base = baseline && (await baseline.reader.reading(read));
+    const answer = await search.reader.readText(read);
+    const base = baseline && (await baseline.reader.readText(read));
     if (!answer || (baseline && !base) || this.stale) return null;
     const place = Math.min(this.store.get("rows")[0] ?? Infinity, read.length);
     return { search, baseline, text, ended, read, answer, base, place };
@@ -136,22 +163,22 @@ export class Translator extends TranslationStudio {
 
   /**
    * Search as far as is asked for, and show how the tree grows; false if something else is asked for by now.
-   * @param {Search} search
+   * @param {TranslationSearch} search
    * @param {boolean} [visible]
    */
-  async forward(search, visible = true) {
+  async searchOn(search, visible = true) {
     const length = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
     const goesOn = () => search.columns.length < length && !search.done;
     const grow = (/** @type {boolean} */ growing) => {
-      if (visible) this.grow(search.columns.slice(0, length), growing);
+      if (visible) this.setColumns(search.columns.slice(0, length), growing);
     };
     let lastDraw = performance.now();
     grow(goesOn());
     while (goesOn()) {
       if (!(await search.advance()) || this.stale) return (grow(false), false);
       grow(true);
-      if (!visible || performance.now() - lastDraw < OFTEN_GROWN) continue;
-      this.showTree();
+      if (!visible || performance.now() - lastDraw < DRAW_INTERVAL) continue;
+      this.view.showTree();
       lastDraw = performance.now();
     }
     grow(false);
@@ -159,10 +186,10 @@ export class Translator extends TranslationStudio {
   }
 
   /** @param {Beam[][]} columns @param {boolean} growing whether the search goes on */
-  grow(columns, growing) {
+  setColumns(columns, growing) {
     this.columns = columns;
     this.growing = growing;
-    this.runButton.textContent = growing ? "■ Stop" : "▶ Translate";
+    this.view.showGrowing(growing);
   }
 
   /**
@@ -175,6 +202,52 @@ export class Translator extends TranslationStudio {
     if (!columns[column]?.[rank]) [column, rank] = [columns.length - 1, 0];
     while (columns[column]?.[rank].over) [column, rank] = [column - 1, columns[column][rank].parent];
     return column < 0 ? null : [column, rank];
+  }
+
+  /** Look at a place of the translation, or no longer. @param {number} place */
+  choosePlace(place) {
+    const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
+    const other = this.store.get("rows")[0] !== place;
+    this.store.set(other ? { rows: [place], mode, part: 0, direction: "at" } : { rows: [] });
+  }
+
+  /** Show the maps: of the cross-attention first, then the encoder's. @param {Current} current @param {number[]} ids */
+  showMapsOf({ read, ended, text, answer }, ids) {
+    if (this.mappedAnswer === answer) return this.showModel();
+    const source = this.vocabularies[0].words(ids);
+    const target = this.vocab.words([this.described.begin, ...read]);
+    const written = [...this.vocab.words(text.tokens), ...(ended ? [] : ["…"])];
+    /** @type {Record<string, string[][]>} */
+    const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
+    const maps = Object.entries(answer.patterns);
+    const patterns = Object.fromEntries([
+      ...maps.filter(([site]) => site.includes("cross")),
+      ...Object.entries(answer.encoderPatterns),
+      ...maps.filter(([site]) => !site.includes("cross")),
+    ]);
+    this.showMaps(patterns, ({ name }) => words[name]);
+    this.mappedAnswer = answer;
+  }
+
+  /** The next word's row of the cross-attention, and of the decoder's own. */
+  get row() {
+    if (!this.current || !this.heads.groups.length) return null;
+    return this.heads.groups[this.heads.selected.part].name === "encoder" ? null : this.current.place;
+  }
+
+  panels() {
+    return this.current && this.view.next.panels;
+  }
+
+  /** Make tables of what could stand at the chosen place, and of the texts of the search. */
+  tables() {
+    return this.current ? [...super.tables(), this.view.texts.table] : [];
+  }
+
+  /** @returns {Drawing} */
+  get drawing() {
+    const { tree } = this.view;
+    return { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) };
   }
 }
 

@@ -1,8 +1,8 @@
 // Guided experiments: each does something that the reader could do, and Undo takes it back.
 
-import { isStill } from "./motion.js";
-import { button } from "./parts.js";
-import { habitsOf } from "./summary.js";
+import { prefersNoMotion } from "./animation.js";
+import { button } from "./small-elements.js";
+import { habitsOf } from "./head-summary.js";
 
 /** @import { Classifier } from "./classifier.js" */
 /** @import { Filler } from "./filler.js" */
@@ -10,8 +10,8 @@ import { habitsOf } from "./summary.js";
 /** @import { Translator } from "./translator.js" */
 /** @import { Writer } from "./writer.js" */
 
-const SCAN = 90; // milliseconds that a search for a head stays at each
-const WRITES = 60; // tokens
+const SCAN_INTERVAL = 90; // milliseconds that a search for a head stays at each
+const WRITTEN_TOKENS = 60; // tokens
 
 /**
  * @typedef {object} Try
@@ -20,7 +20,7 @@ const WRITES = 60; // tokens
  */
 
 /**
- * Buttons for experiments, one after the other.
+ * Make buttons for experiments, one after the other.
  * @param {Studio<any>} studio
  * @param {Try[]} tries
  */
@@ -31,7 +31,7 @@ export function tryButtons(studio, tries) {
       try {
         await studio.history.group(act);
       } catch (error) {
-        studio.frame.failed(/** @type {Error} */ (error));
+        studio.frame.showError(/** @type {Error} */ (error));
       }
       tryButton.removeAttribute("aria-busy");
     };
@@ -41,11 +41,11 @@ export function tryButtons(studio, tries) {
 }
 
 /**
- * The head whose strongest keys are of a kind most often, and how often.
+ * Return the head whose strongest keys are of a kind most often, and how often.
  * @param {Studio<any>} studio
  * @param {string} kind
  */
-export function bestHead(studio, kind) {
+function bestHead(studio, kind) {
   const scored = studio.heads.places
     .filter((place) => !studio.heads.isOff(place))
     .map((place) => {
@@ -61,12 +61,12 @@ export function bestHead(studio, kind) {
  * @param {Studio<any>} studio
  * @param {string} kind
  */
-export async function findHead(studio, kind) {
+async function findHead(studio, kind) {
   const best = bestHead(studio, kind);
   if (!best) return;
-  for (const place of isStill() ? [] : studio.heads.places.slice(0, 24)) {
+  for (const place of prefersNoMotion() ? [] : studio.heads.places.slice(0, 24)) {
     studio.heads.select(place);
-    await new Promise((done) => setTimeout(done, SCAN));
+    await new Promise((done) => setTimeout(done, SCAN_INTERVAL));
   }
   studio.heads.select(best.place);
 }
@@ -74,11 +74,11 @@ export async function findHead(studio, kind) {
 /** @param {Writer} studio */
 export function writerTries(studio) {
   const { unit, store } = studio;
-  const write = async (/** @type {number} */ most) => {
-    if (!studio.loop.running) await studio.loop.toggle(most);
+  const write = async (/** @type {number} */ maxTokens) => {
+    if (!studio.loop.running) await studio.loop.toggle(maxTokens);
   };
   return [
-    { name: "Let it write", act: () => write(WRITES) },
+    { name: "Let it write", act: () => write(WRITTEN_TOKENS) },
     { name: `Find the head that looks one ${unit} back`, act: () => findHead(studio, "at -1") },
     {
       name: "… and switch it off",
@@ -91,14 +91,14 @@ export function writerTries(studio) {
       name: "Temperature 0: does it loop?",
       act: async () => {
         store.set({ temperature: 0 });
-        await write(2 * WRITES);
+        await write(2 * WRITTEN_TOKENS);
       },
     },
     {
       name: "Write the same line twice",
       act: async () => {
         const line = store.get("prompt").trimEnd().split("\n").at(-1);
-        studio.begin(`${line}\n${line}`);
+        studio.beginWith(`${line}\n${line}`);
         await studio.settled();
         const best = bestHead(studio, "induction");
         if (best) studio.heads.select(best.place); // none, where all are off
@@ -111,8 +111,8 @@ export function writerTries(studio) {
 export function classifierTries(studio) {
   const { store } = studio;
   const strongest = () => {
-    const strength = (/** @type {number} */ i) => Math.abs(studio.effect(i, store.get("label")) ?? 0);
-    return [...studio.effects.keys()].sort((a, b) => strength(b) - strength(a))[0] ?? null;
+    const strength = (/** @type {number} */ i) => Math.abs(studio.effects.of(i, store.get("label")) ?? 0);
+    return [...studio.effects.answers.keys()].sort((a, b) => strength(b) - strength(a))[0] ?? null;
   };
   return [
     {
@@ -169,7 +169,7 @@ export function translatorTries(studio) {
       act: async () => {
         store.set({ ...from, steps: 0 });
         await studio.settled();
-        studio.force(studio.next.words[1].id);
+        studio.force(studio.view.next.words[1].id);
       },
     },
     headTries(studio)[0],

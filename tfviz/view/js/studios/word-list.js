@@ -1,8 +1,8 @@
 // The words of a text, each a button: by pointer and by keys.
 
 import { clamp } from "../base/clamp.js";
-import { activeIn, following, h, stepIn } from "../base/elements.js";
-import { consume } from "./shortcuts.js";
+import { focusedIn, h } from "../base/elements.js";
+import { consume, followPointer, placeAfterKey } from "../base/events.js";
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
@@ -26,7 +26,7 @@ export class WordList {
   constructor(help, handlers) {
     this.handlers = handlers;
     this.element = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
-    following(
+    followPointer(
       this.element,
       (event) => handlers.point(this.indexOf(event)),
       () => handlers.point(-1),
@@ -49,13 +49,13 @@ export class WordList {
 
   /** The word that has the focus, or -1. */
   get focused() {
-    return this.indexOf({ target: activeIn(this.element) });
+    return this.indexOf({ target: focusedIn(this.element) });
   }
 
   /** @param {number} i @param {KeyboardEvent} event */
   press(i, event) {
     const last = this.spans.length - 1;
-    const next = stepIn(event.key, i, last);
+    const next = placeAfterKey(event.key, i, last);
     if (next !== undefined) this.focus(clamp(next, 0, last));
     else if (ACTING.includes(event.key)) this.handlers.act(i, event);
     else return;
@@ -93,6 +93,36 @@ export class WordList {
       this.element.replaceChildren(...segments.flatMap(({ lead }, i) => [lead, this.spans[i]]));
     }
     this.spans.forEach((span, i) => decorate(span, segments[i], i));
+  }
+
+  /**
+   * Put a field in place of a word, to type another: Enter offers it to `take`, Esc leaves the word as it is.
+   * @param {number} i
+   * @param {{ value: string, name: string, take: (word: string) => boolean }} options take: returns whether it is taken
+   */
+  openField(i, { value, name, take }) {
+    const span = this.spans[i];
+    const size = Math.max(4, value.length);
+    const field = h("input", { class: "swap", value, size, "aria-label": name, dir: "auto" });
+    let open = true;
+    const end = (/** @type {boolean} */ taken) => {
+      if (!open) return;
+      if (taken && !take(field.value)) return;
+      open = false;
+      field.remove();
+      span.hidden = false;
+      span.focus();
+    };
+    field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") end(true);
+      else if (event.key === "Escape") end(false);
+    };
+    field.onblur = () => end(false);
+    span.hidden = true;
+    span.before(field);
+    field.focus();
+    field.select();
   }
 
   /**

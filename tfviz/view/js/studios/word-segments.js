@@ -71,7 +71,7 @@ function withOffsets(vocab, segments) {
 export const segmentsWithin = (segments, maxTokens) => segments.filter(({ at, ids }) => at + ids.length <= maxTokens);
 
 /**
- * A text as the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
+ * Cut a text into the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
  * @param {Vocabulary} vocab
  * @param {string} text
  * @returns {{ text: string, count: number }[]}
@@ -79,15 +79,15 @@ export const segmentsWithin = (segments, maxTokens) => segments.filter(({ at, id
 export function piecesOf(vocab, text) {
   const ids = vocab.encode(text);
   const pieces = ids.map((id) => ({ text: vocab.decode([id]), count: 1 }));
-  const joined = (/** @type {{ text: string }[]} */ parts) => parts.map((part) => part.text).join("");
-  if (joined(pieces) === text) return pieces;
+  const textOfParts = (/** @type {{ text: string }[]} */ parts) => parts.map((part) => part.text).join("");
+  if (textOfParts(pieces) === text) return pieces;
   const undivided = [{ text, count: ids.length }];
   if (vocab.learn) return undivided;
   const words = segmentsOf(vocab, text).flatMap(({ lead, raw, ids: tokens }) => {
     const parts = tokens.map((id) => ({ text: vocab.decode([id]), count: 1 }));
-    if (joined(parts) === raw) return parts;
+    if (textOfParts(parts) === raw) return parts;
     const space = lead ? [{ text: lead, count: 0 }] : [];
     return [...space, { text: raw.slice(lead.length), count: tokens.length }];
   });
-  return joined(words) === text ? words : undivided;
+  return textOfParts(words) === text ? words : undivided;
 }

@@ -1,6 +1,6 @@
 // The text of a writer: edited where it stands, each piece shaded by the row of the token that is pointed at.
 
-import { joined } from "./parts.js";
+import { joinPresent } from "./small-elements.js";
 import { TextEditor } from "./text-editor.js";
 import { signOf, TextPieces } from "./text-pieces.js";
 import { shadeOf } from "./text-shading.js";
@@ -14,9 +14,9 @@ export class WriterText {
   /** @param {Writer} writer */
   constructor(writer) {
     this.writer = writer;
-    this.cutter = new TextPieces(writer.vocab);
+    this.pieceCutter = new TextPieces(writer.vocab);
     this.editor = new TextEditor("The text: type anywhere in it", {
-      typed: (text) => writer.begin(text),
+      typed: (text) => writer.beginWith(text),
       point: (place) => this.point(place),
     });
   }
@@ -31,8 +31,8 @@ export class WriterText {
   }
 
   get pieces() {
-    const { read, path, answer } = this.writer;
-    return this.cutter.of(read, path.tokens, answer?.ids.length);
+    const { readPrompt, path, answer } = this.writer;
+    return this.pieceCutter.of(readPrompt, path.tokens, answer?.ids.length);
   }
 
   /** The token that the reader points at or, as long as there is none, the last. @returns {number | null} */
@@ -57,11 +57,11 @@ export class WriterText {
     const tokens = pieces.map(({ text, written, last, word }) => ({
       text,
       sign: signOf(text, word),
-      kind: joined([written && "written", answer && last < 0 && "past"]),
+      kind: joinPresent([written && "written", answer && last < 0 && "past"]),
     }));
     const longer = tokens.length > editor.tokens.length;
     const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
     editor.show(tokens, shade, place);
-    if (longer && loop.running) editor.follow();
+    if (longer && loop.running) editor.scrollToEnd();
   }
 }

@@ -1,14 +1,14 @@
 // A language model to question: a text that is edited where it stands and written on, the next token to choose, heads to
 // look at and to switch off.
 
-import { activeIn, h, slider } from "../base/elements.js";
+import { focusedIn, h, slider } from "../base/elements.js";
 import { counted, fixed } from "../base/numbers.js";
 import { Branches } from "./branches.js";
 import { contextStart, LanguageModelReader, readingKey } from "./language-model-reader.js";
-import { travel } from "./motion.js";
+import { animateTravel } from "./animation.js";
 import { NextTokens } from "./next-tokens.js";
 import { HEAD_KEYS } from "./head-pane.js";
-import { button } from "./parts.js";
+import { button } from "./small-elements.js";
 import { Prompt } from "./prompt.js";
 import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
@@ -23,6 +23,7 @@ import { WritingLoop } from "./writing-loop.js";
 /** @import { Drawing } from "../types.d.ts" */
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { Place } from "./model-pane.js" */
+/** @import { StudioArguments } from "./studio.js" */
 /** @typedef {{ ids: number[], key: string, off: number }} ModelInput what the model reads; heads that are off */
 
 const COST = (/** @type {string} */ unit) =>
@@ -34,35 +35,32 @@ export class Writer extends Studio {
     return WRITER_KEYS;
   }
 
-  get cleared() {
+  get clearedChoices() {
     return { tree: [], node: -1 };
   }
 
-  build() {
+  /** @type {Answer | null} of what is shown */
+  answer = null;
+  /** @type {ModelInput | null} what it is the answer to */
+  answerInput = null;
+  /** @type {Answer | null} whose maps are shown */
+  mappedAnswer = null;
+
+  /** @param {StudioArguments<WriteDocument>} args */
+  constructor(...args) {
+    super(...args);
     const { store, described, vocab } = this;
-    /** @type {TokenTree} */
     this.path = new TokenTree(store);
-    /** @type {Prompt} */
     this.prompt = new Prompt(vocab, described.context);
-    /** @type {WriterText} */
     this.text = new WriterText(this);
-    /** @type {LanguageModelReader} */
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
       steps: Boolean(described.programs?.step),
       context: described.context,
       tokens: vocab.size,
     });
-    /** @type {WritingLoop} */
     this.loop = new WritingLoop(this);
-    /** @type {TextCost} */
     this.textCost = new TextCost(this);
-    /** @type {Answer | null} of what is shown */
-    this.answer = null;
-    /** @type {ModelInput | null} what it is the answer to */
-    this.answerInput = null;
-    /** @type {Answer | null} whose maps are shown */
-    this.mappedAnswer = null;
-    this.compose({
+    this.layOut({
       textTitle: "The text",
       text: this.buildText(),
       saysTitle: "What comes next",
@@ -70,6 +68,7 @@ export class Writer extends Studio {
     });
     this.showTries(writerTries(this));
     this.frame.body.addEventListener("keydown", shortcuts(this.actions));
+    this.open();
   }
 
   /** @returns {Parameters<typeof shortcuts>[0]} */
@@ -124,7 +123,7 @@ export class Writer extends Studio {
   }
 
   /** Begin with another text: all of it is the prompt. @param {string} prompt */
-  begin(prompt) {
+  beginWith(prompt) {
     this.loop.running = false;
     this.store.set({ prompt, tree: [], node: -1, rows: [], cols: [] });
   }
@@ -139,7 +138,7 @@ export class Writer extends Studio {
   take(id) {
     const pressed = this.next.buttonOf(id);
     this.path.take(id);
-    travel(this.frame.body, pressed, this.text.editor.element, pieceText(this.vocab, id));
+    animateTravel(this.frame.body, pressed, this.text.editor.element, pieceText(this.vocab, id));
   }
 
   /** Append a token that was drawn. @param {number} id @param {Answer | null} next what the model gives after it */
@@ -151,7 +150,7 @@ export class Writer extends Studio {
     this.answerInput = input;
   }
 
-  get read() {
+  get readPrompt() {
     return this.prompt.read(this.store.get("prompt"));
   }
 
@@ -160,7 +159,7 @@ export class Writer extends Studio {
    * @returns {ModelInput | null}
    */
   get currentInput() {
-    const prompt = this.read.ids;
+    const prompt = this.readPrompt.ids;
     if (!prompt) return null;
     const all = [...prompt, ...this.path.tokens];
     const ids = all.slice(contextStart(prompt.length, all.length, this.described.context));
@@ -171,26 +170,26 @@ export class Writer extends Studio {
   async refresh() {
     const { store } = this;
     this.temperature.show(store.get("temperature"));
-    if (activeIn(this.seed) !== this.seed) this.seed.value = String(store.get("seed"));
+    if (focusedIn(this.seed) !== this.seed) this.seed.value = String(store.get("seed"));
     if (!(await this.learnPrompt())) return;
     this.text.show();
     const { currentInput: input } = this;
-    if (!input) return void this.announce(this.read.error ?? "");
+    if (!input) return void this.announce(this.readPrompt.error ?? "");
     if (!(await this.answerTo(input))) return;
-    const { ids, cut } = this.read;
+    const { ids, cut } = this.readPrompt;
     const last = counted(ids?.length ?? 0, "token");
     this.announce(cut ? `the text is longer than the model reads: it goes on from its last ${last}` : "");
     try {
       if (this.answer) this.show(this.answer);
     } catch (error) {
-      this.frame.failed(/** @type {Error} */ (error));
+      this.frame.showError(/** @type {Error} */ (error));
     }
   }
 
   /** Let Python encode the prompt, where it does that; false if it could not, or the prompt is another by now. */
   async learnPrompt() {
     const prompt = this.store.get("prompt");
-    if (this.vocab.learn && !(await this.prompt.learned(prompt, (...call) => this.learn(...call)))) return false;
+    if (this.vocab.learn && !(await this.prepareText(this.prompt, prompt))) return false;
     return prompt === this.store.get("prompt");
   }
 
@@ -225,13 +224,11 @@ export class Writer extends Studio {
     return this.text.row;
   }
 
-  showFrom() {
+  showSource() {
     const { row } = this;
     if (!this.heads.groups.length || !this.answer || row === null) return;
-    const { part, layer, head } = this.heads.selected;
-    const [word] = this.vocab.words([this.answer.ids[row]]);
-    this.sourceLabel.textContent = `from “${word}”, layer ${layer} head ${head}`;
-    this.sourceLabel.title = this.heads.nameOf({ part, layer, head });
+    this.showShadingHead(`from “${this.vocab.words([this.answer.ids[row]])[0]}”`);
+    this.sourceLabel.title = this.heads.nameOf(this.heads.selected);
   }
 
   /** @returns {number[]} */
@@ -240,7 +237,7 @@ export class Writer extends Studio {
   }
 
   /** @param {Place} place */
-  worth(place) {
+  describeWorth(place) {
     return this.textCost.describeWithout(place);
   }
 

@@ -14,7 +14,7 @@ export class WritingLoop {
   busy = false;
   numbers = new SeededNumbers();
   /** @type {Promise<boolean>} the last token that was asked for */
-  last = Promise.resolve(false);
+  lastWrite = Promise.resolve(false);
 
   /** @param {Writer} writer */
   constructor(writer) {
@@ -23,8 +23,8 @@ export class WritingLoop {
 
   /** Write one token more, after those that are asked for already. Return whether it was written. */
   write() {
-    this.last = this.last.then(() => this.writeToken());
-    return this.last;
+    this.lastWrite = this.lastWrite.then(() => this.writeToken());
+    return this.lastWrite;
   }
 
   /** Draw a token and write it, unless the reader changes something meanwhile. */
@@ -41,7 +41,7 @@ export class WritingLoop {
       writer.append(id, next);
       return true;
     } catch (error) {
-      writer.frame.failed(/** @type {Error} */ (error));
+      writer.frame.showError(/** @type {Error} */ (error));
       return false;
     } finally {
       this.busy = false;
@@ -57,28 +57,28 @@ export class WritingLoop {
   }
 
   /** Write on, or stop. All that one run writes is one step for Undo. */
-  async toggle(most = this.writer.described.max_tokens) {
+  async toggle(maxTokens = this.writer.described.max_tokens) {
     const { writer } = this;
     this.running = !this.running;
     if (!this.running) return;
     writer.runButton.textContent = "■ Stop";
-    await writer.history.group(() => this.writeOn(most));
+    await writer.history.group(() => this.writeOn(maxTokens));
     this.running = false;
     writer.runButton.textContent = "▶ Write on";
     writer.showModel();
   }
 
-  /** @param {number} most tokens */
-  async writeOn(most) {
+  /** @param {number} maxTokens tokens */
+  async writeOn(maxTokens) {
     const { writer } = this;
     const { max_tokens } = writer.described;
-    const end = writer.path.tokens.length + most;
+    const end = writer.path.tokens.length + maxTokens;
     while (this.running && !writer.frame.closed && writer.path.tokens.length < end) {
       const before = writer.currentInput?.key;
       if (!(await this.write()) && writer.currentInput?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (most === max_tokens && writer.path.tokens.length >= end)
-      writer.announce(`${counted(most, writer.unit)} are written, and this stops here; Write on goes on`);
+    if (maxTokens === max_tokens && writer.path.tokens.length >= end)
+      writer.announce(`${counted(maxTokens, writer.unit)} are written, and this stops here; Write on goes on`);
   }
 }

@@ -1,6 +1,6 @@
 // Text to ids and back: characters and bytes. A character is a code point, as in Python, or half of a pair alone.
 
-import { SIGNS } from "../base/signs.js";
+import { SIGNS } from "../base/visible-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 
@@ -37,7 +37,7 @@ export class CharacterVocabulary {
 
   /** @param {Iterable<number>} ids */
   words(ids) {
-    return knownIds(ids, this.size).map((id) => visible(this.tokens[id]));
+    return knownIds(ids, this.size).map((id) => visibleToken(this.tokens[id]));
   }
 }
 
@@ -106,7 +106,7 @@ export function fromBytes(bytes) {
 }
 
 /** @param {string} text @returns it with a sign for each space, tab and end of a line */
-export function visible(text) {
+export function visibleToken(text) {
   return Array.from(text, (character) => SIGNS.get(character) ?? character).join("");
 }
 

@@ -1,6 +1,6 @@
 // A vocabulary that stays in Python, which encodes: the page knows what each token says, and the texts that it asked for.
 
-import { fromBytes, hexadecimal, knownIds, toBytes, visible } from "./characters.js";
+import { fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 
@@ -53,7 +53,7 @@ export class KernelVocabulary {
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       if (Object.hasOwn(this.names, id)) return this.names[id];
-      return Object.hasOwn(this.bytes, id) ? hexadecimal(this.bytes[id]) : visible(this.texts[id]);
+      return Object.hasOwn(this.bytes, id) ? hexadecimal(this.bytes[id]) : visibleToken(this.texts[id]);
     });
   }
 }

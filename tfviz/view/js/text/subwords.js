@@ -1,6 +1,6 @@
 // A `tokenizers.Tokenizer` as `tfviz/text/tokenizer_export.py` has it: normalizers, a splitter, a model, and a joiner.
 
-import { broken, fromBytes, hexadecimal, knownIds, toBytes, visible } from "./characters.js";
+import { broken, fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 import { normalizer } from "./normalizers.js";
 import { Pairs, byteSigns } from "./pairs.js";
 import { splitter } from "./splitters.js";
@@ -69,7 +69,7 @@ export class SubwordVocabulary {
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       const raw = this.raw(this.tokens[id]);
-      return this.unseen.has(id) ? hexadecimal(raw) : visible(fromBytes(raw));
+      return this.unseen.has(id) ? hexadecimal(raw) : visibleToken(fromBytes(raw));
     });
   }
 
@@ -102,9 +102,9 @@ function wordModel(described, tokens) {
  * @param {any} model
  * @returns {number[]}
  */
-function longestPieces(word, places, { unknown, inside, longest }) {
+function longestPieces(word, places, { unknown, inside, longest: maxLetters }) {
   const letters = Array.from(word);
-  if (letters.length > longest) return [unknown];
+  if (letters.length > maxLetters) return [unknown];
   const ids = [];
   for (let start = 0; start < letters.length;) {
     let stop = letters.length;

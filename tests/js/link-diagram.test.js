@@ -6,15 +6,15 @@ import { test } from "node:test";
 import { recorder, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
 import { LinesStage } from "../../tfviz/view/js/stages/head-modes.js";
-import { Lines } from "../../tfviz/view/js/stages/link-stage.js";
+import { LinkDiagram } from "../../tfviz/view/js/stages/link-diagram.js";
 
-const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", head: () => "head" });
+const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", headColour: () => "head" });
 const OPEN = new Uint8Array(8);
 const WEIGHTS = [0.6, 0.3, 0.1, 0, 0.5, 0.5, 0.01, 0.01, 0.98];
 
 function drawn(look) {
   const grid = Grid.of([..."abc"], [..."xyz"], Float32Array.from(WEIGHTS), new Uint8Array(9));
-  const lines = new Lines(theme, ["query", "key"]);
+  const lines = new LinkDiagram(theme, ["query", "key"]);
   lines.place([{ grid, ink: 0, name: "head" }], 600);
   const { pen, calls } = recorder();
   lines.draw(pen, look);
@@ -23,16 +23,16 @@ function drawn(look) {
 }
 
 test("weights of at least the least are lines, the strongest of a word first and no more than the most", () => {
-  assert.equal(drawn({ least: 0.05, most: 5 }).calls.line.length, 6);
-  assert.equal(drawn({ least: 0.05, most: 1 }).calls.line.length, 3);
-  assert.equal(drawn({ least: 0.005, most: 5 }).calls.line.length, 8);
+  assert.equal(drawn({ minWeight: 0.05, maxLinks: 5 }).calls.line.length, 6);
+  assert.equal(drawn({ minWeight: 0.05, maxLinks: 1 }).calls.line.length, 3);
+  assert.equal(drawn({ minWeight: 0.005, maxLinks: 5 }).calls.line.length, 8);
 });
 
 test("a word that is pointed at has its lines only, and what they touch lights up", () => {
-  const { calls, lit } = drawn({ pointed: ["rows", 0], least: 0.2 });
+  const { calls, lit } = drawn({ pointed: ["rows", 0], minWeight: 0.2 });
   assert.equal(calls.line.length, 2);
   assert.deepEqual(lit, ["a", "x", "y"]);
-  assert.deepEqual(drawn({ pointed: ["cols", 2], least: 0.2 }).lit, ["b", "c", "z"]);
+  assert.deepEqual(drawn({ pointed: ["cols", 2], minWeight: 0.2 }).lit, ["b", "c", "z"]);
 });
 
 test("a locked word has a sign, and the cursor a frame on its side", () => {
@@ -56,7 +56,7 @@ test("a word is read with what is strongest on the other side, head by head", ()
   ];
   /** @param {import("../../tfviz/view/js/types.d.ts").Side} side @param {number} index */
   const read = (side, index) =>
-    LinesStage.prototype.reading.call(stub({ lines: { heads } }), side, index).replace(/[\u2068\u2069]/g, ""); // isolates
+    LinesStage.prototype.reading.call(stub({ diagram: { heads } }), side, index).replace(/[\u2068\u2069]/g, ""); // isolates
   assert.equal(read("rows", 0), "“a” → head 0: “w” 0.5, “x” 0.25, “z” 0.25; head 1: “x” 0.75, “y” 0.25, “w” 0");
   assert.equal(read("cols", 1), "“x” ← head 0: “a” 0.25, “b” 0; head 1: “a” 0.75, “b” 0.5");
   assert.equal(read("cols", 2), "“y” ← head 0: “b” 1, “a” 0; head 1: “a” 0.25, “b” 0");

@@ -2,9 +2,10 @@
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
+import { consume } from "../base/events.js";
 import { FORBIDDEN, SCALES } from "../base/grid.js";
 import { counted, formatted } from "../base/numbers.js";
-import { quoted, sign } from "../base/pen.js";
+import { quoted, visibleText } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Handlers, Pen, Side } from "../types.d.ts" */
 /** @type {Record<string, number>} */
@@ -14,7 +15,7 @@ const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Ho
 const NO_SENTENCE = () => ({ element: document.createElement("p"), spans: [] });
 const MAX_WORDS = 1200; // words on the page at once
 
-export class Words {
+export class ShadedWords {
   /** @type {AnyGrid | null} */
   grid = null;
   /** The place of the word whose weights are shown. */
@@ -23,9 +24,9 @@ export class Words {
   /** @type {Record<Side, number>} the first word of each side that stands there */
   start = { rows: 0, cols: 0 };
   /** @type {Sentence} whose words are chosen */
-  picks = NO_SENTENCE();
+  choosable = NO_SENTENCE();
   /** @type {Sentence} whose words are shaded */
-  shaded = this.picks;
+  shaded = this.choosable;
   /** @type {[string, boolean, boolean] | null} */
   key = null;
 
@@ -68,7 +69,7 @@ export class Words {
       span.classList.toggle("hidden", grid.kind(row, col) === FORBIDDEN);
       span.title = grid.kind(row, col) === FORBIDDEN ? "may not look" : formatted(value);
     });
-    this.picks.spans.forEach((span, i) => {
+    this.choosable.spans.forEach((span, i) => {
       const picked = i + this.start[side] === at;
       span.classList.toggle("picked", picked);
       span.setAttribute("aria-selected", String(picked));
@@ -83,7 +84,9 @@ export class Words {
     /** @param {string[]} words @param {number} i */
     const name = (words, i) => quoted(words[i]);
     const [pickedWords, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
-    const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${formatted(value)}`);
+    const top = grid
+      .strongestPairs(at, by ? "col" : "row", 3)
+      .map(([i, value]) => `${name(other, i)} ${formatted(value)}`);
     return `${name(pickedWords, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
 
@@ -101,10 +104,10 @@ export class Words {
     /** @type {Side[]} */
     const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
     const [picks, shaded] = by ? ["choose a key", "queries"] : ["choose a query", "keys"];
-    this.picks = this.sentence(grid, pick, same ? "the sentence: choose a word" : picks);
-    this.shaded = same ? this.picks : this.sentence(grid, other, shaded);
+    this.choosable = this.sentence(grid, pick, same ? "the sentence: choose a word" : picks);
+    this.shaded = same ? this.choosable : this.sentence(grid, other, shaded);
     this.listen(pick);
-    this.element.replaceChildren(...new Set([this.picks.element, this.shaded.element]));
+    this.element.replaceChildren(...new Set([this.choosable.element, this.shaded.element]));
   }
 
   /** @param {AnyGrid} grid @param {Side} side @param {string} name @returns {Sentence} */
@@ -114,7 +117,7 @@ export class Words {
     const left = grid[side].length - start - words.length;
     // running text, where the pieces carry their own spaces; apart, where they do not
     const loose = !grid[side].some((word) => /^[\s▁Ġ]/.test(word)) && grid[side].some((word) => [...word].length > 1);
-    const spans = words.map((word) => h("span", { role: "option", class: "word" }, running(word)));
+    const spans = words.map((word) => h("span", { role: "option", class: "word" }, runningText(word)));
     const element = h("p", {
       class: loose ? "sentence loose" : "sentence",
       role: "listbox",
@@ -130,7 +133,7 @@ export class Words {
 
   /** @param {Side} side */
   listen(side) {
-    const { element, spans } = this.picks;
+    const { element, spans } = this.choosable;
     /** @param {any} node */
     const index = (node) => spans.indexOf(node) + this.start[side];
     element.onclick = (event) => {
@@ -144,10 +147,9 @@ export class Words {
         const next = clamp(this.at + step, 0, (this.grid?.[side].length ?? 1) - 1);
         this.at = next;
         this.handlers.lock(side, next);
-        this.picks.spans[next - this.start[side]]?.focus();
+        this.choosable.spans[next - this.start[side]]?.focus();
       }
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     };
   }
 
@@ -178,7 +180,7 @@ export class Words {
  * Write a token within running text: spaces stay spaces, invisible characters get a sign, a WordPiece loses its mark.
  * @param {string} word
  */
-function running(word) {
+function runningText(word) {
   const text = word.replace(/^[Ġ▁]/, " ").replace(/^##/, "");
-  return text === "" ? "∅" : [...text].map((c) => (c === " " ? c : sign(c))).join("");
+  return text === "" ? "∅" : visibleText(text);
 }

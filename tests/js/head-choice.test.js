@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { near, stub } from "./helpers.js";
 import { ABSENT, Grid } from "../../tfviz/view/js/base/grid.js";
 import { Store } from "../../tfviz/view/js/base/store.js";
-import { Choice } from "../../tfviz/view/js/controls/choice.js";
+import { HeadChoice } from "../../tfviz/view/js/controls/head-choice.js";
 
 const WORDS = ["[CLS]", "un", "##do", "it"];
 // Two heads of two queries: the second of each pair of rows looks at one key only.
@@ -40,9 +40,9 @@ function chosen(state = {}, { document = {}, parts = [{}] } = {}) {
       return Grid.of(down, across, Float32Array.from(HEADS[head]), new Uint8Array(down.length * across.length));
     },
     fullHead: (part, layer, head) => source.head(part, layer, head),
-    partly: (_part, layer) => layer === 1,
+    isPartial: (_part, layer) => layer === 1,
   };
-  return new Choice(stub(source), new Store(stub({ ...STATE, ...state })));
+  return new HeadChoice(stub(source), new Store(stub({ ...STATE, ...state })));
 }
 
 const values = (grid) => grid.rows.flatMap((_, row) => grid.cols.map((__, col) => grid.at(row, col)));
@@ -78,8 +78,8 @@ test("a part that is not there means the last; compared parts have the layers an
 });
 
 test("a single head stands alone", () => {
-  assert.equal(chosen().alone, false);
-  assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).alone, true);
+  assert.equal(chosen().hasOneHead, false);
+  assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).hasOneHead, true);
 });
 
 test("a head has the colour of its number; heads of several layers that of their place, others none", () => {
@@ -89,19 +89,19 @@ test("a head has the colour of its number; heads of several layers that of their
       [1, 1],
     ],
   });
-  assert.deepEqual([oneLayer.ink(1, 0), oneLayer.ink(1, 1)], [0, 1]);
+  assert.deepEqual([oneLayer.inkOf(1, 0), oneLayer.inkOf(1, 1)], [0, 1]);
   const several = chosen({
     marked: [
       [1, 1],
       [0, 0],
     ],
   });
-  assert.deepEqual([several.ink(1, 1), several.ink(0, 0), several.ink(0, 1)], [5, 6, -1]); // the first two of INKS
+  assert.deepEqual([several.inkOf(1, 1), several.inkOf(0, 0), several.inkOf(0, 1)], [5, 6, -1]); // the first two of INKS
 });
 
 test("locked rows and columns count only where the grid has them", async () => {
   const choice = chosen({ rows: [0, 2, -1], cols: [3, 4] });
-  assert.deepEqual(choice.within(await choice.grid(0, 0, 0, false)), { rows: [0], cols: [3] });
+  assert.deepEqual(choice.lockedIn(await choice.grid(0, 0, 0, false)), { rows: [0], cols: [3] });
 });
 
 test("heads together are their mean or their maximum, apart they are as they are", async () => {
@@ -129,9 +129,9 @@ test("a key that is hidden leaves its weight to the others of the row", async ()
 test("separators are signs and special tokens; sinks draw 0.3 of the weight or more", async () => {
   const words = { cols: ["<s>", ",", "it's", "<|end|>"] };
   const separators = chosen({ hide: "separators" }, { parts: [words] });
-  assert.deepEqual(separators.hidden(stub(await separators.grid(0, 0, 0, false))), [0, 1, 3]);
+  assert.deepEqual(separators.hiddenKeys(stub(await separators.grid(0, 0, 0, false))), [0, 1, 3]);
   const sinking = chosen({ hide: "sinks", head: 1 });
-  assert.deepEqual(sinking.hidden(stub(await sinking.grid(0, 0, 1, false))), [0]); // means: 0.55, 0.05, 0.2, 0.2
+  assert.deepEqual(sinking.hiddenKeys(stub(await sinking.grid(0, 0, 1, false))), [0]); // means: 0.55, 0.05, 0.2, 0.2
 });
 
 test("pieces become words: weights are added over a word's keys, averaged over its queries", async () => {
@@ -199,14 +199,14 @@ test("a caption names part, layer and head, or how several are combined", () => 
 });
 
 test("the kernel has more where it has more of any head that is shown", () => {
-  assert.equal(chosen().partly, false);
+  assert.equal(chosen().isPartial, false);
   assert.equal(
     chosen({
       marked: [
         [0, 0],
         [1, 0],
       ],
-    }).partly,
+    }).isPartial,
     true,
   );
 });

@@ -1,8 +1,9 @@
 // Two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
 
 import { clamp } from "../base/clamp.js";
-import { following } from "../base/elements.js";
-import { label, measure } from "../base/pen.js";
+import { consume, followPointer, pointIn } from "../base/events.js";
+import { textWidth } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Handlers, Locked, Pen, Side } from "../types.d.ts" */
 /** @typedef {[side: Side, index: number]} Word */
@@ -10,19 +11,19 @@ import { label, measure } from "../base/pen.js";
 /** @typedef {{ scroll: number, from: number, to: number }} Stretch the rows that are drawn, and pixels above them */
 /**
  * @typedef {Partial<Locked> & {
- *   least?: number,
- *   most?: number,
+ *   minWeight?: number,
+ *   maxLinks?: number,
  *   pointed?: Word | null,
  *   cursor?: Word | null,
  *   scroll?: number,
  *   tall?: number,
- * }} LinesLook scroll: how far down the part that is drawn begins; tall: its height
+ * }} LinkLook scroll: how far down the part that is drawn begins; tall: its height
  */
 /**
  * @typedef {Pick<Handlers, "lock" | "leave"> & {
  *   point(word: Word | null, cursor: Word | null): void,
  *   reveal(y: number): void,
- * }} LinesHandlers
+ * }} LinkHandlers
  */
 
 const PITCH = 18;
@@ -30,7 +31,7 @@ const TOP = 24;
 /** @type {Record<string, number>} */
 const UP_DOWN = { ArrowUp: -1, ArrowDown: 1 };
 
-export class Lines {
+export class LinkDiagram {
   /** @type {HeadLinks[]} all of the same words */
   heads = [];
   /** @type {string[][]} of rows and columns */
@@ -53,7 +54,7 @@ export class Lines {
     const { grid } = heads[0];
     this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word, 24)));
     const [leftWidth, rightWidth] = this.labels.map((words) =>
-      Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => measure(word, 12, true))) + 14),
+      Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => textWidth(word, 12, true))) + 14),
     );
     const between = Math.min(width - leftWidth - rightWidth, 560);
     this.heads = heads;
@@ -85,29 +86,29 @@ export class Lines {
   }
 
   /**
-   * Select the weights to show: [row, col, value], at least `least`, the `most` strongest of a word.
+   * Select the weights to show: [row, col, value], at least `minWeight`, the `maxLinks` strongest of a word.
    * @param {AnyGrid} grid
-   * @param {Locked & { least: number, most: number, from: number, to: number }} look
+   * @param {Locked & { minWeight: number, maxLinks: number, from: number, to: number }} look
    */
-  selectLinks(grid, { rows, cols, least, most, from, to }) {
+  selectLinks(grid, { rows, cols, minWeight, maxLinks, from, to }) {
     /** @type {[row: number, col: number, value: number][]} */
     const links = [];
     /** @param {[number, number][]} pairs @param {(other: number) => [row: number, col: number]} make */
     const keep = (pairs, make) =>
-      pairs.filter(([, value]) => value >= least).forEach(([other, value]) => links.push([...make(other), value]));
+      pairs.filter(([, value]) => value >= minWeight).forEach(([other, value]) => links.push([...make(other), value]));
     if (cols.length) {
       const only = new Set(rows);
       for (const col of cols)
         keep(
           grid
-            .strongest(col, "col", only.size ? grid.rows.length : most)
+            .strongestPairs(col, "col", only.size ? grid.rows.length : maxLinks)
             .filter(([row]) => !only.size || only.has(row)),
           (row) => [row, col],
         );
       return links;
     }
     const queries = rows.length ? rows : grid.rows.map((_, row) => row).filter((row) => row >= from && row < to);
-    for (const row of queries) keep(grid.strongest(row, "row", most), (col) => [row, col]);
+    for (const row of queries) keep(grid.strongestPairs(row, "row", maxLinks), (col) => [row, col]);
     return links;
   }
 
@@ -118,17 +119,17 @@ export class Lines {
    */
   legend(pen, y) {
     const { theme } = this;
-    const widths = this.heads.map(({ name }) => 24 + measure(name) + 14);
+    const widths = this.heads.map(({ name }) => 24 + textWidth(name) + 14);
     let x = Math.max(this.left + 10, (this.left + this.right - widths.reduce((sum, width) => sum + width, 0)) / 2);
     for (const [place, { ink, name }] of this.heads.entries()) {
       if (x + widths[place] > this.right) break;
-      pen.line(x, y, x + 18, y, { stroke: theme.head(ink), thick: 3 });
+      pen.line(x, y, x + 18, y, { stroke: theme.headColour(ink), thick: 3 });
       pen.text(x + 24, y, name, { fill: theme.soft });
       x += widths[place];
     }
   }
 
-  /** @param {Pen} pen @param {LinesLook} look */
+  /** @param {Pen} pen @param {LinkLook} look */
   draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, tall = Infinity, ...look }) {
     const { theme } = this;
     const part = {
@@ -157,18 +158,18 @@ export class Lines {
    * @param {Pen} pen
    * @param {Locked} selected
    * @param {Stretch} part
-   * @param {{ least?: number, most?: number }} look
+   * @param {{ minWeight?: number, maxLinks?: number }} look
    */
-  drawLinks(pen, selected, { scroll, from, to }, { least = 0.05, most = 5 }) {
+  drawLinks(pen, selected, { scroll, from, to }, { minWeight = 0.05, maxLinks = 5 }) {
     /** @type {Record<Side, Set<number>>} */
     const touched = { rows: new Set(), cols: new Set() };
     for (const { grid, ink } of this.heads) {
-      for (const [row, col, value] of this.selectLinks(grid, { ...selected, least, most, from, to })) {
+      for (const [row, col, value] of this.selectLinks(grid, { ...selected, minWeight, maxLinks, from, to })) {
         touched.rows.add(row);
         touched.cols.add(col);
         const strength = Math.sqrt(value);
         pen.line(this.left, this.y(row) - scroll, this.right, this.y(col) - scroll, {
-          stroke: this.theme.head(ink),
+          stroke: this.theme.headColour(ink),
           thick: 0.5 + 4.5 * strength,
           alpha: 0.15 + 0.75 * strength,
           bend: 0.45,
@@ -205,7 +206,7 @@ export class Lines {
 
   /**
    * @param {HTMLCanvasElement} canvas
-   * @param {LinesHandlers} handlers
+   * @param {LinkHandlers} handlers
    * @param {() => number} scroll how far down the drawing begins
    */
   listen(canvas, handlers, scroll) {
@@ -213,10 +214,10 @@ export class Lines {
     let cursor = null;
     /** @param {MouseEvent} event */
     const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return this.word(event.clientX - box.left, event.clientY - box.top + scroll());
+      const [x, y] = pointIn(canvas, event);
+      return this.word(x, y + scroll());
     };
-    following(
+    followPointer(
       canvas,
       (event) => handlers.point(place(event), null),
       () => handlers.point(null, null),
@@ -242,8 +243,7 @@ export class Lines {
       cursor = [cursor[0], clamp(cursor[1], 0, this.heads[0].grid[cursor[0]].length - 1)];
       handlers.reveal(this.y(cursor[1]));
       handlers.point(cursor, cursor);
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     };
   }
 }

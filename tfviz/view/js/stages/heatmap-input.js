@@ -1,28 +1,22 @@
 // Mouse, touch and keys on a heatmap. What they mean is told to `handlers`; nothing is listened to outside the canvas.
 
 import { clamp } from "../base/clamp.js";
-import { following } from "../base/elements.js";
+import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 
 /** @import { Cell, Handlers, Point } from "../types.d.ts" */
 /**
  * @typedef {Pick<Handlers, "lock" | "leave"> & { point(cell: Point | null): void, changed(): void }} PointingHandlers
  */
 
-/** @type {Record<string, Point>} rows down and columns to the right */
-export const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-
 /** @param {HTMLCanvasElement} canvas @param {import("./heatmap.js").Heatmap} map @param {PointingHandlers} handlers */
-export function pointing(canvas, map, handlers) {
+export function listenToHeatmap(canvas, map, handlers) {
   /** @type {{ at: number[], moved: boolean, reads: boolean } | null} */
   let held = null;
   /** @type {Point | null} */
   let cursor = null;
 
   /** @param {MouseEvent} event @returns {[number, number]} */
-  const place = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
+  const place = (event) => pointIn(canvas, event);
   /** @param {number[]} point */
   const share = ([x, y]) => [(x - map.left) / map.wide, (y - map.top) / map.tall];
 
@@ -47,7 +41,7 @@ export function pointing(canvas, map, handlers) {
     cursor = isCell(cell) ? cell : cursor;
     return handlers.point(isCell(cell) ? cell : null);
   };
-  following(canvas, points, () => handlers.point(null));
+  followPointer(canvas, points, () => handlers.point(null));
   canvas.onpointerup = (event) => {
     const read = held?.moved || held?.reads;
     held = null;
@@ -89,21 +83,21 @@ export function pointing(canvas, map, handlers) {
   };
 
   /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
-  const reached = ({ key, shiftKey, ctrlKey }) => {
+  const cellAfterKey = ({ key, shiftKey, ctrlKey }) => {
     const [lastRow, lastCol] = [map.grid.rows.length - 1, map.grid.cols.length - 1];
     if (key === "Home") return [at()[0], 0];
     if (key === "End") return [at()[0], lastCol];
-    if (!STEPS[key]) return null;
+    if (!ARROW_STEPS[key]) return null;
     if (!cursor) return at(); // the first arrow shows where the cursor is
     const by = shiftKey || ctrlKey ? 10 : 1;
     const [row, col] = at();
-    const [down, right] = STEPS[key];
+    const [down, right] = ARROW_STEPS[key];
     return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
   };
 
   canvas.onkeydown = (event) => {
-    if (event.metaKey || event.altKey || (event.ctrlKey && !STEPS[event.key])) return;
-    const cell = reached(event);
+    if (event.metaKey || event.altKey || (event.ctrlKey && !ARROW_STEPS[event.key])) return;
+    const cell = cellAfterKey(event);
     const act = keys[event.key] ?? keys[event.key.toLowerCase()];
     if (cell) {
       cursor = cell;
@@ -113,8 +107,7 @@ export function pointing(canvas, map, handlers) {
       act(event);
       handlers.changed();
     } else return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   };
   canvas.onfocus = () => handlers.point(at());
   canvas.onblur = () => handlers.point(null);

@@ -1,48 +1,48 @@
 // The searches for translations, and what the model made of their sources: those used last are remembered.
 
-import { Reader, Search } from "./beam-search.js";
+import { TranslationReader, TranslationSearch } from "./translation-search.js";
 import { LruCache } from "./lru-cache.js";
 
 /** @import { Edit, ProgramNode } from "../types.d.ts" */
-/** @import { TranslationStudio } from "./translation-studio.js" */
+/** @import { Translator } from "./translator.js" */
 
 const MAX_SEARCHES = 8; // and readers
 
-export class Searches {
-  /** @type {LruCache<Reader>} by source and heads that are off */
+export class SearchCache {
+  /** @type {LruCache<TranslationReader>} by source and heads that are off */
   readers = new LruCache(MAX_SEARCHES);
-  /** @type {LruCache<Search>} */
+  /** @type {LruCache<TranslationSearch>} */
   searches = new LruCache(MAX_SEARCHES);
 
-  /** @param {TranslationStudio} studio */
+  /** @param {Translator} studio */
   constructor(studio) {
     this.studio = studio;
   }
 
   /** Return the search that is chosen now. @param {number[]} ids of the source @param {Edit[]} edits */
-  of(ids, edits) {
+  searchFor(ids, edits) {
     const { store, described } = this.studio;
     const [width, alpha, prefix] = [store.get("width"), store.get("alpha"), store.get("prefix")];
     const { end, suppressed, max_tokens } = described;
-    const reader = this.readers.getOrMake(JSON.stringify([ids, edits]), () => this.reader(ids, edits));
+    const reader = this.readers.getOrMake(JSON.stringify([ids, edits]), () => this.makeReader(ids, edits));
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
     const how = { width, alpha, end, suppressed, max_tokens };
-    return this.searches.getOrMake(key, () => new Search(reader, prefix, how));
+    return this.searches.getOrMake(key, () => new TranslationSearch(reader, prefix, how));
   }
 
   /** @param {number[]} ids @param {Edit[]} edits */
-  reader(ids, edits) {
+  makeReader(ids, edits) {
     const { studio } = this;
     const { begin, programs } = studio.described;
-    /** Edits of sites that a program has. @param {string} program */
+    /** Return the edits of sites that a program has. @param {string} program */
     const within = (program) => {
       /** @type {ProgramNode[] | undefined} */
       const nodes = programs?.[program].nodes;
       return edits.filter(({ site }) => !nodes || nodes.some(({ pattern }) => pattern === site));
     };
-    /** @type {Reader["ask"]} */
+    /** @type {TranslationReader["ask"]} */
     const ask = (program, inputs, options) =>
       studio.run("search", program, inputs, { ...options, edits: within(program) });
-    return new Reader(ask, ids, begin, studio.vocab.size);
+    return new TranslationReader(ask, ids, begin, studio.vocab.size);
   }
 }

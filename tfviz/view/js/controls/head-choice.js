@@ -3,7 +3,7 @@
 import { clamp } from "../base/clamp.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
 import { counted } from "../base/numbers.js";
-import { describeToken } from "../base/patch-grid.js";
+import { describeToken, otherSide } from "../base/patch-grid.js";
 import { INKS } from "../base/theme.js";
 
 /** @import { HeadsDocument, HeadsState, MapsPart } from "../documents.d.ts" */
@@ -16,14 +16,14 @@ import { INKS } from "../base/theme.js";
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead
- * @property {(part: number, layer: number, head: number) => boolean} partly
+ * @property {(part: number, layer: number, head: number) => boolean} isPartial
  */
 
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
-export class Choice {
+export class HeadChoice {
   /** @type {{ rows: string[], cols: string[] } | undefined} */
-  longest;
+  longestWords;
 
   /** @param {HeadMaps} source @param {Choices<HeadsState>} store */
   constructor(source, store) {
@@ -32,12 +32,12 @@ export class Choice {
     this.arrange = source.document.arrange;
   }
 
-  get at() {
+  get partIndex() {
     return Math.min(this.store.get("part"), this.source.parts.length - 1);
   }
 
   get part() {
-    return this.source.parts[this.at];
+    return this.source.parts[this.partIndex];
   }
 
   /** The numbers of layers and heads to choose from; of two captures that are compared, those that both have. */
@@ -49,7 +49,7 @@ export class Choice {
   }
 
   /** Whether one side of these maps lies on a picture. */
-  get pictured() {
+  get hasPicture() {
     return Boolean(this.source.document.picture);
   }
 
@@ -61,16 +61,16 @@ export class Choice {
 
   /** What a sheet of pictures shows of each head, in words. */
   get pictureCaption() {
-    const patches = this.part.patches?.[this.token.side === "rows" ? "cols" : "rows"];
+    const patches = this.part.patches?.[otherSide(this.token.side)];
     return patches ? `: ${describeToken(this.part, this.token)}` : "";
   }
 
   /** Whether the view can show all heads at once; a studio shows them beside its text instead. */
-  get sheet() {
+  get hasSheet() {
     return this.source.document.sheet !== false;
   }
 
-  get alone() {
+  get hasOneHead() {
     const { layers, heads } = this.shape;
     return layers * heads === 1;
   }
@@ -89,7 +89,7 @@ export class Choice {
    * @param {number} layer
    * @param {number} head
    */
-  ink(layer, head) {
+  inkOf(layer, head) {
     const on = this.heads;
     const severalLayers = on.some(([other]) => other !== on[0][0]);
     if (!severalLayers) return head;
@@ -98,8 +98,8 @@ export class Choice {
   }
 
   /** Whether the kernel has more of these heads than the page. */
-  get partly() {
-    return this.heads.some(([layer, head]) => this.source.partly(this.at, layer, head));
+  get isPartial() {
+    return this.heads.some(([layer, head]) => this.source.isPartial(this.partIndex, layer, head));
   }
 
   /**
@@ -107,7 +107,7 @@ export class Choice {
    * @param {AnyGrid} grid
    * @returns {Locked}
    */
-  within(grid) {
+  lockedIn(grid) {
     /** @param {Side} side */
     const existing = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
     return { rows: existing("rows"), cols: existing("cols") };
@@ -118,7 +118,7 @@ export class Choice {
    * @param {AnyGrid} grid
    */
   row(grid) {
-    return this.within(grid).rows.at(-1) ?? grid.rows.length - 1;
+    return this.lockedIn(grid).rows.at(-1) ?? grid.rows.length - 1;
   }
 
   /**
@@ -140,8 +140,8 @@ export class Choice {
     const longer = (side) => (words, part) => (part[side].length > words.length ? part[side] : words);
     /** @param {Side} side */
     const longest = (side) => this.source.parts.reduce(longer(side), /** @type {string[]} */ ([]));
-    this.longest ??= { rows: longest("rows"), cols: longest("cols") };
-    return this.longest;
+    this.longestWords ??= { rows: longest("rows"), cols: longest("cols") };
+    return this.longestWords;
   }
 
   /**
@@ -158,7 +158,7 @@ export class Choice {
     const coarsest = Math.min(...overviews.map((grid) => grid.rows.length));
     const sameSize = overviews.map((grid) => halved(grid, coarsest));
     const combined = together ? [combine(sameSize, this.store.get("how"))] : sameSize;
-    return combined.map((grid) => this.filtered(grid, part));
+    return combined.map((grid) => this.filteredGrid(grid, part));
   }
 
   /** Whether a single head is shown unchanged; only then can one that is too large to be held be looked at closely. */
@@ -174,9 +174,9 @@ export class Choice {
   }
 
   /** @param {Grid} grid @param {number} part */
-  filtered(grid, part) {
+  filteredGrid(grid, part) {
     const groups = this.store.get("mode") === "picture" ? null : this.source.parts[part].groups;
-    const left = without(grid, new Set(this.hidden(grid)));
+    const left = without(grid, new Set(this.hiddenKeys(grid)));
     if (!this.store.get("merged") || !groups || grid.rows.length !== groups.rows.length) return left;
     return merge(
       left,
@@ -190,7 +190,7 @@ export class Choice {
    * @param {Grid} grid
    * @returns {number[]}
    */
-  hidden(grid) {
+  hiddenKeys(grid) {
     if (this.part.top) return []; // what is left out cannot be shared out
     /** @param {string} word */
     const separates = (word) => SEPARATORS.test(word.trim() || word);
@@ -210,8 +210,10 @@ export class Choice {
    * @param {boolean} full
    * @returns {Promise<GridPanel[]>}
    */
-  async single(full) {
-    return [{ name: "", grid: (await this.resolveGrids(this.at, true, full))[0], axes: this.source.document.axes }];
+  async singlePanel(full) {
+    return [
+      { name: "", grid: (await this.resolveGrids(this.partIndex, true, full))[0], axes: this.source.document.axes },
+    ];
   }
 
   /**
@@ -221,7 +223,7 @@ export class Choice {
    * @returns {Promise<GridPanel[]>}
    */
   async panels(full) {
-    if (this.arrange !== "compare") return this.single(full);
+    if (this.arrange !== "compare") return this.singlePanel(full);
     const { parts } = this.source;
     const { axes } = this.source.document;
     const grids = await Promise.all(parts.map(async (_, i) => (await this.resolveGrids(i, true, full))[0]));
@@ -240,7 +242,7 @@ export class Choice {
     const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
     if (mode === "sheet")
       return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.pictureCaption}`;
-    if (this.alone) return part.replace(/, $/, "");
+    if (this.hasOneHead) return part.replace(/, $/, "");
     if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
     const how = mode === "lines" ? "" : `${this.store.get("how")} of `;
     return `${part}${how}heads ${marked.map((at) => at.join(".")).join(", ")}`;

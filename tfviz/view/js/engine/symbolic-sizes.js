@@ -38,10 +38,10 @@ export function bindLengths(spec, tensors) {
       });
     if (!fits) throw new Error(`${name} has the shape [${actual}]; this program was made for [${shape}]`);
   });
-  for (const [name, [least, most]] of Object.entries(spec.lengths))
-    if (lengths[name] < least || (most !== null && lengths[name] > most))
+  for (const [name, [min, max]] of Object.entries(spec.lengths))
+    if (lengths[name] < min || (max !== null && lengths[name] > max))
       throw new Error(
-        `there are ${lengths[name]} ${name}; this model takes ${least} to ${most ?? "any number of"} ${name}`,
+        `there are ${lengths[name]} ${name}; this model takes ${min} to ${max ?? "any number of"} ${name}`,
       );
   return lengths;
 }

@@ -52,7 +52,7 @@ const encoder = (kernel, number) => async (texts) =>
   (await kernel.ask({ encode: texts, vocabulary: number })).content.ids;
 
 /** @type {Record<string, any>} */
-const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
+const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 /**
  * Read a kernel's reply: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] },
@@ -65,7 +65,7 @@ function resultOf({ content: { outputs, masks, patterns }, pieces }) {
   const tensors = outputs.map(
     (/** @type {[string, number[], string]} */ [name, shape, dtype], /** @type {number} */ i) => [
       name,
-      { shape, dtype, data: new NUMBERS[dtype](pieces[i].slice().buffer) },
+      { shape, dtype, data: new ARRAYS[dtype](pieces[i].slice().buffer) },
     ],
   );
   const opens = pieces.slice(outputs.length, outputs.length + masks);

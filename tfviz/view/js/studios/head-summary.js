@@ -5,11 +5,11 @@
 import { OPEN } from "../base/grid.js";
 import { counted, formatted } from "../base/numbers.js";
 
-const FARTHEST = 9; // tokens between a query and its key that have a name
+const MAX_DISTANCE = 9; // tokens between a query and its key that have a name
 const NUMBERS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 
 /** @type {(distance: number, unit: string) => string} */
-function away(distance, unit) {
+function distanceWords(distance, unit) {
   if (distance === 0) return `looks at the ${unit} itself`;
   const far = Math.abs(distance);
   return `looks ${NUMBERS[far]} ${unit}${far > 1 ? "s" : ""} ${distance < 0 ? "back" : "ahead"}`;
@@ -24,9 +24,9 @@ function away(distance, unit) {
 
 /** @type {Habit[]} by the order in which equals are told */
 const HABITS = [
-  ...[0, ...Array.from({ length: FARTHEST }, (_, i) => [-i - 1, i + 1]).flat()].map((distance) => ({
+  ...[0, ...Array.from({ length: MAX_DISTANCE }, (_, i) => [-i - 1, i + 1]).flat()].map((distance) => ({
     kind: `at ${distance}`,
-    words: (/** @type {string} */ unit) => away(distance, unit),
+    words: (/** @type {string} */ unit) => distanceWords(distance, unit),
     is: (/** @type {number} */ query, /** @type {number} */ key) => key - query === distance,
   })),
   {
@@ -43,10 +43,10 @@ const HABITS = [
 ];
 
 /**
- * The key with the largest weight, the first of equal ones; -1 where a query may look nowhere. A sort would take too
+ * Return the key with the largest weight, the first of equal ones; -1 where a query may look nowhere. A sort would take too
  * long.
  */
-function strongestKey(/** @type {Grid} */ grid, /** @type {number} */ query) {
+function topKeyOf(/** @type {Grid} */ grid, /** @type {number} */ query) {
   let best = -1;
   for (let key = 0; key < grid.cols.length; key++)
     if (grid.is(query, key, OPEN) && (best < 0 || grid.at(query, key) > grid.at(query, best))) best = key;
@@ -54,14 +54,14 @@ function strongestKey(/** @type {Grid} */ grid, /** @type {number} */ query) {
 }
 
 /**
- * How often each habit holds for the strongest key of a query.
+ * Count how often each habit holds for the strongest key of a query.
  * @param {Grid} grid
  * @param {number[]} ids of rows and columns, where both are the same text; else none
  * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number }[]} the most frequent first
  */
 export function habitsOf(grid, ids) {
-  const strongest = grid.rows.map((_, query) => strongestKey(grid, query));
-  const queries = strongest.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
+  const topKeys = grid.rows.map((_, query) => topKeyOf(grid, query));
+  const queries = topKeys.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
   return HABITS.map(({ kind, words, is }) => ({
     kind,
     words,
@@ -71,7 +71,7 @@ export function habitsOf(grid, ids) {
 }
 
 /**
- * Over how many keys a query spreads its weights, in the middle: e to the power of their entropy.
+ * Return over how many keys a query spreads its weights, in the middle: e to the power of their entropy.
  * @param {Grid} grid
  */
 export function breadthOf(grid) {
@@ -87,7 +87,7 @@ export function breadthOf(grid) {
 }
 
 /**
- * One sentence of what a head does in a text.
+ * Describe in a sentence what a head does in a text.
  * @param {Grid} grid
  * @param {number[]} ids
  * @param {string} unit "letter", "token"

@@ -1,16 +1,14 @@
 // Mouse, touch and keys on a picture and the words beside it.
 
-import { following } from "../base/elements.js";
-import { STEPS } from "./pointing.js";
+import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 
-/** @param {HTMLCanvasElement} canvas @param {import("./image-overlay.js").ImageStage} stage */
-export function picking(canvas, stage) {
+/** @param {HTMLCanvasElement} canvas @param {import("./image-stage.js").ImageStage} stage */
+export function listenToPicture(canvas, stage) {
   /** @param {MouseEvent} event */
   const token = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return stage.layout?.under(event.clientX - box.left, event.clientY - box.top) ?? null;
+    return stage.layout?.tokenAt(...pointIn(canvas, event)) ?? null;
   };
-  following(
+  followPointer(
     canvas,
     (event) => stage.point(token(event)),
     () => stage.point(null),
@@ -28,13 +26,13 @@ export function picking(canvas, stage) {
     Escape: () => stage.handlers.leave(),
   };
   canvas.onkeydown = (event) => {
-    if (event.metaKey || event.altKey || !stage.layout || (event.ctrlKey && !STEPS[event.key])) return;
+    if (event.metaKey || event.altKey || !stage.layout || (event.ctrlKey && !ARROW_STEPS[event.key])) return;
     const many = event.shiftKey || event.ctrlKey ? 10 : 1;
-    if (STEPS[event.key]) stage.point(stage.layout.step(stage.cursor ?? stage.chosen, STEPS[event.key], many));
+    if (ARROW_STEPS[event.key])
+      stage.point(stage.layout.step(stage.cursor ?? stage.chosen, ARROW_STEPS[event.key], many));
     else if (keys[event.key]) keys[event.key]();
     else return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   };
   canvas.onfocus = () => stage.layout && stage.point(stage.cursor ?? { panel: 0, ...stage.chosen });
   canvas.onblur = () => stage.point(null);

@@ -3,13 +3,14 @@
 import { h } from "../base/elements.js";
 import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
-import { CanvasPen, quoted } from "../base/pen.js";
+import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
-import { describeToken, largest, profile, spread, weightLimit } from "../base/patch-grid.js";
+import { describeToken, largest, otherSide, profile, spread, weightLimit } from "../base/patch-grid.js";
+import { quoted } from "../base/visible-text.js";
 import { chartCanvas } from "./head-stage.js";
 import { legend } from "./legend.js";
 import { PictureLayout } from "./picture-layout.js";
-import { picking } from "./picking.js";
+import { listenToPicture } from "./picture-input.js";
 
 /** @import { ImageSpec } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
@@ -52,7 +53,7 @@ export class ImageStage {
     this.source = new SourceImage(picture);
     this.canvas = chartCanvas("Picture");
     this.element = h("div", { class: "stage" }, this.canvas);
-    picking(this.canvas, this);
+    listenToPicture(this.canvas, this);
   }
 
   /**
@@ -91,7 +92,7 @@ export class ImageStage {
     if (!this.layout) return;
     this.cursor = token && this.part[token.side][token.index] !== undefined ? token : null;
     this.handlers.announce(
-      this.cursor ? this.reading(this.cursor) : this.strongest(this.chosen.side, this.chosen.index),
+      this.cursor ? this.reading(this.cursor) : this.topWeights(this.chosen.side, this.chosen.index),
     );
     this.draw();
   }
@@ -112,7 +113,7 @@ export class ImageStage {
    */
   reading({ side, index }) {
     const { chosen, layout, part } = this;
-    if (!layout?.is(side, layout.other)) return this.strongest(side, index);
+    if (!layout?.alikeSides(side, layout.other)) return this.topWeights(side, index);
     const readings = this.profiles.map((weights, i) => {
       const value =
         weights.kind(index, 0) === OPEN ? formatted(weights.at(index, 0)) : KIND_TEXT[weights.kind(index, 0)];
@@ -125,9 +126,9 @@ export class ImageStage {
   }
 
   /** @param {Side} side @param {number} index */
-  strongest(side, index) {
-    const other = this.part[side === "rows" ? "cols" : "rows"];
-    const strongest = profile(this.panels[0].grid, this.part, side, index).strongest(0, "col", 3);
+  topWeights(side, index) {
+    const other = this.part[otherSide(side)];
+    const strongest = profile(this.panels[0].grid, this.part, side, index).strongestPairs(0, "col", 3);
     const pairs = strongest.map(([i, value]) => `${quoted(other[i], 40)} ${formatted(value)}`);
     return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
   }
@@ -144,11 +145,11 @@ export class ImageStage {
 
   /** @param {Pen} pen */
   paint(pen) {
-    this.layout?.from.forEach(([x, y], i) => {
-      pen.from(x, y);
+    this.layout?.origins.forEach(([x, y], i) => {
+      pen.setOrigin(x, y);
       this.panel(pen, i);
     });
-    pen.from(0, 0);
+    pen.setOrigin(0, 0);
   }
 
   /** @param {Pen} pen @param {number} i */
@@ -180,7 +181,7 @@ export class ImageStage {
   /** @param {Pen} pen @param {number} i @param {Chip} chip */
   chip(pen, i, { side, index, box, text }) {
     const { theme, layout } = this;
-    const weights = layout?.is(side, layout.other) ? this.profiles[i] : null;
+    const weights = layout?.alikeSides(side, layout.other) ? this.profiles[i] : null;
     const open = weights?.kind(index, 0) === OPEN ? weights : null;
     const code = open ? codeOf(open.at(index, 0), open.scale, this.limits[i]) : 0;
     const strong = open && (open.signed ? Math.abs(code - 128) > 70 : code > 140);

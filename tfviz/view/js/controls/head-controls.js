@@ -1,6 +1,6 @@
 // The row of controls above a view of heads: which part, layer and heads, and how several become one.
 
-import { check, h, select, slider, tabs } from "../base/elements.js";
+import { checkbox, h, select, slider, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 
 /** @import { HeadMode, HeadsState } from "../documents.d.ts" */
@@ -15,7 +15,7 @@ export const MODES = [
   ["picture", "On the picture"],
 ];
 /** @type {[HeadsState["hide"], string][]} */
-const HIDE = [
+const HIDDEN_KEYS = [
   ["nothing", "nothing"],
   ["first", "the first key"],
   ["separators", "separators"],
@@ -23,7 +23,7 @@ const HIDE = [
   ["chosen", "locked keys"],
 ];
 /** @type {[HeadsState["how"], string][]} */
-const TOGETHER = [
+const COMBINATIONS = [
   ["mean", "mean"],
   ["max", "maximum"],
 ];
@@ -33,12 +33,12 @@ const DIRECTIONS = [
   ["by", "what looks at it"],
 ];
 
-const FEW = 6; // parts that have a button each,
-const SHORT = 90; // if their names are no longer together
+const MAX_BUTTONS = 6; // parts that have a button each,
+const MAX_BUTTON_LETTERS = 90; // if their names are no longer together
 
-export class Controls {
+export class HeadControls {
   /**
-   * @param {import("./choice.js").Choice} choice
+   * @param {import("./head-choice.js").HeadChoice} choice
    * @param {Choices<HeadsState>} store
    * @param {import("../base/theme.js").Theme} theme
    */
@@ -56,12 +56,12 @@ export class Controls {
     this.controls = {
       mode: tabs(
         "How to look",
-        MODES.filter(([mode]) => (mode !== "picture" || choice.pictured) && (mode !== "sheet" || choice.sheet)),
+        MODES.filter(([mode]) => (mode !== "picture" || choice.hasPicture) && (mode !== "sheet" || choice.hasSheet)),
         store.get("mode"),
         set("mode"),
       ),
-      part: this.parts(choice.source.parts),
-      how: select("Together", TOGETHER, store.get("how"), set("how")),
+      part: this.partControl(choice.source.parts),
+      how: select("Together", COMBINATIONS, store.get("how"), set("how")),
       direction: select("Show", DIRECTIONS, store.get("direction"), set("direction")),
       least: slider("At least", {
         min: 0,
@@ -72,8 +72,8 @@ export class Controls {
         choose: set("least"),
       }),
       most: slider("Strongest", { min: 1, max: 20, value: store.get("most"), choose: set("most") }),
-      hide: select("Hide", HIDE, store.get("hide"), hide),
-      merged: check("whole words", store.get("merged"), merge),
+      hide: select("Hide", HIDDEN_KEYS, store.get("hide"), hide),
+      merged: checkbox("whole words", store.get("merged"), merge),
     };
     this.layer = h("div", { class: "layer" });
     this.layerCount = 0;
@@ -86,13 +86,13 @@ export class Controls {
    * Make the control for the parts: a slider for steps, which have an order; else buttons, or a list if there are many.
    * @param {{ name: string }[]} parts
    */
-  parts(parts) {
+  partControl(parts) {
     const value = this.store.get("part");
     /** @param {number} part */
     const start = (part) => this.store.set({ part, marked: [], rows: [], cols: [], hidden: [] });
     /** @type {[number, string][]} */
     const names = [...parts.entries()].map(([i, { name }]) => [i, name]);
-    const few = parts.length <= FEW && names.join("").length <= SHORT;
+    const few = parts.length <= MAX_BUTTONS && names.join("").length <= MAX_BUTTON_LETTERS;
     if (this.choice.arrange !== "steps") return (few ? tabs : select)("Of", names, value, start);
     /** @param {number} part */
     const choose = (part) => this.store.set({ part });
@@ -102,25 +102,26 @@ export class Controls {
   show() {
     const { store, choice, controls } = this;
     for (const [name, { show }] of Object.entries(controls)) show(store.get(/** @type {keyof HeadsState} */ (name)));
-    for (const [name, hide] of Object.entries(this.hidden)) controls[name].element.hidden = hide;
+    for (const [name, hide] of Object.entries(this.hiddenControls)) controls[name].element.hidden = hide;
     const { layers, heads } = choice.shape;
     const sheet = store.get("mode") === "sheet";
-    this.chips.hidden = choice.alone || sheet;
+    this.chips.hidden = choice.hasOneHead || sheet;
     this.layer.hidden = layers === 1 || sheet;
-    if (choice.sheet) /** @type {HTMLElement} */ (controls.mode.element.firstChild).hidden = choice.alone;
-    this.layers(layers);
-    this.heads(heads);
+    if (choice.hasSheet)
+      /** @type {HTMLElement} */ (controls.mode.element.firstChild).hidden = choice.hasOneHead;
+    this.showLayers(layers);
+    this.showHeads(heads);
   }
 
   /** Whether each control has nothing to set in this mode, or for these maps. @returns {Record<string, boolean>} */
-  get hidden() {
+  get hiddenControls() {
     const { store, choice } = this;
     /** @param {HeadMode[]} modes */
     const mode = (...modes) => modes.includes(store.get("mode"));
     return {
       part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode("head", "picture")),
       how: store.get("marked").length < 2 || mode("sheet", "lines"),
-      direction: !mode("words", "picture") && !(mode("sheet") && choice.pictured),
+      direction: !mode("words", "picture") && !(mode("sheet") && choice.hasPicture),
       least: !mode("lines"),
       most: !mode("lines"),
       hide: mode("sheet") || Boolean(choice.part.top),
@@ -129,19 +130,19 @@ export class Controls {
   }
 
   /** @param {number} count */
-  layers(count) {
+  showLayers(count) {
     const { store } = this;
-    if (!this.list || this.layerCount !== count) {
+    if (!this.layerList || this.layerCount !== count) {
       const numbers = Array.from({ length: count }, (_, i) => /** @type {[number, string]} */ ([i, String(i)]));
-      this.list = select("Layer", numbers, 0, (layer) => store.set({ layer, marked: [] }));
-      this.layer.replaceChildren(this.list.element);
+      this.layerList = select("Layer", numbers, 0, (layer) => store.set({ layer, marked: [] }));
+      this.layer.replaceChildren(this.layerList.element);
       this.layerCount = count;
     }
-    this.list.show(Math.min(store.get("layer"), count - 1));
+    this.layerList.show(Math.min(store.get("layer"), count - 1));
   }
 
   /** @param {number} count */
-  heads(count) {
+  showHeads(count) {
     const on = this.choice.heads;
     const layer = Math.min(this.store.get("layer"), this.choice.shape.layers - 1);
     if (this.chips.childElementCount !== count) {
@@ -149,8 +150,8 @@ export class Controls {
     }
     /** @type {HTMLElement[]} */ ([...this.chips.children]).forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
-      const ink = this.choice.ink(layer, head);
-      chip.style.setProperty("--head", ink < 0 ? this.theme.faint : this.theme.head(ink));
+      const ink = this.choice.inkOf(layer, head);
+      chip.style.setProperty("--head", ink < 0 ? this.theme.faint : this.theme.headColour(ink));
     });
   }
 

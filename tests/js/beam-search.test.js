@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stub } from "./helpers.js";
-import * as beams from "../../tfviz/view/js/studios/beams.js";
+import * as beams from "../../tfviz/view/js/studios/beam-search.js";
 
-const { likeliestTokens, logProbabilities, nextBeam, NO_TEXT, ranksTo, scoreOf } = beams;
+const { likeliestTokens, logProbabilities, nextBeam, EMPTY_BEAM, ranksUpTo, scoreOf } = beams;
 const END = 0;
 const logs = (...shares) => Float64Array.from(shares, Math.log);
 const tokens = (texts) => texts.map((text) => text.tokens.join(" "));
@@ -34,7 +34,7 @@ test("the likeliest tokens are in order, of equal ones the first, and none is im
 
 test("the beam is the best of all continuations", () => {
   const how = { width: 2, alpha: 0, end: END };
-  const first = nextBeam([NO_TEXT], [logs(0.1, 0.5, 0.4)], how);
+  const first = nextBeam([EMPTY_BEAM], [logs(0.1, 0.5, 0.4)], how);
   assert.deepEqual(tokens(first), ["1", "2"]);
   const second = nextBeam(first, [logs(0.3, 0.3, 0.4), logs(0.8, 0.1, 0.1)], how);
   assert.deepEqual(tokens(second), ["2 0", "1 2"]); // 0.4 * 0.8 and 0.5 * 0.4
@@ -79,7 +79,7 @@ test("a text's way leads through its parents", () => {
     [{ parent: 1 }, { parent: 0 }],
     [{ parent: 1 }, { parent: 0 }],
   ]);
-  assert.deepEqual(ranksTo(columns, 2, 0), [0, 1, 0]);
-  assert.deepEqual(ranksTo(columns, 2, 1), [1, 0, 1]);
-  assert.deepEqual(ranksTo(columns, 0, 1), [1]);
+  assert.deepEqual(ranksUpTo(columns, 2, 0), [0, 1, 0]);
+  assert.deepEqual(ranksUpTo(columns, 2, 1), [1, 0, 1]);
+  assert.deepEqual(ranksUpTo(columns, 0, 1), [1]);
 });

@@ -4,7 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
-import { breadthOf, habitSentence, habitsOf } from "../../tfviz/view/js/studios/summary.js";
+import { breadthOf, habitSentence, habitsOf } from "../../tfviz/view/js/studios/head-summary.js";
 
 /** @param {number} _query @param {number} _key */
 const NO_MASK = (_query, _key) => false;

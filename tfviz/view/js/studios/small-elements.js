@@ -16,7 +16,7 @@ export const button = (content, onclick, properties = {}) =>
 export const note = (text) => h("span", { class: "soft" }, text);
 
 /** Join what is there, such as class names. @param {unknown[]} parts @param {string} [separator] */
-export const joined = (parts, separator = " ") => parts.filter(Boolean).join(separator);
+export const joinPresent = (parts, separator = " ") => parts.filter(Boolean).join(separator);
 
 /**
  * @param {string} kind

@@ -2,20 +2,20 @@
 
 import { h } from "../base/elements.js";
 
-const LASTS = 200; // milliseconds
+const DURATION = 200; // milliseconds
 
-/** Whether the reader wants no motion. */
-export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+/** Tell whether the reader wants no motion. */
+export const prefersNoMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /**
- * A word goes from where it was pressed to the end of a text.
+ * Move a word from where it was pressed to the end of a text.
  * @param {HTMLElement} body
  * @param {HTMLElement | null} from
  * @param {HTMLElement} editor
  * @param {string} text
  */
-export function travel(body, from, editor, text) {
-  if (!from?.isConnected || isStill()) return;
+export function animateTravel(body, from, editor, text) {
+  if (!from?.isConnected || prefersNoMotion()) return;
   const [home, start] = [body.getBoundingClientRect(), from.getBoundingClientRect()];
   queueMicrotask(() => {
     const last = /** @type {HTMLElement | undefined} */ ([...editor.querySelectorAll(".token")].at(-1));
@@ -25,11 +25,11 @@ export function travel(body, from, editor, text) {
     body.append(mover);
     const at = (/** @type {DOMRect} */ box) => `translate(${box.left - home.left}px, ${box.top - home.top}px)`;
     const moves = mover.animate([{ transform: at(start) }, { transform: at(end) }], {
-      duration: LASTS,
+      duration: DURATION,
       easing: "ease-in-out",
     });
     moves.onfinish = () => mover.remove();
     moves.oncancel = moves.onfinish;
-    last.animate([{ opacity: 0 }, { opacity: 0, offset: 0.8 }, { opacity: 1 }], { duration: LASTS });
+    last.animate([{ opacity: 0 }, { opacity: 0, offset: 0.8 }, { opacity: 1 }], { duration: DURATION });
   });
 }

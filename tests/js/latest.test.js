@@ -1,0 +1,36 @@
+// Questions of which only the latest counts, and questions that are asked one at a time.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Latest } from "../../tfviz/view/js/base/latest.js";
+import { Lane } from "../../tfviz/view/js/engine/lane.js";
+
+test("a question is obsolete once another has begun", () => {
+  const latest = new Latest();
+  const first = latest.begin();
+  assert.equal(first(), true);
+  const second = latest.begin();
+  assert.deepEqual([first(), second()], [false, true]);
+});
+
+test("no question counts once the view is closed, nor one that begins after that", () => {
+  const latest = new Latest();
+  const first = latest.begin();
+  latest.end();
+  assert.deepEqual([first(), latest.begin()()], [false, false]);
+});
+
+test("of the questions that come during one only the last is asked, and an error belongs to its own", async () => {
+  const lane = new Lane();
+  /** @type {string[]} */
+  const asked = [];
+  const ask = (/** @type {string} */ name) => lane.run(async () => (asked.push(name), name));
+  const broken = lane.run(async () => {
+    throw new Error("no answer");
+  });
+  const answers = [ask("a"), ask("b"), ask("c")];
+  await assert.rejects(broken, /no answer/);
+  assert.deepEqual(await Promise.all(answers), [null, null, "c"]);
+  assert.deepEqual(asked, ["c"]);
+  assert.equal(await ask("d"), "d");
+});

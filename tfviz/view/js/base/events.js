@@ -1,0 +1,54 @@
+// Pointer and keyboard: where an event is in an element, which way a key leads, and that nothing else hears of it.
+
+/** @import { Point } from "../types.d.ts" */
+
+/** @type {Record<string, Point>} rows down and columns to the right */
+export const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+/** Use an event up: it has no other effect, and nothing else hears of it. @param {Event} event */
+export function consume(event) {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** Tell whether a key was pressed for a command of the browser or of JupyterLab. @param {KeyboardEvent} event */
+export const hasModifier = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;
+
+/**
+ * Return the place of a pointer in an element, in pixels from its upper left corner.
+ * @param {Element} element
+ * @param {MouseEvent} event
+ * @returns {[x: number, y: number]}
+ */
+export function pointIn(element, { clientX, clientY }) {
+  const { left, top } = element.getBoundingClientRect();
+  return [clientX - left, clientY - top];
+}
+
+/**
+ * Call `points` while a mouse is over the element, or where a finger touches it. A mouse that goes away calls `leaves`;
+ * a lifted finger does not.
+ * @param {HTMLElement} element
+ * @param {(event: PointerEvent) => void} points
+ * @param {() => void} leaves
+ */
+export function followPointer(element, points, leaves) {
+  element.onpointermove = points;
+  element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && points(event));
+  element.onpointerleave = ({ pointerType }) => {
+    if (pointerType !== "touch") leaves();
+  };
+}
+
+/**
+ * Return the place that a key leads to in a row of places that ends at `last`; undefined for other keys.
+ * @param {string} key
+ * @param {number} place
+ * @param {number} last
+ * @returns {number | undefined}
+ */
+export function placeAfterKey(key, place, last) {
+  /** @type {Record<string, number>} */
+  const places = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last };
+  return places[key];
+}

@@ -1,0 +1,73 @@
+// Texts of which every character can be seen: signs for those that cannot, a mark where a text is cut.
+
+/**
+ * Visible signs for characters that cannot be seen, in most fonts; few fonts have signs for the other control
+ * characters.
+ */
+export const SIGNS = new Map([
+  [" ", "␣"],
+  ["\n", "⏎"],
+  ["\t", "⇥"],
+  ["\r", "␍"],
+  ["\0", "␀"],
+]);
+
+// Controls, marks of direction, halves of characters; but not the joiners that make one emoji of several.
+const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
+
+/** Return what can be seen of a character: itself, or a sign for it. @param {string} character */
+export function sign(character) {
+  const known = SIGNS.get(character);
+  if (known) return known;
+  const point = Number(character.codePointAt(0));
+  if (point < 32) return String.fromCodePoint(0x2400 + point);
+  return UNSEEN.test(character) || (point & 0xfffe) === 0xfffe ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
+}
+
+/** Make a text visible: a sign for each character that cannot be seen; spaces stay. @param {string} text */
+export const visibleText = (text) =>
+  Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
+
+/**
+ * Return the letters of a text; one that is too long is cut at its end or, if `from` is "end", at its beginning, and a
+ * mark stands for the rest.
+ * @param {string} text
+ * @param {number} maxLetters
+ * @param {"start" | "end"} [from]
+ */
+export function cutLetters(text, maxLetters, from = "start") {
+  const letters = [...text];
+  if (letters.length <= maxLetters) return letters;
+  return from === "end" ? ["…", ...letters.slice(1 - maxLetters)] : [...letters.slice(0, maxLetters - 1), "…"];
+}
+
+/**
+ * Write a word for an axis: signs stand for characters that cannot be seen, spaces too.
+ * @param {string} word
+ * @param {number} [maxLetters]
+ */
+export const label = (word, maxLetters = 18) => cutLetters(word, maxLetters).map(sign).join("") || "∅";
+
+/**
+ * Quote a word within a line. The line stays left to right even if the word is not.
+ * @param {string} word
+ * @param {number} [maxLetters]
+ */
+export const quoted = (word, maxLetters = 60) => `“\u2068${label(word, maxLetters)}\u2069”`;
+
+/**
+ * Cut a visible text, in which spaces stay.
+ * @param {string} text
+ * @param {number} [maxLetters]
+ * @param {"start" | "end"} [from]
+ */
+export const excerpt = (text, maxLetters = 40, from = "start") =>
+  visibleText(cutLetters(text, maxLetters, from).join(""));
+
+/**
+ * Quote a text within a line, cut as `excerpt` cuts it.
+ * @param {string} text
+ * @param {number} [maxLetters]
+ * @param {"start" | "end"} [from]
+ */
+export const quotedExcerpt = (text, maxLetters, from) => `“\u2068${excerpt(text, maxLetters, from)}\u2069”`;

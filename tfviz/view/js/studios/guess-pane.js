@@ -1,0 +1,94 @@
+// What is guessed at the hidden words, one of them at a time: from both sides and from the left, as bars to press.
+
+import { focusedIn, h, tabs } from "../base/elements.js";
+import { quotedExcerpt } from "../base/visible-text.js";
+import { guessBars } from "./guesses.js";
+import { guessText, idsOrNull } from "./left-guesses.js";
+import { note } from "./small-elements.js";
+
+/** @import { Filler, Gap } from "./filler.js" */
+
+const CONTEXT_LETTERS = 24; // of what stands before
+
+export class GuessPane {
+  /** @type {number | null} the word whose guesses are shown */
+  word = null;
+
+  /** @param {Filler} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.element = h("div", { class: "guesses" });
+  }
+
+  show() {
+    const { gaps } = this.studio;
+    const chosen = gaps.findIndex(({ i }) => i === this.word);
+    const at = Math.max(0, chosen);
+    /** @type {[number, string][]} */
+    const names = gaps.map(({ segment }, place) => [place, quotedExcerpt(segment.text, 12)]);
+    const choose = (/** @type {number} */ place) => {
+      this.word = gaps[place].i;
+      this.show();
+    };
+    const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
+    const none = h("p", { class: "soft" }, "No word is hidden.");
+    const parts = gaps.length ? [...which, this.gapElement(gaps[at])] : [none];
+    this.keepFocus(() => this.element.replaceChildren(...parts));
+  }
+
+  /**
+   * Keep the focus on the chosen tab, or on the guess of the same place, though they are other elements after `act`.
+   * @param {() => void} act
+   */
+  keepFocus(act) {
+    const buttons = () => [...this.element.querySelectorAll("button")];
+    const active = focusedIn(this.element);
+    const at = buttons().indexOf(active);
+    act();
+    if (at < 0) return;
+    const tab = active.role === "tab" ? this.element.querySelector("[aria-selected='true']") : null;
+    /** @type {HTMLElement | undefined} */ (tab ?? buttons()[at])?.focus();
+  }
+
+  /** @param {Gap} gap */
+  gapElement(gap) {
+    const { studio } = this;
+    const { segment, both } = gap;
+    const name = quotedExcerpt(segment.text, 30);
+    const marked = studio.edits.length ? "; the line: with all heads on" : "";
+    const parts = both.map(({ place, shares, baseline }) => {
+      const original = segment.ids[place - segment.at];
+      const piece = both.length > 1 ? ` (${studio.vocab.words([original])[0]})` : "";
+      const takes = (/** @type {number} */ id) => () => studio.take(place, id);
+      return guessBars(
+        `both sides${piece}${marked}`,
+        { shares, baseline, vocab: studio.vocab },
+        { typed: original, takes },
+      );
+    });
+    if (studio.described.beside) parts.push(this.leftBars(gap));
+    return h(
+      "div",
+      { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
+      h("b", {}, name),
+      h("div", { class: "sides" }, ...parts),
+    );
+  }
+
+  /** @param {Gap} gap */
+  leftBars({ segment, both, left }) {
+    const { studio } = this;
+    const remark = (/** @type {string} */ text) => h("div", { class: "shares" }, note(`left side: ${text}`));
+    if (left === undefined) return remark("…");
+    if (left === null) return remark("nothing stands there");
+    if ("problem" in left) return remark(left.problem);
+    const { shares, vocab } = left;
+    const [typed] = idsOrNull(vocab, segment.lead + segment.text) ?? [];
+    const takes = (/** @type {number} */ id) => {
+      const ids = vocab === studio.vocab ? [id] : (idsOrNull(studio.vocab, guessText(segment, vocab, id)) ?? []);
+      return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
+    };
+    const after = left.text.trim() && `, after ${quotedExcerpt(left.text.trim(), CONTEXT_LETTERS, "end")}`;
+    return guessBars(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
+  }
+}

@@ -1,0 +1,41 @@
+// Where the heads of a model look on a picture, from one token or from all in the mean, on one scale.
+
+import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
+import { looksAt } from "./image-summary.js";
+import { keyOf } from "./model-pane.js";
+
+/** @import { ClassifyImageDocument } from "../documents.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Profile } from "../base/patch-grid.js" */
+/** @import { ModelHeads } from "./model-heads.js" */
+/** @import { Place } from "./model-pane.js" */
+
+export class HeadLooks {
+  /** @type {Map<string, Profile>} of each head, by place */
+  profiles = new Map();
+  /** @type {Map<string, Grid>} the same on the patches of the picture */
+  thumbs = new Map();
+
+  /** @param {ClassifyImageDocument} document */
+  constructor({ patches, words }) {
+    this.patchGrid = new PatchGrid(patches, words);
+    this.tokens = words.length;
+  }
+
+  /** Take the looks of all heads from a token; null for all in the mean. @param {ModelHeads} heads @param {number | null} query */
+  renew(heads, query) {
+    this.profiles = new Map(heads.places.map((place) => [keyOf(place), looksAt(heads.grid(place), query)]));
+    const limit = Math.ceil(100 * weightLimit([...this.profiles.values()], this.tokens)) / 100;
+    this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, limit)]));
+  }
+
+  /** Return the weights of all tokens. @param {Place} place */
+  of(place) {
+    return /** @type {Profile} */ (this.profiles.get(keyOf(place)));
+  }
+
+  /** Return the same on the patches of the picture. @param {Place} place */
+  thumb(place) {
+    return /** @type {Grid} */ (this.thumbs.get(keyOf(place)));
+  }
+}

@@ -1,0 +1,103 @@
+// What a model that sees only the left guesses at each hidden word, beside the masked model.
+
+import { MAX_GUESSES } from "./guesses.js";
+import { logitsAt, softmax, topK } from "./logits.js";
+
+/** @import { CausalModel } from "../documents.d.ts" */
+/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Filler } from "./filler.js" */
+/** @import { Segment } from "./word-segments.js" */
+/**
+ * @typedef {{ shares: Float64Array, vocab: Vocabulary, text: string }} LeftGuess of a vocabulary's words, after a text
+ */
+/**
+ * @typedef {LeftGuess | { problem: string } | null | undefined} Left why there is none; null: nothing stands on the
+ *   left, undefined: it is not known yet
+ */
+
+export class LeftGuesses {
+  /** @type {Map<number, Left>} at each word */
+  words = new Map();
+
+  /** @param {Filler} studio */
+  constructor(studio) {
+    this.studio = studio;
+  }
+
+  /**
+   * Let the other model read from the left; where a word is hidden, it goes on with its own likeliest guess.
+   * @param {() => boolean} isCurrent
+   * @param {CausalModel} beside
+   * @returns {Promise<boolean>} whether this was all asked for
+   */
+  async ask(isCurrent, beside) {
+    const { studio } = this;
+    const { ids } = studio;
+    /** @type {number[]} */
+    const tokens = [];
+    let text = "";
+    for (const [i, segment] of studio.segments.entries()) {
+      const now = studio.textOf(segment);
+      if (now !== null) {
+        tokens.push(...studio.placesOf(segment).map((place) => ids[place]));
+        text += segment.lead + now;
+        continue;
+      }
+      const left = await this.guess(segment, beside, text, tokens);
+      if (!isCurrent()) return false;
+      this.words.set(i, left);
+      if (!left || "problem" in left) continue;
+      const [id] = await this.learnGuesses(segment, left);
+      const word = left.vocab.decode([id]);
+      tokens.push(id);
+      text += /^\s/.test(word) ? word : segment.lead + word;
+    }
+    return true;
+  }
+
+  /**
+   * Return what the other model guesses in place of a word.
+   * @param {Segment} segment
+   * @param {CausalModel} beside
+   * @param {string} text before it
+   * @param {number[]} tokens the same, where both models have one vocabulary
+   * @returns {Promise<LeftGuess | { problem: string } | null>}
+   */
+  async guess(segment, { before, vocabulary, context }, text, tokens) {
+    const { studio } = this;
+    const vocab = studio.vocabularies[vocabulary];
+    await studio.learn(vocab, [text, segment.lead + segment.text]);
+    const read = vocabulary ? idsOrNull(vocab, text) : tokens;
+    if (!read) return { problem: "its vocabulary lacks a character that stands there" };
+    const left = [...(before === null ? [] : [before]), ...read].slice(-context);
+    const answer = left.length ? await studio.ask("beside", left, { program: "beside" }) : null;
+    return answer && { shares: softmax(logitsAt(answer, left.length - 1, vocab.size)), vocab, text };
+  }
+
+  /** Let Python encode the guesses, where it does that, and return them. @param {Segment} segment @param {LeftGuess} left */
+  async learnGuesses(segment, { shares, vocab }) {
+    const guesses = topK(shares, MAX_GUESSES);
+    await this.studio.learn(
+      this.studio.vocab,
+      guesses.map((id) => guessText(segment, vocab, id)),
+    );
+    return guesses;
+  }
+}
+
+/**
+ * Return the text of a guess in place of a word.
+ * @param {Segment} segment
+ * @param {Vocabulary} vocab
+ * @param {number} id
+ */
+export const guessText = (segment, vocab, id) => segment.lead + vocab.decode([id]).trim();
+
+/** Return the tokens of a text, or null if the vocabulary cannot write it. @param {Vocabulary} vocab @param {string} text */
+export function idsOrNull(vocab, text) {
+  try {
+    return vocab.encode(text);
+  } catch {
+    return null;
+  }
+}

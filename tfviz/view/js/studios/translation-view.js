@@ -1,0 +1,162 @@
+// What a translator shows: the sentence, the translation, what could stand in it, the search as a tree.
+
+import { h, slider } from "../base/elements.js";
+import { fixed, percent } from "../base/numbers.js";
+import { logProbabilities, scoreOf } from "./beam-search.js";
+import { NextWords } from "./next-words.js";
+import { button, note } from "./small-elements.js";
+import { SearchTexts } from "./search-texts.js";
+import { SearchTree } from "./search-tree.js";
+import { TranslationText } from "./translation-text.js";
+
+/** @import { Beam } from "./beam-search.js" */
+/** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
+/** @import { Translator } from "./translator.js" */
+/** @typedef {{ element: HTMLElement, show(value: number): void }} Knob */
+/**
+ * What is shown of a search.
+ * @typedef {object} Current
+ * @property {TranslationSearch} search
+ * @property {TranslationSearch | null} baseline the same with all heads on, where some are off
+ * @property {Beam} text the one that is looked at
+ * @property {boolean} ended
+ * @property {number[]} read its tokens that the decoder has read
+ * @property {number} place of the word that is chosen
+ * @property {DecoderOutput} answer
+ * @property {DecoderOutput | null} base that of all heads
+ */
+
+export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
+
+export class TranslationView {
+  /** @param {Translator} studio */
+  constructor(studio) {
+    this.studio = studio;
+    const { store, vocab, described } = studio;
+    this.sentence = h("textarea", {
+      class: "field",
+      rows: 2,
+      dir: "auto",
+      spellcheck: false,
+      "aria-label": "Sentence",
+      oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...UNCHOSEN }),
+    });
+    this.translationText = new TranslationText(vocab, (place) => studio.choosePlace(place));
+    this.cost = h("p", { class: "cost" });
+    this.runButton = button("▶ Translate", () => studio.toggle(), {
+      title: "to the end, or stop (Alt+R)",
+      class: "go",
+    });
+    this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
+    this.next = new NextWords(vocab, described.suppressed, (id) => studio.force(id));
+    this.controls = this.makeControls();
+    const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
+      store.set({ ...UNCHOSEN, node: [column, rank] });
+    this.texts = new SearchTexts(vocab, choose);
+    this.tree = new SearchTree(studio.frame.theme, { choose });
+  }
+
+  /** Make the parts of the text: the sentence, its translation, and the buttons of the search. */
+  makeTextParts() {
+    const { studio } = this;
+    const stepButton = button("Step", () => studio.step(), { title: "one word more (Alt+S)" });
+    const backButton = button("Back", () => studio.back(), { title: "take the last step back (Alt+B)" });
+    const reset = () => studio.store.set({ prefix: [], steps: 0, ...UNCHOSEN });
+    const resetButton = button("From the start", reset, { title: "nothing written, nothing forced" });
+    const steps = [this.runButton, stepButton, backButton, resetButton];
+    const buttons = h("div", { class: "row", role: "group", "aria-label": "Search" }, ...steps);
+    const title = h("h4", {}, "Its translation");
+    return [this.sentence, title, this.translationText.element, this.cost, buttons, this.forced];
+  }
+
+  /** Return what could stand at a place, and the controls of the search. */
+  nextParts() {
+    return [this.next.element, this.controls.width.element, this.controls.alpha.element];
+  }
+
+  /** Make the part of the search: its texts, and its tree. */
+  makeSearchPart() {
+    const summary = h("summary", {}, "The search");
+    return h("details", { class: "search-of", open: true }, summary, this.texts.element, this.tree.element);
+  }
+
+  /** @returns {Record<"width" | "alpha", Knob>} */
+  makeControls() {
+    const { store, described } = this.studio;
+    const { max_width, max_alpha } = described;
+    const knob = (
+      /** @type {string} */ name,
+      /** @type {"width" | "alpha"} */ key,
+      /** @type {Omit<Parameters<typeof slider>[1], "value" | "choose">} */ options,
+    ) =>
+      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...options });
+    const widthText = (/** @type {number} */ width) => (width > 1 ? `${width} texts` : "greedy");
+    const alphaText = (/** @type {number} */ alpha) => fixed(alpha, 1);
+    return {
+      width: knob("Beam", "width", { min: 1, max: max_width, text: widthText }),
+      alpha: knob("Length penalty", "alpha", { min: 0, max: max_alpha, step: 0.1, text: alphaText }),
+    };
+  }
+
+  /** Show what is set: the sentence, and how is searched. */
+  showChoices() {
+    const { store } = this.studio;
+    if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
+    for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
+  }
+
+  /** Show whether the search goes on. @param {boolean} growing */
+  showGrowing(growing) {
+    this.runButton.textContent = growing ? "■ Stop" : "▶ Translate";
+  }
+
+  /** @param {Current} current */
+  show(current) {
+    const { columns, store } = this.studio;
+    this.showTree();
+    this.translationText.show(current, store.get("prefix").length);
+    this.next.show(current);
+    this.showCost(current);
+    this.texts.show(columns, current.text.tokens, store.get("alpha"));
+    this.showForced();
+  }
+
+  showTree() {
+    const { columns, chosen, store, vocab } = this.studio;
+    const word = (/** @type {number} */ id) => vocab.words([id])[0];
+    this.tree.show({ columns, chosen, word, alpha: store.get("alpha"), forced: store.get("prefix").length });
+  }
+
+  /** Show the log of the text's probability, and what it would be with all heads on. @param {Current} current */
+  showCost(current) {
+    const { sum, tokens } = current.text;
+    const score = fixed(scoreOf(current.text, this.studio.store.get("alpha")), 2);
+    const now = `Log of its probability ${fixed(sum, 2)} nats (${percent(Math.exp(sum))}), score ${score}`;
+    this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
+  }
+
+  /** Describe what the text costs with all heads on, and what is written then. @param {Current} current */
+  comparison({ text: { tokens }, base, baseline }) {
+    if (!base || !baseline) return "";
+    const sum = tokens.reduce((all, id, place) => all + logProbabilities(base.logitsAt(0, place))[id], 0);
+    const [best] = baseline.columns[Math.min(this.studio.columns.length, baseline.columns.length) - 1];
+    const same = String(best.tokens) === String(tokens);
+    const text = same ? "the same text" : `it writes ${this.texts.quote(best.tokens)}`;
+    return `; with all heads on ${fixed(sum, 2)} nats, and ${text}`;
+  }
+
+  showForced() {
+    const { store, described } = this.studio;
+    const prefix = String(store.get("prefix"));
+    const forced = store.get("forced");
+    this.forced.hidden = !forced.length;
+    this.forced.replaceChildren(
+      note("Forced"),
+      ...[[], ...forced].map((tokens) => {
+        const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: described.max_tokens });
+        const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";
+        return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
+      }),
+    );
+  }
+}
