@@ -108,7 +108,7 @@ class _Run:
         shares: dict[str, float] = {}
         for term in self.terms:
             shares[term.name] = shares.get(term.name, 0.0) + (self.direction * term.tensor.detach()).sum().item()
-        biases = {f"{self.norm} (bias)": self.bias, "output (bias)": self.rest}
+        biases = {f"{self.norm}.bias": self.bias, "output.bias": self.rest}
         shares |= {name: share for name, share in biases.items() if abs(share) > 1e-6 * max(1, abs(self.value))}
         return torch.tensor(list(shares.values())), {"part": list(shares)}
 

@@ -93,7 +93,7 @@ def lens(
         values,
         {"layer": ["in", *labels], "position": [str(word) for word in words]},
         "probability",
-        f"What each layer of {type(model).__name__} says" + ("" if token is None else f" of {_named(token, names)}"),
+        f"Logit lens of {type(model).__name__}: {'the likeliest token' if token is None else _named(token, names)}",
         {"model": type(model).__name__},
         found.indices,
         found.values,

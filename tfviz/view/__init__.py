@@ -2,6 +2,7 @@
 
 from tfviz.validation import validate_public
 from tfviz.view import draw
+from tfviz.view.analysis_tables import table
 from tfviz.view.attention import alignment, compare, head, heads, links, live, sources, steps, words
 from tfviz.view.beam_tree import tree
 from tfviz.view.bertviz import bertviz
@@ -29,7 +30,7 @@ __all__ = [
     "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "classify_image",
     "compare", "curves", "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live",
     "mask", "masks", "modules", "order", "planes", "points", "positions", "rows", "scatter", "shares", "similarity",
-    "sources", "steps", "text", "theme", "translate", "tree", "words", "write",
+    "sources", "steps", "table", "text", "theme", "translate", "tree", "words", "write",
 ]  # fmt: skip
 
 validate_public(globals(), __all__)

@@ -94,6 +94,7 @@ class Heatmap:
         dividers: lines before a row or a column.
         block: cells that each value stands for, down and across.
         numbered: write the number into each cell.
+        texts: what is written into each cell instead, [row][column]; empty: nothing.
     """
 
     values: Tensor
@@ -107,6 +108,7 @@ class Heatmap:
     block: int = 1
     title: str = ""
     numbered: bool = False
+    texts: Sequence[Sequence[str]] = ()
 
 
 def attention_heatmap(

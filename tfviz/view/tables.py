@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import index
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -62,8 +63,8 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
             if trained and trained < len(table)
             else ""
         )
-        sheets.append({"name": name, "panels": [_panel(one, blobs) for one in heatmaps[name]], "note": beyond})
-    return View(_positions_picture(heatmaps, title), _tables_document(title, sheets), blobs.data)
+        sheets.append({"name": name, "panels": [table_panel(one, blobs) for one in heatmaps[name]], "note": beyond})
+    return View(_positions_picture(heatmaps, title), tables_document(title, sheets), blobs.data)
 
 
 def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Picture:
@@ -135,29 +136,34 @@ def gates(
     turned = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
     heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in turned.items()]
     blobs = BlobStore()
-    every = [_panel(one, blobs) for one in heatmaps]
+    every = [table_panel(one, blobs) for one in heatmaps]
     sheets: list[TableSheet] = [{"name": "all gates", "panels": every, "height": 240}]
     sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in every]
-    return View(panels.tables(heatmaps, title), _tables_document(title, sheets), blobs.data)
+    return View(panels.tables(heatmaps, title), tables_document(title, sheets), blobs.data)
 
 
-def _panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
-    """Return the document of a heatmap of float32 numbers."""
+def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
+    """Return the document of a heatmap of float32 numbers, with NaN in cells that have none."""
     axes = (heatmap.rows, heatmap.columns)
     rows, cols = (
         list(axis.labels) or [str(i) for i in range(count)] for axis, count in zip(axes, heatmap.values.shape)
     )
+    values = heatmap.values if heatmap.allowed is None else heatmap.values.masked_fill(~heatmap.allowed, torch.nan)
     panel: TablePanel = {
         "name": heatmap.title, "rows": rows, "cols": cols, "axes": [axis.name for axis in axes],
-        "data": blobs.add(heatmap.values.contiguous().numpy().tobytes()), "scale": heatmap.scale.kind,
+        "data": blobs.add(values.contiguous().numpy().tobytes()), "scale": heatmap.scale.kind,
         "limit": heatmap.scale.limit,
     }  # fmt: skip
     if heatmap.dividers:
         panel["dividers"] = list(heatmap.dividers)
+    if heatmap.numbered:
+        panel["numbered"] = True
+    if heatmap.texts:
+        panel["texts"] = [list(row) for row in heatmap.texts]
     return panel
 
 
-def _tables_document(title: str, sheets: list[TableSheet]) -> TablesDocument:
+def tables_document(title: str, sheets: list[TableSheet]) -> TablesDocument:
     return {"kind": "tables", "title": title, "sheets": sheets, "state": {"sheet": 0, "rows": [], "cols": []}}
 
 

@@ -62,8 +62,11 @@ class TablePanel(TypedDict):
 
     Attributes:
         axes: names of rows and columns.
-        data: float32, [row, column].
+        data: float32, [row, column]; NaN where a cell has no number.
         limit: where the scale ends.
+        numbered: write the number into each cell.
+        texts: what is written into each cell instead.
+        details: of each cell, words and their numbers in falling order.
     """
 
     name: str
@@ -74,6 +77,9 @@ class TablePanel(TypedDict):
     scale: ScaleKind
     limit: float
     dividers: NotRequired[list[Divider]]
+    numbered: NotRequired[bool]
+    texts: NotRequired[list[list[str]]]
+    details: NotRequired[list[list[list[tuple[str, float]]]]]
 
 
 class TableSheet(TypedDict):

@@ -203,12 +203,18 @@ export interface TablePanel {
   cols: string[];
   /** names of rows and columns. */
   axes: string[];
-  /** float32, [row, column]. */
+  /** float32, [row, column]; NaN where a cell has no number. */
   data: Piece;
   scale: ScaleKind;
   /** where the scale ends. */
   limit: number;
   dividers?: Divider[];
+  /** write the number into each cell. */
+  numbered?: boolean;
+  /** what is written into each cell instead. */
+  texts?: string[][];
+  /** of each cell, words and their numbers in falling order. */
+  details?: [string, number][][][];
 }
 
 /** Tables that are shown side by side. */

@@ -222,6 +222,10 @@ export interface GridPanel<G = AnyGrid> {
   name: string;
   grid: G;
   axes?: string[];
+  /** what is written into each cell */
+  texts?: string[][];
+  /** whether cells show their numbers */
+  numbered?: boolean;
 }
 
 /** A range of rows and columns of a head, in blocks of cells. */

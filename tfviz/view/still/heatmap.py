@@ -32,6 +32,8 @@ from tfviz.view.still.picture import frame, set_title, shorten
 LABELS = 96  # words an axis can name one by one
 PIXELS = 1600  # of the longer side of a heatmap that stands alone
 CELL = 0.42  # inches of a cell with its number
+CELL_LETTERS = 9  # of a text in a cell
+TEXT_CELL = 0.72  # inches of a cell with its text
 WORD = 0.135  # inches a word takes on an axis
 LOW = 1.8  # inches of a figure whose colour bar has room for few numbers
 EVEN_APART = 0.06  # of a colour bar: numbers as near as that to the even weight are left out
@@ -49,7 +51,7 @@ def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, 
     image = cells(axes, heatmap, pixels)
     label(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
     axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
-    if heatmap.numbered:
+    if heatmap.numbered or heatmap.texts:
         _annotate_cells(axes, image, heatmap)
     inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
     for row, column in heatmap.outlined:
@@ -172,10 +174,12 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
     rows, columns = (heatmap.block * count for count in heatmap.values.shape)
     cell = CELL if heatmap.numbered else min(0.3, max(0.125, 6.0 / max(rows, columns)))
     wide, tall = (min(12.0, max(1.6, cell * count)) for count in (columns, rows))
+    if heatmap.texts:
+        wide, tall = max(1.6, TEXT_CELL * columns), max(1.6, 0.3 * rows)
     figure = Figure(figsize=(wide + 1.6, tall + 1.1 + below), layout="constrained")
     axes = figure.subplots()
     image = draw(axes, heatmap)
-    if not heatmap.numbered:
+    if heatmap.texts or not heatmap.numbered:
         colourbar(figure, image, [axes], heatmap.scale)
     set_title(figure, title)
     return figure, axes
@@ -193,14 +197,17 @@ def readable(shade: Sequence[float]) -> Any:
 
 
 def _annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
-    """Write the number of each cell in the more readable ink; none in hatched cells."""
+    """Write the number, or the text, of each cell in the more readable ink; nothing in hatched cells."""
     shades: Any = image
     values = heatmap.values.numpy().astype(float)
     for row, column in numpy.ndindex(values.shape):
         value = shades.get_array()[row, column]
         if value is not numpy.ma.masked:
             ink = readable(shades.cmap(shades.norm(float(value))))
-            text = in_cell(float(values[row, column]), heatmap.scale.limit)
+            if heatmap.texts:
+                text = shorten(drawable(heatmap.texts[row][column]), CELL_LETTERS)
+            else:
+                text = in_cell(float(values[row, column]), heatmap.scale.limit)
             axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=8)
 
 

@@ -49,8 +49,10 @@ export class HeadStage {
     this.look = look;
     this.names = panels.map(({ name }) => name);
     const columns = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
-    panels.forEach(({ name, grid, axes }, i) => {
+    panels.forEach(({ name, grid, axes, texts, numbered }, i) => {
       if (axes) this.panels[i].map.axes = axes;
+      this.panels[i].map.texts = texts ?? null;
+      if (numbered !== undefined) this.panels[i].map.numbers = numbered;
       this.panels[i].canvas.setAttribute(
         "aria-label",
         `${name || "Heatmap"}: arrows move, Space locks a row, C locks a column, plus and minus zoom`,

@@ -35,6 +35,9 @@ const LEGEND = 58;
 const EDGE = 3;
 const NO_GRID = new Grid([], [], new Uint8Array(), new Uint8Array());
 const QUERY_KEY = ["query", "key"];
+const COLUMN_LETTERS = 48; // of the names of rows, where there is one column
+const NUMBER_CELL = [84, 24]; // pixels of a cell of one column
+const TEXT_CELL = [84, 26]; // pixels of a cell with its text: width and height
 export const ROOMY = 44; // pixels of a cell with its number
 
 export class Heatmap {
@@ -48,6 +51,8 @@ export class Heatmap {
   labels = [[], []];
   upright = false;
   numbered = false;
+  /** @type {string[][] | null} what is written into each cell */
+  texts = null;
   /** The place on the canvas, in pixels. */
   left = 0;
   top = 0;
@@ -75,17 +80,23 @@ export class Heatmap {
   place(grid, width) {
     const [n, m] = [grid.rows.length, grid.cols.length];
     if (grid !== this.grid) {
-      this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word)));
+      const letters = m === 1 ? COLUMN_LETTERS : undefined;
+      this.labels = [grid.rows.map((word) => label(word, letters)), grid.cols.map((word) => label(word))];
       this.painted = null;
     }
-    this.upright = widestLabel(this.labels[1]) > 16;
+    this.upright = m > 1 && widestLabel(this.labels[1]) > 16;
     const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
     const top = this.upright ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
     const few = this.numbers && n * m <= NUMBERED;
     const maxCell = few ? ROOMY : this.maxCell;
     let wide = Math.min(maxCell, (width - left - (this.legend ? LEGEND : EDGE)) / m);
     let tall = Math.min(maxCell, this.maxHeight / n);
-    if (n === m) wide = tall = Math.min(wide, tall);
+    if (this.texts) {
+      wide = Math.min(TEXT_CELL[0], (width - left - (this.legend ? LEGEND : EDGE)) / m);
+      tall = TEXT_CELL[1];
+    } else if (m === 1) {
+      [wide, tall] = [Math.min(NUMBER_CELL[0], width - left), Math.min(NUMBER_CELL[1], this.maxHeight / n)];
+    } else if (n === m) wide = tall = Math.min(wide, tall);
     else [wide, tall] = [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && wide >= 26 && tall >= 13;
@@ -181,7 +192,7 @@ export class Heatmap {
     const { cursor = null, rows = [], cols = [], title = "" } = look;
     const { theme, left, top, wide, tall } = this;
     pen.image(this.image(pen.ratio), left, top);
-    if (this.numbered) this.drawNumbers(pen);
+    if (this.numbered || this.texts) this.drawCellTexts(pen);
     this.fadeUnlocked(pen, rows, cols);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
     this.drawMarks(pen, look);
@@ -227,16 +238,17 @@ export class Heatmap {
   }
 
   /** @param {Pen} pen */
-  drawNumbers(pen) {
-    const { grid, theme } = this;
+  drawCellTexts(pen) {
+    const { grid, theme, texts } = this;
     if (!(grid instanceof Grid)) return;
     const [, , wide] = this.box(0, 0);
+    if (texts && wide < 16) return;
     const lut = theme.lut(grid);
     for (let row = 0; row < grid.rows.length; row++)
       for (let col = 0; col < grid.cols.length; col++) {
         if (!grid.is(row, col, OPEN) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
         const [x, y] = this.box(row + 0.5, col + 0.5);
-        const text = inCell(grid.at(row, col), grid.limit);
+        const text = texts ? fitting(texts[row][col], wide - 6) : inCell(grid.at(row, col), grid.limit);
         const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
         pen.text(x, y, text, { fill, size: textWidth(text, 12) > wide - 4 ? 10 : 12, align: "center" });
       }
@@ -339,6 +351,17 @@ export class Heatmap {
     }
     near.forEach((i) => drawWord(i, true));
   }
+}
+
+/**
+ * Cut a text to a width, in pixels.
+ * @param {string} text
+ * @param {number} width
+ */
+function fitting(text, width) {
+  let letters = [...label(text, 24)];
+  while (letters.length > 1 && textWidth(letters.join(""), 12) > width) letters = [...letters.slice(0, -2), "…"];
+  return letters.join("");
 }
 
 /** @type {WeakMap<string[], number>} */

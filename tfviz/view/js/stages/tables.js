@@ -3,7 +3,7 @@
 import { h, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
-import { Grid } from "../base/grid.js";
+import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { label } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
 import { table } from "../controls/table.js";
@@ -68,14 +68,19 @@ export class Tables {
 
   /** @param {AnyGrid} grid @param {Point} cell @param {string} name */
   reading(grid, [row, col], name) {
-    const [down, across] = this.sheet.panels.find((panel) => panel.name === name)?.axes ?? this.axes;
-    return `${name}: ${down} ${label(grid.rows[row], 60)}, ${across} ${label(grid.cols[col], 60)}  ${formatted(grid.at(row, col))}`;
+    const panel = this.sheet.panels.find((other) => other.name === name) ?? this.sheet.panels[0];
+    const [down, across] = panel.axes;
+    const place = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
+    const value = grid instanceof Grid && grid.is(row, col, OPEN) ? formatted(grid.at(row, col)) : "no number";
+    const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatted(number)}`);
+    return `${name && `${name}: `}${place}  ${details ? details.join("  ") : value}`;
   }
 
   /** @param {TablePanel} panel */
   grid({ rows, cols, data, scale, limit }) {
     const values = this.source.numbers(data);
-    return Grid.of(rows, cols, values, new Uint8Array(values.length), { scale, limit });
+    const state = Uint8Array.from(values, (value) => (Number.isNaN(value) ? FORBIDDEN : OPEN));
+    return Grid.of(rows, cols, values, state, { scale, limit });
   }
 
   /** Set up the stage: panels of one shape share cursor and zoom; each has axes of its own. */
@@ -83,7 +88,10 @@ export class Tables {
     const { panels, height = 460 } = this.sheet;
     const options = { axes: this.axes, maxCell: 22, maxHeight: height };
     return {
-      panels: panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) })),
+      panels: panels.map((panel) => {
+        const { name, axes, texts, numbered } = panel;
+        return { name, axes, texts, numbered, grid: this.grid(panel) };
+      }),
       stage: new HeadStage(this.frame.theme, this.handlers, options),
     };
   }

@@ -1,0 +1,128 @@
+"""Views of `study.Table`: layer x head, layer x position, a logit lens with its tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from tfviz.study.lens import LensTable
+from tfviz.study.table import Table
+from tfviz.view.documents.charts import TableSheet
+from tfviz.view.page.blobs import BlobStore
+from tfviz.view.page.html import View
+from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
+from tfviz.view.still import heatmap as still
+from tfviz.view.still import panels
+from tfviz.view.still.check_numbers import check_at_most
+from tfviz.view.still.formatting import counted, formatted
+from tfviz.view.still.picture import Picture
+from tfviz.view.tables import CELLS, TABLES, table_panel, tables_document
+
+SHARE = "share"  # units that begin so, and probabilities, end at 1
+
+
+def table(table: Table, title: str | None = None) -> View:
+    """Show a table of an analysis: colours from blue through 0 to orange where numbers have signs, names on both axes.
+
+    A logit lens shows the likeliest token in each cell; a cell that is pointed at lists the next ones.
+
+    Args:
+        table: of one axis, which is shown as a column; of two; or of three, a sheet for each label of the first.
+        title: None: the table's own.
+
+    Raises:
+        ValueError: it has no axis or more than three, nothing in it, or too many cells.
+
+    >>> from tfviz import study
+    >>> numbers = study.Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]}, "nats", "Change")
+    >>> print(table(numbers))
+    Change, in nats
+    1 layer x 2 heads: from −1 (layer 0, head 1) to 0.5 (layer 0, head 0)
+    """
+    if not 1 <= table.values.dim() <= 3 or not table.values.numel():
+        raise ValueError(f"the table is {list(table.values.shape)}; a table of one to three axes can be shown")
+    check_at_most(table.values.numel(), CELLS, "cells", "give a part of the table")
+    title = ", in ".join(filter(None, (table.title, table.unit))) if title is None else title
+    sheets = _sheets(table)
+    check_at_most(len(sheets), TABLES, "sheets", "give a part of the table")
+    blobs = BlobStore()
+    documents: list[TableSheet] = []
+    for name, heatmap in sheets:
+        panel = table_panel(heatmap, blobs)
+        if isinstance(table, LensTable):
+            panel["details"] = _details(table)
+        documents.append({"name": name, "panels": [panel], "height": 560})
+    return View(_picture(table, sheets, title), tables_document(title, documents), blobs.data)
+
+
+def _sheets(table: Table) -> list[tuple[str, Heatmap]]:
+    """Return the heatmap of each sheet, with its name; all on one scale."""
+    names = [Axis(name, list(labels)) for name, labels in table.axes.items()]
+    scale = _scale(table)
+    if len(names) == 1:
+        column = Axis("", [table.unit or "value"])
+        return [("", _heatmap(table.values[:, None], names[0], column, scale, table))]
+    if len(names) == 2:
+        return [("", _heatmap(table.values, names[0], names[1], scale, table))]
+    first, rows, columns = names
+    return [
+        (f"{first.name} {label}", _heatmap(values, rows, columns, scale, table))
+        for label, values in zip(first.labels, table.values)
+    ]
+
+
+def _heatmap(values: Tensor, rows: Axis, columns: Axis, scale: Scale, table: Table) -> Heatmap:
+    known = values.isfinite()
+    texts = [[tokens[0] for tokens in row] for row in table.tokens] if isinstance(table, LensTable) else []
+    return Heatmap(
+        torch.where(known, values, 0.0),
+        rows,
+        columns,
+        scale,
+        allowed=None if known.all() else known,
+        numbered=not texts and is_numbered(*values.shape),
+        texts=texts,
+    )
+
+
+def _scale(table: Table) -> Scale:
+    known = table.values[table.values.isfinite()]
+    largest = float(known.abs().max()) if len(known) else 1.0
+    if len(known) and known.min() < 0:
+        return Scale("diverging", largest or 1.0)
+    is_share = (table.unit.startswith(SHARE) or table.unit == "probability") and largest <= 1
+    return Scale("linear", 1.0 if is_share else largest or 1.0)
+
+
+def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:
+    assert table.probabilities is not None
+    return [
+        [list(zip(tokens, shares)) for tokens, shares in zip(words, row)]
+        for words, row in zip(table.tokens, table.probabilities.tolist())
+    ]
+
+
+def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Picture:
+    """Return the static picture: one heatmap, or several below each other."""
+    summary = f"{title}\n{_summary(table)}"
+    if len(sheets) > 1:
+        named = [replace(heatmap, title=name) for name, heatmap in sheets]
+        return Picture(panels.tables(named, title).figure, summary)
+    return Picture(lambda: still.alone(sheets[0][1], title)[0], summary)
+
+
+def _summary(table: Table) -> str:
+    sizes = " x ".join(counted(len(labels), name) for name, labels in table.axes.items())
+    known = table.values.isfinite()
+    if not known.any():
+        return f"{sizes}: no number"
+    ends = []
+    lowest = torch.where(known, table.values, torch.inf).argmin()
+    highest = torch.where(known, table.values, -torch.inf).argmax()
+    for word, number in (("from", lowest), ("to", highest)):
+        index = torch.unravel_index(number, table.values.shape)
+        place = ", ".join(f"{name} {labels[int(at)]}" for (name, labels), at in zip(table.axes.items(), index))
+        ends.append(f"{word} {formatted(table.values[index].item())} ({place})")
+    return f"{sizes}: {' '.join(ends)}"
