@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, between, has_weights, token_ids
+from tfviz.eval_mode import eval_mode
 from tfviz.generate.beam_state import PAD, Beam, extend, initial_beam, length_penalty, likeliest_tokens
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
@@ -97,10 +98,8 @@ def steps(
 def _steps(
     model: EncoderDecoder, source: Tensor, bos: int, eos: int, width: int, alpha: float, length: int
 ) -> Iterator[Beam]:
-    was_training = model.training
-    model.train(False)
-    try:
-        source = source.to(next(model.parameters()).device)
+    with eval_mode(model) as device:
+        source = source.to(device)
         forbidden = source.new_tensor([token for token in {PAD, bos} if token != eos])
         with torch.no_grad():  # not inference_mode: what comes out may meet gradients later
             next_logits = _decoder(model, model.encode(source), width, length)
@@ -115,8 +114,6 @@ def _steps(
             yield beam
             if beam.ended.all():
                 break
-    finally:
-        model.train(was_training)
 
 
 def search(model: EncoderDecoder, source: Int[Tensor, "batch source"], **options) -> Beam:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least, has_weights, positive_fraction, token_ids
 from tfviz.checks import seed as check_seed
+from tfviz.eval_mode import eval_mode
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.vocabulary_check import check_vocabulary
 from tfviz.shapes import Float, Int
@@ -152,10 +153,8 @@ def _generate(
     model: LanguageModel, text: list[int], count: int, sampler: Sampler, seed: int, cache: bool
 ) -> Iterator[int]:
     generator = torch.Generator().manual_seed(seed)
-    device, was_training = next(model.parameters()).device, model.training
     weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    model.train(False)
-    try:
+    with eval_mode(model) as device:
         unread, next_logits = text, _logits_function(model, cache)
         for _ in range(count):
             if len(text) > model.context:
@@ -167,8 +166,6 @@ def _generate(
             unread = [token]
             text.append(token)
             yield token
-    finally:
-        model.train(was_training)
 
 
 def _logits_function(model: LanguageModel, cache: bool) -> Callable[[Tensor], Tensor]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.eval_mode import eval_mode as restore_modes_after
 from tfviz.learn.checks import check_labels, note_inputs, unpack
 from tfviz.learn.losses import Loss, next_token
 from tfviz.logits import extract_logits
@@ -21,13 +22,8 @@ Link = tuple[int, ...]  # (target position, source position); of several pairs o
 def eval_mode(model: nn.Module) -> Iterator[torch.device]:
     """Disable dropout and gradients inside the context; yield the model's device."""
     checks.has_weights(model)
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    finally:
-        model.train(was_training)
+    with restore_modes_after(model) as device, torch.no_grad():
+        yield device
 
 
 def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = next_token) -> float:

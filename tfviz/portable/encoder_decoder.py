@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.eval_mode import eval_mode
 from tfviz.portable.export import export
-from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
 
 FIELDS = ("states", "words")  # of the memory that the encoder leaves for the decoder

@@ -15,8 +15,9 @@ from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from tfviz import checks
+from tfviz.eval_mode import eval_mode
 from tfviz.portable.arguments import DATA_DEPENDENT, INT32_MAX
-from tfviz.portable.function_module import FunctionModule, eval_mode, wrap_function
+from tfviz.portable.function_module import FunctionModule, wrap_function
 from tfviz.portable.fx_graph import GraphReader, is_supported
 from tfviz.portable.operators import decompositions
 from tfviz.portable.program import Program

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from tfviz.learn.evaluate import eval_mode
+from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.shapes import Float
 from tfviz.study.inputs import Inputs, Prompt
@@ -51,7 +51,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     """
     check_callable("logits", target=target)
     inputs = Inputs.of("ids", ids, model)
-    with eval_mode(model):
+    with eval_mode(model), torch.no_grad():
         run = _Run(model, inputs, target, by == "head")
         values, axes = run.by_head() if by == "head" else run.by_part()
     notes = {"model": type(model).__name__, "target": run.value}

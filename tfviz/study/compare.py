@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.learn.evaluate import eval_mode
+from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import Capture, capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
@@ -46,7 +46,7 @@ def compare(
 
     def measure(seen: Capture, inputs: Inputs) -> dict[str, Table]:
         words = word_mask(inputs, inputs.tensors[0])
-        with eval_mode(second) as device:
+        with eval_mode(second) as device, torch.no_grad():
             moved = inputs.map(lambda tensor: tensor.to(device))
             with capture(second, sites) as other:
                 logits = moved.logits(second)

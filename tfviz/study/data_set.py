@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, distributed, nn
 
 from tfviz import checks, schema
+from tfviz.eval_mode import eval_mode
 from tfviz.files import atomic, expand_user, load_tensors, save_tensors
-from tfviz.learn.evaluate import eval_mode
 from tfviz.look.capture import Capture, capture
 from tfviz.study.collate import Tokenize, as_batches
 from tfviz.study.inputs import Inputs
@@ -79,7 +79,7 @@ def over(
     check_callable("capture", "inputs", measure=measure)
     checks.at_least(1, batch_size=batch_size, top=top)
     run = _Run(resume, "" if resume is None else fingerprint(model, sites, top, batch_size))
-    with eval_mode(model):
+    with eval_mode(model), torch.no_grad():
         for first, inputs in run.own_batches(as_batches(texts, tokenize, batch_size), model, progress):
             with capture(model, sites) as seen:
                 inputs.run(model)

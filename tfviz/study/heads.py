@@ -18,7 +18,7 @@ from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 
-Cells = Bool[Tensor, "text query key"]
+Cells = Bool[Tensor, "#text query key"]
 Kind = Callable[[Int[Tensor, "text position"]], Cells]
 BASE = "even attention"
 

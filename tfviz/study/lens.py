@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.learn.evaluate import eval_mode
+from tfviz.eval_mode import eval_mode
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
 from tfviz.study.inputs import Inputs, Prompt
@@ -35,7 +35,6 @@ class LensTable(Table):
     tokens: Sequence[Sequence[Sequence[str]]] = ()
 
 
-@torch.no_grad()
 def lens(
     model: nn.Module,
     ids: Prompt,
@@ -72,7 +71,7 @@ def lens(
     inputs = Inputs.of("ids", ids, model)
     if inputs.size != 1:
         raise ValueError(f"there are {inputs.size} texts; the lens shows one: give ids[:1]")
-    with eval_mode(model):
+    with eval_mode(model), torch.no_grad():
         replay = BlockReplay(model, inputs)
         with replay.observe():
             logits = inputs.logits(model)
@@ -89,11 +88,12 @@ def lens(
     own = inputs.tensors[-1][0].tolist()  # of an encoder-decoder, the decoder's
     words = names(own) if names is not None and len(own) == len(positions) else positions
     _, labels = site_axis(stack)
+    subject = "the likeliest token" if token is None else _named(token, names)
     return LensTable(
         values,
         {"layer": ["in", *labels], "position": [str(word) for word in words]},
         "probability",
-        f"Logit lens of {type(model).__name__}: {'the likeliest token' if token is None else _named(token, names)}",
+        f"Logit lens of {type(model).__name__}: probability of {subject}",
         {"model": type(model).__name__},
         found.indices,
         found.values,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.learn.evaluate import eval_mode
+from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, Prompt
@@ -88,7 +88,7 @@ def patch(
     if corrupt is not None:
         inputs["corrupt"] = Inputs.of("corrupt", corrupt, model)
     _check_prompts(inputs, by)
-    with eval_mode(model):
+    with eval_mode(model), torch.no_grad():
         sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), by, seed)
         axes, places = sweep.axes(each, words), sweep.places(each)
         if by == "gradient":

@@ -44,7 +44,9 @@ def table(table: Table, title: str | None = None) -> View:
     if not 1 <= table.values.dim() <= 3 or not table.values.numel():
         raise ValueError(f"the table is {list(table.values.shape)}; a table of one to three axes can be shown")
     check_at_most(table.values.numel(), CELLS, "cells", "give a part of the table")
-    title = ", in ".join(filter(None, (table.title, table.unit))) if title is None else title
+    if title is None:
+        is_named = not table.unit or table.unit in table.title
+        title = table.title if is_named else f"{table.title}, in {table.unit}".removeprefix(", ")
     sheets = _sheets(table)
     check_at_most(len(sheets), TABLES, "sheets", "give a part of the table")
     blobs = BlobStore()

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.checks import materialized
+from tfviz.eval_mode import eval_mode
 from tfviz.logits import extract_logits
 from tfviz.look.capture import Capture, capture
 from tfviz.portable.export import export
-from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
 from tfviz.shapes import Bool, Float
 from tfviz.view.still.patch_grid import EXTRA, PatchGrid, Shape, find_grid

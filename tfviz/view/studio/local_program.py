@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.eval_mode import eval_mode
 from tfviz.look import edits
 from tfviz.look.capture import Capture, capture
-from tfviz.portable.function_module import eval_mode
 from tfviz.view.still.picture import shorten
 
 Edit = Callable[[Tensor], Tensor]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.eval_mode import eval_mode
 from tfviz.logits import extract_logits
 from tfviz.portable.export import export
-from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
 from tfviz.validation import describe
 from tfviz.view.documents.studio_base import SpecialTokens

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.eval_mode import eval_mode
 from tfviz.logits import extract_logits
-from tfviz.portable.function_module import eval_mode
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.documents.studios import WriteDocument

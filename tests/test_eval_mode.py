@@ -1,0 +1,52 @@
+"""Whatever puts a model into eval mode restores the mode of each part, also of parts that differ from the whole."""
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import generate, models, portable, study, text
+from tfviz.learn import evaluate
+
+IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])
+VOCAB = text.Characters("abcdefghijk")
+
+
+def partly_frozen():
+    torch.manual_seed(0)
+    model = models.GPT(11, context=8, layers=2, heads=3, dim=6, dropout=0.3)
+    model.train()
+    model.blocks[0].eval()
+    return model
+
+
+USES = {
+    "loss": lambda model: evaluate.loss(model, [(IDS, IDS)]),
+    "sampling": lambda model: list(generate.ids(model, IDS[0], 2)),
+    "export": lambda model: portable.export(model, IDS),
+    "patch": lambda model: study.patch(model, IDS[:1], IDS[1:], metric=study.logit(3), progress=False),
+    "lens": lambda model: study.lens(model, IDS[:1]),
+    "attribute": lambda model: study.attribute(model, IDS, target=study.logit(3)),
+    "over": lambda model: study.over(model, [IDS], study.HeadScores(), progress=False),
+    "film": lambda model: study.film(range(3), model, IDS[:1], every=2),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("fails", [False, True])
+def test_each_part_has_its_mode_again(name, fails):
+    model = partly_frozen()
+    before = {path: part.training for path, part in model.named_modules()}
+    assert len(set(before.values())) == 2
+    if fails:
+        handle = model.register_forward_hook(interrupt)
+        with pytest.raises(Exception, match="interrupted"):
+            USES[name](model)
+        handle.remove()
+    else:
+        USES[name](model)
+    assert {path: part.training for path, part in model.named_modules()} == before
+
+
+def interrupt(model, args, output):
+    assert not any(part.training for part in model.modules() if not isinstance(part, nn.ModuleList))
+    raise InterruptedError("interrupted")
