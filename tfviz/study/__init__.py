@@ -3,7 +3,8 @@
 An analysis returns a `Table` (numbers, a name for each axis, a label for each place, a unit), or, over a data set,
 `Statistics`, whose mean is one.
 
-    patching      activations of one run put into another (sites, metrics; partial_results keeps long sweeps)
+    patching      activations of one run put into another (sites, metrics; partial_results keeps long sweeps);
+    path_patching   through chosen later heads alone
     lens          what each layer would say
     attribution   what each part adds to a logit (residual_terms finds what adds up to the residual stream)
     data_set      any measure over a data set (collate, statistics); heads: scores of heads; compare: two checkpoints
@@ -21,6 +22,7 @@ from tfviz.study.lens import LensTable, lens
 from tfviz.study.map_store import MapStore
 from tfviz.study.metrics import log_probability, logit, logit_difference
 from tfviz.study.patching import patch
+from tfviz.study.path_patching import patch_path
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 from tfviz.study.training_film import film
@@ -43,6 +45,7 @@ __all__ = [
     "logit_difference",
     "over",
     "patch",
+    "patch_path",
 ]
 
 validate_public(globals(), [name for name in __all__ if name != "LensTable"])

@@ -87,7 +87,7 @@ def patch(
     inputs = {"clean": Inputs.of("clean", clean, model)}
     if corrupt is not None:
         inputs["corrupt"] = Inputs.of("corrupt", corrupt, model)
-    _check_prompts(inputs, by)
+    check_prompts(inputs, by)
     with eval_mode(model), torch.no_grad():
         sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), by, seed)
         axes, places = sweep.axes(each, words), sweep.places(each)
@@ -107,7 +107,7 @@ def patch(
     return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), TITLES[by], notes)
 
 
-def _check_prompts(inputs: dict[str, Inputs], by: By) -> None:
+def check_prompts(inputs: dict[str, Inputs], by: By) -> None:
     """Raise ValueError if the prompts do not suit each other, or the kind of patch."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     if by in ("clean", "corrupt", "gradient") and corrupt is None:
@@ -192,20 +192,20 @@ class Sweep:
                     bar.update(count - len(missing))
                     for first in range(0, len(missing), times):
                         chunk = missing[first : first + times]
-                        results.add(chunk, self._run(site, [places[at - number * count] for at in chunk]))
+                        results.add(chunk, self.run_patches(site, [places[at - number * count] for at in chunk]))
                         bar.update(len(chunk))
             finally:
                 results.write()
         return results.values
 
-    def _run(self, site: ActivationSite, places: list[Place]) -> Tensor:
-        """Run the model once, on a copy of the texts for each patch."""
+    def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return the change of the metric by each patch; the model runs once, on a copy of the texts for each."""
         times, size, source = len(places), self.base.size, self.sources[site.name]
 
         def paste(tensor: Tensor) -> Tensor:
             edited = tensor.clone()
             for number, place in enumerate(places):
-                index = _index(site, place)
+                index = place_index(site, place)
                 edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
             return edited
 
@@ -228,11 +228,11 @@ class Sweep:
         values = []
         for site, gradient in zip(kept, gradients):
             share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
-            values += [share[_index(self.sites[0], place)].sum() for place in places]
+            values += [share[place_index(self.sites[0], place)].sum() for place in places]
         return torch.stack(values).cpu()
 
 
-def _index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
+def place_index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
     """Return the index of a place in an activation of the site."""
     head, position = (slice(None) if part is None else part for part in place)
     return (slice(None), position) if site.heads is None else (slice(None), head, position)

@@ -1,0 +1,149 @@
+"""Path patching beside a reference of plain hooks: freeze every head, change one, carry on what arrives."""
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import study
+
+transformers = pytest.importorskip("transformers")
+LAYERS, HEADS, DIM = 3, 4, 6
+
+
+@pytest.fixture(scope="module")
+def gpt2():
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=50, n_positions=16, n_embd=HEADS * DIM, n_layer=LAYERS, n_head=HEADS, bos_token_id=1, eos_token_id=2
+    )
+    model = transformers.GPT2LMHeadModel(config).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model.double()  # what goes by a single path is small
+
+
+CLEAN = torch.randint(3, 50, (2, 7), generator=torch.Generator().manual_seed(1))
+CORRUPT = torch.where(torch.arange(7) == 2, (CLEAN + 5) % 50, CLEAN)
+METRIC = study.logit_difference([3, 4], [5, 6])
+
+
+def run(model, ids, outputs=None, part=None, layer=2):
+    """Logits, the joined outputs of heads by layer, and q, k, v of a layer; `outputs` and `part` replace them."""
+    seen, hooks = {}, []
+
+    def before_projection(number):
+        def hook(_, args):
+            seen[number] = args[0].clone()
+            return None if outputs is None else (outputs[number],)
+
+        return hook
+
+    def after_qkv(_, args, qkv):
+        seen["qkv"] = qkv.clone()
+        if part is None:
+            return None
+        columns, values = part
+        edited = qkv.clone()
+        edited[..., columns] = values
+        return edited
+
+    for number, block in enumerate(model.transformer.h):
+        hooks.append(block.attn.c_proj.register_forward_pre_hook(before_projection(number)))
+    hooks.append(model.transformer.h[layer].attn.c_attn.register_forward_hook(after_qkv))
+    with torch.no_grad():
+        logits = model(ids).logits
+    for hook in hooks:
+        hook.remove()
+    return logits, seen
+
+
+def reference(model, base, other, layer=2, part=None, head=1):
+    """Layer x head: the change of the metric through q, k or v of a head, or straight to the logits."""
+    plain, kept = run(model, base, layer=layer)
+    source = run(model, other, layer=layer)[1]
+    changes = torch.zeros(LAYERS, HEADS)
+    for number in range(LAYERS):
+        for sender in range(HEADS):
+            outputs = {other: kept[other].clone() for other in range(LAYERS)}
+            columns = slice(sender * DIM, (sender + 1) * DIM)
+            outputs[number][..., columns] = source[number][..., columns]
+            logits, seen = run(model, base, outputs, layer=layer)
+            if part is not None:
+                place = {"query": 0, "key": 1, "value": 2}[part] * HEADS * DIM + head * DIM
+                place = slice(place, place + DIM)
+                logits, _ = run(model, base, None, (place, seen["qkv"][..., place]), layer)
+            changes[number, sender] = METRIC(logits) - METRIC(plain)
+    return changes
+
+
+@pytest.mark.parametrize("by", ["clean", "corrupt"])
+@pytest.mark.parametrize("part", [None, "query", "key", "value"])
+def test_as_by_hand(gpt2, by, part):
+    base, other = (CORRUPT, CLEAN) if by == "clean" else (CLEAN, CORRUPT)
+    expected = reference(gpt2, base, other, part=part)
+    receivers = None if part is None else {f"transformer.h.2.attn.{part}": 1}
+    table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, receivers=receivers, by=by, progress=False)
+    assert expected.abs().max() > 1e-4
+    torch.testing.assert_close(table.values, expected, rtol=1e-3, atol=1e-7)
+    assert list(table.axes) == ["layer", "head"]
+
+
+def test_a_receiver_in_the_middle_ends_the_senders_that_reach_it(gpt2):
+    expected = reference(gpt2, CLEAN, CORRUPT, layer=1, part="value", head=3)
+    for batch_size in (None, 2):
+        table = study.patch_path(
+            gpt2, CLEAN, CORRUPT, metric=METRIC, receivers={"transformer.h.1.attn.value": 3}, progress=False,
+            batch_size=batch_size,
+        )  # fmt: skip
+        torch.testing.assert_close(table.values, expected, rtol=1e-3, atol=1e-7)
+    assert not table.values[1:].any()
+    assert table.values[0].abs().max() > 1e-4
+
+
+def test_several_receivers_carry_the_change_together(gpt2):
+    query, value = ({f"transformer.h.2.attn.{part}": 1} for part in ("query", "value"))
+    tables = [
+        study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, receivers=receivers, progress=False).values
+        for receivers in (query, value, query | value)
+    ]
+    assert not torch.allclose(tables[2], tables[0])
+    assert not torch.allclose(tables[2], tables[1])
+
+
+def test_frozen_feed_forward_networks_leave_the_stream_alone(gpt2):
+    """Straight to the logits with networks frozen, too: the direct effect through the last norm."""
+    table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, frozen=["*.output_heads", "*.mlp"], progress=False)
+    open_table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, progress=False)
+    assert not torch.allclose(table.values[0], open_table.values[0], atol=1e-3)
+    _, kept = run(gpt2, CLEAN)
+    _, source = run(gpt2, CORRUPT)
+    with torch.no_grad():
+        streams = gpt2(CLEAN, output_hidden_states=True)
+        stream = torch.zeros(0)
+        handle = gpt2.transformer.ln_f.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+        seen = []
+        gpt2(CLEAN)
+        handle.remove()
+        (stream,) = seen
+        for layer, block in enumerate(gpt2.transformer.h):
+            for head in range(HEADS):
+                columns = slice(head * DIM, (head + 1) * DIM)
+                change = (source[layer] - kept[layer])[..., columns] @ block.attn.c_proj.weight[columns]
+                logits = gpt2.lm_head(gpt2.transformer.ln_f(stream + change))
+                expected = METRIC(logits) - METRIC(streams.logits)
+                torch.testing.assert_close(table.values[layer, head].double(), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"receivers": {"transformer.h.2.attn.query": 9}}, ValueError, "has no head 9; it has 4"),
+        ({"receivers": {"transformer.h.2": 1}}, ValueError, "without heads"),
+        ({"receivers": "transformer.h.7.attn.query"}, LookupError, "no site matches"),
+        ({"by": "zero"}, ValueError, "by is 'zero'"),
+        ({"each": "position", "words": ["a"]}, ValueError, "1 words and 7 positions"),
+    ],
+)
+def test_what_cannot_be_is_told(gpt2, arguments, error, message):
+    with pytest.raises(error, match=message):
+        study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, progress=False, **arguments)

@@ -1,0 +1,196 @@
+"""Path patching: the effect of one head on a metric through chosen later heads, or straight to the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from tfviz import checks
+from tfviz.eval_mode import eval_mode
+from tfviz.look.capture import capture
+from tfviz.study.inputs import Inputs, Prompt
+from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.partial_results import PartialResults
+from tfviz.study.patching import POSITIONS, Each, Place, Sweep, check_prompts, place_index
+from tfviz.study.sites import ActivationSite, module_path
+from tfviz.study.table import Table
+from tfviz.validation import check_callable
+
+Receivers = str | Sequence[str] | Mapping[str, int | Sequence[int] | None] | None
+TO = {"clean": "corrupt", "corrupt": "clean"}
+
+
+def patch_path(
+    model: nn.Module,
+    clean: Prompt,
+    corrupt: Prompt,
+    *,
+    metric: Metric,
+    receivers: Receivers = None,
+    senders: str | Sequence[str] = "*.output_heads",
+    frozen: str | Sequence[str] = "*.output_heads",
+    by: str = "corrupt",
+    each: Each | None = None,
+    words: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    progress: bool = True,
+) -> Table:
+    """Return how much a metric changes by each sender through the receivers alone (Wang et al. 2023, section 3.1).
+
+    Each sender takes its activation from the other run while all other frozen sites keep theirs, so that only the
+    direct path, by the residual stream and what is not frozen (the feed-forward networks), carries the change. What
+    arrives at the receivers is then put into an unchanged run, and the metric is read there.
+
+    Args:
+        clean, corrupt, metric, each, words, batch_size, progress: as for `patch`.
+        receivers: sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or site -> head or heads;
+            None: the output itself.
+        senders: globs of the sites whose effect is measured.
+        frozen: globs of the sites that stay as they were. Add the feed-forward networks, `"*.mlp"`, for the path by
+            the residual stream alone.
+        by: "corrupt": senders of the corrupt run in the clean one; "clean": the other way round.
+
+    Returns:
+        A table as that of `patch`; 0 for senders after all receivers.
+
+    Raises:
+        LookupError: no site matches.
+        ValueError: as for `patch`; there is no such head.
+
+    >>> from tfviz import models
+    >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3], [1, 4, 3]])
+    >>> query = {"blocks.1.attention.query": 2}
+    >>> metric = lambda logits: logits[:, -1, 5].mean()
+    >>> found = patch_path(gpt, ids[:1], ids[1:], metric=metric, receivers=query, progress=False)
+    >>> found.values[1].tolist()
+    [0.0, 0.0, 0.0]
+    """
+    check_callable("logits", metric=metric)
+    checks.one_of(TO, by=by)
+    inputs = {name: Inputs.of(name, prompt, model) for name, prompt in (("clean", clean), ("corrupt", corrupt))}
+    check_prompts(inputs, "clean")
+    ends = {receivers: None} if isinstance(receivers, str) else receivers or {}
+    ends = ends if isinstance(ends, Mapping) else dict.fromkeys(ends)
+    with eval_mode(model), torch.no_grad():
+        globs = [senders] if isinstance(senders, str) else list(senders)
+        held = [frozen] if isinstance(frozen, str) else list(frozen)
+        sweep = PathSweep(model, inputs, metric, globs, by, held, ends)  # type: ignore[arg-type]
+        axes, places = sweep.axes(each, words), sweep.places(each)
+        texts = batch_size or max(inputs["clean"].size, POSITIONS // sweep.sites[0].positions)
+        checks.at_least(1, batch_size=texts)
+        results = PartialResults(None, len(sweep.sites) * len(places), "")
+        values = sweep.measure(places, texts, results, progress)
+    arriving = f" by way of {', '.join(ends)}" if ends else ", on the direct path"
+    return Table(
+        values.reshape([len(labels) for labels in axes.values()]),
+        axes,
+        unit_of(metric),
+        f"The {by} run's activations in the {TO[by]} run{arriving}",
+        {"model": type(model).__name__, "by": by, **sweep.baselines},
+    )
+
+
+class PathSweep(Sweep):
+    """A sweep whose patches reach the metric by the receivers alone.
+
+    Args:
+        frozen: globs of sites that keep the activations of the unchanged run.
+        receivers: site -> its heads; None: all of them.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        inputs: Mapping[str, Inputs],
+        metric: Metric,
+        globs: list[str],
+        by: str,
+        frozen: list[str],
+        receivers: Mapping[str, int | Sequence[int] | None],
+    ) -> None:
+        super().__init__(model, dict(inputs), metric, globs, by, 0)  # type: ignore[arg-type]
+        self.receivers = {site: None if heads is None else _listed(heads) for site, heads in receivers.items()}
+        with capture(model, [*frozen, *self.receivers]) as seen:
+            self.base.run(model)
+        self.base_activations = dict(seen)
+        self.frozen = [site for site in seen if site not in self.receivers or site in self.sources]
+        for site, heads in self.receivers.items():
+            _check_heads(site, heads, self.base_activations[site])
+
+    def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return the change of the metric by each patch, through the receivers."""
+        path = module_path(site.name)
+        ends = [end for end in self.receivers if self._time(end) > self.replay.starts[path]]
+        if self.receivers and not ends:
+            return torch.zeros(len(places))
+        times = len(places)
+        edits = {other: self._held(other, site, places) for other in {*self.frozen, site.name}}
+        with (
+            self.replay.skipping(self.replay.before(path), times),
+            capture(self.model, ends, edit=self._live(edits, path)) as seen,
+        ):
+            logits = self.base.repeat(times).logits(self.model)
+        if self.receivers:
+            first = min(ends, key=self._time)
+            arrived = {end: self._arriving(end, seen[end], times) for end in ends}
+            blocks = self.replay.before(module_path(first))
+            with self.replay.skipping(blocks, times), capture(self.model, [], edit=arrived):
+                logits = self.base.repeat(times).logits(self.model)
+        return torch.stack([measure(self.metric, part) for part in logits.split(self.base.size)]).cpu() - self.unpatched
+
+    def _time(self, site: str) -> int:
+        """Return when a site fired: as its module began, or, for an output, as it ended."""
+        path = module_path(site)
+        return self.replay.ends[path] if path == site else self.replay.starts[path]
+
+    def _live(self, edits: dict[str, Callable[[Tensor], Tensor]], path: str) -> dict[str, Callable[[Tensor], Tensor]]:
+        """Return the edits of sites that are not in blocks that are skipped."""
+        skipped = self.replay.before(path)
+        return {
+            site: edit for site, edit in edits.items() if not any(site.startswith(f"{block}.") for block in skipped)
+        }
+
+    def _held(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
+        """Return an edit that holds a site at the unchanged run, but for the patched places of the sender."""
+        base, size = self.base_activations.get(name), self.base.size
+
+        def hold(tensor: Tensor) -> Tensor:
+            held = tensor.clone() if base is None else base.repeat(len(places), *[1] * (base.dim() - 1)).to(tensor)
+            if name == site.name:
+                source = self.sources[name]
+                for number, place in enumerate(places):
+                    index = place_index(site, place)
+                    held[number * size : (number + 1) * size][index] = source[index].to(tensor)
+            return held
+
+        return hold
+
+    def _arriving(self, site: str, arrived: Tensor, times: int) -> Callable[[Tensor], Tensor]:
+        """Return an edit that puts what arrived at a receiver's heads into the unchanged run."""
+        heads = self.receivers[site]
+
+        def put(tensor: Tensor) -> Tensor:
+            if heads is None:
+                return arrived.to(tensor)
+            edited = tensor.clone()
+            edited[:, heads] = arrived[:, heads].to(tensor)
+            return edited
+
+        return put
+
+
+def _listed(heads: int | Sequence[int]) -> list[int]:
+    return [heads] if isinstance(heads, int) else list(heads)
+
+
+def _check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
+    """Raise ValueError unless a receiver has these heads."""
+    if heads is None:
+        return
+    if activation.dim() != 4:
+        raise ValueError(f"{site} is {list(activation.shape)}, without heads; name its site alone")
+    for head in heads:
+        if not 0 <= head < activation.shape[1]:
+            raise ValueError(f"{site} has no head {head}; it has {activation.shape[1]}, counted from 0")
