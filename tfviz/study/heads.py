@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -85,26 +85,25 @@ class HeadScores:
         """
         ids = _ids(inputs)
         aligned = _Aligned(ids, word_mask(inputs, ids))
-        cells = {name: _checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items()}
-        layers: dict[str, list[Tensor]] = {}
-        for site in seen:
-            found = self._layer(site, seen, aligned, cells)
-            for name, shares in found.items():
-                layers.setdefault(name, []).append(shares)
+        marks = _Marks.of(
+            {name: _checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items()}, aligned.words
+        )
+        scores, even = zip(*(self._layer(site, seen, aligned, marks) for site in seen))
         label, labels = site_axis(list(seen))
-        heads = {shares.shape[1] for some in layers.values() for shares in some}
+        heads = {len(layer[0]) for layer in scores}
         if len(heads) > 1:
             raise ValueError(f"layers have {sorted(heads)} heads; name sites of equally many")
-        axes = {
-            "text": list(map(str, range(len(ids)))),
-            label: labels,
-            "head": list(map(str, range(heads.pop()))),
-        }
-        return {name: Table(torch.stack(some, 1), axes, "share of attention") for name, some in layers.items()}
+        text, head = (list(map(str, range(count))) for count in (len(ids), heads.pop()))
+        axes = {"text": text, label: labels, "head": head}
+        tables = {}
+        for number, name in enumerate(self.kinds):
+            for title, layers in ((name, scores), (f"{name}, {BASE}", even)):
+                values = torch.stack([layer[..., number] for layer in layers], 1)
+                tables[title] = Table(values, axes, "share of attention")
+        return tables
 
-    def _layer(
-        self, site: str, seen: Capture, aligned: _Aligned, cells: Mapping[str, Cells]
-    ) -> dict[str, Float[Tensor, "text head"]]:
+    def _layer(self, site: str, seen: Capture, aligned: _Aligned, marks: _Marks) -> tuple[Tensor, Tensor]:
+        """Return the shares of a layer, and those of even attention, [text, head, kind]."""
         weights = seen[site]
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(
@@ -119,16 +118,35 @@ class HeadScores:
             weights = weights / torch.where(sums == 0, 1.0, sums)
         sees = (weights.sum(-1) != 0) & allowed.any(-1)  # [text, head, query]
         even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
-        found = {}
-        for name, marked in cells.items():
-            marked = marked & aligned.words[:, :, None] & aligned.words[:, None, :]
-            has = marked.any(-1)[:, None] & sees
-            count = has.sum(-1)
-            for label, rows in ((name, weights), (f"{name}, {BASE}", even.expand_as(weights))):
-                share = torch.einsum("bhqk,bqk->bhq", rows, marked.expand(len(rows), -1, -1).float())
-                mean = torch.where(has, share, 0.0).sum(-1) / count.clamp(min=1)
-                found[label] = torch.where(count > 0, mean, torch.nan).cpu()
-        return found
+        even_shares = marks.shares(even, allowed.any(-1))
+        return marks.shares(weights, sees), even_shares.expand(-1, weights.shape[1], -1)
+
+
+class _Marks(NamedTuple):
+    """The marked cells of each kind, and the queries that have any.
+
+    Attributes:
+        cells: [#text, query x key, kind], 1 where a cell is marked.
+        queries: [#text, query, kind].
+    """
+
+    cells: Float[Tensor, "#text cell kind"]
+    queries: Float[Tensor, "#text query kind"]
+
+    @classmethod
+    def of(cls, kinds: Mapping[str, Cells], words: Bool[Tensor, "text position"]) -> _Marks:
+        """Return the marks of each kind, at words alone."""
+        both = words[:, :, None] & words[:, None, :]
+        stacked = torch.stack([marked & both for marked in kinds.values()], -1)
+        return cls(stacked.flatten(1, 2).float(), stacked.any(2).float())
+
+    def shares(
+        self, weights: Float[Tensor, "text #head query key"], sees: Bool[Tensor, "text #head query"]
+    ) -> Float[Tensor, "text #head kind"]:
+        """Return the mean share of the marked keys, over queries that see something and have one; NaN without such."""
+        counts = sees.float() @ self.queries
+        totals = weights.flatten(2) @ self.cells  # rows that see nothing are zeros
+        return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan).cpu()
 
 
 class _Aligned:
