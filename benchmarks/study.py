@@ -6,8 +6,8 @@ position is taken. tfviz does `study.patch(by="zero")`; TransformerLens and nnsi
 documentation gives: for them one head of each layer is run, and the time is multiplied up to all heads, since each run
 is a whole forward. The values of those heads are compared before anything is reported.
 
-Each tool runs in a fresh process, in turn within a round; the plain forward of Hugging Face stands beside it, and ratios
-are to 144 of those. Memory: the peak of resident memory less that of the plain forward.
+Each tool runs in a fresh process, in turn within a round; the plain forward of Hugging Face stands beside it, and
+ratios are to 144 of those. Memory: the peak of resident memory less that of the plain forward.
 
 The second table is `study.over` with `HeadScores` over texts of 128 tokens, beside forwards of the same batches.
 
