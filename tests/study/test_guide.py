@@ -1,4 +1,4 @@
-"""The page for those who come from TransformerLens: every block runs, in its order, on a small GPT-2."""
+"""The guide to analyses, and the page for those who come from TransformerLens: every block runs on a small GPT-2."""
 
 import re
 from pathlib import Path
@@ -10,15 +10,16 @@ from torch import nn
 from tfviz.text import bpe
 
 transformers = pytest.importorskip("transformers")
-PAGE = Path(__file__).parents[2] / "docs" / "from-transformerlens.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "from-transformerlens.md"
 TEXT = (  # of which every word becomes one token
     "When Mary and John went to the store, John gave a drink to Mary. When Tom and Anna went to the park, Anna gave a "
     "ball to Tom. When John and Mary went, Mary gave; when Anna and Tom went, Tom gave a drink to John and Anna. "
 )
 
 
-def blocks():
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+def blocks(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def small_tokenizer():
@@ -47,8 +48,9 @@ def names(monkeypatch, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:bertviz")
-def test_every_block_runs(names):
-    for number, block in enumerate(blocks()):
+@pytest.mark.parametrize("page", [PAGE, DOCS / "studying.md"], ids=lambda page: page.stem)
+def test_every_block_runs(names, page):
+    for number, block in enumerate(blocks(page)):
         exec(compile(block, f"block {number}", "exec"), names)
 
 
