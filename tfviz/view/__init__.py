@@ -25,12 +25,13 @@ from tfviz.view.studio.fill import fill
 from tfviz.view.studio.translate import translate
 from tfviz.view.studio.write import write
 from tfviz.view.tables import gates, positions, similarity
+from tfviz.view.tokens import tokens
 
 __all__ = [
     "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "classify_image",
     "compare", "curves", "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live",
     "mask", "masks", "modules", "order", "planes", "points", "positions", "rows", "scatter", "shares", "similarity",
-    "sources", "steps", "table", "text", "theme", "translate", "tree", "words", "write",
+    "sources", "steps", "table", "text", "theme", "tokens", "translate", "tree", "words", "write",
 ]  # fmt: skip
 
 validate_public(globals(), __all__)

@@ -1,4 +1,4 @@
-"""Documents of masks to combine, tables of numbers, and points."""
+"""Documents of masks to combine, tables of numbers, tokens with numbers, and points."""
 
 from typing import Literal, NotRequired, TypedDict
 
@@ -111,6 +111,31 @@ class TablesDocument(TypedDict):
     title: str
     sheets: list[TableSheet]
     state: TablesState
+
+
+class TokensState(TypedDict):
+    """The token whose number is read."""
+
+    token: int
+
+
+class TokensDocument(TypedDict):
+    """A text of which each token has a number.
+
+    Attributes:
+        data: float32, [token].
+        limit: where the scale ends.
+        unit: of the numbers.
+    """
+
+    kind: Literal["tokens"]
+    title: str
+    words: list[str]
+    data: Piece
+    scale: ScaleKind
+    limit: float
+    unit: str
+    state: TokensState
 
 
 class PointsState(TypedDict):

@@ -1,8 +1,16 @@
 """The union of the documents that a view may have."""
 
-from tfviz.view.documents.charts import MasksDocument, PointsDocument, TablesDocument
+from tfviz.view.documents.charts import MasksDocument, PointsDocument, TablesDocument, TokensDocument
 from tfviz.view.documents.heads import HeadsDocument
 from tfviz.view.documents.interact import InteractDocument
 from tfviz.view.documents.studios import StudioDocument
 
-ViewDocument = HeadsDocument | MasksDocument | TablesDocument | PointsDocument | InteractDocument | StudioDocument
+ViewDocument = (
+    HeadsDocument
+    | MasksDocument
+    | TablesDocument
+    | TokensDocument
+    | PointsDocument
+    | InteractDocument
+    | StudioDocument
+)

@@ -18,7 +18,7 @@ export type ControlSpec = SliderSpec | MenuSpec | SwitchSpec | PointsSpec | Cell
 
 export type StudioDocument = WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
-export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | PointsDocument | InteractDocument | WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
+export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | TokensDocument | PointsDocument | InteractDocument | WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
 /** Which word each token of a side is a piece of, by number. */
 export interface TokenGroups {
@@ -240,6 +240,26 @@ export interface TablesDocument {
   title: string;
   sheets: TableSheet[];
   state: TablesState;
+}
+
+/** The token whose number is read. */
+export interface TokensState {
+  token: number;
+}
+
+/** A text of which each token has a number. */
+export interface TokensDocument {
+  kind: "tokens";
+  title: string;
+  words: string[];
+  /** float32, [token]. */
+  data: Piece;
+  scale: ScaleKind;
+  /** where the scale ends. */
+  limit: number;
+  /** of the numbers. */
+  unit: string;
+  state: TokensState;
 }
 
 /** Where a reader of points looks. */

@@ -17,6 +17,7 @@ KINDS = {  # what a view shows -> the bundle that shows it, and that of its work
     "heads-computed": ("maps", "attention"),
     "masks": ("charts",),
     "tables": ("charts",),
+    "tokens": ("charts",),
     "points": ("charts",),
     "interact": ("interact", "engine"),
     "interact-snapshot": ("interact",),

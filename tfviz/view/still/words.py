@@ -17,10 +17,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.spec import WEIGHTS
-from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import MARK, norm, readable
-from tfviz.view.still.palette import DPI, drawable, font_families, sequential_colormap, soft
+from tfviz.view.spec import WEIGHTS, Scale
+from tfviz.view.still.formatting import counted, formatted
+from tfviz.view.still.heatmap import MARK, colormap, norm, readable
+from tfviz.view.still.palette import DPI, drawable, font_families, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import check_index, head_weights
 
@@ -71,6 +71,31 @@ def words(
     return Picture(draw, f"{title}\n{maps.rows[row]!r}, {summary}")
 
 
+def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> Picture:
+    """Picture running text, each token shaded by its number.
+
+    Args:
+        numbers: [token].
+    """
+
+    def draw() -> Figure:
+        figure = Figure()
+        axes = figure.add_axes((0, 0, 1, 1))
+        tall = _text(axes, TOP, words, 0, None, numbers, scale=scale) + 0.45
+        wide = max(2.8, axes.dataLim.x1) + 0.1
+        axes.set(xlim=(-0.05, wide - 0.05), ylim=(tall, 0))
+        axes.axis("off")
+        figure.set_size_inches(wide, tall)
+        _below(figure, (0.07 / wide, 0.22 / tall, 2.6 / wide, 0.1 / tall), scale)
+        set_title(figure, title)
+        figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
+        return figure
+
+    order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
+    strongest = ", ".join(f"{words[at]!r} {formatted(float(numbers[at]))}" for at in order)
+    return Picture(draw, f"{title}\n{counted(len(words), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
+
+
 def _favourites(words: Sequence[str], looks: numpy.ndarray) -> str:
     """Return the three words with the greatest weights, and these weights."""
     top = numpy.argsort(-looks, kind="stable")[:3]
@@ -86,10 +111,11 @@ def _text(
     looks: numpy.ndarray | None = None,
     allowed: numpy.ndarray | None = None,
     name: str = "",
+    scale: Scale = WEIGHTS,
 ) -> float:
     """Draw running text from `down`, in inches, and return where it ends."""
     ink = matplotlib.rcParams["text.color"]
-    shades, place, line = sequential_colormap(), norm(WEIGHTS), 0
+    shades, place, line = colormap(scale), norm(scale), 0
     if name:
         axes.text(PAD, down + 0.14, name, color=soft())
         down += 0.22
@@ -150,9 +176,9 @@ def _inches(text: str) -> float:
     return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
 
 
-def _below(figure: Figure, place: tuple[float, float, float, float]) -> None:
+def _below(figure: Figure, place: tuple[float, float, float, float], scale: Scale = WEIGHTS) -> None:
     """Draw the legend of the shades, below the text."""
-    shades = ScalarMappable(norm(WEIGHTS), sequential_colormap())
+    shades = ScalarMappable(norm(scale), colormap(scale))
     bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
-    bar.set_ticks(WEIGHTS.ticks, labels=[formatted(tick) for tick in WEIGHTS.ticks])
+    bar.set_ticks(scale.ticks, labels=[formatted(tick) for tick in scale.ticks])
     bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])

@@ -1,8 +1,9 @@
-// Masks, tables and points, in a page.
+// Masks, tables, tokens with numbers and points, in a page.
 
 import { viewMounter } from "../base/page.js";
 import { MaskLab } from "../stages/mask-lab.js";
 import { Points } from "../stages/points.js";
 import { Tables } from "../stages/tables.js";
+import { Tokens } from "../stages/tokens.js";
 
-export const mount = viewMounter({ masks: MaskLab, tables: Tables, points: Points });
+export const mount = viewMounter({ masks: MaskLab, tables: Tables, tokens: Tokens, points: Points });

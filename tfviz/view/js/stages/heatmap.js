@@ -88,16 +88,7 @@ export class Heatmap {
     const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
     const top = this.upright ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
     const few = this.numbers && n * m <= NUMBERED;
-    const maxCell = few ? ROOMY : this.maxCell;
-    let wide = Math.min(maxCell, (width - left - (this.legend ? LEGEND : EDGE)) / m);
-    let tall = Math.min(maxCell, this.maxHeight / n);
-    if (this.texts) {
-      wide = Math.min(TEXT_CELL[0], (width - left - (this.legend ? LEGEND : EDGE)) / m);
-      tall = TEXT_CELL[1];
-    } else if (m === 1) {
-      [wide, tall] = [Math.min(NUMBER_CELL[0], width - left), Math.min(NUMBER_CELL[1], this.maxHeight / n)];
-    } else if (n === m) wide = tall = Math.min(wide, tall);
-    else [wide, tall] = [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
+    const [wide, tall] = this.cellSize(n, m, width - left, few);
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && wide >= 26 && tall >= 13;
     this.grid = grid;
@@ -109,6 +100,25 @@ export class Heatmap {
     this.numbered = numbered;
     this.height = top + this.tall + EDGE;
     return this.height;
+  }
+
+  /**
+   * Return the width and the height of a cell, in pixels.
+   * @param {number} n rows
+   * @param {number} m columns
+   * @param {number} room pixels beside the names of rows
+   * @param {boolean} few whether there are few enough cells for numbers
+   * @returns {Point}
+   */
+  cellSize(n, m, room, few) {
+    const beside = room - (this.legend ? LEGEND : EDGE);
+    if (this.texts) return [Math.min(TEXT_CELL[0], beside / m), TEXT_CELL[1]];
+    if (m === 1) return [Math.min(NUMBER_CELL[0], room), Math.min(NUMBER_CELL[1], this.maxHeight / n)];
+    const maxCell = few ? ROOMY : this.maxCell;
+    const wide = Math.min(maxCell, beside / m);
+    const tall = Math.min(maxCell, this.maxHeight / n);
+    if (n === m) return [Math.min(wide, tall), Math.min(wide, tall)];
+    return [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
   }
 
   /** @param {AnyGrid} [grid] */

@@ -115,20 +115,10 @@ export class ShadedWords {
     const start = this.start[side];
     const words = grid[side].slice(start, start + MAX_WORDS);
     const left = grid[side].length - start - words.length;
-    // running text, where the pieces carry their own spaces; apart, where they do not
-    const loose = !grid[side].some((word) => /^[\s▁Ġ]/.test(word)) && grid[side].some((word) => [...word].length > 1);
-    const spans = words.map((word) => h("span", { role: "option", class: "word" }, runningText(word)));
-    const element = h("p", {
-      class: loose ? "sentence loose" : "sentence",
-      role: "listbox",
-      "aria-label": name,
-      dir: "auto",
-    });
-    if (start) element.append(`… ${counted(start, "word")} before … `);
-    const gap = () => (loose ? " " : h("wbr"));
-    words.forEach((word, i) => element.append(spans[i], word.endsWith("\n") ? h("br") : gap()));
-    if (left) element.append(` … ${counted(left, "word")} more`);
-    return { element, spans };
+    const sentence = wordList(words, name);
+    if (start) sentence.element.prepend(`… ${counted(start, "word")} before … `);
+    if (left) sentence.element.append(` … ${counted(left, "word")} more`);
+    return sentence;
   }
 
   /** @param {Side} side */
@@ -155,24 +145,52 @@ export class ShadedWords {
 
   /** Draw the words with a pen, each piece of text where the browser has put it. @param {Pen} pen */
   draw(pen) {
-    const box = this.element.getBoundingClientRect();
-    for (const sentence of this.element.children) {
-      for (const span of /** @type {NodeListOf<HTMLElement>} */ (sentence.querySelectorAll(".word"))) {
-        for (const { left, top, width, height } of span.getClientRects()) {
-          const shaded = span.style.background;
-          const [x, y] = [left - box.left, top - box.top];
-          if (span.classList.contains("hidden")) pen.rect(x, y, width, height, { fill: this.theme.line, alpha: 0.4 });
-          else if (shaded) pen.rect(x, y, width, height, { fill: shaded });
-          if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: this.theme.mark, thick: 2 });
-        }
-        const [first] = span.getClientRects();
-        if (first)
-          pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent ?? "", {
-            size: 15,
-            fill: span.style.color || this.theme.ink,
-          });
-      }
+    drawWords(pen, this.element, this.theme);
+  }
+}
+
+/**
+ * Make a list of words that reads as running text where the words carry their own spaces.
+ * @param {string[]} words
+ * @param {string} name of the list
+ * @returns {Sentence}
+ */
+export function wordList(words, name) {
+  const loose = !words.some((word) => /^[\s▁Ġ]/.test(word)) && words.some((word) => [...word].length > 1);
+  const spans = words.map((word) => h("span", { role: "option", class: "word" }, runningText(word)));
+  const element = h("p", {
+    class: loose ? "sentence loose" : "sentence",
+    role: "listbox",
+    "aria-label": name,
+    dir: "auto",
+  });
+  const gap = () => (loose ? " " : h("wbr"));
+  words.forEach((word, i) => element.append(spans[i], word.endsWith("\n") ? h("br") : gap()));
+  return { element, spans };
+}
+
+/**
+ * Draw the words inside an element with a pen, each piece of text where the browser has put it.
+ * @param {Pen} pen
+ * @param {HTMLElement} element
+ * @param {import("../base/theme.js").Theme} theme
+ */
+export function drawWords(pen, element, theme) {
+  const box = element.getBoundingClientRect();
+  for (const span of /** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll(".word"))) {
+    for (const { left, top, width, height } of span.getClientRects()) {
+      const shaded = span.style.background;
+      const [x, y] = [left - box.left, top - box.top];
+      if (span.classList.contains("hidden")) pen.rect(x, y, width, height, { fill: theme.line, alpha: 0.4 });
+      else if (shaded) pen.rect(x, y, width, height, { fill: shaded });
+      if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: theme.mark, thick: 2 });
     }
+    const [first] = span.getClientRects();
+    if (first)
+      pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent ?? "", {
+        size: 15,
+        fill: span.style.color || theme.ink,
+      });
   }
 }
 

@@ -1,0 +1,98 @@
+// A component that shows a text as it reads, each token shaded by its number.
+
+import { clamp } from "../base/clamp.js";
+import { h } from "../base/elements.js";
+import { consume } from "../base/events.js";
+import { Grid } from "../base/grid.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen } from "../base/pen.js";
+import { quoted } from "../base/visible-text.js";
+import { Frame } from "../controls/frame.js";
+import { table } from "../controls/table.js";
+import { legend } from "./legend.js";
+import { drawWords, wordList } from "./shaded-words.js";
+
+/** @import { TokensDocument, TokensState } from "../documents.d.ts" */
+/** @import { Choices, Drawing, ViewOptions } from "../types.d.ts" */
+
+/** @type {Record<string, number>} */
+const STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+const KEYS = [["arrows", "go to the next token"]];
+const LEGEND = { width: 90, height: 130 };
+
+export class Tokens {
+  /**
+   * @param {HTMLElement} host
+   * @param {import("../base/page-data.js").PageData<TokensDocument>} source
+   * @param {Choices<TokensState>} store
+   * @param {ViewOptions} options
+   */
+  constructor(host, source, store, options) {
+    const { words, data, scale, limit, unit } = source.document;
+    this.store = store;
+    this.words = words;
+    this.unit = unit;
+    const values = source.numbers(data);
+    this.grid = Grid.of([unit || "number"], words, values, new Uint8Array(values.length), { scale, limit });
+    this.frame = new Frame(host, source.document, store, {
+      ...options,
+      keys: KEYS,
+      grids: () => [{ name: "", grid: this.grid }],
+      drawing: () => this.drawing,
+      tables: () => [table({ name: "", grid: this.grid, axes: ["", "token"] })],
+      redraw: () => this.refresh(),
+    });
+    const { element, spans } = wordList(words, "tokens");
+    this.spans = spans;
+    this.canvas = h("canvas", { "aria-hidden": "true" });
+    this.stage = h("div", { class: "stage tokens" }, element, this.canvas);
+    this.listen(element);
+    this.close = this.frame.open();
+  }
+
+  /** @param {HTMLElement} element */
+  listen(element) {
+    /** @param {Event} event */
+    const choose = ({ target }) => {
+      const token = this.spans.indexOf(/** @type {HTMLElement} */ (target));
+      if (token >= 0) this.store.set({ token });
+    };
+    element.onclick = choose;
+    element.onpointerover = choose;
+    element.onkeydown = (event) => {
+      const step = STEPS[event.key];
+      if (!step) return;
+      const token = clamp(this.store.get("token") + step, 0, this.words.length - 1);
+      this.store.set({ token });
+      this.spans[token].focus();
+      consume(event);
+    };
+  }
+
+  refresh() {
+    const { theme } = this.frame;
+    const token = this.store.get("token");
+    const lut = theme.lut(this.grid);
+    this.spans.forEach((span, i) => {
+      const pixel = lut[this.grid.codes[i]];
+      span.style.background = theme.colour(this.grid, this.grid.codes[i]);
+      span.style.color = theme.inkOn(pixel);
+      span.title = formatted(this.grid.at(0, i));
+      span.classList.toggle("picked", i === token);
+      span.setAttribute("aria-selected", String(i === token));
+      span.tabIndex = i === token ? 0 : -1;
+    });
+    legend(new CanvasPen(this.canvas, LEGEND.width, LEGEND.height), theme, this.grid, 2, 8, LEGEND.height - 16);
+    this.frame.showStage(this.stage, "");
+    this.frame.announce(
+      `${quoted(this.words[token])} ${formatted(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
+    );
+    this.frame.renewTable();
+  }
+
+  /** @returns {Drawing} */
+  get drawing() {
+    const { width, height } = this.stage.getBoundingClientRect();
+    return { width, height, draw: (pen) => drawWords(pen, this.stage, this.frame.theme) };
+  }
+}

@@ -1,0 +1,58 @@
+"""A view of a text of which each token has a number: attributions, losses, an activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.look.map_arguments import axis_labels
+from tfviz.shapes import Float
+from tfviz.view.documents.charts import TokensDocument
+from tfviz.view.page.blobs import BlobStore
+from tfviz.view.page.html import View
+from tfviz.view.spec import Scale
+from tfviz.view.still import words as still
+from tfviz.view.still.check_numbers import check_at_most, check_finite, check_positive
+
+MAX_TOKENS = 20_000
+
+
+def tokens(
+    words: Sequence[Any],
+    numbers: Float[Tensor, "token"] | Sequence[float],
+    title: str = "Tokens",
+    *,
+    unit: str = "",
+    limit: float | None = None,
+) -> View:
+    """Show a text as it reads, each token shaded by its number: from blue through 0 to orange if any is negative.
+
+    Args:
+        words: a word for each number; a number becomes its digits.
+        numbers: such as each token's loss, an attribution, or the activation of a neuron.
+        unit: of the numbers, such as "nats".
+        limit: where the scale ends; None: at the largest number.
+
+    Raises:
+        ValueError: there is no number, or NaN or infinity among them; more or fewer words than numbers.
+
+    >>> print(tokens(["to", " be"], [0.5, -2.0], "Loss", unit="nats"))
+    Loss
+    2 tokens; strongest: ' be' −2, 'to' 0.5 nats
+    """
+    values = check_finite("numbers", numbers).detach().cpu().float()
+    if values.dim() != 1 or not len(values):
+        raise ValueError(f"numbers are {list(values.shape)}; give one for each token")
+    check_at_most(len(values), MAX_TOKENS, "tokens", "give a part of the text")
+    check_positive("limit", limit)
+    labels = axis_labels(words, len(values), "words", "tokens", "numbers")
+    largest = limit or float(values.abs().max()) or 1.0
+    scale = Scale("diverging" if bool((values < 0).any()) else "linear", largest)
+    blobs = BlobStore()
+    document: TokensDocument = {
+        "kind": "tokens", "title": title, "words": labels, "data": blobs.add(values.numpy().tobytes()),
+        "scale": scale.kind, "limit": scale.limit, "unit": unit, "state": {"token": int(values.abs().argmax())},
+    }  # fmt: skip
+    return View(still.tokens(labels, values.numpy(), scale, title, unit), document, blobs.data)
