@@ -8,7 +8,7 @@ from browser import (
     maps,
 )
 
-from tfviz import view
+from tfviz import study, view
 from tfviz.layers import masks, positions
 from tfviz.look import AttentionMaps
 
@@ -50,6 +50,21 @@ def looked():
     return view.image(maps(2, 3, 13, 13, seed=4), torch.rand(60, 80, 3, generator=draw), layer=1)
 
 
+def effects(layers=2, heads=3):
+    """Numbers with signs, one of them missing, of layers and heads."""
+    values = torch.randn(layers, heads, generator=torch.Generator().manual_seed(4))
+    values[0, 1] = torch.nan
+    axes = {"layer": list(map(str, range(layers))), "head": list(map(str, range(heads)))}
+    return study.Table(values, axes, "logit", "Change")
+
+
+def lens_table():
+    shares = torch.rand(2, 4, 3, generator=torch.Generator().manual_seed(6)).softmax(-1).sort(descending=True).values
+    names = [[[f"{BITE[column]}{rank}" for rank in range(3)] for column in range(4)] for _ in range(2)]
+    axes = {"layer": ["in", "0"], "position": BITE[:4]}
+    return study.LensTable(shares[..., 0], axes, "probability", "Lens", {}, None, shares, names)
+
+
 KINDS = {
     "heads": lambda: view.heads(maps(2, 3, 6, 6, causal=True)),
     "masks": lab,
@@ -58,6 +73,9 @@ KINDS = {
     "compare": lambda: view.compare(wide(), wide(seed=3), names=("before", "after")),
     "steps": lambda: view.steps(growing()),
     "picture": looked,
+    "table": lambda: view.table(effects()),
+    "lens": lambda: view.table(lens_table()),
+    "tokens": lambda: view.tokens(BITE[:6], torch.linspace(-2, 1, 6), "Tokens", unit="nats"),
     "scatter": lambda: view.scatter(torch.eye(5, 2).cumsum(1), ROWS, "Points"),
 }
 every = pytest.mark.parametrize("kind", KINDS)

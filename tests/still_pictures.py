@@ -5,7 +5,7 @@ PYTEST_DONT_REWRITE: test modules import from it.
 
 import torch
 from browser import maps
-from example_views import COLS, ROWS, gates, growing, looked, rules, wide
+from example_views import COLS, ROWS, effects, gates, growing, lens_table, looked, rules, wide
 
 from tfviz import models, text, view
 from tfviz.generate.beam import Beam
@@ -76,6 +76,9 @@ STILLS = {
     "positions": lambda: view.positions({"sine": positions.sinusoids(torch.arange(9), 6), "other": torch.eye(5, 8)}),
     "similarity": lambda: view.positions({"bias": view.similarity(torch.arange(25.0).reshape(5, 5) - 9)}),
     "gates": lambda: view.gates(gates(), ROWS),
+    "table": lambda: view.table(effects()),
+    "lens": lambda: view.table(lens_table()),
+    "tokens": lambda: view.tokens(["to", " be", "\n", "or"], [0.5, -2.0, 0.0, 1.0], unit="nats"),
     "curves": lambda: view.curves([Step(n, 3 / (n + 1), 0.1, 9.0) for n in range(7)], held_out=[(3, 1.2), (6, 1.1)]),
     "lines": lambda: view.lines(
         {"a": ([1, 2], [-3.0, 1.0]), "b": ([1, 3], torch.tensor([[2.0, 2.0], [1.0, 3.0]]))},

@@ -28,7 +28,7 @@ from browser import (
     takes,
     weights,
 )
-from example_views import BITE, NINE, ROWS, gates, growing, lab, wide
+from example_views import BITE, NINE, ROWS, effects, gates, growing, lab, lens_table, wide
 from PIL import Image
 
 from tfviz import view
@@ -199,6 +199,48 @@ def test_gates_are_read_over_the_words(open_view):
         settled(page)
         assert table(page)[:2] == (ROWS, list("0123"))
         torch.testing.assert_close(numbers(page), shown(some.T), rtol=1e-9, atol=0)
+
+
+def test_a_table_of_an_analysis_names_both_axes_and_its_numbers(open_view):
+    table = effects()
+    page = open_view(view.table(table))
+    page.locator("canvas").focus()
+    for layer in range(2):
+        for head in range(3):
+            expected = "no number" if table.values[layer, head].isnan() else None
+            assert f"layer {layer}, head {head}" in says(page)
+            if expected:
+                assert expected in says(page)
+            else:
+                shown_value = float(says(page).rsplit(" ", 1)[-1].replace("−", "-"))
+                assert shown_value == pytest.approx(table.values[layer, head].item(), rel=0.05)
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowDown")
+
+
+def test_a_lens_lists_the_next_tokens_of_a_cell(open_view):
+    lens = lens_table()
+    page = open_view(view.table(lens))
+    page.locator("canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    for rank in range(3):
+        share = lens.probabilities[1, 1, rank].item()
+        assert f" {share:.2g}" in says(page)
+
+
+def test_tokens_are_read_one_by_one(open_view):
+    page = open_view(view.tokens(["to", " be", "</b>"], [0.5, -2.0, 1.0], "Tokens", unit="nats"))
+    words = page.get_by_role("option")
+    assert words.all_inner_texts() == ["to", " be", "</b>"]
+    assert "“␣be” −2 nats" in re.sub("[\u2068\u2069]", "", says(page))
+    words.first.click()
+    assert "“to” 0.5 nats" in re.sub("[\u2068\u2069]", "", says(page))
+    page.keyboard.press("End")
+    assert "“</b>” 1 nats" in re.sub("[\u2068\u2069]", "", says(page))
+    colours = words.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    assert len(set(colours)) == 3
 
 
 def test_what_is_taken_away_is_what_is_shown(open_view, new_page, tmp_path):

@@ -1,0 +1,100 @@
+"""Tables of analyses and tokens with numbers: what the document says, and what is refused."""
+
+import numpy
+import pytest
+import torch
+from example_views import effects, lens_table
+
+from tfviz import study, view
+
+
+def floats(shown, panel):
+    offset, length = panel["data"]
+    return numpy.frombuffer(shown.data[offset : offset + length], numpy.float32).reshape(len(panel["rows"]), -1)
+
+
+def test_signs_have_a_scale_with_zero_in_the_middle():
+    table = effects()
+    shown = view.table(table)
+    (sheet,) = shown.document["sheets"]
+    (panel,) = sheet["panels"]
+    assert (panel["scale"], panel["axes"], panel["numbered"]) == ("diverging", ["layer", "head"], True)
+    assert panel["limit"] == pytest.approx(table.values.nan_to_num().abs().max().item())
+    assert shown.document["title"] == "Change, in logit"
+    assert "2 layers x 3 heads: from" in repr(shown)
+
+
+def test_shares_end_at_one_and_other_numbers_at_the_largest():
+    scale = {}
+    for unit, largest in (("share of attention", 0.4), ("probability", 0.4), ("nats", 0.4), ("share", 1.5)):
+        values = torch.tensor([[0.1, largest]])
+        (sheet,) = view.table(study.Table(values, {"layer": ["0"], "head": ["0", "1"]}, unit)).document["sheets"]
+        scale[unit, largest] = round(sheet["panels"][0]["limit"], 4)
+    assert scale == {
+        ("share of attention", 0.4): 1, ("probability", 0.4): 1, ("nats", 0.4): 0.4, ("share", 1.5): 1.5,
+    }  # fmt: skip
+
+
+def test_one_axis_is_a_column_and_three_are_sheets_on_one_scale():
+    column = view.table(study.Table(torch.tensor([1.0, -3.0]), {"part": ["a", "b"]}, "logit"))
+    (panel,) = column.document["sheets"][0]["panels"]
+    assert (panel["rows"], panel["cols"]) == (["a", "b"], ["logit"])
+    values = torch.arange(12.0).view(2, 3, 2)
+    axes = {"layer": ["0", "1"], "head": list("abc"), "position": ["x", "y"]}
+    sheets = view.table(study.Table(values, axes, "logit", "t")).document["sheets"]
+    assert [sheet["name"] for sheet in sheets] == ["layer 0", "layer 1"]
+    assert {sheet["panels"][0]["limit"] for sheet in sheets} == {11.0}
+
+
+def test_a_lens_carries_its_tokens():
+    lens = lens_table()
+    (panel,) = view.table(lens).document["sheets"][0]["panels"]
+    assert panel["texts"] == [[tokens[0] for tokens in row] for row in lens.tokens]
+    assert panel["details"][1][2][0][0] == lens.tokens[1][2][0]
+    assert panel["details"][1][2][2][1] == pytest.approx(lens.probabilities[1, 2, 2].item())
+    assert "numbered" not in panel
+
+
+@pytest.mark.parametrize(
+    ("values", "axes", "message"),
+    [
+        (torch.tensor(1.0), {}, "one to three axes"),
+        (torch.zeros(0, 2), {"layer": [], "head": ["0", "1"]}, "one to three axes"),
+        (torch.zeros(1, 1, 1, 1), dict.fromkeys("abcd", ["0"]), "one to three axes"),
+        (torch.zeros(30, 1, 1), {"a": list(map(str, range(30))), "b": ["0"], "c": ["0"]}, "sheets"),
+    ],
+)
+def test_tables_that_cannot_be_shown(values, axes, message):
+    with pytest.raises(ValueError, match=message):
+        view.table(study.Table(values, axes))
+
+
+def test_a_table_without_numbers_is_shown_as_such():
+    shown = view.table(study.Table(torch.full((1, 2), torch.nan), {"layer": ["0"], "head": ["0", "1"]}))
+    assert "no number" in repr(shown)
+
+
+def test_tokens_have_one_scale():
+    shown = view.tokens(["a", "b"], torch.tensor([0.25, -2.0]), unit="nats")
+    assert (shown.document["scale"], shown.document["limit"], shown.document["state"]) == (
+        "diverging",
+        2.0,
+        {"token": 1},
+    )
+    assert view.tokens(["a"], [0.0]).document["limit"] == 1.0
+    assert view.tokens([7], [3.0], limit=4.0).document["words"] == ["7"]
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers", "message"),
+    [
+        (["a"], [1.0, 2.0], "1 words, the numbers have 2 tokens"),
+        ([], [], "one for each token"),
+        (["a"], [float("nan")], "NaN or infinity"),
+        (["a"], torch.ones(1, 1), "one for each token"),
+        (["a"] * 20_001, torch.ones(20_001), "tokens"),
+    ],
+)
+def test_tokens_that_cannot_be_shown(words, numbers, message):
+    with pytest.raises(ValueError, match=message):
+        view.tokens(words, numbers)
