@@ -1,5 +1,7 @@
 import js from "@eslint/js";
+import importX from "eslint-plugin-import-x";
 import globals from "globals";
+import { parser, plugin as typescript } from "typescript-eslint";
 
 const VIEWS = "tfviz/view/js";
 
@@ -19,6 +21,12 @@ export default [
       "max-depth": ["error", 4],
       "no-nested-ternary": "error",
     },
+  },
+  {
+    files: ["tfviz/**/*.js"],
+    languageOptions: { parser, parserOptions: { project: "./tsconfig.json" } },
+    plugins: { typescript, "import-x": importX },
+    rules: { "typescript/no-floating-promises": "error", "import-x/no-cycle": "error" },
   },
   { files: ["*.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
   { files: ["tfviz/suite/js/*.js"], languageOptions: { globals: globals.browser } },

@@ -147,7 +147,7 @@ def device(**values: object) -> None:
 
 
 def has_weights(model: Any) -> None:
-    """Raise an error unless `model` is a module without weights on the meta device."""
+    """Raise an error unless `model` is a module whose weights have values, none being on the meta device."""
     if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
         raise TypeError(f"model is {describe(model)}; give a model (torch.nn.Module)")
     if any(parameter.is_meta for parameter in model.parameters()):

@@ -29,6 +29,8 @@ def validate_public(
 
     Args:
         names: the namespace that holds them, such as `globals()`.
+        public: the names of the public functions and classes.
+        exclude: the names to leave unchanged.
         package: the dotted name under which readers find them, if not that of the namespace.
     """
     package = package or names["__name__"].removeprefix("tfviz.")

@@ -20,13 +20,13 @@ const STATE = {
   layer: 0,
   head: 0,
   marked: [],
-  how: "mean",
+  combine: "mean",
   hide: "nothing",
   hidden: [],
   merged: false,
   rows: [],
   cols: [],
-  direction: "at",
+  direction: "from",
 };
 
 /** The choice over parts of 2 layers and 2 heads; head 0 and 1 of any layer have the weights of HEADS. */
@@ -111,7 +111,7 @@ test("heads together are their mean or their maximum, apart they are as they are
   ];
   const [mean] = await chosen({ marked }).resolveGrids(0, true, false);
   near(values(mean), [0.3, 0.2, 0.3, 0.2, 0.5, 0, 0, 0.5]);
-  const [max] = await chosen({ marked, how: "max" }).resolveGrids(0, true, false);
+  const [max] = await chosen({ marked, combine: "max" }).resolveGrids(0, true, false);
   near(values(max), [0.5, 0.3, 0.4, 0.4, 1, 0, 0, 1]);
   const apart = await chosen({ marked }).resolveGrids(0, false, false);
   near(apart.flatMap(values), HEADS.flat());
@@ -192,7 +192,7 @@ test("a caption names part, layer and head, or how several are combined", () => 
     [0, 1],
     [1, 0],
   ];
-  assert.equal(chosen({ marked, how: "max" }).caption("head"), "max of heads 0.1, 1.0");
+  assert.equal(chosen({ marked, combine: "max" }).caption("head"), "max of heads 0.1, 1.0");
   assert.equal(chosen({ marked }).caption("lines"), "heads 0.1, 1.0");
   assert.equal(chosen({ marked }).caption("sheet"), "2 layers × 2 heads, 2 marked");
   assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).caption("head"), "");

@@ -6,7 +6,7 @@ import { KernelVocabulary } from "../../tfviz/view/js/text/kernel-vocabulary.js"
 import { characterClass, normalizer } from "../../tfviz/view/js/text/normalizers.js";
 import { byteSigns } from "../../tfviz/view/js/text/pairs.js";
 import { splitter } from "../../tfviz/view/js/text/splitters.js";
-import { vocabulary } from "../../tfviz/view/js/text/vocabulary.js";
+import { makeVocabulary } from "../../tfviz/view/js/text/make-vocabulary.js";
 
 /** A set of characters as Python describes it: lengths of runs outside and inside, in turn. */
 function runs(characters) {
@@ -19,7 +19,7 @@ const WORDS = { kind: "bert", words: LETTERS, signs: SIGNS };
 
 /** A vocabulary of pieces of words. */
 const pieces = (tokens, more = {}) =>
-  vocabulary({
+  makeVocabulary({
     kind: "subwords",
     tokens,
     special: { unknown: 0 },
@@ -33,7 +33,7 @@ const pieces = (tokens, more = {}) =>
   });
 
 test("characters are found by their place, and a stranger is named", () => {
-  const letters = vocabulary({ kind: "characters", tokens: ["a", "😀", "\n", "\ud83d"] });
+  const letters = makeVocabulary({ kind: "characters", tokens: ["a", "😀", "\n", "\ud83d"] });
   assert.deepEqual(letters.encode("a😀\n"), [0, 1, 2]);
   assert.deepEqual(letters.encode("\ud83da"), [3, 0]); // half of a pair alone
   assert.equal(letters.decode([1, 0]), "😀a");
@@ -44,7 +44,7 @@ test("characters are found by their place, and a stranger is named", () => {
 });
 
 test("bytes are those of UTF-8, and each has a word", () => {
-  const bytes = vocabulary({ kind: "bytes" });
+  const bytes = makeVocabulary({ kind: "bytes" });
   assert.deepEqual(bytes.encode("é€"), [0xc3, 0xa9, 0xe2, 0x82, 0xac]);
   assert.deepEqual(bytes.encode("\udc80a"), [0x80, 0x61]); // a byte that Python could not read
   assert.equal(bytes.decode([0xc3, 0xa9, 0xff]), "é\ufffd");
@@ -54,7 +54,7 @@ test("bytes are those of UTF-8, and each has a word", () => {
 });
 
 test("there is no vocabulary of another kind", () => {
-  assert.throws(() => vocabulary({ kind: "toString" }), /no vocabulary of the kind toString/);
+  assert.throws(() => makeVocabulary({ kind: "toString" }), /no vocabulary of the kind toString/);
 });
 
 test("the longest piece comes first, from the left, and pieces inside a word are marked", () => {

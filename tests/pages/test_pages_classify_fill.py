@@ -51,7 +51,7 @@ def classifier(weights="float32"):
 def filler(weights="float32"):
     bert = wide(BERT(len(WORDS), context=24, layers=2, heads=3, dim=24))
     gpt = wide(GPT(len(WORDS), context=24, layers=1, heads=2, dim=12), seed=5)
-    made = view.fill(bert, WORDS, TEXT, hidden=[3, 9], beside=(gpt, WORDS, CLS), weights=weights)
+    made = view.fill(bert, WORDS, TEXT, masked=[3, 9], compare_with=(gpt, WORDS, CLS), weights=weights)
     return bert, gpt, made
 
 
@@ -59,7 +59,11 @@ def filler(weights="float32"):
 def pieces():
     bert = wide(BERT(len(PIECES), context=30, layers=1, heads=2, dim=12))
     gpt = wide(GPT(len(PAIRS), context=30, layers=1, heads=2, dim=12), seed=5)
-    return bert, gpt, view.fill(bert, PIECES, "the singing rings", hidden=1, beside=(gpt, PAIRS), weights="float32")
+    return (
+        bert,
+        gpt,
+        view.fill(bert, PIECES, "the singing rings", masked=1, compare_with=(gpt, PAIRS), weights="float32"),
+    )
 
 
 def words(page):
@@ -321,9 +325,9 @@ def test_guesses_are_torchs_from_both_sides_and_from_the_left(studio, weights, a
     for place in gaps:
         ids[place] = MASK
     whole = close(page, bert, ids, atol=atol)
-    left = close(page, gpt, ids[: gaps[0]], atol=atol, run="beside")[-1]
+    left = close(page, gpt, ids[: gaps[0]], atol=atol, run="comparison")[-1]
     ids[gaps[0]] = int(left.argmax())  # the one that sees the left goes on with its own guess
-    further = close(page, gpt, ids[: gaps[1]], atol=atol, run="beside")[-1]
+    further = close(page, gpt, ids[: gaps[1]], atol=atol, run="comparison")[-1]
     ids[gaps[0]] = MASK
     if weights == "float32":
         lists = [whole[gaps[0]], left, whole[gaps[1]], further]
@@ -379,7 +383,7 @@ def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
     assert each[1] > 1
     ids = [front, *PIECES.encode("the").tolist(), *[mask] * each[1], *PIECES.encode("rings").tolist(), back]
     guesses = close(page, bert, ids)
-    left = close(page, gpt, PAIRS.encode("the").tolist(), run="beside")[-1]
+    left = close(page, gpt, PAIRS.encode("the").tolist(), run="comparison")[-1]
     lists = page.locator(".sides .shares")
     assert lists.count() == each[1] + 1
     assert len(shares(page, f".shares >> nth={each[1]}")) >= 7
@@ -441,7 +445,7 @@ def test_hostile_text_can_be_hidden(studio):
 def test_a_neighbour_that_cannot_write_the_text_says_so(studio):
     gpt = GPT(7, context=9, layers=1, heads=1, dim=4)
     bert = BERT(len(WORDS), context=24, layers=1, heads=1, dim=4)
-    page = studio(view.fill(bert, WORDS, "the plot", hidden=1, beside=(gpt, Characters("the plo"))))
+    page = studio(view.fill(bert, WORDS, "the plot", masked=1, compare_with=(gpt, Characters("the plo"))))
     assert page.locator(".sides .shares").last.locator(".share").count() == 7
     types(page, "never plot")
     act(page, "plot")
@@ -556,7 +560,7 @@ def test_what_an_author_proposes_stands_first(studio):
     bert, *_ = filler()
     for page in (
         studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, before=CLS, weights="float32", tries=tries)),
-        studio(view.fill(bert, WORDS, TEXT, hidden=1, weights="float32", tries=tries)),
+        studio(view.fill(bert, WORDS, TEXT, masked=1, weights="float32", tries=tries)),
     ):
         first = seen(page)
         assert page.locator(".tries button").first.text_content() == "Dull"

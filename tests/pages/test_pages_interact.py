@@ -283,7 +283,7 @@ def reader(rows=None):
         return {"shares": (sharpness * made @ made.mT).softmax(-1), "first": made[0, :, 0]}
 
     drawn = {"shares": view.draw.grid("sentence", "sentence"), "first": view.draw.words("sentence")}
-    shown = view.interact(read, sentence=view.text("abc", VOCAB, most=12), sharpness=(0.0, 2.0), draw=drawn)
+    shown = view.interact(read, sentence=view.text("abc", VOCAB, max_tokens=12), sharpness=(0.0, 2.0), draw=drawn)
     return shown, lambda words: read(VOCAB.encode(words).long()[None], torch.tensor(1.0))
 
 

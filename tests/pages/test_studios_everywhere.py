@@ -38,14 +38,14 @@ STUDIOS = [
     'view.write(gpt, vocab, "the plot", **exact)',
     "view.translate(translator, (vocab, vocab), 'the plot', width=1, length=5, **exact)",
     'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", **exact)',
-    'view.fill(bert, vocab, "the plot was good", hidden=[1], **exact)',
+    'view.fill(bert, vocab, "the plot was good", masked=[1], **exact)',
     "view.interact(twice, x=(0.0, 4.0))",
 ]
 ANSWERED = [
     'writing = view.write(gpt, vocab, "the plot", kernel=True)\nwriting',
     "asking = view.interact(twice, x=(0.0, 4.0), kernel=True)\nasking",
     'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", kernel=True)',
-    'view.fill(bert, vocab, "the plot was good", hidden=[1], kernel=True)',
+    'view.fill(bert, vocab, "the plot was good", masked=[1], kernel=True)',
     "view.translate(translator, vocab, 'the plot', width=1, length=5, kernel=True)",
     'writing.state = {**writing.state, "prompt": "the music"}\nasking.values = {"x": 3.0}',
 ]

@@ -12,7 +12,8 @@ from PIL import Image
 
 from tfviz import look, view
 from tfviz.look import AttentionMaps
-from tfviz.view.still.images import image_spec, read_image, spectrogram_image, tinted
+from tfviz.view.page.images import image_spec
+from tfviz.view.still.images import read_image, spectrogram_image, tinted
 from tfviz.view.still.palette import theme
 from tfviz.view.still.patch_grid import PatchGrid, find_grid
 
@@ -78,7 +79,7 @@ def test_the_page_is_told_where_and_says_it():
     assert part["rows"][:3] == ["cls", "(0,0)", "(0,1)"]
     assert made.document["note"] == "Taken as 1 token and 3 × 4 cells."
     state = made.document["state"]
-    assert (state["mode"], state["layer"], state["rows"], state["direction"]) == ("picture", 1, [0], "at")
+    assert (state["mode"], state["layer"], state["rows"], state["direction"]) == ("picture", 1, [0], "from")
     assert made.document["picture"]["width"], made.document["picture"]["height"] == (80, 60)
     assert str(made).startswith("A picture\n")
 
@@ -94,7 +95,7 @@ def test_words_over_a_picture_in_several_resolutions():
     parts["fine"] = AttentionMaps(weights, cols=words)
     made = view.image(parts, picture())
     state = made.document["state"]
-    assert (state["direction"], state["cols"], state["rows"]) == ("by", [3], [])
+    assert (state["direction"], state["cols"], state["rows"]) == ("to", [3], [])
     assert [part["patches"]["cols"] for part in made.document["parts"]] == [None, None]
     assert [part["patches"]["rows"]["rows"] for part in made.document["parts"]] == [6, 3]
     assert made.document["note"] == "Taken as 6 × 8 cells; 3 × 4 cells."

@@ -425,7 +425,7 @@ WRONG = [
     (lambda: view.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
     (lambda: view.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the matrix has 2 rows"),
     (lambda: view.text("a", "abc"), TypeError, "vocab is a str; give one of tfviz.text"),
-    (lambda: view.text("abc", text.Bytes(), most=2), ValueError, "text has 3 tokens, and most is 2"),
+    (lambda: view.text("abc", text.Bytes(), max_tokens=2), ValueError, "text has 3 tokens, and max_tokens is 2"),
     (lambda: view.order(["a"]), ValueError, "2 words at least"),
     (lambda: view.angle(math.inf), ValueError, "start is inf"),
 ]

@@ -48,7 +48,7 @@ STUDIOS = {
     "fill": (lambda size, **how: view.fill(bert(size), WORDS, "the plot was good", **how), len(WORDS)),
     "beside": (
         lambda size, **how: view.fill(
-            bert(len(WORDS)), WORDS, "the plot was good", beside=(gpt(size), WORDS), **how
+            bert(len(WORDS)), WORDS, "the plot was good", compare_with=(gpt(size), WORDS), **how
         ), len(WORDS),
     ),
     "translate": (lambda size, **how: view.translate(translator(size), WORDS, "the plot", length=4, **how), len(WORDS)),

@@ -62,12 +62,12 @@ def test_words_are_hidden_by_number_and_the_guess_is_said(hidden, places):
     ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
     ids[0, [place + 1 for place in places]] = MASK
     share = bert()(ids).tokens[0, places[0] + 1].softmax(-1)
-    made = view.fill(bert(), VOCAB, TEXT, hidden=hidden, weights="float32")
+    made = view.fill(bert(), VOCAB, TEXT, masked=hidden, weights="float32")
     assert made.document["state"]["masked"] == places
     word = TEXT.split()[places[0]]
     guess = VOCAB.words(share.argmax()[None])[0]
     assert made.summary == f"Fill: in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
-    assert "beside" not in made.document
+    assert "compare_with" not in made.document
 
 
 def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
@@ -75,7 +75,7 @@ def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
     count = len(pieces.encode("ringing"))
     assert count == 2
     model = seeded(lambda: BERT(len(pieces), context=11, layers=1, heads=2, dim=8))
-    made = view.fill(model, pieces, "the ringing ring", hidden=1, add_special_tokens=False)
+    made = view.fill(model, pieces, "the ringing ring", masked=1, add_special_tokens=False)
     start = len(pieces.encode("the"))
     assert made.document["state"]["masked"] == list(range(start, start + count))
     assert made.document["special_tokens"] == {"before": None, "after": None}
@@ -83,14 +83,14 @@ def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
 
 def test_a_model_beside_is_asked_for_what_follows_the_left():
     gpt = seeded(lambda: GPT(len(VOCAB), context=7, layers=1, heads=2, dim=8))
-    made = view.fill(bert(), VOCAB, TEXT, hidden=3, beside=(gpt, VOCAB, CLS), weights="float32")
+    made = view.fill(bert(), VOCAB, TEXT, masked=3, compare_with=(gpt, VOCAB, CLS), weights="float32")
     share = gpt(torch.tensor([[CLS, *VOCAB.encode("the plot was")]]))[0, -1].softmax(-1)
     guess = VOCAB.words(share.argmax()[None])[0]
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
-    assert made.document["beside"] == {"vocabulary": 0, "before": CLS, "context": 7}
+    assert made.document["compare_with"] == {"vocabulary": 0, "before": CLS, "context": 7}
     assert len(made.document["vocabularies"]) == 1
     other = whole_words([f"another {TEXT}"])
     gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
-    made = view.fill(bert(), VOCAB, TEXT, hidden=0, beside=[gpt, other])
-    assert made.document["beside"] == {"vocabulary": 1, "before": None, "context": 7}
+    made = view.fill(bert(), VOCAB, TEXT, masked=0, compare_with=[gpt, other])
+    assert made.document["compare_with"] == {"vocabulary": 1, "before": None, "context": 7}
     assert made.document["vocabularies"] == [VOCAB.to_spec(), other.to_spec()]

@@ -396,6 +396,6 @@ def test_the_threshold_of_lines_is_that_of_the_still_picture():
         (0.99, "1 weight"),
         (0.0, "7 weights"),
     ):
-        picture = view.links(AttentionMaps(weights), least=least)
+        picture = view.links(AttentionMaps(weights), min_weight=least)
         assert f"; {count} of at least" in picture.summary
         assert len(picture.figure().axes[0].collections[0].get_segments()) == int(count.split()[0])

@@ -8,7 +8,8 @@ from test_side_by_side import panels as drawn
 
 from tfviz import view
 from tfviz.view.spec import Axis, Heatmap
-from tfviz.view.still import panels
+from tfviz.view.still import masks as still_masks
+from tfviz.view.still import tables as still_tables
 
 
 def gates(names=("input", "forget"), rows=6, cols=5):
@@ -23,14 +24,14 @@ def rules(size=6):
 
 def tables(named, cols=()):
     rows, columns = Axis("unit"), Axis("$x_$", cols)
-    return panels.tables(
-        [Heatmap(t, rows, columns, panels.table_scale(t), title=name) for name, t in named.items()], "t"
+    return still_tables.stacked_tables(
+        [Heatmap(t, rows, columns, still_tables.table_scale(t), title=name) for name, t in named.items()], "t"
     )
 
 
 VIEWS = {
     "tables": lambda: tables({**gates(), "cell": gates()["input"] - 0.5}, "abcde"),
-    "mask_lab": lambda: panels.mask_lab(rules()),
+    "mask_lab": lambda: still_masks.mask_lab(rules()),
 }
 
 
@@ -42,14 +43,14 @@ def test_a_view_is_a_picture_and_always_the_same(name, caplog, tmp_path):
 def test_any_text_can_stand_anywhere(caplog):
     draws(tables({word: torch.rand(2, len(NASTY)) for word in NASTY}, NASTY), caplog, "svg")
     masks = {word: {"\ud800": torch.eye(3).bool()} for word in ("$x_$ $", "\ud800", "\n")}
-    draws(panels.mask_lab(masks, title="שלום"), caplog, "svg")
+    draws(still_masks.mask_lab(masks, title="שלום"), caplog, "svg")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_any_shape_can_be_drawn(shape, caplog):
     table = maps(*shape)[0, 0]
     draws(tables({"t": table}), caplog)
-    draws(panels.mask_lab({"t": table > 0.5}), caplog)
+    draws(still_masks.mask_lab({"t": table > 0.5}), caplog)
 
 
 def test_each_table_has_its_own_scale():
@@ -68,7 +69,7 @@ def test_each_table_has_its_own_scale():
 
 
 def test_all_masks_together_are_their_intersection():
-    picture = panels.mask_lab(rules())
+    picture = still_masks.mask_lab(rules())
     shown = drawn(picture.figure())
     assert [axes.get_xlabel() for axes in shown] == ["causal", "window = 2", "not itself", "all together"]
     masked = [numpy.ma.getmaskarray(axes.images[0].get_array()) for axes in shown]
@@ -87,7 +88,7 @@ def test_the_masks_in_use_are_joined_as_the_page_joins_them():
          other & (causal | window)),
         ({}, "everything", torch.ones_like(causal)),
     ):  # fmt: skip
-        picture = panels.mask_lab(rules(), use=use)
+        picture = still_masks.mask_lab(rules(), use=use)
         last = drawn(picture.figure())[3]
         assert last.get_xlabel() in (formula, formula[:17] + "…")
         numpy.testing.assert_array_equal(numpy.ma.getmaskarray(last.images[0].get_array()), ~expected.numpy())
@@ -97,10 +98,10 @@ def test_the_masks_in_use_are_joined_as_the_page_joins_them():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: panels.mask_lab({}), r"none"),
-        (lambda: panels.mask_lab({"a": {}}), r"'a' has no settings"),
-        (lambda: panels.mask_lab({"a": torch.eye(2).bool()[0]}), r"\[2\]"),
-        (lambda: panels.mask_lab({"a": torch.eye(2).bool(), "b": torch.eye(3).bool()}), r"\[3, 3\]"),
+        (lambda: still_masks.mask_lab({}), r"none"),
+        (lambda: still_masks.mask_lab({"a": {}}), r"'a' has no settings"),
+        (lambda: still_masks.mask_lab({"a": torch.eye(2).bool()[0]}), r"\[2\]"),
+        (lambda: still_masks.mask_lab({"a": torch.eye(2).bool(), "b": torch.eye(3).bool()}), r"\[3, 3\]"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make, says):

@@ -16,7 +16,7 @@ from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, whol
 pytest_plugins = ["node"]
 # Texts and what comes back travel as numbers, so that no half of a character is lost on the way.
 ASK = """given => {
-    const { described, texts, rows, shown } = JSON.parse(given), room = vocabulary(described);
+    const { described, texts, rows, shown } = JSON.parse(given), room = makeVocabulary(described);
     const units = text => Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
     const told = (given, ask) => { try { return ask(given); } catch (error) { return "Error: " + error.message; } };
     return JSON.stringify({ size: room.size, special: room.special,
@@ -119,7 +119,7 @@ def units(written):
 def asked(node, plain, texts=(), rows=(), shown=()):
     """What a page makes of these texts; of these rows of ids, as texts; and of others, as words."""
     given = {"described": plain, "texts": [units(written) for written in texts], "rows": rows, "shown": shown}
-    node.load("text/vocabulary")
+    node.load("text/make-vocabulary")
     return json.loads(node.evaluate(ASK, json.dumps(given)))
 
 

@@ -72,8 +72,10 @@ def steps(
     the beginning are never generated.
 
     Args:
+        model: an encoder-decoder.
         source: padded with 0.
-        bos, eos: the ids of the tokens for the beginning and the end.
+        bos: the id of the token at the beginning.
+        eos: the id of the token at the end.
         width: number of texts that remain after each step; 1 is greedy search.
         alpha: exponent of the length penalty, from 0 to 10; 0 means no penalty, which favours short texts.
         length: the maximum number of tokens in a text, including its end token.

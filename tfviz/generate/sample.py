@@ -129,8 +129,11 @@ def ids(
     half of the text is dropped and the rest is encoded again.
 
     Args:
+        model: a language model.
         prompt: the ids of the text to continue.
         count: number of tokens to generate.
+        sampler: how the next token is chosen.
+        seed: the seed of the random numbers.
         cache: keep keys and values, so that a step computes one position rather than the whole text. The result is the
             same either way.
 

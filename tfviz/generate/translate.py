@@ -41,9 +41,13 @@ def translate(
     An empty text is translated from a source that contains only the token `after`.
 
     Args:
+        model: an encoder-decoder.
+        texts: the texts to translate.
         source: the vocabulary of the texts.
         target: the vocabulary of the translations, which begin with `[BOS]`; None for the same one.
-        width, alpha, length: settings of the search; see `beam.steps`.
+        width: the beam width; see `beam.steps`.
+        alpha: the exponent of the length penalty; see `beam.steps`.
+        length: the maximum number of tokens; see `beam.steps`.
         after: the token that ends each source, as in training; None for no such token.
         tokens: the maximum number of source tokens in a batch, including padding.
         progress: whether to show a progress bar.

@@ -10,6 +10,7 @@ def check_vocabulary(embedding: Any, vocab: Any, kind: str = "") -> None:
 
     Args:
         embedding: a `torch.nn.Embedding`; anything else is not checked.
+        vocab: the vocabulary.
         kind: "source " or "target ", for the message.
     """
     tokens = getattr(embedding, "num_embeddings", None)

@@ -33,6 +33,9 @@ def attend(
     zero; that of a query with NaN scores may be zero, too, depending on PyTorch's kernel.
 
     Args:
+        query: the queries.
+        key: the keys.
+        value: the values.
         mask: True where a query may look. With `masks.causal` itself, for queries and keys from the first position on,
             the kernel skips the future and needs no memory for a mask. A `BlockMask` (see `Mask.block_mask`) goes to
             FlexAttention, which skips the blocks it forbids and supports neither dropout nor a dense bias.
@@ -158,6 +161,7 @@ class MultiHead(nn.Module):
         """Attend from `x` to `memory`, or to `x` itself (self-attention).
 
         Args:
+            x: the input, from which queries are computed.
             memory: the text to attend to; None for self-attention.
             mask: True where a query may look; see `attend`.
             positions: position encoding that rotates queries and keys, or biases the scores.

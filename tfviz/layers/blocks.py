@@ -118,8 +118,12 @@ class DecoderBlock(Block):
         """Apply the block; `**attention` (mask, positions, cache) goes to the self-attention.
 
         Args:
+            x: the input.
             memory: the encoded sources, one for each text; or fewer, each shared by the same number of consecutive
                 texts, whose queries are then computed together.
+            memory_mask: True where a position of the memory may be attended to.
+            memory_cache: the cache of the memory's keys and values.
+            **attention: further arguments of the self-attention.
         """
 
         def cross(x: Tensor) -> Tensor:

@@ -72,8 +72,12 @@ class Mask:
         """Return the mask as a tensor. Batch and head have size 1 if the rule does not depend on them.
 
         Args:
-            batch, heads: their sizes; None: those for which the mask is defined.
+            queries: the number of queries.
+            keys: the number of keys.
+            batch: the size of the batch; None: that for which the mask is defined.
+            heads: the number of heads; None: that for which the mask is defined.
             start: the position of the first query; in generation, the number of keys already in the cache.
+            device: the device of the tensor.
 
         Raises:
             TypeError: the predicate does not return a boolean tensor.
@@ -109,8 +113,12 @@ class Mask:
         """Return FlexAttention's `BlockMask`, with which a compiled kernel skips blocks. It is slow to build: reuse it.
 
         Args:
-            batch, heads: their number, where the rule depends on them.
+            queries: the number of queries.
+            keys: the number of keys.
+            batch: the size of the batch, where the rule depends on it.
+            heads: the number of heads, where the rule depends on it.
             start: the position of the first query, as in `dense`.
+            device: the device of the mask.
             size: number of queries, and of keys, in a block.
         """
         from torch.nn.attention.flex_attention import create_block_mask

@@ -137,6 +137,7 @@ class Recurrent(nn.Module):
         """Return the hidden states of the last layer at every position, and the final state of each cell.
 
         Args:
+            x: the input.
             states: the initial state of each of `cells`; by default zeros.
             mask: True at words, False at padding, which leaves the state unchanged: the output there repeats the
                 previous state.

@@ -71,6 +71,10 @@ def save(
     With several processes, only the first writes. If each holds a shard of the weights, all must call this function.
 
     Args:
+        folder: the folder of the checkpoints.
+        model: the model, whose weights are saved.
+        optimizer: the optimizer, whose state is saved; None for none.
+        step: the number of the step.
         keep: number of checkpoints to keep.
         state: values that JSON can hold, which `load` returns (a tuple as a list).
 

@@ -81,6 +81,7 @@ def fit(
     same losses as an uninterrupted run.
 
     Args:
+        model: the model to train.
         batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
         steps: number of steps in the whole run.
         lr: the maximum learning rate. None: 3e-3, or the rate of each group of the `optimizer` passed, which is
@@ -99,6 +100,9 @@ def fit(
         checkpoint_dir: a folder for checkpoints, which are written every `checkpoint_every` steps, at the end, and
             after the last complete step when the loop is left, also by Ctrl-C or an error. All processes must have
             access to it; sharded weights are stored in full, so that the number of processes may change.
+        checkpoint_every: the number of steps between two checkpoints.
+        seed: the seed of the random numbers of the training.
+        progress: whether to show a progress bar.
 
     Raises:
         FloatingPointError: the loss or a gradient is not finite; the step is not taken.

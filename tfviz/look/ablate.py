@@ -22,6 +22,7 @@ def ablate(
     Each head is ablated alone, so two redundant heads can both seem worthless (Michel et al. 2019, section 3.2).
 
     Args:
+        model: the model whose heads are switched off.
         measure: runs the model and returns a number, such as `lambda: learn.evaluate.loss(model, batches)`.
         sites: glob of the patterns to ablate.
 

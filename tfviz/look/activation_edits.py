@@ -90,6 +90,8 @@ def add(vector: Float[Tensor, "*lead dim"], head: int | None = None, positions: 
 
     Args:
         vector: broadcast to the selected part, [batch, (head,) position, dim].
+        head: the head to edit; None: all.
+        positions: the positions to edit; None: all.
 
     >>> add(torch.ones(2), positions=-1)(torch.zeros(1, 3, 2))[0, :, 0]
     tensor([0., 0., 1.])
@@ -108,6 +110,8 @@ def paste(source: Float[Tensor, "*lead dim"], head: int | None = None, positions
     Args:
         source: what a capture of the other run holds at this site; of it the same heads and positions are taken. A
             vector [dim], such as the mean over a data set, is pasted everywhere.
+        head: the head to edit; None: all.
+        positions: the positions to edit; None: all.
 
     >>> paste(torch.ones(1, 3, 2), positions=[0, 2])(torch.zeros(1, 3, 2))[0, :, 0]
     tensor([1., 0., 1.])
@@ -142,6 +146,9 @@ def noise(std: float, seed: int = 0, head: int | None = None, positions: Positio
 
     Args:
         std: standard deviation, in units of the activation; Meng et al. take 3 times that of the embeddings.
+        seed: the seed of the noise.
+        head: the head to edit; None: all.
+        positions: the positions to edit; None: all.
     """
     checks.at_least(0, std=std)
     checks.seed(seed)

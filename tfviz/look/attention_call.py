@@ -49,6 +49,11 @@ class AttentionCall:
         """Build a call from the arguments of `scaled_dot_product_attention`, whose axes may be missing or broadcast.
 
         Args:
+            query: [..., query, dim].
+            key: [..., key, dim].
+            value: [..., key, out].
+            mask: boolean, True where a query may look, or added to the scores; None for none.
+            scale: the factor of the scores; None: 1 / sqrt(dim).
             causal: PyTorch's `is_causal`, which is aligned to the upper left.
         """
         heads = query.shape[-3] if query.dim() > 2 else 1

@@ -66,7 +66,7 @@ class Layout(NamedTuple):
 
 
 class OutputAxes(NamedTuple):
-    """Where the axes of batch, head, query and dim are in the output of attention, before the output projection.
+    """The positions of the batch, head, query and dim axes in the output of attention before the output projection.
 
     Attributes:
         layout: of the output, once its axes are permuted.
@@ -82,8 +82,10 @@ class OutputAxes(NamedTuple):
 
         Args:
             layout: of the weights.
+            product: the product of weights and values.
             place: which factor has the weights.
             keys: their axis that is summed over.
+            output: the result of the product.
         """
         weights, letters = product.factors[place], product.letters[place]
         if output.dim() != len(product.output):
@@ -142,14 +144,18 @@ def _attribute(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | No
 
 
 def roles(product: Product, place: int, keys: int) -> list[str]:
-    """Return the role of each axis of the weights in a product with values.
+    """Return the role of each axis of attention weights, inferred from the product of weights and values.
+
+    The axis that is summed over is that of the keys; axes that the values have, too, are batch or heads; the others are
+    queries.
 
     Args:
+        product: the product of weights and values.
         place: index of the factor that holds the weights.
         keys: the axis of the weights that is summed over.
 
     Returns:
-        "k" for keys, "q" for queries, "shared" for axes that the values also have: batch or heads.
+        for each axis "k" (keys), "q" (queries) or "shared" (batch or heads).
     """
     letters, value_letters = product.letters[place], product.letters[1 - place]
     axis_roles = []
@@ -161,7 +167,13 @@ def roles(product: Product, place: int, keys: int) -> list[str]:
 
 
 def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Layout:
-    """Return the layout of weights whose axes have these roles, given the number of heads."""
+    """Return the layout of attention weights from the roles of their axes.
+
+    Args:
+        shape: that of the weights.
+        axis_roles: the role of each axis, as `roles` returns them.
+        heads: the known number of heads, by which an axis that joins batch and heads is recognized and split.
+    """
     shape, count = tuple(shape), heads.count
     shared, query, key = (
         [axis for axis, role in enumerate(axis_roles) if role == name] for name in ("shared", "q", "k")

@@ -45,6 +45,7 @@ def capture(
     whatever their axes are in the model.
 
     Args:
+        model: the model to observe.
         sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`. Weights whose rows do not sum
             to 1, such as `relu(scores) / n`, are captured only if their site is named without a star.
         dtype: of stored patterns: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).

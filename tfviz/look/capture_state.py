@@ -129,6 +129,7 @@ class CaptureState:
 
         Args:
             output: in the model's own axes; what the model goes on with is returned in them.
+            find_axes: a function that returns the axes of the output.
             outer: whether captures around this one do not see the call.
         """
         for tracer in reversed(self.running_outer()) if outer else ():

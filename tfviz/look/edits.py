@@ -60,6 +60,7 @@ def zero(head: int | None = None, positions: Positions = None) -> ZeroHeads | Ac
     module's output it sets the whole output to zero.
 
     Args:
+        head: the head to edit; None: all.
         positions: only these, counted from 0, or from the end with -1; of a pattern, the rows of these queries.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]

@@ -119,9 +119,12 @@ def packed_mask(
     """Return the mask of texts packed one after the other, each of which attends only to itself.
 
     Args:
-        queries, keys: cumulative lengths of the texts, starting with 0 (`cu_seqlens`).
-        before, after: numbers of keys before and after a query that it may see; -1: all.
-        rows, columns: numbers of queries and keys; those after the last text see nothing.
+        queries: cumulative lengths of the texts in queries, starting with 0 (`cu_seqlens`).
+        keys: cumulative lengths of the texts in keys, starting with 0.
+        before: the number of keys before a query that it may see; -1: all.
+        after: the number of keys after a query that it may see; -1: all.
+        rows: the number of queries; those after the last text see nothing.
+        columns: the number of keys.
 
     Raises:
         ValueError: the cumulative lengths do not rise from 0 to at most the number of rows or columns.
@@ -167,7 +170,9 @@ def attention(
 
     Args:
         function: a Python function, such as a package's wrapper of its kernel, that returns only the output.
-        query, key, value: the names of its arguments.
+        query: the name of the argument for queries.
+        key: the name of the argument for keys.
+        value: the name of the argument for values.
         mask: boolean (True: may look) or float (added to the scores).
         scale: name of the factor of the scores; None, or an argument of None: 1 / sqrt(dim).
         causal: name of a boolean that hides the future, with the last query aligned to the last key.

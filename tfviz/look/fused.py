@@ -188,6 +188,7 @@ class FusedAttention:
         Args:
             make: returns the call; called again where gradients flow through it.
             inputs: the model's own query, key and value.
+            dropout: the probability with which the call drops weights.
             is_repeated: whether its weights were already recorded and are now applied to other values.
         """
         weights = cache(lambda: self._weights(make()))

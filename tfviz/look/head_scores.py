@@ -57,6 +57,7 @@ def head_scores(maps: AttentionMaps, kinds: Sequence[str] = tuple(SCORES)) -> di
     """Return, for square maps, the share of each head's attention, 0 to 1, that goes to each kind of position.
 
     Args:
+        maps: the attention maps, as many queries as keys.
         kinds: kinds of position, of `SCORES`: "itself", "previous", "two back", "first", "same word", "after same
             word".
 

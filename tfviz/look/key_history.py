@@ -209,8 +209,10 @@ def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> 
     """Return signatures of the values in a product with weights.
 
     Args:
+        product: the product of weights and values.
         place: which factor has the weights.
         keys: their axis of keys.
+        layout: the layout of the weights.
     """
     letters, value_letters = product.letters[place], product.letters[1 - place]
     values = product.factors[1 - place].float()

@@ -33,6 +33,7 @@ class LazyStore:
         """Return a copy of a call without its values.
 
         Args:
+            call: the call to copy.
             kv_heads: the number of heads of keys, if the model declares it, since it may have repeated them.
         """
         mask = self._shared_mask(call.mask) if isinstance(call.mask, Tensor) else call.mask

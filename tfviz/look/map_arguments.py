@@ -43,6 +43,8 @@ def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str, 
     """Return a string for each of `count` positions of an axis; by default their numbers.
 
     Args:
+        labels: a label for each position; None: numbers.
+        count: the number of positions.
         name: the argument that holds the labels, for messages.
         what: the positions, such as "queries", for messages.
         owner: the objects that have the axis, for messages.

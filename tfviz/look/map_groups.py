@@ -28,10 +28,11 @@ def groups(
     `view.sources(**look.groups(seen))` shows them all.
 
     Args:
-        rows, cols: words of the axes, for groups whose maps have that size; or words by glob of the group's name, which
-            may start at any part of its path: "encoder*" also matches "model.encoder...". Without `cols`,
-            cross-attention takes the words that `rows` has for another group: for an encoder-decoder, `{"encoder*":
-            source, "decoder*": target}` is enough.
+        seen: the capture.
+        rows: words of the queries, for groups whose maps have that size; or words by glob of the group's name, which
+            may start at any part of its path: "encoder*" also matches "model.encoder...".
+        cols: the same for keys. Without `cols`, cross-attention takes the words that `rows` has for another group: for
+            an encoder-decoder, `rows={"encoder*": source, "decoder*": target}` is enough.
         batch: as in `AttentionMaps.of`.
         firings: as in `AttentionMaps.of`. Firings of different shapes form separate groups, such as
             `visual.blocks.*.attn, 1 of 2`; with None, this also holds for firings that attend only to themselves, such

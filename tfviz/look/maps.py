@@ -82,7 +82,11 @@ class AttentionMaps:
         """Return maps of one batch element, with a layer for each pattern of a capture.
 
         Args:
+            seen: the capture.
+            rows: words of the queries; by default numbers.
+            cols: words of the keys; by default those of the queries or numbers.
             sites: a glob that selects patterns, such as `decoder.*.cross.*`; or their names.
+            batch: the index of the batch element.
             firings: for a site that fired several times, "last", or "layers" for a layer for each firing; None: the
                 last, with a warning. For a text that is generated word by word, see `over_time`.
             provenance: additional information on the origin, such as `{"step": 300}`.
@@ -145,6 +149,11 @@ class AttentionMaps:
         * for a text written with a cache, the first firing being the prompt: `over_time(seen, words_read)`.
 
         Args:
+            seen: the capture.
+            rows: words of the queries; by default numbers.
+            cols: words of the keys; by default numbers.
+            sites: a glob of the sites.
+            batch: the index of the batch element.
             beams: after a beam search, the row of the batch in which each token of each returned text was chosen,
                 [text, step], -1 after its end: `out.beam_indices` of Hugging Face's
                 `generate(return_dict_in_generate=True, output_scores=True)`. `batch` is then the index of a returned
@@ -202,6 +211,8 @@ class AttentionMaps:
         """Return a head as bytes: 255 times the square root of its weights, within 0.004.
 
         Args:
+            layer: the index of the layer.
+            head: the index of the head.
             block: side of the squares of cells of which only the largest weight is kept.
 
         Raises:

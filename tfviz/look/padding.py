@@ -82,6 +82,7 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
     """Validate attention weights and return them unchanged; sums of weights stored as bytes may be off by a fifth.
 
     Args:
+        weights: the attention weights.
         normalized: rows must sum to 1, or to 0 where all is masked.
 
     Raises:
@@ -106,8 +107,10 @@ def statistic(
     """Apply `measure` to every head; return [layer, head, ...].
 
     Args:
+        maps: the attention maps.
         measure: function from weights without padding, [head, query, key], and the mask of queries that count to [head,
             ...].
+        positions: the positions to count; None: all.
 
     Raises:
         ValueError: every position is padding.

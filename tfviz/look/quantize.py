@@ -76,6 +76,8 @@ def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
     """Return the largest of each `size` x `size` cells; cells at the edges may be smaller.
 
     Args:
+        weights: [..., query, key].
+        size: the number of rows and columns of a block.
         before: number of cells of each row's first block that lie before these.
     """
     if size == 1:

@@ -133,6 +133,7 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
 
     Args:
         parts: blocks with their weights, [batch, head, query, key] in float32, and where they may look.
+        batch: the index of the text.
 
     Raises:
         LookupError: the position of a block is unknown.

@@ -77,6 +77,8 @@ class SiteFirings:
         """Follow back the text that ends in a batch element of a firing, where queries are among the keys.
 
         Args:
+            last: the index of the firing.
+            row: the batch element in which the text ends.
             dropped: number of the last firing's queries that were discarded after it.
             rows: firing -> batch elements that may belong to the text; other firings are skipped.
         """

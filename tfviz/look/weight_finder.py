@@ -151,6 +151,7 @@ class ScoreTracker:
         """Return the index of the factor that may be weights, and its key axis.
 
         Args:
+            product: the product in which to search.
             counts: the possible numbers of positions; empty: unknown.
         """
         for place in (0, 1):

@@ -75,6 +75,7 @@ class BERT(nn.Module):
         """Return the logits of the word at each position, and of whether the second sentence follows the first.
 
         Args:
+            ids: the ids of the tokens.
             segments: 0 in the first sentence, 1 in the second; None for one sentence.
             where: True at the positions whose logits are computed; None for all.
 

@@ -81,6 +81,7 @@ class Convolution(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
+            ids: the ids of the tokens.
             cache: from `new_cache()`; then `ids` continue the text seen before.
         """
         new = ids.shape[-1]

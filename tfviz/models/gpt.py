@@ -59,6 +59,7 @@ class GPT(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
+            ids: the ids of the tokens.
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
         start = 0 if cache is None else self._cached(cache)

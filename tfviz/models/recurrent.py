@@ -51,6 +51,7 @@ class RecurrentLM(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
+            ids: the ids of the tokens.
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
         x, states = self.recurrent(self.dropout(self.tokens(ids)), cache)

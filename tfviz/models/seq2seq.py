@@ -97,6 +97,7 @@ class Seq2Seq(nn.Module):
         """Return the logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2).
 
         Args:
+            target: the ids of the target's tokens.
             memory: of as many sources as targets, or of fewer, each shared by the same number of consecutive targets.
             cache: from `new_cache()`; `target` then continues the texts seen before, and only its positions are
                 computed.

@@ -85,6 +85,7 @@ class Transformer(nn.Module):
         """Return the logits after each target position; queries come from the target, keys and values from the memory.
 
         Args:
+            target: the ids of the target's tokens.
             memory: of as many sources as targets, or of fewer, each shared by the same number of consecutive targets.
             cache: from `new_cache()`; `target` then continues the texts seen before, and only its positions are
                 computed.

@@ -74,6 +74,7 @@ class TransformerXL(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
+            ids: the ids of the tokens.
             cache: from `new_cache()`; then `ids` continue the segments seen before.
         """
         x = self.dropout(self.tokens(ids))

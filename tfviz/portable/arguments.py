@@ -23,6 +23,7 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
     """Return all arguments of a node, in the order of its schema, including defaults.
 
     Args:
+        node: a node of an exported graph.
         numbers: the number of each value that was computed before.
         symbols: the name of each dynamic length.
 

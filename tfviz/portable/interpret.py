@@ -29,6 +29,10 @@ def run(
     """Run a program's steps and return its outputs by name; see `Program.__call__`.
 
     Args:
+        spec: the program.
+        weights: the weights of the program.
+        inputs: the inputs, in the order of the program.
+        edit: edits of attention weights, by site.
         known: lengths that are known to fit into memory, to which those of this run are added; None: no check is
             needed.
     """

@@ -99,6 +99,7 @@ class Program:
         """Compute the outputs, by name, in Python: the reference for the page's engine.
 
         Args:
+            *inputs: the inputs, in the order of the program.
             edit: site -> function that replaces its weights, as in `look.capture`.
 
         Raises:

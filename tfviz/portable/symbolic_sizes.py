@@ -42,6 +42,7 @@ def encode_size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> S
     """Encode a size of an exported graph as plain data.
 
     Args:
+        value: a number or a symbolic expression.
         names: the length that each symbol of the graph stands for.
 
     Raises:

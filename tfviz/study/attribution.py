@@ -30,6 +30,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     target. It is the direct effect alone, not what a part does to later ones; `patch` measures that.
 
     Args:
+        model: the model to explain.
         ids: [batch, position], or a model's arguments by name.
         target: logits -> one number, linear in them, such as `study.logit(token)` or
             `study.logit_difference(right, other)`.
@@ -160,7 +161,9 @@ def frozen_norm(
     """Return a norm with its scale held, as a function of the gradient of its output, and its bias.
 
     Args:
-        taken, returned: its input and output in a run, [batch, position, dim].
+        module: the norm.
+        taken: its input in a run, [batch, position, dim].
+        returned: its output in that run, [batch, position, dim].
         path: of the module, for the message.
 
     Raises:

@@ -100,6 +100,8 @@ class BlockReplay:
         """Replace blocks by stubs that return what they returned, for the batch repeated `times` times.
 
         Args:
+            paths: the paths of the blocks.
+            times: how often the batch is repeated.
             outputs: path -> what its stub returns as the first tensor instead, already repeated.
         """
         with ExitStack() as undo:

@@ -49,6 +49,7 @@ def over(
     batches and has the whole result at the end; processes without `torch.distributed` merge by `Statistics.merge`.
 
     Args:
+        model: the model to measure.
         texts: batches, as a `DataLoader` gives them: ids [batch, position], a model's arguments by name or in a tuple;
             or single texts, a list of strings or a `datasets.Dataset`, which are batched here. Every process goes
             through all of them.

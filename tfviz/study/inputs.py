@@ -37,6 +37,7 @@ class Inputs:
         Args:
             name: of the argument, for messages.
             prompt: ids [batch, position]; the arguments of the model in a tuple; or, by name, what a tokenizer returns.
+            model: the model that takes them.
 
         Raises:
             ValueError: there is no tensor, or tensors disagree about the batch.

@@ -49,6 +49,7 @@ def lens(
     a model does after its blocks (a norm, a projection, a cap on logits) is done; blocks are not run again.
 
     Args:
+        model: the model to read.
         ids: one text, [1, position], or a model's arguments by name.
         names: ids -> their names, such as `vocab.words` or `tokenizer.convert_ids_to_tokens`.
         token: whose probability the table shows; None: of each cell the likeliest token's.

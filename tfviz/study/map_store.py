@@ -50,6 +50,8 @@ class MapStore(Mapping[str, AttentionMaps]):
         """Write maps under a name; what stood there is replaced.
 
         Args:
+            name: the name in the store.
+            maps: the attention maps.
             notes: anything that JSON can hold, such as `label=1`.
         """
         schema.json_value(notes, "notes")

@@ -58,10 +58,14 @@ def patch(
     estimated for all places from one backward pass: (clean - corrupt) times the gradient (Nanda 2023).
 
     Args:
-        clean, corrupt: ids [batch, position], or a model's arguments by name, as a tokenizer returns them; of the same
-            shapes, with the words that matter at the same positions.
+        model: the model to run.
+        clean: the prompt with the answer in question: ids [batch, position], or a model's arguments by name, as a
+            tokenizer returns them.
+        corrupt: a prompt with a different answer, of the same shapes, with the words that matter at the same positions;
+            None where `by` needs none.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`.
         sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`.
+        by: the activation that replaces another, as above.
         each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
         words: of the positions, for the labels of the table.
         batch_size: texts in one run of the model, patches times prompts; None: as many as have 8,192 positions.

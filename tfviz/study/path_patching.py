@@ -44,13 +44,20 @@ def patch_path(
     arrives at the receivers is then put into an unchanged run, and the metric is read there.
 
     Args:
-        clean, corrupt, metric, each, words, batch_size, progress: as for `patch`.
+        model: with heads whose output is known to `look.capture`.
+        clean: the prompt of the clean run, as for `patch`.
+        corrupt: the prompt of the corrupt run, of the same shapes.
+        metric: logits -> one number.
         receivers: sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or site -> head or heads;
             None: the output itself.
         senders: globs of the sites whose effect is measured.
         frozen: globs of the sites that stay as they were. Add the feed-forward networks, `"*.mlp"`, for the path by
             the residual stream alone.
         by: "corrupt": senders of the corrupt run in the clean one; "clean": the other way round.
+        each: what is patched at a time, as for `patch`.
+        words: of the positions, for the labels of the table.
+        batch_size: texts in one run of the model, patches times prompts.
+        progress: show a bar.
 
     Returns:
         A table as that of `patch`; 0 for senders after all receivers.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tfviz.shapes import Float
-from tfviz.study.table import Table
+from tfviz.study.table import Table, label_index
 
 PARTS = ("counts", "means", "squares", "largest", "texts")
 
@@ -23,12 +23,12 @@ class Statistics:
 
     Attributes:
         axes: name of an axis -> its labels.
-        unit: of the values.
-        counts: [*axes], texts.
+        unit: the unit of the values.
+        counts: [*axes], the number of texts with a value.
         means: [*axes], float64.
         squares: [*axes], the sum of squared deviations from the mean.
         largest: [*axes, rank], the largest values, falling; -inf where there are fewer.
-        texts: [*axes, rank], the numbers of the texts that have them.
+        texts: [*axes, rank], the index in the data set of the text that each of the largest values belongs to.
     """
 
     axes: Mapping[str, Sequence[str]]
@@ -44,9 +44,9 @@ class Statistics:
         """Return the statistics of one batch.
 
         Args:
-            values: of which the first axis is the texts.
-            numbers: of these texts in the data set.
-            top: how many examples are kept of each cell.
+            values: the values of each text and cell; the first axis is that of the texts.
+            numbers: the index in the data set of each text.
+            top: the number of largest values to keep for each cell.
         """
         _, *axes = values.axes.items()
         given = values.values.double()
@@ -106,22 +106,20 @@ class Statistics:
         return Table(values, self.axes, self.unit, f"{title} over {count:,} texts", {"texts": count})
 
     def examples(self, *labels: str) -> list[tuple[int, float]]:
-        """Return the texts with the largest values in a cell, and these, falling.
+        """Return the texts with the largest values in a cell, and these values, in falling order.
 
         Args:
-            labels: of the cell, one for each axis.
+            labels: the labels of the cell, one for each axis.
         """
-        values = self.largest[self._place(labels)]
-        texts = self.texts[self._place(labels)]
+        cell = self._cell(labels)
+        values, texts = self.largest[cell], self.texts[cell]
         return [(int(text), float(value)) for text, value in zip(texts, values) if value > -torch.inf]
 
-    def _place(self, labels: Sequence[str]) -> tuple[int, ...]:
+    def _cell(self, labels: Sequence[str]) -> tuple[int, ...]:
+        """Return the indices of a cell from its labels."""
         if len(labels) != len(self.axes):
             raise ValueError(f"there are {len(labels)} labels; give one for each axis: {', '.join(self.axes)}")
-        return tuple(
-            Table(torch.zeros(len(known)), {name: known})._place(name, label)
-            for (name, known), label in zip(self.axes.items(), labels)
-        )
+        return tuple(label_index(self.axes, axis, label) for axis, label in zip(self.axes, labels))
 
     def state(self) -> dict[str, Tensor]:
         """Return the tensors, by name."""

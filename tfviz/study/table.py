@@ -74,19 +74,8 @@ class Table:
         """
         values = self.values
         for axis, label in zip(self.axes, labels if isinstance(labels, tuple) else (labels,)):
-            values = values[self._place(axis, label)]
+            values = values[label_index(self.axes, axis, label)]
         return values if values.dim() else values.item()
-
-    def _place(self, axis: str, label: object) -> int:
-        """Return where a label stands on an axis.
-
-        Raises:
-            LookupError: it does not stand there.
-        """
-        labels = list(self.axes[axis])
-        if str(label) not in labels:
-            raise LookupError(f"{axis} has no {str(label)!r}; it has {', '.join(labels[:20])}")
-        return labels.index(str(label))
 
     def top(self, count: int = 5) -> list[tuple[tuple[str, ...], float]]:
         """Return the values that are farthest from 0, with their labels, in falling order."""
@@ -151,3 +140,15 @@ class Table:
             if list(tensors) != ["values"] or not tensors["values"].is_floating_point():
                 raise ValueError(f"it holds the tensors {list(tensors)}; a table has `values`, of floats")
             return cls(tensors["values"], **described)
+
+
+def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> int:
+    """Return the index of a label on an axis.
+
+    Raises:
+        LookupError: the axis has no such label.
+    """
+    labels = list(axes[axis])
+    if str(label) not in labels:
+        raise LookupError(f"{axis} has no {str(label)!r}; it has {', '.join(labels[:20])}")
+    return labels.index(str(label))

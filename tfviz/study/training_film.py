@@ -31,8 +31,12 @@ def film(
 
     Args:
         steps: those of `learn.fit`, or of any loop that yields once a step.
+        model: the model that is trained.
         probe: ids of one text, [1, position], or the model's arguments by name.
-        rows, cols: words of queries and keys, as for `AttentionMaps`.
+        every: the number of steps between two captures.
+        rows: words of queries, as for `AttentionMaps`.
+        cols: words of keys, as for `AttentionMaps`.
+        sites: a glob of the sites.
 
     Returns:
         "step 0" ... -> maps, as `view.steps` takes them.

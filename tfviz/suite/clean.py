@@ -36,6 +36,8 @@ def clean(
     """Clean notebooks in place, or into the folder `to`.
 
     Args:
+        files: the notebooks.
+        to: the folder for the cleaned notebooks; None: in place.
         pictures: a folder for the tagged pictures, each in a light and a dark version.
 
     Raises:

@@ -34,6 +34,8 @@ def write(runs: Sequence[Run], out: Path, navigation: str = "") -> Path:
     """Write the gallery of these runs as `out/index.html`; return its path.
 
     Args:
+        runs: the runs to show.
+        out: the folder of the gallery.
         navigation: HTML with links to other pages, for the top; if not empty, the gallery is that of the site.
     """
     first = {run.name: run for run in reversed(runs)}  # of several runs of a notebook

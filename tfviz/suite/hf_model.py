@@ -127,6 +127,8 @@ class Checkpoint:
         """Return the model's inputs for a text, a picture, or both.
 
         Args:
+            text: the text, if any.
+            picture: the picture, if any.
             decoder_ids: the ids of the decoder's text; None: those that the model generates.
 
         Raises:

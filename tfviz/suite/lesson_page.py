@@ -38,6 +38,8 @@ def write(
     """Write a notebook as a page that needs no network; formulas become MathML.
 
     Args:
+        notebook: the notebook.
+        path: the path of the page.
         navigation: HTML with links to other pages, for the top.
         lessons: the lessons whose pages are in the same folder, in the order of the course.
         relink: function from an address in the notebook to that on the page; by default links to notebooks become links

@@ -82,7 +82,10 @@ def execute(
     Its metadata record for `runner` that it succeeded, and its fingerprint.
 
     Args:
+        run: the notebook and its parameters.
+        out: the folder for notebook and page.
         timeout: maximum time of a cell, in seconds.
+        progress_bar: whether to show a progress bar.
         lessons: the lessons that the page links to.
     """
     started, path, notebook, error = time.perf_counter(), run.path(out, ".ipynb"), run.notebook, ""

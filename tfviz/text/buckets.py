@@ -162,7 +162,9 @@ def sentence_pairs(
     Args:
         documents: for each document, the ids of each sentence; at least two documents, one of them with two sentences.
         length: the maximum number of tokens in a pair, including special tokens.
-        cls, sep: the ids of `[CLS]` and `[SEP]`; by default those of vocabularies that `tfviz.text` builds.
+        cls: the id of `[CLS]`; by default that of vocabularies that `tfviz.text` builds.
+        sep: the id of `[SEP]`; by default that of vocabularies that `tfviz.text` builds.
+        seed: the seed of the random numbers.
 
     Raises:
         ValueError: no document has two sentences.

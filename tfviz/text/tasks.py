@@ -52,8 +52,10 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     text between fields are not aligned.
 
     Args:
+        count: the number of dates.
         source: en, de, fr or zh.
         target: `iso` (2021-03-05), or one of these four in its format `long`.
+        seed: the seed of the random numbers.
 
     >>> example = dates(1, "en", seed=2)[0]
     >>> " ".join(example.source), " ".join(example.target)
@@ -81,7 +83,9 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = MAX
     digit without which it would be absent; a 0 has no words.
 
     Args:
+        count: the number of examples.
         language: en, de, fr or ja.
+        seed: the seed of the random numbers.
         below: exclusive upper bound of the numbers, at most 1,000,000.
 
     >>> example = numbers(1, "de", seed=26, below=1000)[0]

@@ -67,4 +67,4 @@ def decoding_spec(tokenizer: Any) -> dict[str, Any]:
         label = labels.of(index)
         if index not in partial and label != "".join(VISIBLE.get(sign, sign) for sign in text):
             names[index] = label
-    return {"kind": "asked", "texts": texts, "bytes": partial, "names": names}
+    return {"kind": "kernel", "texts": texts, "bytes": partial, "names": names}

@@ -14,7 +14,7 @@ from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
 from tfviz.view.still import heatmap as still
-from tfviz.view.still import panels
+from tfviz.view.still import tables as still_tables
 from tfviz.view.still.check_numbers import check_at_most
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.picture import Picture
@@ -111,7 +111,7 @@ def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Pic
     summary = f"{title}\n{_summary(table)}"
     if len(sheets) > 1:
         named = [replace(heatmap, title=name) for name, heatmap in sheets]
-        return Picture(panels.tables(named, title).figure, summary)
+        return Picture(still_tables.stacked_tables(named, title).figure, summary)
     return Picture(lambda: still.alone(sheets[0][1], title)[0], summary)
 
 

@@ -33,6 +33,8 @@ def heads(
     """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
 
     Args:
+        maps: the attention maps.
+        title: the title; None: the size of the maps.
         names: names of the heads; by default their numbers.
         top: for long texts, send only this many keys of each query, the strongest, and the sum of the others.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
@@ -59,7 +61,13 @@ def head(
     """Show one head with its words, to read weights, lock rows and columns, and zoom; `top` as for `heads`.
 
     Args:
+        maps: the attention maps.
+        layer: the index of the layer.
+        head: the index of the head.
+        title: the title; None: layer and head.
         divide: draw a line before this key, such as the first one after a memory.
+        top: as for `heads`.
+        budget: as for `heads`.
     """
     picture = still.head(maps, layer, head, title, divide)
     state = {"mode": "head", "layer": layer, "head": head}
@@ -72,28 +80,33 @@ def links(
     heads: int | Iterable[int] = (0,),
     title: str | None = None,
     *,
-    least: float = 0.02,
+    min_weight: float = 0.02,
     budget: float = BUDGET,
 ) -> View:
     """Show two columns of words, queries left and keys right, with a line for each weight and a colour for each head.
 
     Args:
-        least: minimum weight of a line; a slider changes it.
+        maps: the attention maps.
+        layer: the index of the layer.
+        heads: the heads to draw.
+        title: the title; None: layer and heads.
+        min_weight: minimum weight of a line; a slider changes it.
+        budget: as for `heads`.
 
     Raises:
         TypeError: `heads` is neither an integer nor an iterable of integers.
-        ValueError: `least` is not between 0 and 1.
+        ValueError: `min_weight` is not between 0 and 1.
     """
     several: Any = [heads] if isinstance(heads, int) or getattr(heads, "ndim", 1) == 0 else heads
     try:
         shown = [index(head) for head in several]
     except TypeError as error:
         raise TypeError("heads is one whole number, or a list of them, such as [0, 2]") from error
-    if not 0 <= least <= 1:
-        raise ValueError(f"least is {least}; weights lie between 0 and 1")
-    picture = still_links.links(maps, layer, shown, title, least)
+    if not 0 <= min_weight <= 1:
+        raise ValueError(f"min_weight is {min_weight}; weights lie between 0 and 1")
+    picture = still_links.links(maps, layer, shown, title, min_weight)
     marked = [[layer, head] for head in shown] if len(shown) > 1 else []
-    state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "least": least}
+    state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "min_weight": min_weight}
     return heads_view(picture, {"": maps}, state, title, budget=budget)
 
 
@@ -124,7 +137,11 @@ def alignment(
     """Show the attention between two sentences, from each target word to the source words.
 
     Args:
+        maps: the attention maps, from the target to the source.
         gold: pairs (row, column), from 0, of a reference alignment, which are outlined.
+        title: the title.
+        axes: names of rows and columns.
+        budget: as for `heads`.
 
     Raises:
         TypeError: `gold` holds anything but pairs.

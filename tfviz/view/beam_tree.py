@@ -42,6 +42,7 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
         beams: all beams that `generate.beam.steps` yielded.
         words: the word of each id.
         row: the row of the batch.
+        title: the title.
 
     Raises:
         ValueError: there are no steps, or more than fit into a picture, or an id has no word.
@@ -94,7 +95,13 @@ def _draw_node(
     """Draw the line to a text, with its token and score unless it had already ended.
 
     Args:
+        axes: the axes to draw on.
+        beam: the text.
+        words: the words of the vocabulary.
         place: row and rank.
+        step: the step of the search.
+        won: whether it is on the winner's path.
+        ended: whether the text had already ended.
     """
     rank, size = place[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
     ink = matplotlib.rcParams["text.color"] if won else soft()

@@ -50,7 +50,8 @@ def cells(
 
     Args:
         matrix: [row, col], or one row.
-        rows, cols: names of rows and columns; by default their numbers, from 0.
+        rows: names of the rows; by default numbers from 0.
+        cols: names of the columns; by default numbers from 0.
         step: the amount by which a key press changes a number.
 
     Raises:
@@ -74,28 +75,28 @@ def cells(
     return Cells({"kind": "cells", "start": _decimals(table), "step": step, **axes})
 
 
-def text(text: str, vocab: Any, *, most: int = 96) -> Text:
+def text(text: str, vocab: Any, *, max_tokens: int = 96) -> Text:
     """Let the reader type a text: the function takes its ids, int64 [1, length].
 
     Args:
         text: the initial text.
         vocab: a vocabulary of `tfviz.text`: characters, bytes, whole words, byte-pair encoding, WordPiece.
-        most: maximum number of tokens.
+        max_tokens: maximum number of tokens.
 
     Raises:
         TypeError: a page cannot encode with `vocab`.
-        ValueError: the text has more tokens than `most`.
+        ValueError: the text has more tokens than `max_tokens`.
     """
     vocab = subwords.as_vocabulary(vocab)
     if not all(hasattr(vocab, name) for name in ("encode", "words", "to_spec")):
         raise TypeError(
             f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.Characters.of(corpus)"
         )
-    if most < 2:
-        raise ValueError(f"most is {most}; a text needs room for 2 tokens at least")
-    control = Text({"kind": "text", "start": text, "vocab": vocab.to_spec(), "max_tokens": most}, vocab)
-    if (count := control.tensor(text).shape[1]) > most:
-        raise ValueError(f"text has {count} tokens, and most is {most}")
+    if max_tokens < 2:
+        raise ValueError(f"max_tokens is {max_tokens}; a text needs room for 2 tokens at least")
+    control = Text({"kind": "text", "start": text, "vocab": vocab.to_spec(), "max_tokens": max_tokens}, vocab)
+    if (count := control.tensor(text).shape[1]) > max_tokens:
+        raise ValueError(f"text has {count} tokens, and max_tokens is {max_tokens}")
     return control
 
 

@@ -31,6 +31,7 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
 
     Args:
         history: the steps of `learn.fit`.
+        title: the title.
         measured: further points (step, nats) by name, such as `held_out=[(100, 2.1), (200, 1.9)]`.
 
     Raises:
@@ -91,6 +92,9 @@ def lines(
 
     Args:
         series: ys are [point], or [training, point]: the line is the mean, in a band from the lowest to the highest.
+        x: the name of the x axis.
+        y: the name of the y axis.
+        title: the title.
         references: name -> y of a dashed line across the picture, such as chance level.
         apart: draw a panel for each line, all on one scale, with the others faint behind it, for lines that overlap.
         shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.

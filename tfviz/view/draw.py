@@ -61,6 +61,9 @@ def grid(
     """Draw a heatmap of [row, col]; several side by side for [grid, row, col]. Small ones show their numbers.
 
     Args:
+        rows: labels of the rows.
+        cols: labels of the columns.
+        title: the title.
         scale: "linear" from 0, "diverging" to both sides of 0, "sqrt" as attention is drawn elsewhere (the square root
             of each number); by default diverging where a number is below 0.
         limit: end of the scale; by default 1 for "linear" and "sqrt", for booleans and for rows that sum to 1,
@@ -79,6 +82,9 @@ def bars(words: Words = None, *, title: str = "", limit: float | None = None, to
     """Draw a bar with its number for each entry of [word]; `limit` is the value of the longest possible bar.
 
     Args:
+        words: the labels of the bars.
+        title: the title.
+        limit: the value of the longest possible bar.
         top: draw only this many bars, largest first, so that their order changes with the numbers.
 
     Raises:
@@ -123,7 +129,10 @@ def graph(
     """Draw nodes, and an edge for each cell of [from, to], thicker for greater numbers.
 
     Args:
+        words: the names of the nodes.
         positions: of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
+        title: the title.
+        limit: the number of the thickest edge.
         filled: let the numbers on the diagonal fill their nodes, instead of being drawn as loops.
 
     Raises:

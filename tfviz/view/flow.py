@@ -39,9 +39,11 @@ def flow(
     shapes of that run. A loop is one statement, of which only values used by later lines are drawn.
 
     Args:
-        args, kwargs: arguments of the function.
+        function: the function to trace.
+        *args: arguments of the function.
         title: by default the function's name.
         axes: size -> name of the axes of that size, such as `{6: "word", 8: "d"}`.
+        **kwargs: arguments of the function by name.
 
     Raises:
         ValueError: the source is not available, or there are more values than fit into a picture.

@@ -13,9 +13,10 @@ from tfviz.checks import at_least
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page.heads import BUDGET, heads_document
 from tfviz.view.page.html import View
+from tfviz.view.page.images import image_spec, patches_spec
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.image_overlay import MapsOnImage, image_overlay
-from tfviz.view.still.images import image_spec, read_image, spectrogram_image
+from tfviz.view.still.images import read_image, spectrogram_image
 from tfviz.view.still.selection import check_drawable, check_index
 
 Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
@@ -46,16 +47,20 @@ def image(
     Words over a picture, in several resolutions: `view.image(look.groups(seen, cols=words), picture)`.
 
     Args:
+        maps: the attention maps, or several by name.
         picture: the model's input, cropped and scaled in the same way: a path, a PIL image, an array or a tensor,
             [height, width, 3] or [3, height, width]; numbers outside 0 to 1 are rescaled.
         grid: rows and columns of cells, or these by name of a capture. None: a square grid, or else square cells, after
             none, one, two or five other tokens. The page shows the grid that was chosen.
-        layer, head: the layer and head shown first.
+        layer: the layer shown first.
+        head: the head shown first.
         token: the token shown first, by number or word: a query, or a key if the keys are words and the queries lie on
             the picture. None: the class token, the middle of a picture without one, or the word whose weights vary most
             over the picture.
         names: names of the tokens before the first cell; default: `cls`, then `register 1` and so on.
+        title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
+        budget: as for `heads`.
 
     Raises:
         ValueError: neither axis fits the picture, or the picture cannot be read.
@@ -83,9 +88,17 @@ def audio(
     Arguments and errors are those of `image`, except:
 
     Args:
+        maps: the attention maps, or several by name.
         spectrogram: [frequency, time], lowest frequency first; colours range from its minimum to its maximum.
         grid: None: a cell for each token, in order of time, as in Whisper; (frequencies, times) for patches in both
             axes, as in an audio spectrogram Transformer.
+        layer: the layer shown first.
+        head: the head shown first.
+        token: the token chosen first; see `image`.
+        names: as for `image`.
+        title: the title.
+        arrange: as for `image`.
+        budget: as for `heads`.
     """
     return _view(maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, budget)
 
@@ -126,12 +139,12 @@ def _view(
     token = shown.first_token(layer, head, start[2])
     still = image_overlay(shown, picture, layer, head, token, title)
     state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
-    state["direction"] = "at" if shown.side == "rows" else "by"
+    state["direction"] = "from" if shown.side == "rows" else "to"
     captures = {name: one.maps for name, one in placed.items()}
     document, data = heads_document(captures, state, title, budget, arrange=arrange, note=_note(placed))
     document["picture"] = image_spec(picture)
     for described, own in zip(document["parts"], placed.values(), strict=True):
-        rows, cols = (grid.to_spec() if grid else None for grid in (own.rows, own.cols))
+        rows, cols = (patches_spec(grid) if grid else None for grid in (own.rows, own.cols))
         described["patches"] = {"rows": rows, "cols": cols}
     return View(still, document, data)
 

@@ -37,6 +37,7 @@ def interact(
     several in a tuple or by name; arguments without a control keep their defaults.
 
     Args:
+        function: the function to call.
         title: heading of the view; by default the function's name.
         draw: name of a result -> `view.draw.grid(...)`, `bars`, `lines`, `arrows`, `dots`, `words`, `graph`, `number`;
             by default by its axes: a number, bars, a grid, several grids.

@@ -16,7 +16,7 @@ from tfviz.view.documents.charts import MasksDocument, Predicate
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
-from tfviz.view.still import panels
+from tfviz.view.still import masks as still
 from tfviz.view.still.check_numbers import check_at_most, dense_tensor
 from tfviz.view.tables import TABLES, one_shape
 
@@ -39,6 +39,8 @@ def masks(
             value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`
             with the predicates of `tfviz.layers.masks`. Leading axes of size 1 are dropped.
         words: a word for each query, and each key unless `cols` says otherwise.
+        title: the title.
+        cols: words of the keys; None: those of the queries.
         use: initial use of each rule: `all` (must hold), `any` (one of these is enough) or `not`; by default only the
             first rule is used.
 
@@ -71,7 +73,7 @@ def masks(
         "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
         "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "rows": [], "cols": []},
     }  # fmt: skip
-    picture = panels.mask_lab(
+    picture = still.mask_lab(
         {name: {size: table} if len(tables[name]) > 1 else table for name, (size, table) in first.items()},
         title,
         rows if words is not None else (),
@@ -89,7 +91,7 @@ def mask(
 ) -> View:
     """Show the keys that each query may look at (filled) or not (hatched), for the first batch element and head."""
     allowed = dense_tensor(title, allowed)
-    picture = panels.mask(allowed, rows, cols, title)
+    picture = still.mask(allowed, rows, cols, title)
     lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
     return View(picture, lab.document, lab.data)
 

@@ -35,6 +35,7 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
     in the first.
 
     Args:
+        model: the model.
         title: by default the model's class and the number of its parameters.
         depth: maximum number of levels below the model.
 
@@ -69,7 +70,11 @@ def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], dept
     """Yield a box for the module and for each of its parts, down to `depth`.
 
     Args:
+        module: the module.
+        name: the name of the module.
+        level: the level of the module.
         drawn: parameters that are in an earlier box: id -> number of weights.
+        depth: the number of levels below it to draw.
     """
     size = sum(p.numel() for p in module.parameters() if id(p) not in drawn)
     if not size:

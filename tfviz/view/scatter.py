@@ -36,6 +36,9 @@ def scatter(
     Names are written beside their points if there is room, earlier names first, so pass the most important ones first.
 
     Args:
+        points: the coordinates of the points.
+        names: the names of the points.
+        title: the title.
         axes: names of the two coordinates.
         groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
         mark: names of points that are drawn larger, and are named first, in bold.
@@ -91,6 +94,8 @@ def planes(
 
     Args:
         panels: title -> [point, 2].
+        names: the names of the points.
+        title: the title.
         groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
         mark: names of points that are drawn larger and named; the others are not.
         paths: indices of points to connect by a thin line.

@@ -237,9 +237,11 @@ def result_scale(
     A page has the same rule for what it computes itself (`js/interact/scales.js`).
 
     Args:
+        kind: the way to draw the result.
+        values: the result.
         scale: the requested scale; None: diverging if a number is below 0, otherwise linear.
         limit: the requested end of the scale, if any.
-        least: where it ends at the earliest.
+        min_limit: the smallest limit of the scale.
     """
     numbers = values.detach().cpu().numpy().astype(float)
     finite = numbers[numpy.isfinite(numbers)]

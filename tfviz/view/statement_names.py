@@ -50,6 +50,7 @@ class Names(ast.NodeVisitor):
         """Collect the names of a statement.
 
         Args:
+            node: the statement.
             own: the name of the module in the code, such as `self`; empty if there is none.
         """
         names = cls(own)

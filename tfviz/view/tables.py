@@ -16,12 +16,11 @@ from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale
-from tfviz.view.still import panels
-from tfviz.view.still import tables as position_tables
+from tfviz.view.still import tables as still
 from tfviz.view.still.check_numbers import check_at_most, check_finite
 from tfviz.view.still.formatting import counted
-from tfviz.view.still.panels import table_scale
 from tfviz.view.still.picture import Picture
+from tfviz.view.still.tables import table_scale
 
 TABLES = 24  # side by side
 CELLS = 6_000_000  # numbers of one view: 24 MB of a page
@@ -34,6 +33,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
         tables: [position, dim], one or several by name. Vectors that are added (sinusoidal, learned) are compared by
             their cosine. Encodings without vectors (a bias, as ALiBi's, or scores of rotated queries and keys) are
             passed as a table [position, position], wrapped in `similarity`, and shown unchanged.
+        title: the title.
         trained: the number of positions seen in training; later ones are marked.
 
     Raises:
@@ -71,10 +71,10 @@ def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Pic
     """Picture a single type by its heatmaps, several by the similarity of their positions."""
     shown = next(iter(heatmaps.values()))
     if len(heatmaps) > 1:
-        return position_tables.similarities({name: one[-1] for name, one in heatmaps.items()}, title)
+        return still.similarities({name: one[-1] for name, one in heatmaps.items()}, title)
     if len(shown) == 1:
-        return panels.tables([replace(shown[0], title=next(iter(heatmaps)))], title)
-    return position_tables.positions(shown, title)
+        return still.stacked_tables([replace(shown[0], title=next(iter(heatmaps)))], title)
+    return still.positions(shown, title)
 
 
 def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
@@ -120,6 +120,7 @@ def gates(
     Args:
         tables: [step, unit] by name, such as input, forget, output, cell.
         words: a word for each step.
+        title: the title.
 
     Raises:
         ValueError: there are no tables, their shapes differ, or words do not fit.
@@ -139,7 +140,7 @@ def gates(
     every = [table_panel(one, blobs) for one in heatmaps]
     sheets: list[TableSheet] = [{"name": "all gates", "panels": every, "height": 240}]
     sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in every]
-    return View(panels.tables(heatmaps, title), tables_document(title, sheets), blobs.data)
+    return View(still.stacked_tables(heatmaps, title), tables_document(title, sheets), blobs.data)
 
 
 def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:

@@ -32,6 +32,7 @@ def tokens(
     Args:
         words: a word for each number; a number becomes its digits.
         numbers: such as each token's loss, an attribution, or the activation of a neuron.
+        title: above the text.
         unit: of the numbers, such as "nats".
         limit: where the scale ends; None: at the largest number.
 

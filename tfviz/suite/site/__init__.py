@@ -24,6 +24,8 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
 
     Args:
         names: lessons, all of them if none is named.
+        preset: the preset with which the lessons are run.
+        out: the folder of the site.
         jobs: number of lessons that run at a time.
 
     Returns:

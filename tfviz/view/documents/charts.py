@@ -22,7 +22,7 @@ class Predicate(TypedDict):
 
 
 class MasksState(TypedDict):
-    """How predicates are combined.
+    """The combination of predicates.
 
     Attributes:
         roles: by name; one that is not named is off.
@@ -97,7 +97,7 @@ class TableSheet(TypedDict):
 
 
 class TablesState(TypedDict):
-    """Which sheet is shown, and the rows and columns that are locked."""
+    """The sheet that is shown, and the rows and columns that are locked."""
 
     sheet: int
     rows: list[int]
@@ -139,7 +139,7 @@ class TokensDocument(TypedDict):
 
 
 class PointsState(TypedDict):
-    """Where a reader of points looks.
+    """The choices of a reader of points.
 
     Attributes:
         rows: points whose names are locked.

@@ -10,7 +10,7 @@ Arrangement = Literal["choose", "compare", "steps"]
 
 
 class TokenGroups(TypedDict):
-    """Which word each token of a side is a piece of, by number.
+    """The number of the word that each token of a side is a piece of.
 
     Attributes:
         rows: [query].
@@ -22,7 +22,7 @@ class TokenGroups(TypedDict):
 
 
 class Patches(TypedDict):
-    """Where the tokens of a side lie on a picture, in rows and columns of patches.
+    """The arrangement of the tokens of a side on a picture, in rows and columns of patches.
 
     Attributes:
         first: the token of the first patch; those before it lie nowhere.
@@ -60,7 +60,7 @@ class StoredWeight(TypedDict):
 
 
 class QueriesAndKeys(TypedDict):
-    """What the heads of a layer are computed from.
+    """The queries and keys that the heads of a layer are computed from.
 
     Attributes:
         scale: what the products of queries and keys are multiplied by.
@@ -105,7 +105,7 @@ class MapsPart(TypedDict):
 
 
 class ImageSpec(TypedDict):
-    """What attention is drawn on.
+    """The picture that attention is drawn on.
 
     Attributes:
         src: a data URL.
@@ -119,21 +119,21 @@ class ImageSpec(TypedDict):
 
 
 class HeadsState(TypedDict):
-    """What a reader of attention heads chooses; the traits of `view.live`.
+    """The choices of a reader of attention heads; the traits of `view.live`.
 
     Attributes:
-        mode: the way to look.
-        part: which of several captures.
+        mode: how the heads are shown.
+        part: the index of the capture.
         marked: heads that are shown together, [layer, head].
-        how: how several heads become one.
+        combine: how several heads are combined into one.
         hide: which keys are left out.
         hidden: the keys that are left out where `hide` is "chosen".
         merged: pieces of words are shown as whole words.
         rows: queries that are locked.
         cols: keys that are locked.
-        least: weights under this have no line.
-        most: lines of a word.
-        direction: what a word looks "at", or what it is looked at "by".
+        min_weight: the smallest weight that is drawn as a line.
+        max_links: the maximum number of lines of a word.
+        direction: whether the weights shown are those "from" a chosen query, or "to" a chosen key.
     """
 
     mode: HeadMode
@@ -141,15 +141,15 @@ class HeadsState(TypedDict):
     layer: int
     head: int
     marked: list[list[int]]
-    how: Literal["mean", "max"]
+    combine: Literal["mean", "max"]
     hide: Literal["nothing", "first", "separators", "sinks", "chosen"]
     hidden: list[int]
     merged: bool
     rows: list[int]
     cols: list[int]
-    least: float
-    most: int
-    direction: Literal["at", "by"]
+    min_weight: float
+    max_links: int
+    direction: Literal["from", "to"]
 
 
 class HeadsDocument(TypedDict):

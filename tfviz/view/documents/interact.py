@@ -33,7 +33,7 @@ class MenuSpec(TypedDict):
 
 
 class SwitchSpec(TypedDict):
-    """True or False."""
+    """A switch; its value is True or False."""
 
     kind: Literal["switch"]
     start: bool
@@ -124,7 +124,7 @@ ControlSpec = (
 
 
 class ResultSpec(TypedDict):
-    """How a result is drawn.
+    """The drawing of a result.
 
     Attributes:
         result: its name.

@@ -1,4 +1,4 @@
-"""What the documents of all studios share."""
+"""Types that the documents of all studios share."""
 
 from typing import Any, NotRequired, TypedDict
 
@@ -13,7 +13,7 @@ class SpecialTokens(TypedDict):
 
 
 class CausalModel(TypedDict):
-    """A model beside the one of a studio, which reads from the left.
+    """A causal model for comparison with the model of a studio.
 
     Attributes:
         vocabulary: the index of its vocabulary.
@@ -27,7 +27,7 @@ class CausalModel(TypedDict):
 
 
 class StudioState(HeadsState):
-    """What the reader of a studio chooses, beside the heads to look at.
+    """The choices of the reader of a studio, besides those of heads.
 
     Attributes:
         off: heads that are switched off, [site, head].
@@ -39,11 +39,11 @@ class StudioState(HeadsState):
 
 
 class StudioBase(TypedDict):
-    """What all studios have.
+    """The members that the documents of all studios have.
 
     Attributes:
-        programs: the model, by what is asked of it; where a kernel has it, only the sites that can be seen.
-        vocabularies: as `to_spec` of `tfviz.text` describes them.
+        programs: the model as programs by name; where a kernel runs it, only the sites that can be captured.
+        vocabularies: the vocabularies as `to_spec` of `tfviz.text` returns them.
         note: a sentence below all.
         tries: experiments that the author proposes, [name, the state that it sets].
     """

@@ -74,7 +74,7 @@ class ClassifyImageState(StudioState):
 
     Attributes:
         hidden_patches: by number, row by row from the upper left.
-        label: whose probability is followed.
+        label: the index of the label whose probability is shown.
         shade: what the patches are shaded by: attention, the effect that each has on the label, or nothing.
     """
 
@@ -102,10 +102,10 @@ class ClassifyImageDocument(StudioBase):
 
 
 class FillState(StudioState):
-    """A text with gaps.
+    """A text with masked tokens.
 
     Attributes:
-        masked: indices of the hidden tokens.
+        masked: indices of the masked tokens.
         filled: pairs [index, replacement id].
     """
 
@@ -119,13 +119,13 @@ class FillDocument(StudioBase):
 
     Attributes:
         context: tokens that it reads at most.
-        beside: a model to compare it with.
+        compare_with: a causal model, for comparison.
     """
 
     kind: Literal["fill"]
     special_tokens: SpecialTokens
     context: int
-    beside: NotRequired[CausalModel]
+    compare_with: NotRequired[CausalModel]
     state: FillState
 
 

@@ -6,11 +6,5 @@ from tfviz.view.documents.interact import InteractDocument
 from tfviz.view.documents.studios import StudioDocument
 
 ViewDocument = (
-    HeadsDocument
-    | MasksDocument
-    | TablesDocument
-    | TokensDocument
-    | PointsDocument
-    | InteractDocument
-    | StudioDocument
+    HeadsDocument | MasksDocument | TablesDocument | TokensDocument | PointsDocument | InteractDocument | StudioDocument
 )

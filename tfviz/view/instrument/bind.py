@@ -23,6 +23,7 @@ def bind(name: str, abbreviation: Any, default: Any) -> Control:
     """Return the control for an argument.
 
     Args:
+        name: the name of the argument.
         abbreviation: the value passed to `view.interact`.
         default: the argument's default, if any, which becomes the initial value if the control can have it.
 

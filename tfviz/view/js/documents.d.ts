@@ -20,7 +20,7 @@ export type StudioDocument = WriteDocument | ClassifyDocument | ClassifyImageDoc
 
 export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | TokensDocument | PointsDocument | InteractDocument | WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
-/** Which word each token of a side is a piece of, by number. */
+/** The number of the word that each token of a side is a piece of. */
 export interface TokenGroups {
   /** [query]. */
   rows: number[];
@@ -28,7 +28,7 @@ export interface TokenGroups {
   cols: number[];
 }
 
-/** Where the tokens of a side lie on a picture, in rows and columns of patches. */
+/** The arrangement of the tokens of a side on a picture, in rows and columns of patches. */
 export interface Patches {
   /** the token of the first patch; those before it lie nowhere. */
   first: number;
@@ -57,7 +57,7 @@ export interface StoredWeight {
   scale?: Piece;
 }
 
-/** What the heads of a layer are computed from. */
+/** The queries and keys that the heads of a layer are computed from. */
 export interface QueriesAndKeys {
   /** what the products of queries and keys are multiplied by. */
   scale: number;
@@ -93,7 +93,7 @@ export interface MapsPart {
   patches?: PatchSides;
 }
 
-/** What attention is drawn on. */
+/** The picture that attention is drawn on. */
 export interface ImageSpec {
   /** a data URL. */
   src: string;
@@ -103,18 +103,18 @@ export interface ImageSpec {
   height: number;
 }
 
-/** What a reader of attention heads chooses; the traits of `view.live`. */
+/** The choices of a reader of attention heads; the traits of `view.live`. */
 export interface HeadsState {
-  /** the way to look. */
+  /** how the heads are shown. */
   mode: HeadMode;
-  /** which of several captures. */
+  /** the index of the capture. */
   part: number;
   layer: number;
   head: number;
   /** heads that are shown together, [layer, head]. */
   marked: number[][];
-  /** how several heads become one. */
-  how: "mean" | "max";
+  /** how several heads are combined into one. */
+  combine: "mean" | "max";
   /** which keys are left out. */
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
   /** the keys that are left out where `hide` is "chosen". */
@@ -125,12 +125,12 @@ export interface HeadsState {
   rows: number[];
   /** keys that are locked. */
   cols: number[];
-  /** weights under this have no line. */
-  least: number;
-  /** lines of a word. */
-  most: number;
-  /** what a word looks "at", or what it is looked at "by". */
-  direction: "at" | "by";
+  /** the smallest weight that is drawn as a line. */
+  min_weight: number;
+  /** the maximum number of lines of a word. */
+  max_links: number;
+  /** whether the weights shown are those "from" a chosen query, or "to" a chosen key. */
+  direction: "from" | "to";
 }
 
 /** A view of attention heads. */
@@ -168,7 +168,7 @@ export interface Predicate {
   masks: number[];
 }
 
-/** How predicates are combined. */
+/** The combination of predicates. */
 export interface MasksState {
   /** by name; one that is not named is off. */
   roles: Record<string, Role>;
@@ -227,7 +227,7 @@ export interface TableSheet {
   height?: number;
 }
 
-/** Which sheet is shown, and the rows and columns that are locked. */
+/** The sheet that is shown, and the rows and columns that are locked. */
 export interface TablesState {
   sheet: number;
   rows: number[];
@@ -262,7 +262,7 @@ export interface TokensDocument {
   state: TokensState;
 }
 
-/** Where a reader of points looks. */
+/** The choices of a reader of points. */
 export interface PointsState {
   /** points whose names are locked. */
   rows: number[];
@@ -314,7 +314,7 @@ export interface MenuSpec {
   start: number;
 }
 
-/** True or False. */
+/** A switch; its value is True or False. */
 export interface SwitchSpec {
   kind: "switch";
   start: boolean;
@@ -383,7 +383,7 @@ export interface AngleSpec {
   start: number;
 }
 
-/** How a result is drawn. */
+/** The drawing of a result. */
 export interface ResultSpec {
   /** its name. */
   result: string;
@@ -449,7 +449,7 @@ export interface SpecialTokens {
   after: number | null;
 }
 
-/** A model beside the one of a studio, which reads from the left. */
+/** A causal model for comparison with the model of a studio. */
 export interface CausalModel {
   /** the index of its vocabulary. */
   vocabulary: number;
@@ -459,34 +459,34 @@ export interface CausalModel {
   context: number;
 }
 
-/** What the reader of a studio chooses, beside the heads to look at. */
+/** The choices of the reader of a studio, besides those of heads. */
 export interface StudioState {
   mode: HeadMode;
   part: number;
   layer: number;
   head: number;
   marked: number[][];
-  how: "mean" | "max";
+  combine: "mean" | "max";
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
   hidden: number[];
   merged: boolean;
   rows: number[];
   cols: number[];
-  least: number;
-  most: number;
-  direction: "at" | "by";
+  min_weight: number;
+  max_links: number;
+  direction: "from" | "to";
   /** heads that are switched off, [site, head]. */
   off: any[][];
   /** whether the map of the chosen head is shown in full. */
   open: boolean;
 }
 
-/** What all studios have. */
+/** The members that the documents of all studios have. */
 export interface StudioBase {
   title: string;
-  /** the model, by what is asked of it; where a kernel has it, only the sites that can be seen. */
+  /** the model as programs by name; where a kernel runs it, only the sites that can be captured. */
   programs?: Record<string, any>;
-  /** as `to_spec` of `tfviz.text` describes them. */
+  /** the vocabularies as `to_spec` of `tfviz.text` returns them. */
   vocabularies: Record<string, any>[];
   /** a sentence below all. */
   note?: string;
@@ -501,15 +501,15 @@ export interface WriteState {
   layer: number;
   head: number;
   marked: number[][];
-  how: "mean" | "max";
+  combine: "mean" | "max";
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
   hidden: number[];
   merged: boolean;
   rows: number[];
   cols: number[];
-  least: number;
-  most: number;
-  direction: "at" | "by";
+  min_weight: number;
+  max_links: number;
+  direction: "from" | "to";
   off: any[][];
   open: boolean;
   prompt: string;
@@ -547,15 +547,15 @@ export interface ClassifyState {
   layer: number;
   head: number;
   marked: number[][];
-  how: "mean" | "max";
+  combine: "mean" | "max";
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
   hidden: number[];
   merged: boolean;
   rows: number[];
   cols: number[];
-  least: number;
-  most: number;
-  direction: "at" | "by";
+  min_weight: number;
+  max_links: number;
+  direction: "from" | "to";
   off: any[][];
   open: boolean;
   text: string;
@@ -590,20 +590,20 @@ export interface ClassifyImageState {
   layer: number;
   head: number;
   marked: number[][];
-  how: "mean" | "max";
+  combine: "mean" | "max";
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
   hidden: number[];
   merged: boolean;
   rows: number[];
   cols: number[];
-  least: number;
-  most: number;
-  direction: "at" | "by";
+  min_weight: number;
+  max_links: number;
+  direction: "from" | "to";
   off: any[][];
   open: boolean;
   /** by number, row by row from the upper left. */
   hidden_patches: number[];
-  /** whose probability is followed. */
+  /** the index of the label whose probability is shown. */
   label: number;
   /** what the patches are shaded by: attention, the effect that each has on the label, or nothing. */
   shade: "attention" | "effect" | "nothing";
@@ -628,26 +628,26 @@ export interface ClassifyImageDocument {
   state: ClassifyImageState;
 }
 
-/** A text with gaps. */
+/** A text with masked tokens. */
 export interface FillState {
   mode: HeadMode;
   part: number;
   layer: number;
   head: number;
   marked: number[][];
-  how: "mean" | "max";
+  combine: "mean" | "max";
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
   hidden: number[];
   merged: boolean;
   rows: number[];
   cols: number[];
-  least: number;
-  most: number;
-  direction: "at" | "by";
+  min_weight: number;
+  max_links: number;
+  direction: "from" | "to";
   off: any[][];
   open: boolean;
   text: string;
-  /** indices of the hidden tokens. */
+  /** indices of the masked tokens. */
   masked: number[];
   /** pairs [index, replacement id]. */
   filled: number[][];
@@ -664,8 +664,8 @@ export interface FillDocument {
   special_tokens: SpecialTokens;
   /** tokens that it reads at most. */
   context: number;
-  /** a model to compare it with. */
-  beside?: CausalModel;
+  /** a causal model, for comparison. */
+  compare_with?: CausalModel;
   state: FillState;
 }
 
@@ -676,15 +676,15 @@ export interface TranslateState {
   layer: number;
   head: number;
   marked: number[][];
-  how: "mean" | "max";
+  combine: "mean" | "max";
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
   hidden: number[];
   merged: boolean;
   rows: number[];
   cols: number[];
-  least: number;
-  most: number;
-  direction: "at" | "by";
+  min_weight: number;
+  max_links: number;
+  direction: "from" | "to";
   off: any[][];
   open: boolean;
   sentence: string;

@@ -17,8 +17,8 @@ BUDGET = 32e6  # bytes of one view's data in a page, as base64
 WIDGET_BUDGET = 4e6  # bytes that a view with a kernel sends at once; the rest follows when it is looked at
 ARRANGEMENTS = ("choose", "compare", "steps")
 STATE: HeadsState = {
-    "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "how": "mean", "hide": "nothing", "hidden": [],
-    "merged": False, "rows": [], "cols": [], "least": 0.02, "most": 5, "direction": "at",
+    "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "combine": "mean", "hide": "nothing", "hidden": [],
+    "merged": False, "rows": [], "cols": [], "min_weight": 0.02, "max_links": 5, "direction": "from",
 }  # fmt: skip
 
 
@@ -52,7 +52,10 @@ def heads_document(
     """Return the document and the bytes of a view of heads.
 
     Args:
+        parts: the attention maps by name.
         state: the choices that differ from `STATE`.
+        title: the title.
+        budget: the maximum size of the data, in bytes.
         arrange: the arrangement of several parts: `choose` one, `compare` two, `steps` of a slider.
         axes: names of the rows and the columns.
         gold: cells to outline.

@@ -54,15 +54,15 @@ class LiveView(KernelWidget):
     layer = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
     head = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
     marked = traitlets.List(traitlets.Tuple(NUMBER, NUMBER), help="a list of pairs (layer, head)").tag(sync=True)
-    how = traitlets.Enum(("mean", "max"), "mean", help="mean or max").tag(sync=True)
+    combine = traitlets.Enum(("mean", "max"), "mean", help="mean or max").tag(sync=True)
     hide = traitlets.Enum(HIDE, HIDE[0], help=", ".join(HIDE)).tag(sync=True)
     hidden = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
     merged = traitlets.Bool(False, help="True or False").tag(sync=True)
     rows = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
     cols = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
-    least = traitlets.Float(0.02, min=0, max=1, help="a number from 0 to 1").tag(sync=True)
-    most = traitlets.Int(5, min=1, help="a whole number from 1 on").tag(sync=True)
-    direction = traitlets.Enum(("at", "by"), "at", help="at or by").tag(sync=True)
+    min_weight = traitlets.Float(0.02, min=0, max=1, help="a number from 0 to 1").tag(sync=True)
+    max_links = traitlets.Int(5, min=1, help="a whole number from 1 on").tag(sync=True)
+    direction = traitlets.Enum(("from", "to"), "from", help="from or to").tag(sync=True)
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class LiveView(KernelWidget):
         """Return the static picture; for modes without one, that of all heads."""
         if self.mode == "lines":
             marked = [head for at, head in self.marked if at == layer and head < maps.shape[1]]
-            return links.links(maps, layer, marked or [head], least=self.least)
+            return links.links(maps, layer, marked or [head], min_weight=self.min_weight)
         if self.mode == "words":
             row = self.rows[-1] if self.rows and self.rows[-1] < maps.shape[2] else None
             return words.words(maps, layer, head, row)

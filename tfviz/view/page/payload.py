@@ -44,6 +44,7 @@ def pack(
     """Pack maps by name, as exactly as the budget allows.
 
     Args:
+        maps: the attention maps by name.
         budget: maximum size of the result as base64, in bytes.
         first: the layer and head shown first, which is the last to be reduced.
         top: number of strongest keys to keep for each query, with the sum of the others.

@@ -106,6 +106,8 @@ def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple
     """Return the document of each layer, and the largest error of a weight among the compared rows.
 
     Args:
+        layers: the queries and keys of each layer.
+        blobs: where the bytes are stored.
         levels: of 8 bits; None: float16.
     """
     documents, worst = list[QueriesAndKeys](), 0.0

@@ -41,6 +41,7 @@ def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tup
     """Pack the strongest keys of each query.
 
     Args:
+        maps: the attention maps by name.
         top: number of keys of each query.
         budget: maximum size of the result as base64, in bytes.
 

@@ -31,6 +31,8 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     """Picture all layers (rows) and heads (columns); with their words if there are few.
 
     Args:
+        maps: the attention maps.
+        title: the title; None: the size of the maps.
         names: names of the heads; by default their numbers.
 
     Raises:
@@ -95,7 +97,10 @@ def alignment(
     """Picture layer 0, head 0 of two sentences, outlining the cells that should be strong.
 
     Args:
+        maps: the attention maps.
         gold: the words that belong together, as (row, column).
+        title: the title.
+        axes: names of rows and columns.
 
     Raises:
         IndexError: a gold cell lies outside the map.
@@ -187,6 +192,9 @@ def steps(
 
     Args:
         parts: the maps of each step, by the step's name.
+        layer: the index of the layer.
+        head: the index of the head.
+        title: the title.
         divide: draw a line before this key.
 
     Raises:

@@ -32,6 +32,8 @@ def bars(
     Args:
         words: a number becomes its digits.
         heights: [word], or [training, word]: bars are the mean, with a line from the lowest to the highest.
+        title: the title.
+        y: the name of the y axis.
         references: name -> height of a dashed line across the panels, such as chance level.
 
     Raises:
@@ -71,6 +73,7 @@ def rows(
         names: a number becomes its digits.
         columns: measures, none below 0: [name], or [training, name]: bars are the mean, with a line and numbers from
             the lowest to the highest.
+        title: the title.
         top: end of the scale of all measures, such as 1 for shares; None: each has its own.
 
     Raises:

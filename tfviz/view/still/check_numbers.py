@@ -14,6 +14,8 @@ def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False
     """Return finite numbers on the CPU, of the same shape; lists become float64.
 
     Args:
+        name: what the numbers are called in an error.
+        values: the numbers.
         gaps: NaN may stand where nothing was measured, if not everywhere.
 
     Raises:

@@ -22,6 +22,10 @@ def read_head(
     """Return a head for a picture of this many pixels: weights, mask, and the cells of a block.
 
     Args:
+        maps: the attention maps.
+        layer: the index of the layer.
+        head: the index of the head.
+        pixels: the size of the picture.
         all_rows: of weights that have to be computed, all; else one row of each block.
     """
     source, block = maps.layers[layer], block_size(maps, pixels)

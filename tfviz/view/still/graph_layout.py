@@ -40,6 +40,7 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> La
     """Place each box below its parents; a box without parents just above its first child.
 
     Args:
+        boxes: the boxes.
         parents: of each box the indices of those that it comes from, all smaller than its own.
     """
     layer_of = _layers(parents)

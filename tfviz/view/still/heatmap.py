@@ -9,11 +9,13 @@ import matplotlib
 import numpy
 import torch
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis as MatplotlibAxis
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, FuncNorm, Normalize, PowerNorm, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 from torch.nn import functional
 
@@ -45,6 +47,8 @@ def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, 
     """Draw a heatmap. If there are more cells than pixels, each pixel shows the strongest value of its cells.
 
     Args:
+        axes: the axes to draw on.
+        heatmap: the specification.
         pixels: of its longer side.
         labels: words of rows and columns at most; every second or third word where there are more.
     """
@@ -147,6 +151,10 @@ def colourbar(
     """Draw a colour bar beside the panels that share it, with fewer numbers in a low figure.
 
     Args:
+        figure: the figure.
+        image: what the colours belong to.
+        axes: the axes that share the colour bar.
+        scale: the scale of the colours.
         even: the weight of each key where all have the same, which is marked.
     """
     ticks = scale.ticks
@@ -165,10 +173,18 @@ def colourbar(
     bar.outline.set_visible(False)
 
 
+def number_axis(axis: MatplotlibAxis, max_ticks: int) -> None:
+    """Label an axis with at most so many whole numbers."""
+    axis.set_major_locator(MaxNLocator(max_ticks, integer=True))
+    axis.set_major_formatter(lambda value, _: formatted(round(value)))
+
+
 def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axes]:
     """Draw one heatmap with its title and colour bar; cells with numbers need no colour bar.
 
     Args:
+        heatmap: the specification.
+        title: the title.
         below: inches of room for more.
     """
     rows, columns = (heatmap.block * count for count in heatmap.values.shape)

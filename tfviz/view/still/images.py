@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,9 @@ from torch import Tensor
 
 from tfviz.checks import materialized
 from tfviz.files import expand_user
-from tfviz.view.documents.heads import ImageSpec
 from tfviz.view.still.palette import sequential_colormap
 
 MAX_SIDE = 640  # pixels of the longer side, in a page
-LOSSLESS = 96  # pixels of the longer side, up to which all are kept
 PALE, STRONG = 0.55, 0.88  # of the picture, and of the ink over it, as in the page
 HATCH = 8  # pixels between two lines
 
@@ -116,22 +112,13 @@ def _stretch(values: Tensor) -> Tensor:
     return ((values - low) / ((high - low) or 1) * 255).round().to(torch.uint8)
 
 
-def image_spec(picture: Image.Image) -> ImageSpec:
-    """Return a picture for the page: downsized, with nothing but pixels."""
-    small = picture.copy()
-    small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
-    stream = io.BytesIO()
-    kind, options = ("png", {"optimize": True}) if max(small.size) <= LOSSLESS else ("jpeg", {"quality": 88})
-    small.save(stream, kind, **options)
-    src = f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"
-    return {"src": src, "width": picture.width, "height": picture.height}
-
-
 def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, pixels: int) -> numpy.ndarray:
     """Draw a picture pale and grey, inked where shares are large, hatched where masked: [height, width, 3].
 
     Args:
-        shares, allowed: [row, column] of patches; shares from 0 to 1.
+        picture: the picture.
+        shares: [row, column] of patches, from 0 to 1.
+        allowed: [row, column] of patches, False where masked.
         pixels: of the longer side.
     """
     paper, ink = (numpy.array(sequential_colormap()(end)[:3]) for end in (0, sequential_colormap().N - 1))

@@ -29,13 +29,16 @@ def links(
     layer: int = 0,
     heads: Sequence[int] = (0,),
     title: str | None = None,
-    least: float = MIN_WEIGHT,
+    min_weight: float = MIN_WEIGHT,
 ) -> Picture:
     """Picture queries on the left, keys on the right, and a line for each weight above the threshold.
 
     Args:
+        maps: the attention maps.
+        layer: the index of the layer.
         heads: whose weights; each head in its own colour, in the order of their numbers.
-        least: minimum weight of a line; zeros never have one.
+        title: the title.
+        min_weight: minimum weight of a line; zeros never have one.
 
     Raises:
         IndexError: there is no such layer or head.
@@ -45,7 +48,7 @@ def links(
     if not several:
         raise ValueError("heads is empty: name at least one")
     weights = {head: _weights(maps, layer, head)[:LABELS, :LABELS] for head in several}
-    count = sum(int(_is_drawn(values.numpy(), least).sum()) for values in weights.values())
+    count = sum(int(_is_drawn(values.numpy(), min_weight).sum()) for values in weights.values())
     title = title or f"Layer {layer}, head{'s' * (len(several) > 1)} {', '.join(map(str, several))}"
 
     def draw() -> Figure:
@@ -54,7 +57,7 @@ def links(
         axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
         for place, (head, values) in enumerate(weights.items()):
             # lines of several heads between the same two words lie side by side, not on each other
-            axes.add_collection(_lines(values, head, (place - (len(several) - 1) / 2) * apart, least))
+            axes.add_collection(_lines(values, head, (place - (len(several) - 1) / 2) * apart, min_weight))
         _columns(axes, maps.rows, maps.cols, tall)
         if len(several) > 1:
             handles = [
@@ -65,7 +68,7 @@ def links(
         set_title(figure, title)
         return figure
 
-    summary = f"{counted(count, 'weight')} of at least {formatted(least, 3)}, a line each"
+    summary = f"{counted(count, 'weight')} of at least {formatted(min_weight, 3)}, a line each"
     if max(len(maps.rows), len(maps.cols)) > LABELS:
         summary += f", among the first {LABELS} words"
     return Picture(draw, f"{title}\n{size(len(maps.rows), len(maps.cols))}; {summary}")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tfviz.look.map_arguments import are_numbers
-from tfviz.view.documents.heads import Patches
 
 EXTRA = (0, 1, 2, 5)  # tokens before the patches: a class token; one of distillation; four registers
 MIN_PATCHES = 4  # patches of a picture
@@ -45,10 +44,6 @@ class PatchGrid:
         before[: len(names)] = names[: self.first]
         return [*before, *patches, *words[self.patches.stop :]]
 
-    def to_spec(self) -> Patches:
-        """Return the grid as the page takes it."""
-        return {"first": self.first, "rows": self.rows, "columns": self.columns, "upward": self.upward}
-
 
 def find_grids(
     rows: Sequence[str], cols: Sequence[str], size: Shape | None, shape: Shape | None
@@ -65,6 +60,7 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
     """Return the grid of an axis that has no words of its own, or of its longest run of one repeated word, if any.
 
     Args:
+        words: the words of the axis.
         size: height and width of the picture; None: of a spectrogram, where tokens follow one another in time.
         shape: rows and columns of the grid. None: a square, since most models take square pictures, or else square
             patches. Another axis of the same picture may have larger or smaller patches of the same proportions.

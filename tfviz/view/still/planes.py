@@ -103,6 +103,8 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
     """Write names beside their points, preferably outwards, clear of each other and of the drawing.
 
     Args:
+        axes: the axes to draw on.
+        panel: the panel with the names and points.
         stops: shares of the way from 0 to each point, where something is drawn.
     """
     spots = HALF / panel.limit * panel.numbers  # in points, as all that follows

@@ -106,6 +106,9 @@ def _write_name(
     """Write a name at the first free place, if any, and return its box.
 
     Args:
+        axes: the axes to draw on.
+        point: the point that it belongs to.
+        name: the name.
         away: of a marked point the direction that its name prefers.
         occupied: the boxes of names.
         places: those of other points, in pixels.

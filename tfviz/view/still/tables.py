@@ -1,4 +1,4 @@
-"""Tables of numbers as heatmaps: positions, how alike positions are, shares of heads."""
+"""Pictures of tables of numbers: gates over time, positions, similarities of positions, shares of heads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +16,54 @@ from tfviz.shapes import Float
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 from tfviz.view.still.check_numbers import check_at_most, check_finite
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import colormap, norm
+from tfviz.view.still.heatmap import caption, cells, colormap, colourbar, inches, norm, number_axis
 from tfviz.view.still.heatmap import draw as draw_heatmap
-from tfviz.view.still.palette import drawable
+from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, soft
 from tfviz.view.still.picture import Picture, frame, set_title, shorten
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
 WRAPPED = 16  # characters of a column's name in a line
+
+
+def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
+    """Picture tables over time stacked vertically, such as the gates of an LSTM, with a column for each word.
+
+    Args:
+        heatmaps: of as many columns as one another; rows may differ in number, and have numbers instead of words.
+        title: the title.
+    """
+    first, count = heatmaps[0], heatmaps[0].values.shape[1]
+
+    def draw() -> Figure:
+        wide = inches(count, 7.0, 0.2)
+        talls = [inches(len(one.values), 2.4, 0.02, 0.7) for one in heatmaps]
+        figure = Figure(figsize=(wide + 2.0, sum(talls) + 0.12 * len(talls) + 1.0), layout="constrained")
+        panels = figure.subplots(len(heatmaps), 1, squeeze=False, height_ratios=talls)[:, 0]
+        for axes, one, tall in zip(panels, heatmaps, talls):
+            image, top = cells(axes, one), axes is panels[0]
+            colourbar(figure, image, axes, one.scale)
+            caption(axes, one, wide, tall, colour=soft())
+            axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
+            if not top:
+                axes.set_xticks([])
+            number_axis(axes.yaxis, 3)
+            name = "" if one.title == title else shorten(drawable(one.title), MAX_LABEL_LENGTH)
+            ink = matplotlib.rcParams["axes.titlecolor"]
+            axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
+        figure.supylabel(drawable(first.rows.name), fontsize=9, color=soft())
+        set_title(figure, title)
+        return figure
+
+    ends = [(one.title, float(one.values.min()), float(one.values.max())) for one in heatmaps]
+    ranges = ", ".join(f"{name} {formatted(low)} to {formatted(high)}" for name, low, high in ends)
+    return Picture(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
+
+
+def table_scale(table: Tensor) -> Scale:
+    """Return the scale of a table: to 1, or to the largest value; diverging if any value is negative."""
+    finite = table[table.isfinite()]
+    limit = max(1.0, float(finite.abs().max()) if finite.numel() else 1.0)
+    return Scale("diverging" if bool((table < 0).any()) else "linear", limit)
 
 
 def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:

@@ -38,7 +38,11 @@ def words(
     Where keys are another sentence than queries, the queries' sentence stands above, unshaded.
 
     Args:
+        maps: the attention maps.
+        layer: the index of the layer.
+        head: the index of the head.
         row: which query, outlined in the picture; default: the last.
+        title: the title.
 
     Raises:
         IndexError: there is no such layer, head or row.
@@ -75,7 +79,11 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
     """Picture running text, each token shaded by its number.
 
     Args:
+        words: a word for each number.
         numbers: [token].
+        scale: of their colours.
+        title: above the text.
+        unit: of the numbers.
     """
 
     def draw() -> Figure:

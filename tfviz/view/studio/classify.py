@@ -47,9 +47,13 @@ def classify(
         model: returns logits [batch, label] for ids [batch, position], as `models.Classifier` does.
         vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
         labels: names of the labels, in the order of the logits; words are shaded by their effect on the first.
-        before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
-            `text.add_special_tokens`.
-        weights, budget, kernel: as for `write`; without its kernel a page has the heads of the last text.
+        text: the text shown first.
+        title: the title.
+        before: the id that every text begins with, such as `vocab["[CLS]"]`; see `text.add_special_tokens`.
+        after: the id that every text ends with.
+        weights: as for `write`.
+        budget: as for `write`.
+        kernel: as for `write`; without its kernel a page has the heads of the last text.
         tries: as for `write`, such as `{"Not bad": {"text": "the plot was not bad"}}`.
 
     Raises:

@@ -14,8 +14,9 @@ from tfviz.portable.program import Program
 from tfviz.view.documents.studios import ClassifyImageDocument
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
+from tfviz.view.page.images import image_spec, patches_spec
 from tfviz.view.still.classified_image import classified_image
-from tfviz.view.still.images import image_spec, read_image
+from tfviz.view.still.images import read_image
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.image_requirements import check_pixels, image_program, patched_pixels
@@ -55,6 +56,7 @@ def classify_image(
         pixels: one picture as the model takes it, [channel, height, width] or a batch of it. A hidden patch is painted
             in the mean of each channel over the picture.
         labels: names of the labels, in the order of the logits.
+        title: the title.
         picture: the picture to draw, cropped in the same way; None: the pixels, rescaled. See `view.image`.
         grid: rows and columns of patches; None: of square patches.
         weights: storage format of weights and pixels: "float32", "float16", or "int8".
@@ -82,7 +84,7 @@ def classify_image(
     words = patched.grid.words(tokens, ())
     document: ClassifyImageDocument = {
         "kind": "classify-image", "title": title, "tries": tries_spec(tries, CHOICES), "vocabularies": [],
-        "labels": list(labels), "picture": image_spec(drawn), "patches": patched.grid.to_spec(), "words": words,
+        "labels": list(labels), "picture": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
         "state": {
             **STUDIO_STATE, "layer": patched.layers - 1, "hidden_patches": [], "label": int(logits.argmax()),
             "shade": "attention",

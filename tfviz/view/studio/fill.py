@@ -32,39 +32,43 @@ def fill(
     text: str,
     title: str = "Fill",
     *,
-    hidden: int | Sequence[int] | None = None,
-    beside: Sequence[Any] | None = None,
+    masked: int | Sequence[int] | None = None,
+    compare_with: Sequence[Any] | None = None,
     add_special_tokens: bool = True,
     weights: str = "float16",
     budget: float | None = BUDGET,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
-    """Explore a masked language model: hide words, see its predictions, insert one, switch heads off.
+    """Explore a masked language model: mask words, see its predictions, insert one, switch heads off.
 
     Args:
         model: returns logits [batch, position, vocab] for ids [batch, position], or an object that has them as
             `.tokens`, as `models.BERT`, or as `.logits`.
         vocab: a vocabulary of `tfviz.text` with `[MASK]`, or a fast tokenizer of transformers with a mask token; see
             `write`.
-        hidden: indices of the words hidden at first, separated by white space; None: the word in the middle.
-        beside: a causal model to compare with, such as `models.GPT`, its vocabulary and, if there is one, the id with
+        text: the text shown first.
+        title: the title.
+        masked: indices of the words masked at first, separated by white space; None: the word in the middle.
+        compare_with: a causal model, such as `models.GPT`, its vocabulary and, if there is one, the id with
             which its texts begin.
         add_special_tokens: whether texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
-        weights, budget, kernel: as for `write`; without its kernel a page has the heads of the last text.
+        weights: as for `write`.
+        budget: as for `write`.
+        kernel: as for `write`; without its kernel a page has the heads of the last text.
         tries: as for `write`, such as `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
 
     Raises:
         TypeError: a vocabulary is not a text vocabulary of this library.
         ValueError: a model cannot be exported (the message gives the reason), or the models exceed the budget; the text
-            is empty or too long; the vocabulary has no `[MASK]`; `hidden` is not a word of the text.
+            is empty or too long; the vocabulary has no `[MASK]`; `masked` is not a word of the text.
     """
     vocab = subwords.as_vocabulary(vocab)
     vocabulary = requirements.vocabulary_document(vocab, kernel)
     special = vocabulary.get("special", {})
     if "mask" not in special:
-        raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
-    places = _hidden_places(vocab, text, hidden)
+        raise ValueError("vocab has no [MASK] to mask words with; make it with text.wordpiece, whole_words or bpe")
+    places = _masked_places(vocab, text, masked)
     special_tokens: SpecialTokens = {"before": None, "after": None}
     if add_special_tokens:
         special_tokens = {"before": special.get("classification"), "after": special.get("separator")}
@@ -72,12 +76,14 @@ def fill(
     programs: dict[str, Any] = {"read": requirements.text_program(model, vocab, stored)}
     ids = vocab.encode(text)
     context = requirements.context_length(programs["read"])
-    masked = ids.index_fill(0, torch.tensor(places), special["mask"])
-    masked = requirements.frame_text(masked, special_tokens, context)
+    masked_ids = ids.index_fill(0, torch.tensor(places), special["mask"])
+    masked_ids = requirements.frame_text(masked_ids, special_tokens, context)
     requirements.check_embeddings(model, vocab, programs["read"])
-    logits = programs["read"](masked)["logits"]
-    if logits.dim() != 3 or logits.shape[:2] != masked.shape:
-        raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*masked.shape, len(vocab)]}")
+    logits = programs["read"](masked_ids)["logits"]
+    if logits.dim() != 3 or logits.shape[:2] != masked_ids.shape:
+        raise ValueError(
+            f"the model gives the shape {list(logits.shape)}; it must be {[*masked_ids.shape, len(vocab)]}"
+        )
     requirements.check_logits_width(logits.shape[2], vocab)
     requirements.check_bidirectional(model, vocab)
     requirements.check_finite(logits[..., : len(vocab)])
@@ -88,19 +94,19 @@ def fill(
         "context": context, "state": {**STUDIO_STATE, "text": text, "masked": places, "filled": []},
     }  # fmt: skip
     vocabs = [vocab]
-    if beside is not None:
-        other, own, first = _beside(beside)
+    if compare_with is not None:
+        other, own, first = _comparison(compare_with)
         other_vocabulary = requirements.vocabulary_document(own, kernel)
         own.encode(text)  # it has the text's letters
         if other_vocabulary != vocabulary:
             document["vocabularies"].append(other_vocabulary)
             vocabs.append(own)
-        program = programs["beside"] = requirements.text_program(other, own, stored)
+        program = programs["comparison"] = requirements.text_program(other, own, stored)
         width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
         requirements.check_logits_width(width, own, "its vocabulary")
         requirements.check_embeddings(other, own, program, "its vocabulary")
         context = requirements.context_length(program)
-        document["beside"] = {"vocabulary": len(vocabs) - 1, "before": first, "context": context}
+        document["compare_with"] = {"vocabulary": len(vocabs) - 1, "before": first, "context": context}
         left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-context:]
         if other_vocabulary == vocabulary and left:
             guesses["left side"] = program(torch.tensor([left]))["logits"][0, -1, : len(vocab)]
@@ -108,27 +114,27 @@ def fill(
     if not kernel:
         return studio_view(document, _guesses(vocab, guesses, text, places[0], title), programs, budget)
     draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), requirements.text_axes(vocab)
-    return studio_widget(document, programs, {"read": [masked]}, draw_static, axis_words, vocabs)
+    return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_words, vocabs)
 
 
-def _hidden_places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[int]:
-    """Return the positions of the tokens of the words to hide."""
+def _masked_places(vocab: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
+    """Return the positions of the tokens of the words to mask."""
     words = text.split()
-    wanted = [len(words) // 2] if hidden is None else [hidden] if isinstance(hidden, int) else list(hidden)
+    wanted = [len(words) // 2] if masked is None else [masked] if isinstance(masked, int) else list(masked)
     if not words:
-        raise ValueError("the text has no words; give one to hide")
+        raise ValueError("the text has no words; give one to mask")
     if not wanted or not all(0 <= number < len(words) for number in wanted):
-        raise ValueError(f"hidden is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
+        raise ValueError(f"masked is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
     return [place for place, number in enumerate(vocab.spans(text)) if number in wanted]
 
 
-def _beside(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
+def _comparison(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
     """Return the other model, its vocabulary, and the id with which its texts begin."""
     if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
-        raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
+        raise ValueError("compare_with must be a model, its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*parts, None)[:3]
     vocab = subwords.as_vocabulary(vocab)
-    return model, vocab, requirements.check_id(vocab, "the id that the texts of beside begin with", first)
+    return model, vocab, requirements.check_id(vocab, "the id that the texts of compare_with begin with", first)
 
 
 def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:

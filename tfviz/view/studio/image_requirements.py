@@ -70,6 +70,7 @@ def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> Pat
     """Return the pixels with their patches, which the tokens of the model's attention are.
 
     Args:
+        model: the model.
         pixels: [1, channel, height, width].
         shape: rows and columns of patches; None: of square patches.
 

@@ -88,8 +88,8 @@ def check_bidirectional(model: nn.Module, vocab: Any) -> None:
     """
     if _looks_ahead(model, vocab) is False:
         raise ValueError(
-            f"{type(model).__name__} reads from left to right, and knows nothing of what stands after a hidden word: "
-            "give a model such as models.BERT, or this one as beside=; view.write lets it go on with a text"
+            f"{type(model).__name__} reads from left to right, and knows nothing of what stands after a masked word: "
+            "give a model such as models.BERT, or this one as compare_with=; view.write lets it go on with a text"
         )
 
 

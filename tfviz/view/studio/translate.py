@@ -59,11 +59,15 @@ def translate(
         vocabs: a vocabulary of `tfviz.text` for both languages, or two, for the source and the target; the target's has
             `[BOS]` and `[EOS]`, which begin and end its texts. Fast tokenizers of transformers are accepted as in
             `write`.
-        width, alpha: initial values of the controls: beam width, 1 to 8, and exponent of the length penalty, 0 to 2;
-            see `generate.beam.steps`.
+        sentence: the sentence shown first.
+        title: the title.
+        width: initial beam width, 1 to 8; see `generate.beam.steps`.
+        alpha: initial exponent of the length penalty, 0 to 2.
         length: maximum number of tokens in a translation, including its end token.
         after: the token that ends each source, as in training; None for no such token.
-        weights, budget, kernel: as for `write`; without its kernel a page has the cross-attention of the last text.
+        weights: as for `write`.
+        budget: as for `write`.
+        kernel: as for `write`; without its kernel a page has the cross-attention of the last text.
         tries: as for `write`, such as `{"A longer one": {"source": "..."}}`.
 
     Raises:

@@ -56,7 +56,12 @@ def write(
             has, each new token is computed alone.
         vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted; with
             `kernel`, any tokenizer, since Python then encodes.
-        temperature, top_k, top_p, seed: initial values of the controls; see `generate.Sampler`.
+        prompt: the prompt shown first.
+        title: the title.
+        temperature: initial value of its control; see `generate.Sampler`.
+        top_k: initial value of its control; see `generate.Sampler`.
+        top_p: initial value of its control; see `generate.Sampler`.
+        seed: initial value of its control; see `generate.Sampler`.
         weights: storage format of the weights: "float32", "float16", or "int8".
         budget: maximum size of the model in the page, in bytes; None: no limit.
         kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a

@@ -1,4 +1,5 @@
-// Elements and controls: native ones, since those answer to keyboard and screen reader by themselves.
+// Functions that make HTML elements and form controls. The controls are native elements, which support keyboard and
+// screen reader by themselves.
 
 /** @import { Properties } from "../types.d.ts" */
 
@@ -48,6 +49,7 @@ export function select(name, options, value, choose) {
 }
 
 /**
+ * Make a slider for a number, with its value as text.
  * @param {string} name
  * @param {{ min: number, max: number, step?: number, value: number, text?: (value: any) => string, choose: (value: number) => void }} options
  */
@@ -79,7 +81,7 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
   };
 }
 
-/** @param {string} name @param {boolean} value @param {(value: boolean) => void} choose */
+/** Make a checkbox. @param {string} name @param {boolean} value @param {(value: boolean) => void} choose */
 export function checkbox(name, value, choose) {
   const box = h("input", { type: "checkbox", checked: value, onchange: () => choose(box.checked) });
   return {
@@ -91,11 +93,15 @@ export function checkbox(name, value, choose) {
   };
 }
 
+/** Make a canvas for a drawing that is operated by keys. @param {string} label @returns {HTMLCanvasElement} */
+export const chartCanvas = (label) =>
+  h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
+
 /** @type {Record<string, number>} */
 const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
 /**
- * Make a row of buttons of which one is pressed. Arrow keys move between them, so they are one tab stop.
+ * Make a row of buttons of which one is pressed. Arrow keys move between them, so that they are a single tab stop.
  * @template Value
  * @param {string} name
  * @param {(readonly [Value, string])[]} options

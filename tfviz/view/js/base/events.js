@@ -1,11 +1,12 @@
-// Pointer and keyboard: where an event is in an element, which way a key leads, and that nothing else hears of it.
+// Helpers for pointer and keyboard events: positions within an element, arrow keys, and stopping an event from
+// spreading.
 
 /** @import { Point } from "../types.d.ts" */
 
 /** @type {Record<string, Point>} rows down and columns to the right */
 export const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-/** Use an event up: it has no other effect, and nothing else hears of it. @param {Event} event */
+/** Stop an event: prevent its default action and its propagation. @param {Event} event */
 export function consume(event) {
   event.preventDefault();
   event.stopPropagation();
@@ -15,7 +16,7 @@ export function consume(event) {
 export const hasModifier = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;
 
 /**
- * Return the place of a pointer in an element, in pixels from its upper left corner.
+ * Return the position of a pointer in an element, in pixels from its upper left corner.
  * @param {Element} element
  * @param {MouseEvent} event
  * @returns {[x: number, y: number]}

@@ -1,4 +1,4 @@
-// A grid: the numbers of one heatmap with the words of both axes, and what can be made of several.
+// The values of one heatmap with the labels of both axes, and functions that combine, filter and compare such grids.
 
 /** @import { AnyGrid } from "../types.d.ts" */
 /** @typedef {ArrayLike<number> & Iterable<number>} NumberList */
@@ -16,7 +16,8 @@ export const NUMBERED = spec.numbered; // cells that can show their numbers
 const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
 
 /**
- * From a value to its place on a scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1 on a diverging scale.
+ * The scales by name. `place` maps a value to its place on the scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1
+ * on a diverging scale.
  * @type {Record<string, { place: (v: number) => number, ticks: number[], signed: boolean }>}
  */
 export const SCALES = Object.fromEntries(
@@ -26,6 +27,10 @@ export const SCALES = Object.fromEntries(
   ]),
 );
 
+/**
+ * A matrix of colour codes, one for each pair of a row and a column, with the state of each cell and the labels of both
+ * axes.
+ */
 export class Grid {
   /** @type {Grid | null} */
   halved = null;
@@ -123,7 +128,10 @@ export class Grid {
     return pairs.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || a[0] - b[0]).slice(0, maxCount);
   }
 
-  /** Return the grid at half the size: each cell is the strongest of four, so a small picture loses nothing. */
+  /**
+   * Return the grid at half the size. Each cell is the strongest of four, so that a small picture still shows every
+   * peak.
+   */
   half() {
     if (this.halved) return this.halved;
     const [n, m] = [this.rows.length, this.cols.length];
@@ -206,7 +214,7 @@ export function linear(grid) {
 }
 
 /**
- * Return a grid without some keys. Each row is divided by what is left of it: what the head does apart from them.
+ * Return a grid without some keys, whose rows are divided by the sum of the remaining weights.
  * @param {Grid} grid
  * @param {Set<number>} hidden
  */
@@ -254,7 +262,7 @@ export function merge(grid, rowGroups, colGroups) {
   return Grid.of(rows, cols, values, state);
 }
 
-/** @param {string[]} words @param {number[]} groups */
+/** Join the word pieces of each group. @param {string[]} words @param {number[]} groups */
 function mergedWords(words, groups) {
   /** @type {string[]} */
   const merged = [];

@@ -1,4 +1,4 @@
-// Heads out of a page's data: a piece -> the codes of cells that may be looked at -> a grid.
+// A data source that decodes the maps of heads from a page's data: stored bytes -> colour codes -> grid.
 
 import { TiledGrid } from "./tiled-grid.js";
 import { ABSENT, FORBIDDEN, Grid, OPEN } from "./grid.js";
@@ -16,7 +16,11 @@ import { TopKeys } from "./top-keys.js";
 const MAX_CACHED_CELLS = 64e6; // cells of heads in full that are kept at hand
 const MAX_HEAD_CELLS = 20e6; // cells of a head that is held in full
 
-/** @extends {PageData<HeadsDocument>} */
+/**
+ * A source of the heads of a page as grids, which requests from the kernel or the engine what the page does not
+ * contain.
+ * @extends {PageData<HeadsDocument>}
+ */
 export class HeadSource extends PageData {
   /** @type {Map<string, Promise<Grid>>} */
   heads = new Map();
@@ -115,7 +119,7 @@ export class HeadSource extends PageData {
   }
 
   /**
-   * Return a head in full, asking for it if the page has it only in blocks. The last few are kept.
+   * Return a head in full, requesting it if the page has it only in blocks. The last few are cached.
    * @param {number} part
    * @param {number} layer
    * @param {number} head

@@ -1,9 +1,10 @@
-// Undo and redo of what the reader does, and the same as text for a link.
+// Undo and redo of the reader's choices, and functions that write these choices into a link and read them from one.
 
 /** @import { Choices } from "../types.d.ts" */
 
 const TYPING_PAUSE = 800; // milliseconds within which changes of one choice are one step
 
+/** A record of changes to a store, with undo and redo. */
 export class History {
   /** @type {string[]} */
   past = [];

@@ -1,10 +1,11 @@
-// Questions to a kernel, answered by number.
+// A client that sends requests to a widget's kernel and matches replies to requests by id.
 
 /** @typedef {{ content: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply what a kernel says, and its bytes */
 
 const NO_ANSWER = "the kernel does not answer: it may be busy, or gone";
 const MAX_SILENCE = 8000; // milliseconds until that is said
 
+/** A client for the kernel behind a widget's model. Each request is a promise of its reply. */
 export class KernelClient {
   /** @type {Map<string, { resolve(reply: Reply): void, reject(error: Error): void, late: ReturnType<typeof setTimeout> }>} */
   waiting = new Map();
@@ -38,7 +39,7 @@ export class KernelClient {
     else question.resolve({ content, pieces: buffers.map(bytesIn) });
   }
 
-  /** Ask for what is shown now, as a page. */
+  /** Request the view in its current state as a page. */
   async page() {
     const { pieces } = await this.ask({ page: true });
     return new Blob(pieces, { type: "text/html" });

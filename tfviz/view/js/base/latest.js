@@ -1,16 +1,18 @@
-// Of several questions only the latest counts: what is answered to an earlier one comes too late.
+// A counter by which a caller of asynchronous functions can discard outdated results.
 
-/** The questions of one kind, one after the other. */
+/** A sequence of requests of which only the latest is current. */
 export class Latest {
   turn = 0;
 
-  /** Begin a question, which makes earlier ones obsolete; return a function that tells whether it is still the latest. */
+  /**
+   * Begin a request, which makes earlier ones obsolete; return a function that tells whether it is still the latest.
+   */
   begin() {
     const turn = ++this.turn;
     return () => turn === this.turn;
   }
 
-  /** Make all questions obsolete, also those that come later: their view is closed. */
+  /** Make all requests obsolete, including later ones, since their view is closed. */
   end() {
     this.turn = NaN; // which is no turn, not even itself
   }

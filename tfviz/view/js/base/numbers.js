@@ -1,5 +1,5 @@
-// Numbers as text: the same rules as `still/formatting.py`, and both are tested on one table of cases.
-// A measured number has two significant digits; a whole number, and the whole part of any other, has all of its own.
+// Functions that format numbers, by the same rules as `still/formatting.py`; both are tested on one table of cases. A
+// measured number has two significant digits; a whole number, and the whole part of any other, has all its digits.
 
 import { clamp } from "./clamp.js";
 
@@ -21,7 +21,7 @@ export function formatted(value, digits = 2) {
   return (value < 0 ? "−" : "") + unsigned(Math.abs(value), digits);
 }
 
-/** @param {number} size above 0 @param {number} digits */
+/** Write a number without its sign. @param {number} size above 0 @param {number} digits */
 function unsigned(size, digits) {
   if (size === Infinity) return "∞";
   if (size < SMALL || size >= LARGE) {
@@ -96,14 +96,14 @@ export function stepped(value, step) {
     : formatted(value, 6);
 }
 
-/** Write a number for a program such as a spreadsheet: to four digits, whole numbers in full. @param {number} value */
+/** Write a number for a program such as a spreadsheet: to four digits, integers in full. @param {number} value */
 export function exportedNumber(value) {
   if (!Number.isFinite(value) || Number.isInteger(value)) return String(value);
   return String(Number(value.toPrecision(clamp(1 + powerOf(Math.abs(value)), 4, 100))));
 }
 
 /**
- * Write a count and what is counted.
+ * Write a count with the noun in singular or plural.
  * @param {number} count
  * @param {string} singular
  * @param {string} [plural]
@@ -116,7 +116,7 @@ const powerOf = (size) => Number(size.toExponential().split("e")[1]);
 /** @param {string} text */
 const trimmed = (text) => grouped(text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 
-/** @param {string} text */
+/** Separate the thousands of a whole number. @param {string} text */
 function grouped(text) {
   const [integer, rest] = text.split(".");
   const digits = Number(integer) < GROUPED ? integer : integer.replace(/\B(?=(\d{3})+$)/g, ",");

@@ -1,10 +1,13 @@
-// The data of a view: pieces of bytes, and the masks among them.
+// The binary data of a view: access to its pieces and masks, and functions that decode bytes.
 
 import { FORBIDDEN } from "./grid.js";
 
 /** @import { MasksDocument, HeadsDocument, Piece, ViewDocument } from "../documents.d.ts" */
 
-/** @template {ViewDocument} Document */
+/**
+ * The document of a view with its data, from which pieces are read by their position.
+ * @template {ViewDocument} Document
+ */
 export class PageData {
   /** @type {Map<string, Promise<any>>} */
   cache = new Map();
@@ -48,7 +51,7 @@ export class PageData {
   }
 
   /**
-   * Return what is stored under a key; make it the first time.
+   * Return the value cached under a key, made at the first call.
    * @template Value
    * @param {string} key
    * @param {() => Promise<Value>} make
@@ -61,7 +64,7 @@ export class PageData {
   }
 }
 
-/** @param {string} base64 */
+/** Decode base64. @param {string} base64 */
 export function bytesOf(base64) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
@@ -87,7 +90,7 @@ export async function inflated(bytes) {
   return pieces.length === 1 ? pieces[0] : concatenated(pieces);
 }
 
-/** @param {Uint8Array[]} pieces */
+/** Join arrays of bytes. @param {Uint8Array[]} pieces */
 export function concatenated(pieces) {
   const bytes = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0));
   pieces.reduce((at, piece) => (bytes.set(piece, at), at + piece.length), 0);

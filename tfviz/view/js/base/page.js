@@ -1,4 +1,4 @@
-// Views in a page, with no kernel behind them.
+// A function that mounts views in a page that has no kernel.
 
 import { h } from "./elements.js";
 import { PageData } from "./page-data.js";

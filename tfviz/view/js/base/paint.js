@@ -1,4 +1,5 @@
-// Cells to pixels: a part of a grid at any size, each pixel the strongest of the cells under it.
+// A function that renders a part of a grid as an image of any size. Each pixel shows the strongest of the cells it
+// covers.
 
 import { clamp } from "./clamp.js";
 import { FORBIDDEN, OPEN } from "./grid.js";
@@ -9,6 +10,7 @@ const NO_CELL = 3; // no cell: more than any state
 const HATCH = 6; // pixels of the page from one line of the hatching to the next
 
 /**
+ * Render a window of a grid as an image.
  * @param {Grid} grid
  * @param {import("../types.d.ts").Window} window in cells
  * @param {number} width in pixels of the device

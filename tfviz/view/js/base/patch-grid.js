@@ -1,4 +1,4 @@
-// Tokens that lie on a picture: where each has its cell, and what one of them looks at, or what looks at it.
+// The positions of tokens that are patches of a picture, and the weights between one token and the patches.
 
 import { ABSENT, Grid } from "./grid.js";
 import spec from "./spec.json" with { type: "json" };
@@ -10,9 +10,10 @@ import { quoted } from "./visible-text.js";
 /** @typedef {{ side: Side, index: number }} Token */
 /** @typedef {Grid & { values: Float32Array }} Profile */
 
-/** Return the other side of a map: keys of queries, queries of keys. @param {Side} side @returns {Side} */
+/** Return the other side of a map: columns for rows, rows for columns. @param {Side} side @returns {Side} */
 export const otherSide = (side) => (side === "rows" ? "cols" : "rows");
 
+/** A rectangular arrangement of consecutive tokens as the patches of a picture. */
 export class PatchGrid {
   /** @param {Patches} patches @param {string[]} words */
   constructor({ first, rows, columns, upward }, words) {
@@ -113,7 +114,7 @@ function finder(grid, part, axis) {
 }
 
 /**
- * Turn a profile into the cells of a picture: the largest weight has the strongest colour.
+ * Arrange a profile as a grid of the picture's patches, in which the largest weight has the strongest colour.
  * @param {Profile} tokenProfile
  * @param {PatchGrid} patches
  * @param {number} limit
@@ -135,8 +136,8 @@ export const largest = (profiles) =>
   profiles.reduce((max, { values }) => values.reduce((peak, value) => Math.max(peak, Math.abs(value)), max), 0) || 1;
 
 /**
- * Return the same for weights on a picture, as `picture_scale` of `spec.py` does: an even head leaves the picture to be
- * seen.
+ * Return the end of the common scale of weights on a picture, as `picture_scale` of `spec.py` does. It is well above
+ * the even weight, so that the picture stays visible under a head with even weights.
  * @param {Pick<Profile, "values">[]} profiles
  * @param {number} keys
  */
@@ -162,5 +163,5 @@ export function spreadAll(grids, part, { side, index }) {
   return { thumbs, limit, placed: { ...part, rows: numbered(patches.rows), cols: numbered(patches.columns) } };
 }
 
-/** Name places by their numbers. @param {number} count */
+/** Return the numbers from 0 as labels. @param {number} count */
 export const numbered = (count) => Array.from({ length: count }, (_, i) => String(i));

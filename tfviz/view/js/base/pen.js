@@ -1,4 +1,5 @@
-// One way to draw, on a canvas or as SVG: what is taken away is what is shown.
+// Two implementations of one drawing interface (`Pen`), for a canvas and for SVG, so that an exported picture equals
+// the one on the screen.
 
 /** @import { LineLook, Pen, RectLook, TextLook } from "../types.d.ts" */
 
@@ -19,7 +20,7 @@ export function spreadApart(places, gap, low, high) {
   return moved;
 }
 
-/** @implements {Pen} */
+/** A pen that draws on a canvas. @implements {Pen} */
 export class CanvasPen {
   /** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
   constructor(canvas, width, height) {
@@ -101,7 +102,7 @@ export class CanvasPen {
   }
 
   /**
-   * Draw pixels of the device, with the upper left corner at a point of the page.
+   * Draw an image, given in device pixels, with its upper left corner at a point of the page.
    * @param {ImageData} data
    * @param {number} x
    * @param {number} y
@@ -111,7 +112,7 @@ export class CanvasPen {
   }
 }
 
-/** @implements {Pen} */
+/** A pen that writes SVG elements. @implements {Pen} */
 export class SvgPen {
   parts = ["<g>"];
 
@@ -187,9 +188,9 @@ const escaped = (string) =>
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd")
     .replace(/[&<>"]/g, (c) => ENTITIES[c]);
 
-/** Measure the width of a text in pixels. @type {CanvasRenderingContext2D | null} */
+/** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
-/** @param {string} string @param {number} [size] @param {boolean} [bold] */
+/** Measure the width of a text in pixels. @param {string} string @param {number} [size] @param {boolean} [bold] */
 export function textWidth(string, size = 11, bold = false) {
   ruler ??= context(document.createElement("canvas"));
   ruler.font = `${bold ? "600 " : ""}${size}px ${FONT}`;

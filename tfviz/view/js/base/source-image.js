@@ -1,4 +1,4 @@
-// A picture with weights over it: grey and pale, so that colour is weight and nothing else.
+// A picture with attention weights drawn over it. The picture is turned pale grey, so that colour shows weight only.
 
 import { FORBIDDEN, OPEN } from "./grid.js";
 
@@ -8,6 +8,7 @@ import { FORBIDDEN, OPEN } from "./grid.js";
 const PICTURE_SHARE = 0.55; // of the picture's own tones, on the page
 const INK_SHARE = 0.88; // of the ink, where the weight is the largest
 
+/** A picture that can be painted in grey, tinted by the weights of a grid, with some patches covered. */
 export class SourceImage {
   meanColour = "";
 
@@ -63,7 +64,13 @@ export class SourceImage {
   }
 }
 
-/** @param {ImageData} image @param {Grid} grid @param {import("./theme.js").Theme} theme @param {number} ratio */
+/**
+ * Turn an image pale grey, and colour it by the weights of a grid.
+ * @param {ImageData} image
+ * @param {Grid} grid
+ * @param {import("./theme.js").Theme} theme
+ * @param {number} ratio
+ */
 function tint({ data, width, height }, grid, theme, ratio) {
   const [down, across] = [grid.rows.length, grid.cols.length];
   const lut = theme.lut(grid);

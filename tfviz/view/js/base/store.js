@@ -1,8 +1,13 @@
-// What the reader has chosen. A widget's model has the same three verbs, so that either can stand behind a view.
+// A store of the reader's choices with the methods `get`, `set` and `on`, as a widget's model has them, so that a view
+// works with either.
 
 /** @import { Choices } from "../types.d.ts" */
 
-/** @template {object} State @implements {Choices<State>} */
+/**
+ * An observable set of named values that is held in the page.
+ * @template {object} State
+ * @implements {Choices<State>}
+ */
 export class Store {
   /** @param {State} values */
   constructor(values) {

@@ -1,5 +1,7 @@
-// Colours from the page itself: light or dark by what stands behind the view, with no listener on the page.
+// The colours of a view. Whether they are light or dark follows the background behind the view; no listener is added to
+// the page.
 
+/** The current inks and colour ramps of a view. */
 export class Theme {
   key = "";
   page = "";
@@ -75,7 +77,7 @@ export class Theme {
 /** @param {number} value */
 export const cssColour = (value) => `rgb(${value & 255} ${(value >> 8) & 255} ${(value >> 16) & 255})`;
 
-/** @param {HTMLElement} element @returns {string} */
+/** Return the background colour behind an element. @param {HTMLElement} element @returns {string} */
 function background(element) {
   for (let node = element; node; node = node.parentElement ?? /** @type {any} */ (node.getRootNode()).host) {
     const colour = getComputedStyle(node).backgroundColor;
@@ -87,19 +89,19 @@ function background(element) {
   return dark ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
 }
 
-/** @param {number[]} colour */
+/** Return the relative luminance (WCAG) of a colour. @param {number[]} colour */
 function luminance([r, g, b]) {
   const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * x + 0.7152 * y + 0.0722 * z;
 }
 
-/** @param {number} width */
+/** Make a canvas context of one row of pixels, from which colours are read. @param {number} width */
 function paper(width) {
   const canvas = Object.assign(document.createElement("canvas"), { width, height: 1 });
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
 }
 
-/** @param {string} colour */
+/** Return the red, green and blue of a CSS colour. @param {string} colour */
 function rgb(colour) {
   const pen = paper(1);
   pen.fillStyle = colour;
@@ -111,13 +113,14 @@ function rgb(colour) {
 const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 /**
- * Return where a code lies on a diverging scale, 0 to 2; 128 is the middle, so that zero is the page and nothing else.
+ * Return where a code lies on a diverging scale, from 0 to 2. Code 128 is the middle, so that only zero has the page's
+ * colour.
  * @param {number} code
  */
 const divergingPlace = (code) => (code <= 128 ? code / 128 : 1 + (code - 128) / 127);
 
 /**
- * Interpolate colours evenly to the eye: linearly in OKLab, which the browser mixes itself.
+ * Interpolate colours in perceptually even steps: linearly in OKLab, which the browser computes.
  * @param {string[]} stops
  * @param {number} steps
  */

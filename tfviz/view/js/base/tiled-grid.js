@@ -1,4 +1,5 @@
-// A head too large to be held whole: an overview in blocks, a part as fine as it is looked at, rows that were asked for.
+// A head that is too large to be held in full: a coarse overview, a finer grid of the part that is zoomed to, and exact
+// rows loaded on request.
 
 import { Grid } from "./grid.js";
 import { Latest } from "./latest.js";
@@ -9,6 +10,7 @@ import { Latest } from "./latest.js";
 const BLOCKS_PER_PIXEL = 1.2; // blocks of a part for each pixel that shows it
 const MARGIN = 1 / 8; // of a part's size, around it: so that a small step needs no other
 
+/** A grid that loads finer data for the part that is looked at. It has the interface of `Grid`. */
 export class TiledGrid {
   signed = false;
   /** @type {Float32Array | null} as of a `Grid` */

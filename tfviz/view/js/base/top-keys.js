@@ -1,7 +1,8 @@
-// Heads of which the page has each query's strongest keys only, and what the others hold together.
+// The heads of a page that stores only the strongest keys of each query, and the total weight of the other keys.
 
 const MAX_SHEET_CELLS = 32e6; // of all heads of a part, that a sheet holds
 
+/** The strongest keys of each query of the heads of one part, decoded when a head is first read. */
 export class TopKeys {
   /** @type {Map<number, ReturnType<TopKeys["load"]>>} */
   heads = new Map();

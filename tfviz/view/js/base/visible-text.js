@@ -1,4 +1,5 @@
-// Texts of which every character can be seen: signs for those that cannot, a mark where a text is cut.
+// Functions that make every character of a text visible (signs for spaces and control characters) and that shorten
+// texts.
 
 /**
  * Visible signs for characters that cannot be seen, in most fonts; few fonts have signs for the other control

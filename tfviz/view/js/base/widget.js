@@ -1,4 +1,4 @@
-// Views in a widget, whose kernel knows what the reader chooses and answers questions.
+// A function that makes an anywidget widget of a view, and a store over the traits of the widget's model.
 
 import { KernelClient } from "./kernel-client.js";
 

@@ -1,10 +1,10 @@
-// What is shown, as a file: drawn once more on another pen.
+// Functions that draw what a view shows as a PNG or SVG file and download it.
 
 import { CanvasPen, SvgPen } from "../base/pen.js";
 
 /** @import { Drawing } from "../types.d.ts" */
 
-/** @param {Drawing} drawing @param {string} page the colour behind it @returns {Promise<Blob>} */
+/** Draw a PNG file. @param {Drawing} drawing @param {string} page the colour behind it @returns {Promise<Blob>} */
 export async function png({ width, height, draw }, page) {
   const canvas = document.createElement("canvas");
   const pen = new CanvasPen(canvas, width, height);
@@ -15,7 +15,7 @@ export async function png({ width, height, draw }, page) {
   });
 }
 
-/** @param {Drawing} drawing @param {string} page */
+/** Draw an SVG file. @param {Drawing} drawing @param {string} page */
 export function svg({ width, height, draw }, page) {
   const pen = new SvgPen(width, height);
   pen.rect(0, 0, width, height, { fill: page });
@@ -23,7 +23,7 @@ export function svg({ width, height, draw }, page) {
   return new Blob([pen.toString()], { type: "image/svg+xml" });
 }
 
-/** @param {Blob} blob @param {string} name */
+/** Download a file under a name. @param {Blob} blob @param {string} name */
 export function download(blob, name) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
   link.click();

@@ -1,4 +1,5 @@
-// What every view stands in: title, controls, stage, a line that reads the cursor, what can be taken away, the table twin.
+// The frame around each view: title, controls, stage, status line, menus of keys and downloads, table of the values
+// shown.
 
 import { h } from "../base/elements.js";
 import { download, png, svg } from "./export.js";
@@ -19,6 +20,7 @@ import CSS from "./frame.css";
  * }} FrameOptions without `page` it is a part of a view
  */
 
+/** The frame of a view, in a shadow root of its host element. */
 export class Frame {
   /** @type {HTMLElement | undefined} */
   zoomButtons;

@@ -1,4 +1,5 @@
-// From the reader's choices to grids: which part and heads, combined, with keys hidden and pieces merged into words.
+// The selection of what a view of heads shows: which part and heads, how they are combined, which keys are hidden, and
+// whether word pieces are merged.
 
 import { clamp } from "../base/clamp.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
@@ -21,6 +22,7 @@ import { INKS } from "../base/theme.js";
 
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
+/** An adapter that turns the reader's choices into the grids to show. */
 export class HeadChoice {
   /** @type {{ rows: string[], cols: string[] } | undefined} */
   longestWords;
@@ -55,7 +57,7 @@ export class HeadChoice {
 
   /** The token whose weights a picture shows, a query or a key. @returns {Token} */
   get token() {
-    const side = this.store.get("direction") === "by" ? "cols" : "rows";
+    const side = this.store.get("direction") === "to" ? "cols" : "rows";
     return { side, index: clamp(this.store.get(side).at(-1) ?? 0, 0, this.part[side].length - 1) };
   }
 
@@ -157,11 +159,14 @@ export class HeadChoice {
     const overviews = grids.map((grid) => (grid instanceof Grid ? grid : grid.overview));
     const coarsest = Math.min(...overviews.map((grid) => grid.rows.length));
     const sameSize = overviews.map((grid) => halved(grid, coarsest));
-    const combined = together ? [combine(sameSize, this.store.get("how"))] : sameSize;
+    const combined = together ? [combine(sameSize, this.store.get("combine"))] : sameSize;
     return combined.map((grid) => this.filteredGrid(grid, part));
   }
 
-  /** Whether a single head is shown unchanged; only then can one that is too large to be held be looked at closely. */
+  /**
+   * Whether a single head is shown unchanged. Only then can a head that is too large to be held in full be zoomed
+   * into.
+   */
   get unfiltered() {
     /** @type {<Name extends keyof HeadsState>(name: Name, value: HeadsState[Name]) => boolean} */
     const as = (name, value) => this.store.get(name) === value;
@@ -244,7 +249,7 @@ export class HeadChoice {
       return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.pictureCaption}`;
     if (this.hasOneHead) return part.replace(/, $/, "");
     if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
-    const how = mode === "lines" ? "" : `${this.store.get("how")} of `;
+    const how = mode === "lines" ? "" : `${this.store.get("combine")} of `;
     return `${part}${how}heads ${marked.map((at) => at.join(".")).join(", ")}`;
   }
 }

@@ -1,4 +1,4 @@
-// The row of controls above a view of heads: which part, layer and heads, and how several become one.
+// A component with the controls above a view of heads: mode, part, layer and heads, and how several heads are combined.
 
 import { checkbox, h, select, slider, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
@@ -22,20 +22,21 @@ const HIDDEN_KEYS = [
   ["sinks", "sinks"],
   ["chosen", "locked keys"],
 ];
-/** @type {[HeadsState["how"], string][]} */
+/** @type {[HeadsState["combine"], string][]} */
 const COMBINATIONS = [
   ["mean", "mean"],
   ["max", "maximum"],
 ];
 /** @type {[HeadsState["direction"], string][]} */
 const DIRECTIONS = [
-  ["at", "what it looks at"],
-  ["by", "what looks at it"],
+  ["from", "what it looks at"],
+  ["to", "what looks at it"],
 ];
 
 const MAX_BUTTONS = 6; // parts that have a button each,
 const MAX_BUTTON_LETTERS = 90; // if their names are no longer together
 
+/** A row of controls that reads and sets the choices of a view of heads. */
 export class HeadControls {
   /**
    * @param {import("./head-choice.js").HeadChoice} choice
@@ -61,17 +62,17 @@ export class HeadControls {
         set("mode"),
       ),
       part: this.partControl(choice.source.parts),
-      how: select("Together", COMBINATIONS, store.get("how"), set("how")),
+      combine: select("Together", COMBINATIONS, store.get("combine"), set("combine")),
       direction: select("Show", DIRECTIONS, store.get("direction"), set("direction")),
-      least: slider("At least", {
+      min_weight: slider("At least", {
         min: 0,
-        max: Math.max(0.5, store.get("least")),
+        max: Math.max(0.5, store.get("min_weight")),
         step: 0.01,
-        value: store.get("least"),
+        value: store.get("min_weight"),
         text: (value) => formatted(value, 3),
-        choose: set("least"),
+        choose: set("min_weight"),
       }),
-      most: slider("Strongest", { min: 1, max: 20, value: store.get("most"), choose: set("most") }),
+      max_links: slider("Strongest", { min: 1, max: 20, value: store.get("max_links"), choose: set("max_links") }),
       hide: select("Hide", HIDDEN_KEYS, store.get("hide"), hide),
       merged: checkbox("whole words", store.get("merged"), merge),
     };
@@ -120,10 +121,10 @@ export class HeadControls {
     const mode = (...modes) => modes.includes(store.get("mode"));
     return {
       part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode("head", "picture")),
-      how: store.get("marked").length < 2 || mode("sheet", "lines"),
+      combine: store.get("marked").length < 2 || mode("sheet", "lines"),
       direction: !mode("words", "picture") && !(mode("sheet") && choice.hasPicture),
-      least: !mode("lines"),
-      most: !mode("lines"),
+      min_weight: !mode("lines"),
+      max_links: !mode("lines"),
       hide: mode("sheet") || Boolean(choice.part.top),
       merged: mode("sheet", "picture") || !choice.part.groups,
     };

@@ -1,4 +1,4 @@
-// The table twin of a picture, for whoever would rather read than look; and its numbers as CSV.
+// Functions that write the values a view shows as an HTML table and as CSV.
 
 import { h } from "../base/elements.js";
 import { ABSENT, OPEN } from "../base/grid.js";
@@ -39,7 +39,12 @@ export function table({ name, grid, axes = ["query", "key"] }) {
   return h("table", {}, caption && h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
-/** @param {AnyGrid} grid @param {string[]} axes @param {string} name */
+/**
+ * Make a table of the strongest keys of each query.
+ * @param {AnyGrid} grid
+ * @param {string[]} axes
+ * @param {string} name
+ */
 function topKeysTable(grid, axes, name) {
   const rows = grid.rows.slice(0, MAX_ROWS).map((word, row) => {
     const pairs = grid
@@ -61,7 +66,7 @@ function topKeysTable(grid, axes, name) {
 }
 
 /**
- * Make a table of how sharply each head looks.
+ * Make a table with a number for each head, such as its sharpness.
  * @param {{ layers: number, heads: number }} part
  * @param {(layer: number, head: number) => string} value
  */
@@ -89,7 +94,12 @@ export function headTable(part, value) {
   );
 }
 
-/** @param {AnyGrid} grid @param {number} row @param {number} col */
+/**
+ * Write a cell of a table: its number, or a sign where there is none.
+ * @param {AnyGrid} grid
+ * @param {number} row
+ * @param {number} col
+ */
 function cellText(grid, row, col) {
   const kind = grid.kind(row, col);
   if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatted(grid.at(row, col));

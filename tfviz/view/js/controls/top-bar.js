@@ -1,4 +1,5 @@
-// What stands at the end of a title: undo, redo, share, keys; and the choices in the page's address.
+// The menu at the end of a view's title: undo, redo, sharing and keys. It also reads the reader's choices from the
+// page's address and writes them there.
 
 /** @import { Frame } from "./frame.js" */
 
@@ -6,6 +7,7 @@ import { h } from "../base/elements.js";
 import { consume } from "../base/events.js";
 import { addressOf, choicesOf, History } from "../base/history.js";
 
+/** A bar of buttons and menus for a frame, with the history of the reader's choices. */
 export class TopBar {
   /**
    * @param {Frame} frame
@@ -69,7 +71,7 @@ export class TopBar {
   }
 
   /**
-   * Read the choices from the address; leave it alone if it belongs to someone else.
+   * Read the choices from the page's address, unless its fragment is not this view's.
    * @param {Record<string, any>} state
    */
   readAddress(state) {

@@ -1,5 +1,5 @@
-// Attention weights from queries and keys: loads heads { query, key, scale, rule }, and runs { rows, cols, block }, a
-// range of a head, to the codes of its blocks.
+// A worker that computes attention weights. It loads heads { query, key, scale, rule }, and for a range { rows, cols,
+// block } of a head returns the codes of its blocks.
 
 /** @import { Endpoint, WeightSpec } from "../types.d.ts" */
 /** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, rule: ArrayLike<number> | null }} HeadSpec */
@@ -12,7 +12,7 @@ import { weightOf } from "./weights.js";
 const ROWS = 64; // computed together, or as many as a block has
 const MAX_HEADS = 4; // kept in memory
 
-/** @type {(endpoint: Endpoint) => void} */
+/** Answer the requests of a page for attention weights. @type {(endpoint: Endpoint) => void} */
 export function serve(endpoint) {
   const loading = Products.make();
   /** @type {Map<string, Head>} */
@@ -29,6 +29,7 @@ export function serve(endpoint) {
   });
 }
 
+/** The queries and keys of one head, from which weights are computed row by row. */
 class Head {
   /**
    * @param {HeadSpec} head its rule: for each query the first key that it may see, then for each the end of its keys
@@ -95,7 +96,10 @@ class Head {
   }
 }
 
-/** @type {(scores: Float32Array, scale: number) => number} */
+/**
+ * Return the logarithm of the sum of exponentials of scaled scores.
+ * @type {(scores: Float32Array, scale: number) => number}
+ */
 function logSumExp(scores, scale) {
   let largest = -Infinity;
   for (let i = 0; i < scores.length; i++) largest = Math.max(largest, scores[i] * scale);

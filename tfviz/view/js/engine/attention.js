@@ -1,4 +1,5 @@
-// Attention, and the softmax that may be one: places where the page watches and edits.
+// Scaled dot-product attention, and softmax over scores that a model writes out. Both report their weights to the page
+// and apply its edits.
 
 /** @import { Operation } from "../types.d.ts" */
 

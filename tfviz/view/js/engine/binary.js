@@ -1,4 +1,4 @@
-// Operations on pairs of numbers.
+// Elementwise operations on two tensors or numbers, with broadcasting.
 
 /** @import { Dtype, Numbers, Operation } from "../types.d.ts" */
 /** @typedef {(x: number, y: number) => number | boolean} Binary */

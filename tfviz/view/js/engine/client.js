@@ -1,4 +1,4 @@
-// The page's end of an engine: asks a worker, so that the page never freezes.
+// The page's client of an engine, which runs in a worker so that the page stays responsive.
 
 /** @import { EngineModule, Port, RunOptions } from "../types.d.ts" */
 /** @typedef {{ resolve: (result: any) => void, reject: (error: Error) => void }} Settle */
@@ -6,6 +6,7 @@
 
 import { Lane } from "./lane.js";
 
+/** A client that loads programs into an engine and runs them. */
 export class Engine {
   /** @type {Map<number, Settle>} by the id of the request */
   pending = new Map();
@@ -49,7 +50,8 @@ export class Engine {
   }
 
   /**
-   * Run one call at a time in a lane: of the calls that come meanwhile only the last is run, the others get null.
+   * Run a program in a lane, one call at a time. Of the calls that arrive meanwhile only the last is run; the others
+   * resolve to null.
    * @param {string} name
    * @param {RunArguments} call
    * @returns {Promise<any>}
@@ -98,7 +100,7 @@ function openWorker(engine) {
   }
 }
 
-/** @type {(engine: EngineModule) => Port} */
+/** Run the engine in the page itself. @type {(engine: EngineModule) => Port} */
 function openInPage(engine) {
   /** @type {(message: any) => void} */
   let listener = () => {};

@@ -1,4 +1,5 @@
-// Convolutions and pools over images [batch, channel, height, width]; those over texts are images of height 1.
+// Convolutions and pooling over images [batch, channel, height, width]. Those over texts are computed as images of
+// height 1.
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 /** @typedef {{ kernel: number[], stride: number[], padding: number[], dilation: number[], shape: number[] }} Windows */

@@ -1,4 +1,4 @@
-// Operations that make tensors of sizes and a number.
+// Operations that create tensors of given sizes.
 
 /** @import { Operation } from "../types.d.ts" */
 

@@ -26,13 +26,13 @@ export function edited(weights, edits) {
   return { ...weights, data };
 }
 
-/** @type {RowEdit} */
+/** Make the weights of a row even over the keys it may see. @type {RowEdit} */
 function spread(row) {
   const count = row.reduce((sum, weight) => sum + Number(weight > 0), 0);
   for (let key = 0; key < row.length; key++) row[key] = row[key] > 0 ? 1 / count : 0;
 }
 
-/** @type {RowEdit} */
+/** Set some weights of a row, and scale the others to the rest. @type {RowEdit} */
 function pin(row, query, { cells = [], to = 0 }) {
   const keys = cells.filter(([q]) => q === null || q === query).map(([, key]) => key);
   const pinned = Array.from(row, (_, key) => keys.includes(null) || keys.includes(key));

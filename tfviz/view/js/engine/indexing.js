@@ -1,4 +1,4 @@
-// Operations that read and write where indices say.
+// Operations that read or write the elements that indices select.
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 

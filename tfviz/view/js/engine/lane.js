@@ -1,8 +1,11 @@
-// Questions to one that answers slowly.
+// A queue of at most one waiting call, for a function that may be called faster than it answers.
 
 /** @typedef {{ ask: () => Promise<any>, resolve: (answer: any) => void, reject: (error: Error) => void }} Waiting */
 
-/** Asks one question at a time: of those that come meanwhile only the last is asked, and the others get null. */
+/**
+ * A queue that makes one call at a time. Of the calls that arrive meanwhile only the last is made; the others resolve
+ * to null.
+ */
 export class Lane {
   busy = false;
   /** @type {Waiting | null} the question to ask next */
@@ -13,7 +16,7 @@ export class Lane {
     this.next?.resolve(null);
     return new Promise((resolve, reject) => {
       this.next = { ask, resolve, reject };
-      if (!this.busy) this.advance();
+      if (!this.busy) void this.advance();
     });
   }
 

@@ -1,4 +1,4 @@
-// Runs the programs of `tfviz/portable`.
+// An interpreter of the programs that `tfviz/portable` exports.
 
 /** @import { Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.d.ts" */
 /** @import { RunOptions, Tensor, WeightSpec } from "../types.d.ts" */
@@ -13,7 +13,7 @@ import { asArray, sizeOf } from "./shape-utils.js";
 import { ARRAYS } from "./tensors.js";
 import { weightOf } from "./weights.js";
 
-/** Runs programs and holds the memory that they share. Operations take it as their first argument. */
+/** An interpreter with the memory that its programs share. Operations take it as their first argument. */
 export class Machine {
   /** @type {Map<string, LoadedProgram>} */
   programs = new Map();
@@ -42,7 +42,7 @@ export class Machine {
   }
 
   /**
-   * Load programs by name whose weights lie in these bytes; a weight that several share is unpacked once.
+   * Load programs by name with the bytes of their weights. A weight that several programs share is decoded once.
    * @param {Record<string, ProgramSpec>} programs
    * @param {Uint8Array} bytes
    */

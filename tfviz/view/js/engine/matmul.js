@@ -1,4 +1,4 @@
-// Operations that multiply matrices.
+// Matrix multiplication of tensors, with and without a bias.
 
 /** @import { Operation } from "../types.d.ts" */
 
@@ -59,7 +59,7 @@ function addmm(machine, bias, left, right, beta = 1, alpha = 1) {
   return beta === 0 ? product : BINARY["add.Tensor"](machine, product, scaled(machine, bias, beta));
 }
 
-/** @type {Operation} */
+/** Multiply by a weight [out, in] and add a bias. @type {Operation} */
 export function linear(machine, tensor, weight, bias = null) {
   const [lead, inner] = [tensor.shape.slice(0, -1), tensor.shape.at(-1)];
   if (inner !== weight.shape.at(-1))

@@ -1,4 +1,4 @@
-// Normalization of rows, groups of channels and batches.
+// Normalization over rows, groups of channels and batches.
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 

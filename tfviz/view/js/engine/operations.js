@@ -1,9 +1,9 @@
-// All operations that a program may use, by aten's names without "aten." and ".default". Each is called as
+// All operations that a program may use, by their names in aten without "aten." and ".default". Each is called as
 // `operation(machine, ...all arguments of its schema)` and returns a tensor, or several.
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { ARRANGING } from "./copy-operations.js";
+import { REARRANGING } from "./rearranging.js";
 import { ATTENTION } from "./attention.js";
 import { BINARY } from "./binary.js";
 import { CONVOLUTION } from "./convolution.js";
@@ -14,14 +14,14 @@ import { NORMALIZATION } from "./normalization.js";
 import { RECURRENT } from "./recurrent.js";
 import { REDUCING } from "./reducing.js";
 import { SCANNING } from "./scanning.js";
-import { SHAPING } from "./reshape-operations.js";
+import { RESHAPING } from "./reshaping.js";
 import { SLICING } from "./slicing.js";
 import { UNARY } from "./unary.js";
 import { formatShape } from "./shape-utils.js";
 import { isTensor } from "./tensors.js";
 
-const TABLES = [ARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, MATMUL, NORMALIZATION, RECURRENT];
-TABLES.push(REDUCING, SCANNING, SHAPING, SLICING, UNARY);
+const TABLES = [REARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, MATMUL, NORMALIZATION, RECURRENT];
+TABLES.push(REDUCING, SCANNING, RESHAPING, SLICING, UNARY);
 
 /**
  * Add the names of the operation and the shapes of its tensors to errors.

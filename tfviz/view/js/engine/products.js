@@ -1,5 +1,5 @@
-// Products of matrices of float32: in WebAssembly (`products.wat`), or in JavaScript where it may not run. Both kernels
-// have one signature and one memory of floats, so all that calls them is the same.
+// Products of float32 matrices, computed in WebAssembly (`products.wat`), or in JavaScript where WebAssembly is not
+// allowed. Both kernels have the same signature and one memory of floats, so that callers need not distinguish them.
 
 import { COMPILED_PRODUCTS } from "./products-wasm.js";
 
@@ -17,6 +17,7 @@ import { COMPILED_PRODUCTS } from "./products-wasm.js";
 const PANEL = 8; // columns that a kernel computes together
 const PAGE = 2 ** 14; // floats that a memory of WebAssembly grows by
 
+/** A kernel for matrix products with its memory. */
 export class Products {
   end = 0; // of the stored matrices; what a call needs for itself lies behind it
   generation = Symbol(); // that of the matrices stored since the last `free`
@@ -90,7 +91,7 @@ export class Products {
     this.compute(a, weight, 1, rows, out, bias, this.end);
   }
 
-  /** Forget all stored matrices; their memory is used again. */
+  /** Free the memory of all stored matrices. */
   free() {
     this.end = 0;
     this.generation = Symbol();

@@ -1,4 +1,4 @@
-// A program of `tfviz/portable` as the machine runs it.
+// The decoder that prepares an exported program of `tfviz/portable` for the machine.
 
 /** @import { Argument, Dtype, Lengths, ProgramSpec, Tensor } from "../types.d.ts" */
 /** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
@@ -7,7 +7,7 @@ import { formatShape, sizeOf } from "./shape-utils.js";
 import { evaluateSize } from "./symbolic-sizes.js";
 import { ARRAYS } from "./tensors.js";
 
-/** A program ready to run: its weights unpacked, and the step after which each value is no longer needed. */
+/** A program that is ready to run: its weights decoded, and for each step the values that are not needed after it. */
 export class LoadedProgram {
   /** @param {ProgramSpec} spec @param {Tensor[]} weights */
   constructor(spec, weights) {
@@ -42,7 +42,10 @@ function valuesIn(argument) {
   return argument !== null && typeof argument === "object" && "t" in argument ? [argument.t] : [];
 }
 
-/** @type {(argument: Argument, values: Tensor[], lengths: Lengths) => any} */
+/**
+ * Replace references to values and sizes in an argument by what they refer to.
+ * @type {(argument: Argument, values: Tensor[], lengths: Lengths) => any}
+ */
 export function decode(argument, values, lengths) {
   if (Array.isArray(argument)) return argument.map((item) => decode(item, values, lengths));
   if (argument === null || typeof argument !== "object") return argument;
@@ -52,7 +55,7 @@ export function decode(argument, values, lengths) {
     : { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
 }
 
-/** @type {(declared: { name: string, dtype: Dtype }, input: Input | undefined) => Tensor} */
+/** Make a tensor of an input. @type {(declared: { name: string, dtype: Dtype }, input: Input | undefined) => Tensor} */
 export function toTensor({ name, dtype }, input) {
   if (!input) throw new Error(`the input ${name} is missing`);
   const { shape } = input;

@@ -1,4 +1,4 @@
-// The recurrent layers of torch.
+// The recurrent layers of PyTorch: RNN, GRU and LSTM.
 
 /** @import { Operation } from "../types.d.ts" */
 /** @typedef {Float32Array} Row */
@@ -11,7 +11,7 @@
 
 import { asArray, formatShape } from "./shape-utils.js";
 import { linear } from "./matmul.js";
-import { SHAPING } from "./reshape-operations.js";
+import { RESHAPING } from "./reshaping.js";
 import { SLICING } from "./slicing.js";
 import { sigmoid } from "./unary.js";
 
@@ -79,7 +79,7 @@ const layersOf =
     if (weights.length !== layers * directions * count)
       throw new Error("layers that project their states are not supported");
     const initial = asArray(starts);
-    let inputs = batchFirst ? SHAPING["transpose.int"](machine, tensor, 0, 1) : tensor;
+    let inputs = batchFirst ? RESHAPING["transpose.int"](machine, tensor, 0, 1) : tensor;
     /** @type {any[][]} */
     const finals = initial.map(() => []); // of each state, those of all layers and directions
     for (let layer = 0; layer < layers; layer++) {
@@ -94,7 +94,7 @@ const layersOf =
       }
       inputs = outs.length > 1 ? SLICING.cat(machine, outs, 2) : outs[0];
     }
-    const outputs = batchFirst ? SHAPING["transpose.int"](machine, inputs, 0, 1) : inputs;
+    const outputs = batchFirst ? RESHAPING["transpose.int"](machine, inputs, 0, 1) : inputs;
     return [outputs, ...finals.map((list) => SLICING.stack(machine, list, 0))];
   };
 

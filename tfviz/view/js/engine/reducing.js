@@ -1,4 +1,4 @@
-// Operations that reduce axes to a number each.
+// Operations that reduce axes to one number each, such as sums, means and maxima.
 
 /** @import { Dtype, Numbers, Operation, Tensor } from "../types.d.ts" */
 /** @import { Axes } from "./shape-utils.js" */
@@ -7,7 +7,7 @@
 /** @typedef {{ data: Numbers, rows: number, length: number, shape: number[] }} Rows and the result's shape */
 
 import { BINARY } from "./binary.js";
-import { unsqueeze } from "./reshape-operations.js";
+import { unsqueeze } from "./reshaping.js";
 import { normalizeAxes, sizeOf } from "./shape-utils.js";
 import { cast, permute, toDtype } from "./tensors.js";
 
@@ -38,7 +38,7 @@ function reduce(machine, tensor, axes, keepdim, dtype, reduction) {
   return out;
 }
 
-/** @type {Reduction} */
+/** Sum a range of numbers. @type {Reduction} */
 export function total(data, start, end) {
   let sum = 0;
   for (let i = start; i < end; i++) sum += data[i];

@@ -1,11 +1,12 @@
-// The protocol between a page and its engines: { id, load, bytes } or { id, run, inputs, options } one way,
-// { id, result } or { id, error } the other.
+// The server side of the protocol between a page and its engines. A request is { id, load, bytes } or { id, run,
+// inputs, options }; its reply is { id, result } or { id, error }.
 
 /** @import { Endpoint } from "../types.d.ts" */
 /** @typedef {{ load?: any, bytes: Uint8Array, run: string, inputs: any, options: any }} Request */
 
 /**
- * Answer requests; `respond` returns a result and the buffers of it that are handed over uncopied.
+ * Answer the requests of an endpoint. `respond` returns a result and those of its buffers that are transferred instead
+ * of copied.
  * @param {Endpoint} endpoint
  * @param {(request: Request) => Promise<{ result?: any, transfer?: ArrayBufferLike[] }>} respond
  */

@@ -1,4 +1,4 @@
-// Operations that run along one axis and keep it: cumulative ones, softmax, sorting.
+// Operations along one axis that keep its length: cumulative sums, softmax, sorting.
 
 /** @import { Dtype, Numbers, Operation } from "../types.d.ts" */
 /** @typedef {(data: Numbers, start: number, end: number, out: Numbers) => void} RowScan writes a row */

@@ -1,4 +1,4 @@
-// Shapes, and axes and indices within them.
+// Functions that compute shapes, strides and broadcasts, and that check axes and indices.
 
 /** @typedef {number | number[] | null | undefined} Axes */
 
@@ -41,14 +41,14 @@ export function normalizeAxes(rank, axes) {
   return normalized.sort((left, right) => left - right);
 }
 
-/** @type {(shape: number[]) => number[]} */
+/** Return the strides of a row-major tensor. @type {(shape: number[]) => number[]} */
 export function stridesOf(shape) {
   const strides = Array(shape.length);
   for (let axis = shape.length - 1, stride = 1; axis >= 0; stride *= shape[axis--]) strides[axis] = stride;
   return strides;
 }
 
-/** @type {(...shapes: number[][]) => number[]} */
+/** Return the shape that several shapes are broadcast to. @type {(...shapes: number[][]) => number[]} */
 export function broadcastShape(...shapes) {
   const rank = Math.max(...shapes.map((shape) => shape.length));
   return Array.from({ length: rank }, (_, axis) => {

@@ -1,10 +1,10 @@
-// Operations that cut tensors into pieces and join pieces.
+// Operations that cut tensors into pieces and that join pieces.
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 
 import { formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shape-utils.js";
 import { asStrided, copy, copyStrided, expand, resultType } from "./tensors.js";
-import { squeeze, unsqueeze } from "./reshape-operations.js";
+import { squeeze, unsqueeze } from "./reshaping.js";
 
 /** @type {(tensor: Tensor, axis: number) => number} */
 const lengthOf = ({ shape }, axis) => shape[normalizeAxis(shape.length, axis)];

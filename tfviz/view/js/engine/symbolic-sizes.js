@@ -1,4 +1,4 @@
-// Sizes that depend on the lengths of the inputs: a number, a name, or [operator, size, ...].
+// Functions that evaluate sizes that depend on the lengths of the inputs: a number, a name, or [operator, size, ...].
 
 /** @import { Lengths, ProgramSpec, Size, Tensor } from "../types.d.ts" */
 
@@ -13,7 +13,7 @@ const OPERATORS = {
   min: Math.min,
 };
 
-/** @type {(size: Size, lengths: Lengths) => number} */
+/** Evaluate a size for given lengths. @type {(size: Size, lengths: Lengths) => number} */
 export function evaluateSize(size, lengths) {
   if (typeof size === "number") return size;
   if (typeof size === "string") return lengths[size];

@@ -1,4 +1,5 @@
-// Tensors are row-major and never changed once an operation has returned them; reshaped ones share their memory.
+// Functions that create, view and copy tensors. Tensors are row-major and are never changed once an operation has
+// returned them; reshaped ones share their memory.
 
 /** @import { Dtype, Numbers, Tensor } from "../types.d.ts" */
 /** @import { Machine } from "./machine.js" */
@@ -13,7 +14,7 @@ const PROMOTION = ["bool", "int64", "float32"];
 /** @param {any} value @returns {value is Tensor} */
 export const isTensor = (value) => value !== null && typeof value === "object" && "data" in value;
 
-/** @type {(tensor: Tensor, shape: number[]) => Tensor} */
+/** Return a tensor of another shape that shares its memory. @type {(tensor: Tensor, shape: number[]) => Tensor} */
 export function reshape(tensor, shape) {
   const size = sizeOf(tensor.shape);
   const inferred = inferShape(shape, size);
@@ -70,7 +71,7 @@ export function forEachRow(shape, strides, visit) {
   }
 }
 
-/** @type {(shape: number[], source: Window, target: Window) => void} */
+/** Copy cells between two arrays by strides. @type {(shape: number[], source: Window, target: Window) => void} */
 export function copyStrided(shape, source, target) {
   const { data: from, start: sourceStart = 0 } = source;
   const { data: to, start: targetStart = 0 } = target;
@@ -82,7 +83,10 @@ export function copyStrided(shape, source, target) {
   });
 }
 
-/** @type {(machine: Machine, tensor: Tensor, shape: number[], strides: number[], start?: number) => Tensor} */
+/**
+ * Return a copy of the cells that strides select.
+ * @type {(machine: Machine, tensor: Tensor, shape: number[], strides: number[], start?: number) => Tensor}
+ */
 export function asStrided(machine, tensor, shape, strides, start = 0) {
   const out = machine.empty(shape, tensor.dtype);
   copyStrided(shape, { data: tensor.data, strides, start }, { data: out.data, strides: stridesOf(shape) });
@@ -98,7 +102,7 @@ export function expand(machine, tensor, shape) {
   return asStrided(machine, tensor, target, strides);
 }
 
-/** @type {(machine: Machine, tensor: Tensor, order: number[]) => Tensor} */
+/** Reorder the axes of a tensor. @type {(machine: Machine, tensor: Tensor, order: number[]) => Tensor} */
 export function permute(machine, tensor, order) {
   const rank = tensor.shape.length;
   const axes = order.map((axis) => normalizeAxis(rank, axis));
@@ -150,7 +154,7 @@ export function resultType(machine, ...values) {
   return PROMOTION[Math.max(...levels)];
 }
 
-/** @type {(machine: Machine, tensor: Tensor, dtype?: string | null) => Tensor} */
+/** Convert a tensor to a dtype. @type {(machine: Machine, tensor: Tensor, dtype?: string | null) => Tensor} */
 export function cast(machine, tensor, dtype) {
   const target = dtype ? toDtype(dtype) : tensor.dtype;
   if (target === tensor.dtype) return tensor;
@@ -160,14 +164,17 @@ export function cast(machine, tensor, dtype) {
   return out;
 }
 
-/** @type {(machine: Machine, shape: number[], value: number | boolean, dtype: Dtype) => Tensor} */
+/**
+ * Return a tensor filled with a value.
+ * @type {(machine: Machine, shape: number[], value: number | boolean, dtype: Dtype) => Tensor}
+ */
 export function full(machine, shape, value, dtype) {
   const out = machine.empty(shape, dtype);
   out.data.fill(Number(dtype === "bool" ? Boolean(value) : value));
   return out;
 }
 
-/** @type {(machine: Machine, tensor: Tensor) => Tensor} */
+/** Return a copy of a tensor. @type {(machine: Machine, tensor: Tensor) => Tensor} */
 export function copy(machine, tensor) {
   const out = machine.empty(tensor.shape, tensor.dtype);
   out.data.set(tensor.data);

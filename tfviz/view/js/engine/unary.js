@@ -1,4 +1,4 @@
-// Operations on each number by itself.
+// Elementwise operations on one tensor.
 
 /** @import { Dtype, Operation, Tensor } from "../types.d.ts" */
 /** @import { Machine } from "./machine.js" */

@@ -1,4 +1,4 @@
-// Weights as they travel: float32, float16, or int8 with a scale for each row; whole numbers and truth values.
+// A function that decodes stored weights: float32, float16, int8 with a scale for each row, integers and booleans.
 
 /** @import { Numbers, Tensor, WeightSpec } from "../types.d.ts" */
 
@@ -29,7 +29,7 @@ const DECODERS = {
   },
 };
 
-/** @type {(weight: WeightSpec, bytes: Uint8Array) => Tensor} */
+/** Decode a stored weight. @type {(weight: WeightSpec, bytes: Uint8Array) => Tensor} */
 export function weightOf({ shape, dtype, stored, at, scale }, bytes) {
   const bufferOf = ([start, length] = [0, 0]) => bytes.slice(start, start + length).buffer; // a copy is aligned
   const scales = new Float32Array(bufferOf(scale ?? undefined));

@@ -1,4 +1,4 @@
-// The engine in a worker, or in the page itself where a worker is refused.
+// The server of an engine, which runs in a worker, or in the page itself where the browser refuses workers.
 
 /** @import { Endpoint } from "../types.d.ts" */
 
@@ -6,7 +6,7 @@ import { Machine } from "./machine.js";
 import { Products } from "./products.js";
 import { answerRequests } from "./rpc.js";
 
-/** @type {(endpoint: Endpoint) => void} */
+/** Answer the requests of a page with a machine. @type {(endpoint: Endpoint) => void} */
 export function serve(endpoint) {
   const loading = Products.make().then((products) => new Machine(products));
   answerRequests(endpoint, async ({ load, bytes, run, inputs, options }) => {

@@ -1,3 +1,3 @@
-// Attention weights from queries and keys, in a worker of its own.
+// The entry point of the worker that computes attention weights.
 
 export { serve } from "../engine/attention-worker.js";

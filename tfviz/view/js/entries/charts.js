@@ -1,4 +1,4 @@
-// Masks, tables, tokens with numbers and points, in a page.
+// The entry point for views of masks, tables, tokens with numbers, and points in a page.
 
 import { viewMounter } from "../base/page.js";
 import { MaskLab } from "../stages/mask-lab.js";

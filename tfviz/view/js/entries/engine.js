@@ -1,4 +1,4 @@
-// The engine, in a worker of its own.
+// The entry point of the worker that runs programs.
 
 export { Machine } from "../engine/machine.js";
 export { Products } from "../engine/products.js";

@@ -1,4 +1,4 @@
-// Functions with controls, answered by a kernel.
+// The entry point for instruments that a kernel answers.
 
 import { PageData } from "../base/page-data.js";
 import { TraitStore, widget } from "../base/widget.js";

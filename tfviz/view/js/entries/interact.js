@@ -1,4 +1,4 @@
-// Functions with controls, in a page.
+// The entry point for instruments in a page.
 
 import { viewMounter } from "../base/page.js";
 import { Standalone } from "../interact/standalone.js";

@@ -1,4 +1,4 @@
-// Heads of attention with a kernel behind them, which sends what is missing.
+// The entry point for views of heads in a widget, whose kernel sends the maps that the page does not contain.
 
 import { HeadSource } from "../base/head-source.js";
 import { inflated } from "../base/page-data.js";

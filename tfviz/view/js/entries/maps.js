@@ -1,4 +1,4 @@
-// Heads of attention, in a page.
+// The entry point for views of heads in a page.
 
 import { viewMounter } from "../base/page.js";
 import { LazyHeads, PageHeads } from "../stages/lazy-heads.js";

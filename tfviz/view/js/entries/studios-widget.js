@@ -1,10 +1,10 @@
-// Models to question, which stay in Python.
+// The entry point for studios in a widget, whose models stay in Python.
 
 import { TraitStore, widget } from "../base/widget.js";
 import { kernelEngine, kernelVocabulary } from "../studios/kernel-adapters.js";
 import { STUDIOS } from "../studios/kinds.js";
 
-/** A store whose choices are the members of one trait. */
+/** A store whose choices are the members of a single trait, `state`. */
 class StateStore extends TraitStore {
   /** @param {any} name @returns {any} */
   get(name) {

@@ -1,4 +1,4 @@
-// Models to question, in a page.
+// The entry point for studios in a page.
 
 import { viewMounter } from "../base/page.js";
 import { STUDIOS } from "../studios/kinds.js";

@@ -1,4 +1,4 @@
-// A dial: an angle, by hand or by arrow keys.
+// A control for an angle: a dial that is turned by pointer or arrow keys.
 
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
@@ -15,7 +15,7 @@ const DEGREE = Math.PI / 180;
 /** @type {Record<string, number>} degrees */
 const TURNS = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 45, PageDown: -45 };
 
-/** @extends {Control<AngleSpec>} */
+/** A dial for one angle. @extends {Control<AngleSpec>} */
 export class AngleControl extends Control {
   /** @param {Named<AngleSpec>} spec @param {(value: AngleSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {

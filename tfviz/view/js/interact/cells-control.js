@@ -1,4 +1,4 @@
-// Numbers in a table: dragged to the side, stepped by keys, or typed.
+// A control for a table of numbers, which are dragged sideways, stepped by keys, or typed.
 
 import { h } from "../base/elements.js";
 import { ARROW_STEPS, consume, hasModifier } from "../base/events.js";
@@ -16,7 +16,7 @@ const SIGNS = { "+": 1, "=": 1, "*": 1, "-": -1, _: -1, "−": -1 };
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /**
- * A table of buttons, one for each cell.
+ * A table of buttons, one for each cell, with arrow keys between them.
  * @template {CellsSpec | SwitchesSpec} Spec
  * @extends {Control<Spec>}
  */
@@ -130,7 +130,7 @@ export class TableControl extends Control {
   }
 }
 
-/** @extends {TableControl<CellsSpec>} */
+/** A table of numbers that can be changed cell by cell. @extends {TableControl<CellsSpec>} */
 export class CellsControl extends TableControl {
   /** @param {number} row @param {number} col */
   button(row, col) {
@@ -163,7 +163,7 @@ export class CellsControl extends TableControl {
   }
 
   /**
-   * Do what a key stands for; return whether it stands for anything.
+   * Handle a key; return whether it has a meaning here.
    * @param {KeyboardEvent} event
    * @param {number} row
    * @param {number} col

@@ -1,4 +1,4 @@
-// The controls by kind.
+// The control classes by the kind in their specification.
 
 import { AngleControl } from "./angle-control.js";
 import { CellsControl } from "./cells-control.js";

@@ -1,5 +1,7 @@
-// What a reader sets, one argument each. A control has an element; show(value), which makes it stand there; input(value), the
-// tensor that the function is given, or choice(value), which of its programs; describe(value) and words(value), for pictures.
+// The base class of controls, each of which sets one argument of a function, and the simple controls: slider, menu and
+// switch. A control has an element; `show(value)` sets what it displays; `input(value)` returns the tensor for the
+// function's argument, or `choice(value)` the program to run; `describe(value)` and `words(value)` return texts for
+// pictures.
 
 import { checkbox, select, slider } from "../base/elements.js";
 import { stepped } from "../base/numbers.js";
@@ -13,7 +15,7 @@ import { label, quoted } from "../base/visible-text.js";
  * @typedef {Spec & { name: string }} Named with the argument that it is for
  */
 
-/** @template {ControlSpec} Spec */
+/** The base class of controls. @template {ControlSpec} Spec */
 export class Control {
   /** @type {any} */
   element;
@@ -64,7 +66,7 @@ export class Control {
   }
 }
 
-/** @extends {Control<SliderSpec>} */
+/** A slider for a number. @extends {Control<SliderSpec>} */
 class SliderControl extends Control {
   /** @param {Named<SliderSpec>} spec @param {(value: SliderSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
@@ -102,7 +104,7 @@ class SliderControl extends Control {
   }
 }
 
-/** @extends {Control<MenuSpec>} */
+/** A drop-down list of choices. @extends {Control<MenuSpec>} */
 class MenuControl extends Control {
   /** @param {Named<MenuSpec>} spec @param {(value: MenuSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
@@ -128,7 +130,7 @@ class MenuControl extends Control {
   }
 }
 
-/** @extends {Control<SwitchSpec>} */
+/** A checkbox for a boolean. @extends {Control<SwitchSpec>} */
 class SwitchControl extends Control {
   /** @param {Named<SwitchSpec>} spec @param {(value: SwitchSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {

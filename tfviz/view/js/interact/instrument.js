@@ -1,4 +1,5 @@
-// An instrument: controls above, what a function makes of them below; each change is one answer, and all pictures move together.
+// The base class of instruments: controls for the arguments of a function above, panels with its results below. Each
+// change of a control leads to one evaluation, after which all panels are drawn.
 
 import { h } from "../base/elements.js";
 import { textWidth } from "../base/pen.js";
@@ -25,7 +26,10 @@ const BESIDE = 4; // knobs above the results; more stand beside them
 const PANE = 18; // pixels around the results
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
-/** A subclass provides answer(values): a promise of the results by name, or of null if a later question was asked. */
+/**
+ * A view of a function's arguments and results. A subclass implements `answer(values)`, which returns a promise of the
+ * results by name, or of null if a later call made this one obsolete.
+ */
 export class Instrument {
   /** @type {Record<string, any>} what the controls stood at when the outputs were computed */
   values = {};
@@ -164,7 +168,7 @@ export class Instrument {
   }
 
   /**
-   * Announce what was changed, and what changed most in each picture.
+   * Announce the changed control and the largest change of each panel.
    * @param {InteractState["values"]} last
    * @param {InteractState["values"]} values
    */

@@ -1,4 +1,4 @@
-// A function that a kernel answers.
+// An instrument whose function runs in the kernel.
 
 import { Lane } from "../engine/lane.js";
 import { Instrument } from "./instrument.js";
@@ -8,6 +8,7 @@ import { unpacked } from "./snapshot.js";
 /** @import { Choices } from "../types.d.ts" */
 /** @import { Data } from "./instrument.js" */
 
+/** An instrument that sends each change of its controls to the kernel. */
 export class KernelInstrument extends Instrument {
   lane = new Lane();
 

@@ -1,4 +1,4 @@
-// The keys of an instrument.
+// The list of keys in an instrument's help.
 
 /** The keys to explain: [the kind of control, the key, what it does]. */
 export const KEYS_HELP = [

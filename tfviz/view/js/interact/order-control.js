@@ -1,5 +1,5 @@
-// Words to drag into another order. The buttons stay where they are and the words go from one to the next, so that what
-// holds the pointer or the focus is never taken off the page.
+// A control for the order of words, which are dragged. The buttons stay in place while their words are exchanged, so
+// that the element with the pointer or the focus is never removed from the page.
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
@@ -14,7 +14,7 @@ import { Control } from "./control.js";
 /** @type {Record<string, number>} */
 const PLACES = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
 
-/** @extends {Control<OrderSpec>} */
+/** A row of words that can be reordered by pointer or keys. @extends {Control<OrderSpec>} */
 export class OrderControl extends Control {
   /**
    * @param {Named<OrderSpec>} spec
@@ -120,7 +120,7 @@ export class OrderControl extends Control {
     return beyond < 0 && event.clientX > left && event.clientX < right ? best - Math.sign(best - from) : best;
   }
 
-  /** Move the word that is held to a place; those between close up. @param {number} to */
+  /** Move the held word to a place and shift the words between. @param {number} to */
   move(to) {
     const { held } = this;
     if (held === null || this.value.indexOf(held) === to) return;

@@ -1,4 +1,4 @@
-// The ways to draw a result, by name.
+// The panel classes by the name of the way to draw a result.
 
 import { ArrowPanel, DotPanel, GraphPanel } from "./plane-panels.js";
 import { BarPanel, GridPanel, NumberPanel } from "./table-panels.js";

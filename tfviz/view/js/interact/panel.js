@@ -1,12 +1,13 @@
-// A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
+// The base class of panels, each of which draws one result on its own canvas and describes cells under the cursor of
+// mouse and keys.
 
+import { chartCanvas } from "../base/elements.js";
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
-import { chartCanvas } from "../stages/head-stage.js";
 
 /** @import { ScaleKind } from "../documents.d.ts" */
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
@@ -26,9 +27,9 @@ import { chartCanvas } from "../stages/head-stage.js";
  */
 
 /**
- * A subclass provides place(width), which sets width, height, `size` (the rows and columns for the cursor) and `grid`,
- * the numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; cellName(cell), in
- * words.
+ * A drawing of one result. A subclass implements `place(width)`, which sets width, height, `size` (the numbers of rows
+ * and columns for the cursor) and `grid` (the values for table and CSV); `paint(pen)`; `cellAt(x, y)`, the cell at a
+ * point; `box(cell)`, its corner and size; `cellName(cell)`, its name in words.
  */
 export class Panel {
   /** @type {Point | null} */

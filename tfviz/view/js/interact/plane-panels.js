@@ -1,4 +1,4 @@
-// Results in the plane: vectors from 0, points, nodes with edges.
+// Panels that draw results in a plane: arrows from the origin, points, and graphs of nodes and edges.
 
 import { formatted } from "../base/numbers.js";
 import { gridOf, wordsFor } from "./scales.js";
@@ -14,6 +14,7 @@ const SQUARE = 260;
 const ABOVE = 8; // pixels that the title takes of what is above a plane anyway
 const REACHED = 24; // pixels from a point at which it is meant
 
+/** The base class of panels that draw in a square of the plane. */
 class PlanePanel extends Panel {
   side = SQUARE;
   plane = new Plane(1, SQUARE);
@@ -70,6 +71,7 @@ class PlanePanel extends Panel {
   }
 }
 
+/** A panel that draws vectors as arrows from the origin. */
 export class ArrowPanel extends PlanePanel {
   /** @param {Pen} pen */
   paint(pen) {
@@ -83,6 +85,7 @@ export class ArrowPanel extends PlanePanel {
   }
 }
 
+/** A panel that draws vectors as points. */
 export class DotPanel extends PlanePanel {
   /** @param {Pen} pen */
   paint(pen) {
@@ -98,6 +101,7 @@ export class DotPanel extends PlanePanel {
 
 const NODE = 13; // pixels from the middle of a node, in which no edge ends
 
+/** A panel that draws a matrix as the weighted edges of a graph. */
 export class GraphPanel extends Panel {
   side = SQUARE;
   plane = new Plane(1, SQUARE);

@@ -1,4 +1,5 @@
-// A square of the plane around 0: where its points stand on a canvas, its lines, names that do not cover each other.
+// A square of the plane around the origin: conversion between its points and pixels, its axes, and labels that do not
+// overlap.
 
 import { clamp } from "../base/clamp.js";
 import { formatted } from "../base/numbers.js";
@@ -26,6 +27,7 @@ const DIRECTIONS = [
   [-1, 1],
 ]; // where a name may stand
 
+/** The mapping from a square of the plane to a canvas. */
 export class Plane {
   /**
    * @param {number} limit how far it goes to each side

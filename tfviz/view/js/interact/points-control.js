@@ -1,4 +1,4 @@
-// Points to drag in the plane: each is a button, which arrow keys move.
+// A control for points in the plane, which are dragged or moved by arrow keys.
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
@@ -22,7 +22,7 @@ const LEAPS = 10; // steps with Shift
 /** @param {number} value */
 const coordinate = (value) => formatted(value, 3);
 
-/** @extends {Control<PointsSpec>} */
+/** A square with a button for each point. @extends {Control<PointsSpec>} */
 export class PointsControl extends Control {
   /** @param {Named<PointsSpec>} spec @param {(value: PointsSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {

@@ -1,4 +1,5 @@
-// Which colours a result has and where its scale ends: the same rule as `result_scale` in `tfviz/view/spec.py`.
+// Functions that choose the colour scale of a result and its limit, by the same rule as `result_scale` in
+// `tfviz/view/spec.py`.
 
 import { ABSENT, FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { numbered } from "../base/patch-grid.js";
@@ -9,7 +10,7 @@ import { numbered } from "../base/patch-grid.js";
 const ROUND = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20];
 
 /**
- * Return the smallest round number that is not less; 1 for 0.
+ * Return the smallest round number that is not less than a value; 1 for 0.
  * @param {number} value
  * @param {number[]} [sizes]
  */
@@ -20,6 +21,7 @@ export function roundUp(value, sizes = ROUND) {
 }
 
 /**
+ * Return the colour scale of a result, and where it ends.
  * @param {Tensor} tensor
  * @param {Pick<ResultSpec, "kind" | "scale" | "limit" | "min_limit">} spec
  * @returns {{ scale: ScaleKind, limit: number }}

@@ -1,4 +1,4 @@
-// What a kernel left behind: the last that it answered, with controls that say where they stood and turn no more.
+// An instrument without a function: it shows the last results that the kernel computed, and its controls are disabled.
 
 import { Instrument } from "./instrument.js";
 
@@ -8,6 +8,7 @@ import { Instrument } from "./instrument.js";
 
 const KINDS_OF_NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
+/** An instrument that shows stored results. */
 export class Snapshot extends Instrument {
   /**
    * @param {HTMLElement} host

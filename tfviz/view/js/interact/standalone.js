@@ -1,4 +1,4 @@
-// A function that answers in the page itself, with no kernel: its programs run in the engine.
+// An instrument whose function runs in the page, as programs in the engine.
 
 import { Engine } from "../engine/client.js";
 import { Instrument } from "./instrument.js";
@@ -7,6 +7,7 @@ import { Instrument } from "./instrument.js";
 /** @import { Choices, ViewOptions } from "../types.d.ts" */
 /** @import { Data } from "./instrument.js" */
 
+/** An instrument that evaluates its function in an engine of its own. */
 export class Standalone extends Instrument {
   /** @type {Engine | null} null while the view rests */
   engine = null;
@@ -43,7 +44,7 @@ export class Standalone extends Instrument {
   }
 
   /**
-   * Run once for each change; of the changes that come during a run, only the last is answered.
+   * Run the programs for a change of the controls. Of the changes during a run, only the last is answered.
    * @param {InteractState["values"]} values
    */
   async answer(values) {

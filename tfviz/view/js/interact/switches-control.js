@@ -1,4 +1,4 @@
-// A table of switches: clicked, painted over with the pointer, or turned by keys.
+// A control for a table of booleans, which are clicked, painted by dragging the pointer, or switched by keys.
 
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
@@ -7,7 +7,7 @@ import { TableControl } from "./cells-control.js";
 
 /** @import { SwitchesSpec } from "../documents.d.ts" */
 
-/** @extends {TableControl<SwitchesSpec>} */
+/** A table of on-off switches. @extends {TableControl<SwitchesSpec>} */
 export class SwitchesControl extends TableControl {
   /** The value that the pointer paints on all it meets, until it is released. */
   paints = false;

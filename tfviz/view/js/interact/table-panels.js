@@ -1,4 +1,4 @@
-// Results in rows and columns: heatmaps, with their numbers where they are few; bars; a single number.
+// Panels that draw results in rows and columns: heatmaps, bars, and a single number.
 
 import { clamp } from "../base/clamp.js";
 import { NUMBERED } from "../base/grid.js";
@@ -14,7 +14,7 @@ import { gridOf, wordsFor } from "./scales.js";
 
 const TITLE = 20; // pixels of a title above
 
-/** A heatmap whose upper words stand upright only if they have no room side by side. */
+/** A heatmap whose column labels are vertical only if they do not fit side by side. */
 class NumberHeatmap extends Heatmap {
   /** @param {AnyGrid} grid @param {number} width */
   place(grid, width) {
@@ -26,6 +26,7 @@ class NumberHeatmap extends Heatmap {
   }
 }
 
+/** A panel that draws a matrix as a heatmap, with numbers in the cells if there are few. */
 export class GridPanel extends Panel {
   few = false;
   map = new NumberHeatmap(this.theme, { axes: ["", ""], numbers: true });
@@ -69,6 +70,7 @@ export class GridPanel extends Panel {
 
 const MAX_BAR = 150;
 
+/** A panel that draws a vector as bars. */
 export class BarPanel extends Panel {
   /** @type {number[]} the values that have a bar, from the top */
   order = [];
@@ -151,7 +153,7 @@ export class BarPanel extends Panel {
     return this.values[row];
   }
 
-  /** Describe which of the sorted bars is first now. @param {Tensor} [before] */
+  /** Describe a change of the first of the sorted bars. @param {Tensor} [before] */
   describeChange(before) {
     if (!this.top || !before || before.data.length !== this.tensor.data.length) return super.describeChange(before);
     const previous = ordered(before.data, 1)[0];
@@ -173,6 +175,7 @@ function ordered(values, top) {
   return top ? all.sort((a, b) => (size(a) === size(b) ? a - b : size(b) - size(a))).slice(0, top) : all;
 }
 
+/** A panel that writes a single number. */
 export class NumberPanel extends Panel {
   text = "";
 

@@ -1,21 +1,21 @@
-// Text to type: encoded in the page just as in Python.
+// A control for a text, which the page encodes as Python does.
 
 import { h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
 import { label, quoted } from "../base/visible-text.js";
-import { vocabulary } from "../text/vocabulary.js";
+import { makeVocabulary } from "../text/make-vocabulary.js";
 import { Control } from "./control.js";
 
 /** @import { TextSpec } from "../documents.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 
-/** @extends {Control<TextSpec>} */
+/** A text field whose value is a sequence of token ids. @extends {Control<TextSpec>} */
 export class TextControl extends Control {
   /** @param {Named<TextSpec>} spec @param {(value: TextSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
-    this.vocabulary = vocabulary(/** @type {any} */ (spec.vocab));
+    this.vocabulary = makeVocabulary(/** @type {any} */ (spec.vocab));
     /** @type {{ value: string, ids: number[] } | null} */
     this.encoded = null;
     this.area = h("textarea", { rows: 1, spellcheck: false, oninput: () => set(this.area.value) });

@@ -1,4 +1,4 @@
-// Results along a row of words: lines, and the words themselves, shaded.
+// Panels that draw results along a sequence of words: line charts, and the words themselves, shaded.
 
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
@@ -13,6 +13,7 @@ import { gridOf, roundUp, wordsFor } from "./scales.js";
 const NAME_HEIGHT = 13; // pixels of a line's name
 const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };
 
+/** A panel that draws the rows of a matrix as lines. */
 export class LinePanel extends Panel {
   /** Whether there is one line, without a name. */
   single = false;
@@ -129,6 +130,7 @@ export class LinePanel extends Panel {
 const LINE_OF_WORDS = 30;
 const MAX_WIDTH = 620;
 
+/** A panel that writes words, shaded by their values. */
 export class WordPanel extends Panel {
   /** @type {string[]} */
   words = [];

@@ -1,4 +1,5 @@
-// What is said of a grid: the cell under the cursor, what is locked.
+// Functions that describe the cell under the cursor and the locked rows and columns of a grid, for the status line and
+// screen readers.
 
 import { ABSENT, OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";

@@ -1,4 +1,4 @@
-// A view of heads: the reader's choices in, one of four ways to look out.
+// A view of attention heads, in one of several modes: all heads, one head as a heatmap, lines, words, or on a picture.
 
 import { consume } from "../base/events.js";
 import { formatted } from "../base/numbers.js";
@@ -33,6 +33,7 @@ const HEAD_STEPS = { "[": -1, "]": 1 };
 const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
 const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet whose heads still arrive
 
+/** A view of heads that shows the reader's choices in the current mode. */
 export class Explorer {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
@@ -134,7 +135,7 @@ export class Explorer {
    * @param {number} index
    */
   chooseToken(side, index) {
-    this.store.set({ direction: side === "rows" ? "at" : "by", [side]: [index] });
+    this.store.set({ direction: side === "rows" ? "from" : "to", [side]: [index] });
   }
 
   leave() {
@@ -190,7 +191,7 @@ export class Explorer {
   }
 
   /**
-   * Show the stage, unless something else is asked for meanwhile.
+   * Show the stage, unless another state is requested meanwhile.
    * @param {() => boolean} isCurrent
    * @param {boolean} full whether heads have to have all cells
    */
@@ -245,18 +246,18 @@ export class Explorer {
       const [layer, head] = heads[i];
       return { grid, ink: this.choice.inkOf(layer, head), name: `${layer}.${head}` };
     });
-    const limits = { minWeight: this.store.get("least"), maxLinks: this.store.get("most") };
+    const limits = { minWeight: this.store.get("min_weight"), maxLinks: this.store.get("max_links") };
     this.stages.lines.show(headLines, { ...this.choice.lockedIn(separate[0]), ...limits }, this.frame.width);
   }
 
   /** @param {AnyGrid} grid */
   showWords(grid) {
-    const by = this.store.get("direction") === "by";
+    const by = this.store.get("direction") === "to";
     const last = this.choice.lockedIn(grid).cols.at(-1);
     this.stages.words.show(grid, by ? (last ?? 0) : this.choice.row(grid), by);
   }
 
-  /** Show the sheet. Heads appear as they arrive; it is drawn a few times on the way. @param {() => boolean} isCurrent */
+  /** Show the sheet, drawn several times while heads arrive. @param {() => boolean} isCurrent */
   async showSheet(isCurrent) {
     const { choice, frame } = this;
     const { partIndex } = choice;

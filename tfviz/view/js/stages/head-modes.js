@@ -1,8 +1,8 @@
-// The other ways to look at heads: the sheet, lines, words. Each has an element, shows what it is given, and can draw it once more elsewhere.
+// The stages of a view of heads other than the heatmap: a sheet of all heads, lines between words, shaded words. Each
+// has an element, shows the content it is given, and can draw it on any pen.
 
-import { h } from "../base/elements.js";
+import { chartCanvas, h } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
-import { chartCanvas } from "./head-stage.js";
 import { LinkDiagram } from "./link-diagram.js";
 import { otherSide } from "../base/patch-grid.js";
 import { CanvasPen } from "../base/pen.js";
@@ -20,6 +20,7 @@ import { ShadedWords } from "./shaded-words.js";
 
 const MAX_HEIGHT = 560;
 
+/** A stage that shows all heads as small heatmaps, with the text shaded by one of them above. */
 export class SheetStage {
   /** @type {SheetContent | null} */
   content = null;
@@ -97,6 +98,7 @@ export class SheetStage {
   }
 }
 
+/** A stage that shows weights as lines between queries and keys. */
 export class LinesStage {
   /** @type {(Locked & { minWeight: number, maxLinks: number }) | null} */
   look = null;
@@ -182,6 +184,7 @@ export class LinesStage {
   }
 }
 
+/** A stage that shows the text, shaded by the weights of one word. */
 export class WordsStage {
   /** @param {import("../base/theme.js").Theme} theme @param {Handlers} handlers */
   constructor(theme, handlers) {

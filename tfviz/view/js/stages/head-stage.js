@@ -1,6 +1,6 @@
-// Heatmaps on the stage: one, or several side by side that share cursor, zoom and locks.
+// A stage of one heatmap, or of several side by side that share cursor, zoom and locks.
 
-import { h } from "../base/elements.js";
+import { chartCanvas, h } from "../base/elements.js";
 import { Heatmap } from "./heatmap.js";
 import { CanvasPen } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
@@ -13,10 +13,7 @@ import { listenToHeatmap } from "./heatmap-input.js";
 /** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string }} StageHandlers */
 /** @typedef {Locked & { outlined?: number[][], dividers?: Divider[][] }} StageLook dividers of each panel */
 
-/** @param {string} label @returns {HTMLCanvasElement} */
-export const chartCanvas = (label) =>
-  h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
-
+/** A stage of heatmaps that share cursor, zoom and locks where their sizes are equal. */
 export class HeadStage {
   /** @type {HeadPanel[]} */
   panels = [];
@@ -64,7 +61,7 @@ export class HeadStage {
       this.cursor = null;
     if (pointed) this.handlers.announce(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
-    this.refine();
+    void this.refine();
   }
 
   /** @param {number} index @returns {HeadPanel} */
@@ -83,7 +80,7 @@ export class HeadStage {
           if (same(panel.map.grid, map.grid)) panel.map.window = map.window;
         });
         this.draw();
-        this.refine();
+        void this.refine();
       },
       leave: () => this.handlers.leave(),
     });
@@ -134,17 +131,21 @@ export class HeadStage {
       else map.fit();
     });
     this.draw();
-    this.refine();
+    void this.refine();
   }
 
-  /** Load finer grids for what is looked at. */
+  /** Load finer grids for the visible parts; announce an error. */
   async refine() {
     const updates = this.panels.map(
       ({ map }) => map.grid instanceof TiledGrid && map.grid.refine(map.window, Math.max(map.wide, map.tall)),
     );
-    if (!(await Promise.all(updates)).some(Boolean)) return;
-    if (this.cursor) this.handlers.announce(this.reading(this.cursor));
-    this.draw();
+    try {
+      if (!(await Promise.all(updates)).some(Boolean)) return;
+      if (this.cursor) this.handlers.announce(this.reading(this.cursor));
+      this.draw();
+    } catch (error) {
+      this.handlers.announce(/** @type {Error} */ (error).message);
+    }
   }
 
   /** @returns {Drawing} */

@@ -1,4 +1,5 @@
-// Mouse, touch and keys on a heatmap. What they mean is told to `handlers`; nothing is listened to outside the canvas.
+// A function that translates mouse, touch and key events on a heatmap's canvas into calls of `handlers`. Nothing is
+// listened to outside the canvas.
 
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
@@ -8,7 +9,12 @@ import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js"
  * @typedef {Pick<Handlers, "lock" | "leave"> & { point(cell: Point | null): void, changed(): void }} PointingHandlers
  */
 
-/** @param {HTMLCanvasElement} canvas @param {import("./heatmap.js").Heatmap} map @param {PointingHandlers} handlers */
+/**
+ * Listen to pointer and keys on the canvas of a heatmap.
+ * @param {HTMLCanvasElement} canvas
+ * @param {import("./heatmap.js").Heatmap} map
+ * @param {PointingHandlers} handlers
+ */
 export function listenToHeatmap(canvas, map, handlers) {
   /** @type {{ at: number[], moved: boolean, reads: boolean } | null} */
   let held = null;

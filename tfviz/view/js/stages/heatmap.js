@@ -1,4 +1,5 @@
-// One grid with its words: queries are rows, from the top; keys are columns, their words along the top edge.
+// A drawing of one grid as a heatmap: queries are rows from the top, keys are columns with their labels along the upper
+// edge.
 
 import { clamp } from "../base/clamp.js";
 import { Grid, NUMBERED, OPEN } from "../base/grid.js";
@@ -40,6 +41,7 @@ const NUMBER_CELL = [84, 24]; // pixels of a cell of one column
 const TEXT_CELL = [84, 26]; // pixels of a cell with its text: width and height
 export const ROOMY = 44; // pixels of a cell with its number
 
+/** The layout and drawing of a heatmap with labels, legend, cursor and locks, which can be zoomed and moved. */
 export class Heatmap {
   /** @type {{ key: string, image: ImageData } | null} */
   painted = null;
@@ -88,7 +90,7 @@ export class Heatmap {
     const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
     const top = this.upright ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
     const few = this.numbers && n * m <= NUMBERED;
-    const [wide, tall] = this.cellSize(n, m, width - left, few);
+    const [wide, tall] = this.cellSize(n, m, few ? ROOMY : this.maxCell, width - left);
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && wide >= 26 && tall >= 13;
     this.grid = grid;
@@ -103,22 +105,20 @@ export class Heatmap {
   }
 
   /**
-   * Return the width and the height of a cell, in pixels.
+   * Return the width and height of a cell, in pixels.
    * @param {number} n rows
    * @param {number} m columns
-   * @param {number} room pixels beside the names of rows
-   * @param {boolean} few whether there are few enough cells for numbers
-   * @returns {Point}
+   * @param {number} maxCell
+   * @param {number} width of cells and legend together
+   * @returns {[wide: number, tall: number]}
    */
-  cellSize(n, m, room, few) {
-    const beside = room - (this.legend ? LEGEND : EDGE);
-    if (this.texts) return [Math.min(TEXT_CELL[0], beside / m), TEXT_CELL[1]];
-    if (m === 1) return [Math.min(NUMBER_CELL[0], room), Math.min(NUMBER_CELL[1], this.maxHeight / n)];
-    const maxCell = few ? ROOMY : this.maxCell;
-    const wide = Math.min(maxCell, beside / m);
-    const tall = Math.min(maxCell, this.maxHeight / n);
-    if (n === m) return [Math.min(wide, tall), Math.min(wide, tall)];
-    return [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
+  cellSize(n, m, maxCell, width) {
+    const share = (width - (this.legend ? LEGEND : EDGE)) / m;
+    if (this.texts) return [Math.min(TEXT_CELL[0], share), TEXT_CELL[1]];
+    if (m === 1) return [Math.min(NUMBER_CELL[0], width), Math.min(NUMBER_CELL[1], this.maxHeight / n)];
+    const [wide, tall] = [Math.min(maxCell, share), Math.min(maxCell, this.maxHeight / n)];
+    const aspect = n === m ? 1 : 4; // of a cell, at most
+    return [Math.min(wide, aspect * tall), Math.min(tall, aspect * wide)];
   }
 
   /** @param {AnyGrid} [grid] */
@@ -293,7 +293,7 @@ export class Heatmap {
   }
 
   /**
-   * Fade what is not locked.
+   * Fade rows and columns that are not locked.
    * @param {Pen} pen
    * @param {number[]} rows
    * @param {number[]} cols
@@ -330,7 +330,7 @@ export class Heatmap {
   }
 
   /**
-   * Draw the words of an axis, as many as have room, and always those locked or under the cursor.
+   * Draw the labels of an axis, as many as fit, and always those locked or under the cursor.
    * @param {Pen} pen
    * @param {0 | 1} axis
    * @param {Set<number>} locked

@@ -1,13 +1,13 @@
-// A picture with what one token looks at shaded on it; tokens that lie nowhere on it stand beside it.
+// A stage that shows a picture, tinted by the attention weights of one token. Tokens that are not patches of the
+// picture are listed beside it.
 
-import { h } from "../base/elements.js";
+import { chartCanvas, h } from "../base/elements.js";
 import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 import { describeToken, largest, otherSide, profile, spread, weightLimit } from "../base/patch-grid.js";
 import { quoted } from "../base/visible-text.js";
-import { chartCanvas } from "./head-stage.js";
 import { legend } from "./legend.js";
 import { PictureLayout } from "./picture-layout.js";
 import { listenToPicture } from "./picture-input.js";
@@ -22,6 +22,7 @@ import { listenToPicture } from "./picture-input.js";
 /** @type {Record<number, string>} */
 const KIND_TEXT = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
 
+/** A stage of pictures, one for each map, on which a token can be pointed at and locked. */
 export class ImageStage {
   /** @type {PlacedToken | null} */
   cursor = null;

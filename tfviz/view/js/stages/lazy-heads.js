@@ -1,4 +1,4 @@
-// Heads that the page computes from their queries and keys when they are opened.
+// Views of heads whose maps are stored in the page, or computed there from queries and keys when a head is opened.
 
 import { HeadSource } from "../base/head-source.js";
 import { inflated, concatenated } from "../base/page-data.js";
@@ -9,7 +9,7 @@ import { Explorer } from "./explorer.js";
 /** @import { Choices, ViewOptions } from "../types.d.ts" */
 /** @typedef {import("../base/page-data.js").PageData<HeadsDocument>} Page */
 
-/** A view of heads that the page has. */
+/** A view of heads whose maps are stored in the page. */
 export class PageHeads extends Explorer {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, { document, data }, store, options) {
@@ -17,7 +17,7 @@ export class PageHeads extends Explorer {
   }
 }
 
-/** A view of heads that the page computes. */
+/** A view of heads whose maps the page's engine computes from queries and keys. */
 export class LazyHeads extends Explorer {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, { document, data }, store, options) {
@@ -28,6 +28,7 @@ export class LazyHeads extends Explorer {
   }
 }
 
+/** A loader that sends queries and keys to the engine and requests the codes of a head. */
 class HeadLoader {
   /** @param {HeadSource} source @param {Engine} engine */
   constructor(source, engine) {

@@ -1,4 +1,4 @@
-// What the colours mean.
+// A function that draws the colour scale of a grid with numbers.
 
 import { SCALES } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
@@ -7,7 +7,7 @@ import { cssColour } from "../base/theme.js";
 /** @import { Pen } from "../types.d.ts" */
 
 /**
- * Draw the colour scale with its ticks, upright.
+ * Draw a vertical colour scale with its ticks.
  * @param {Pen} pen
  * @param {import("../base/theme.js").Theme} theme
  * @param {{ scale: string, limit?: number }} grid

@@ -1,4 +1,5 @@
-// Two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
+// A drawing of weights as lines between two columns of words, queries on the left and keys on the right, with a colour
+// for each head.
 
 import { clamp } from "../base/clamp.js";
 import { consume, followPointer, pointIn } from "../base/events.js";
@@ -31,6 +32,7 @@ const TOP = 24;
 /** @type {Record<string, number>} */
 const UP_DOWN = { ArrowUp: -1, ArrowDown: 1 };
 
+/** The layout and drawing of the words and lines of one or more heads. */
 export class LinkDiagram {
   /** @type {HeadLinks[]} all of the same words */
   heads = [];
@@ -113,7 +115,7 @@ export class LinkDiagram {
   }
 
   /**
-   * Draw which colour belongs to which head, in the middle of the head line, as far as there is room.
+   * Draw the colours of the heads in the middle of the head line, as far as they fit.
    * @param {Pen} pen
    * @param {number} y
    */

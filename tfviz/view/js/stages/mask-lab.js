@@ -1,4 +1,5 @@
-// Masks composed by hand: which predicates must hold, of which one is enough, and for each cell which of them forbids it.
+// A view in which masks are composed: which predicates must all hold, of which one is enough, and which predicates
+// forbid each cell.
 
 import { h, select, slider } from "../base/elements.js";
 import { counted, formatted } from "../base/numbers.js";
@@ -19,6 +20,7 @@ const ROLES = [
   ["not", "must not hold"],
 ];
 
+/** A view of the combined mask as a heatmap, with a menu for the role of each predicate. */
 export class MaskLab {
   /** @type {Map<string, Uint8Array>} of each predicate, 0 where it allows */
   statesOf = new Map();

@@ -1,8 +1,13 @@
-// Mouse, touch and keys on a picture and the words beside it.
+// A function that translates mouse, touch and key events on pictures and the words beside them into calls of an image
+// stage.
 
 import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 
-/** @param {HTMLCanvasElement} canvas @param {import("./image-stage.js").ImageStage} stage */
+/**
+ * Listen to pointer and keys on the canvas of an image stage.
+ * @param {HTMLCanvasElement} canvas
+ * @param {import("./image-stage.js").ImageStage} stage
+ */
 export function listenToPicture(canvas, stage) {
   /** @param {MouseEvent} event */
   const token = (event) => {

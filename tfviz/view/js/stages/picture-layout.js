@@ -1,4 +1,4 @@
-// Where everything stands: pictures side by side, and beside each the words of tokens that lie nowhere on it.
+// The layout of pictures side by side, and beside each the words of tokens that are not patches of it.
 
 import { clamp } from "../base/clamp.js";
 import { counted } from "../base/numbers.js";
@@ -23,6 +23,7 @@ const CHIP_TALL = 22;
 const CHIP_SPACE = 4;
 const MAX_CHIPS = 400; // words of one side
 
+/** The places of pictures, patches and words on a canvas, and the token at a point. */
 export class PictureLayout {
   /**
    * @param {PicturePart} part

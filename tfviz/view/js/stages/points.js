@@ -1,12 +1,12 @@
-// Points with names on a plane: the one under the cursor is named below, as many others as have room beside themselves.
+// A view of labelled points in a plane. As many labels are drawn as fit; the point under the cursor is named below the
+// plane.
 
 import { clamp } from "../base/clamp.js";
-import { h } from "../base/elements.js";
+import { chartCanvas, h } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
-import { chartCanvas } from "./head-stage.js";
 import { CanvasPen, textWidth } from "../base/pen.js";
 import { table } from "../controls/table.js";
 import { inkOf } from "../base/theme.js";
@@ -23,6 +23,7 @@ const DOTS = {
 };
 const REACH = 24; // pixels from a point at which it is meant
 
+/** A scatter plot that can be zoomed, moved and searched. */
 export class Points {
   /** @type {number | null} the point that is named below */
   cursor = null;
@@ -84,7 +85,7 @@ export class Points {
   }
 
   /**
-   * Return where a point stands, in pixels; numbers grow to the right and up.
+   * Return the position of a point in pixels. Coordinates grow to the right and upwards.
    * @param {number} point
    * @returns {[number, number]}
    */
@@ -166,7 +167,7 @@ export class Points {
   }
 
   /**
-   * Return where a pixel lies, as a share of the whole.
+   * Return the position of a pixel as a share of the whole plane.
    * @param {number} x
    * @param {number} y
    */
@@ -243,7 +244,7 @@ export class Points {
     pen.dot(x, y, radius, { fill: emphasized ? theme.mark : colour, alpha });
   }
 
-  /** Draw what the colours mean, in a line at the top. @param {Pen} pen */
+  /** Draw the legend of the colours in a line at the top. @param {Pen} pen */
   legend(pen) {
     const { theme } = this.frame;
     let x = MARGIN;
@@ -256,7 +257,7 @@ export class Points {
   }
 
   /**
-   * Draw a name beside its point if no name or point is there yet; with `always`, in any case.
+   * Draw a name beside its point if it covers no other name or point; with `always`, in any case.
    * @param {Pen} pen
    * @param {[point: number, x: number, y: number]} dot
    * @param {{ boxes: Box[], dots: number[][] }} taken

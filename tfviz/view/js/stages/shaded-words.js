@@ -1,4 +1,4 @@
-// The sentence itself, shaded by what one of its words looks at, or by what looks at it.
+// A component that shows a text as words, shaded by the attention weights from or to one of them.
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
@@ -15,6 +15,7 @@ const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Ho
 const NO_SENTENCE = () => ({ element: document.createElement("p"), spans: [] });
 const MAX_WORDS = 1200; // words on the page at once
 
+/** An element with the words of one or both sides of a map, in which a word can be chosen. */
 export class ShadedWords {
   /** @type {AnyGrid | null} */
   grid = null;
@@ -143,7 +144,7 @@ export class ShadedWords {
     };
   }
 
-  /** Draw the words with a pen, each piece of text where the browser has put it. @param {Pen} pen */
+  /** Draw the words with a pen, at their positions in the browser's layout. @param {Pen} pen */
   draw(pen) {
     drawWords(pen, this.element, this.theme);
   }

@@ -1,4 +1,4 @@
-// All heads at once: layers are rows, heads are columns, one scale; one canvas, however many there are.
+// A drawing of all heads as small heatmaps on one canvas and one scale: layers are rows, heads are columns.
 
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
@@ -29,6 +29,7 @@ import { paint } from "../base/paint.js";
  * @property {() => void} leave
  */
 
+/** The layout and drawing of a sheet of heads, with its keyboard and pointer events. */
 export class Sheet {
   /** @type {WeakMap<AnyGrid, { key: string, image: ImageData }>} */
   thumbs = new WeakMap();
@@ -223,7 +224,8 @@ export class Sheet {
 }
 
 /**
- * Measure how sharply a head looks: the weight of each query's strongest key, averaged over the queries that see any.
+ * Return the sharpness of a head: the weight of each query's strongest key, averaged over the queries that may look at
+ * any.
  * @param {AnyGrid} grid
  */
 export function sharpness(grid) {

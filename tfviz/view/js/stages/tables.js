@@ -1,4 +1,5 @@
-// Tables of numbers side by side or one at a time: position tables and how alike their rows are, gates over a sentence.
+// A view of tables of numbers, side by side or one at a time, such as position encodings and the gates of a recurrent
+// cell.
 
 import { h, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
@@ -11,6 +12,7 @@ import { table } from "../controls/table.js";
 /** @import { TablePanel, TablesDocument, TablesState } from "../documents.d.ts" */
 /** @import { AnyGrid, Choices, GridPanel, Point, ViewOptions } from "../types.d.ts" */
 
+/** A view of sheets of tables, each table a heatmap. */
 export class Tables {
   /** @type {Map<number, { panels: GridPanel<Grid>[], stage: HeadStage }>} of each sheet that was looked at */
   stagesBySheet = new Map();

@@ -1,14 +1,14 @@
-// Motion that shows where something goes; none for readers who asked for none.
+// An animation of a word that moves into a text. It is left out if the reader prefers reduced motion.
 
 import { h } from "../base/elements.js";
 
 const DURATION = 200; // milliseconds
 
-/** Tell whether the reader wants no motion. */
+/** Tell whether the reader prefers reduced motion. */
 export const prefersNoMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /**
- * Move a word from where it was pressed to the end of a text.
+ * Animate a word from the element that was pressed to the end of a text.
  * @param {HTMLElement} body
  * @param {HTMLElement | null} from
  * @param {HTMLElement} editor

@@ -1,4 +1,4 @@
-// What a model that gives logits has answered, by what it was asked.
+// A cache of a model's logits, by the tokens, edits and program that they were computed from.
 
 import { notFinite } from "./logits.js";
 import { LruCache } from "./lru-cache.js";
@@ -14,6 +14,7 @@ import { LruCache } from "./lru-cache.js";
 /** @param {number[]} question @param {Edit[]} edits */
 export const answerKey = (question, edits, program = "read") => JSON.stringify([program, question, edits]);
 
+/** A component that runs a studio's model and caches its logits. */
 export class Answers {
   /** @param {Studio<any> & { answer: Answer | null }} studio with the answer that is shown @param {number} capacity */
   constructor(studio, capacity) {

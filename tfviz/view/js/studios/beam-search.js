@@ -1,4 +1,4 @@
-// Beam search as `tfviz.generate.beam` does it: the arithmetic alone, no model and no page.
+// Beam search as in `tfviz.generate.beam`: the arithmetic only, without model and page.
 
 import { logSoftmax, notFinite, topK } from "./logits.js";
 
@@ -38,6 +38,7 @@ export function logProbabilities(logits, suppressed = []) {
 export const likeliestTokens = (logs, count) => topK(logs, count).filter((token) => logs[token] > -Infinity);
 
 /**
+ * Return a beam extended by a token.
  * @param {Beam} text
  * @param {number} parent
  * @param {number} token

@@ -1,4 +1,4 @@
-// The texts written so far, as buttons to go back to them.
+// A component that lists the texts written so far as buttons, which return to them.
 
 import { focusedIn, h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
@@ -7,6 +7,7 @@ import { button, note } from "./small-elements.js";
 
 const MAX_LETTERS = 24; // letters of a branch
 
+/** A list with a button for each leaf of a tree of tokens. */
 export class Branches {
   /**
    * @param {import("./token-tree.js").TokenTree} path

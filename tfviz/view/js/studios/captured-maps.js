@@ -1,4 +1,4 @@
-// The maps of the last run of a model, as a view of heads takes them.
+// The attention maps of a model's last run, in the form that a view of heads needs.
 
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 
@@ -27,6 +27,7 @@ export function partsOf(patterns, named) {
 /** Count the heads: weights without an axis of heads are one head's. @param {Pick<CapturedPart, "maps">} part */
 export const headsOf = ({ maps: [{ shape }] }) => (shape.length > 3 ? shape[1] : 1);
 
+/** A source of heads (`HeadMaps`) over the patterns of one run. */
 export class CapturedMaps {
   /** @param {Partial<HeadMaps["document"]>} document words of rows and columns come with the maps */
   constructor(document) {

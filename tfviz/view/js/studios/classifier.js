@@ -1,4 +1,5 @@
-// A classifier to question: a text to type, words to strike out or replace, what each is worth, heads to switch off.
+// The studio of a text classifier: a text whose words can be deleted or replaced, the effect of each word, and heads
+// that can be switched off.
 
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
@@ -18,13 +19,13 @@ import { WordEffects } from "./word-effects.js";
 
 const MAX_ANSWERS = 1000; // that are remembered: one for each word left out
 
-/** @extends {TextStudio<ClassifyDocument>} */
+/** A studio that shows the labels a model predicts for a text. @extends {TextStudio<ClassifyDocument>} */
 export class Classifier extends TextStudio {
   get keys() {
     return CLASSIFIER_KEYS;
   }
 
-  /** Nothing is changed in a text that was just typed. */
+  /** The choices for a newly typed text: no changes. */
   get initialState() {
     return { deleted: [], replaced: [] };
   }
@@ -147,7 +148,7 @@ export class Classifier extends TextStudio {
     this.measuring = this.effects.measure(isCurrent);
   }
 
-  /** Wait until each word is measured, too. */
+  /** Wait until the effect of each word is measured, too. */
   async settled() {
     await this.refresh();
     await this.measuring;
@@ -164,7 +165,7 @@ export class Classifier extends TextStudio {
   }
 
   /**
-   * Describe a word: how it was changed, and what the model says without it.
+   * Describe a word: how it was changed, and the model's prediction without it.
    * @param {number} i
    * @param {number} [label]
    */

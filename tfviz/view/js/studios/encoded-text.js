@@ -1,12 +1,12 @@
-// A text as a model reads it: encoded once, also where Python has to be asked.
+// The base class of texts as a model reads them. Each text is encoded once, in the page or in Python.
 
 /** @import { Vocabulary } from "../types.d.ts" */
 
-/** @template {{ text: string }} Read what is known of a text */
+/** A cache of the encoding of the last text. @template {{ text: string }} Read what is known of a text */
 export class EncodedText {
   /** @type {Read | null} */
   latest = null;
-  /** Whether it has to be encoded again. */
+  /** Whether the text has to be encoded again. */
   expired = false;
 
   /** @param {Vocabulary} vocab */
@@ -32,7 +32,7 @@ export class EncodedText {
   }
 
   /**
-   * Let Python encode the text first, where it does that; false if it could not.
+   * Encode the text in Python, for a vocabulary that is not in the page; return false if that failed.
    * @param {string} text
    * @param {(vocab: Vocabulary, texts: string[]) => Promise<boolean | null>} learn as `Studio.learn`
    */

@@ -1,4 +1,5 @@
-// The engine of a studio: begun when it is first asked, closed with the view, begun again if it is asked after that.
+// The engine of a studio, which starts with the first run, closes with the view, and starts again if it is needed
+// later.
 
 import { bytesOf } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
@@ -7,6 +8,7 @@ import { Engine } from "../engine/client.js";
 /** @import { RunOptions } from "../types.d.ts" */
 /** @import { StudioOptions } from "./studio.js" */
 
+/** A session of an engine with a model's programs, which reports errors and whether it is busy. */
 export class EngineSession {
   /** @type {Engine | null} */
   engine = null;

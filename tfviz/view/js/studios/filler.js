@@ -1,5 +1,5 @@
-// A masked language model to question: words to hide, its guesses from both sides to put in, heads to switch off; beside
-// it a model that sees only the left.
+// The studio of a masked language model: words that can be masked, the model's predictions for them, heads that can be
+// switched off, and for comparison the predictions of a model that reads from the left only.
 
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
 import { GuessPane } from "./guess-pane.js";
@@ -23,13 +23,13 @@ import { fillerTries } from "./tries.js";
  */
 /** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a word that is hidden, or a part of it */
 
-/** @extends {TextStudio<FillDocument>} */
+/** A studio that shows the predictions for the masked words of a text. @extends {TextStudio<FillDocument>} */
 export class Filler extends TextStudio {
   get keys() {
     return FILLER_KEYS;
   }
 
-  /** Nothing is hidden in a text that was just typed. */
+  /** The choices for a newly typed text: nothing masked or filled in. */
   get initialState() {
     return { masked: [], filled: [] };
   }
@@ -48,7 +48,7 @@ export class Filler extends TextStudio {
     this.open();
   }
 
-  /** The ids that were put in, by place. */
+  /** The ids that were filled in, by place. */
   get filled() {
     return new Map(/** @type {[number, number][]} */ (this.store.get("filled")));
   }
@@ -57,7 +57,7 @@ export class Filler extends TextStudio {
     return new Set(this.store.get("masked"));
   }
 
-  /** The tokens as the model sees them: what was put in, a mask where a word is hidden. */
+  /** The tokens as the model reads them, with filled-in tokens and mask tokens. */
   get ids() {
     const { filled, masked } = this;
     const { mask } = this.vocab.special;
@@ -77,7 +77,7 @@ export class Filler extends TextStudio {
     return ids.map((_, piece) => at + piece);
   }
 
-  /** Return what stands at a word now, or null where a part of it is hidden. @param {Segment} segment */
+  /** Return the current text of a word, or null if a part of it is masked. @param {Segment} segment */
   textOf(segment) {
     const { masked, filled } = this;
     const places = this.placesOf(segment);
@@ -86,7 +86,7 @@ export class Filler extends TextStudio {
     return this.vocab.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
   }
 
-  /** Hide a word, or show it; hide one that was put in again. @param {number} i */
+  /** Mask a word, or unmask it; mask a filled-in word again. @param {number} i */
   act(i) {
     const places = this.placesOf(this.segments[i]);
     const { masked, filled } = this;
@@ -99,7 +99,7 @@ export class Filler extends TextStudio {
     });
   }
 
-  /** Put a token in at a hidden place. @param {number} place @param {number} id */
+  /** Fill a masked place with a token. @param {number} place @param {number} id */
   take(place, id) {
     const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
     this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
@@ -111,13 +111,13 @@ export class Filler extends TextStudio {
     this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.left.words = new Map();
     this.guesses.show();
-    const { beside } = this.described;
-    if (!beside || !(await this.left.ask(isCurrent, beside))) return;
+    const { compare_with: model } = this.described;
+    if (!model || !(await this.left.ask(isCurrent, model))) return;
     this.guesses.show();
     this.frame.renewTable();
   }
 
-  /** The guesses for each hidden word. @returns {Gap[]} */
+  /** The predictions for each masked word. @returns {Gap[]} */
   get gaps() {
     const { masked, answer, compared } = this;
     if (!answer || !compared) return [];

@@ -1,4 +1,5 @@
-// What is guessed at the hidden words, one of them at a time: from both sides and from the left, as bars to press.
+// A pane with the predictions for one masked word at a time, by the masked model and by the model that reads from the
+// left only.
 
 import { focusedIn, h, tabs } from "../base/elements.js";
 import { quotedExcerpt } from "../base/visible-text.js";
@@ -10,6 +11,7 @@ import { note } from "./small-elements.js";
 
 const CONTEXT_LETTERS = 24; // of what stands before
 
+/** A pane of bars, which put a predicted word into the text when they are pressed. */
 export class GuessPane {
   /** @type {number | null} the word whose guesses are shown */
   word = null;
@@ -66,7 +68,7 @@ export class GuessPane {
         { typed: original, takes },
       );
     });
-    if (studio.described.beside) parts.push(this.leftBars(gap));
+    if (studio.described.compare_with) parts.push(this.leftBars(gap));
     return h(
       "div",
       { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },

@@ -1,4 +1,4 @@
-// The likeliest words in place of one that is hidden: as bars to press, as rows of a table, and drawn on a pen.
+// Functions that show the likeliest words in place of a masked one: as buttons, as rows of a table, and drawn on a pen.
 
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
@@ -59,7 +59,7 @@ const heightOf = ({ rows }) => HEADING + sharesHeight(rows) + GAP;
 /** @param {GuessTable[]} tables @returns pixels that `drawGuesses` takes */
 export const guessesHeight = (tables) => tables.reduce((sum, table) => sum + heightOf(table), 0);
 
-/** @param {Pen} pen @param {Theme} theme @param {GuessTable[]} tables @param {number} top */
+/** Draw predictions as bars. @param {Pen} pen @param {Theme} theme @param {GuessTable[]} tables @param {number} top */
 export function drawGuesses(pen, theme, tables, top) {
   let y = top;
   for (const table of tables) {

@@ -1,4 +1,5 @@
-// Where the heads of a model look on a picture, from one token or from all in the mean, on one scale.
+// The attention of each head of a model over the patches of a picture, from one token or averaged over all tokens, on
+// one scale.
 
 import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
 import { looksAt } from "./image-summary.js";
@@ -10,6 +11,7 @@ import { keyOf } from "./model-pane.js";
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
 
+/** The grids of a model's heads over the patches of a picture. */
 export class HeadLooks {
   /** @type {Map<string, Profile>} of each head, by place */
   profiles = new Map();
@@ -22,7 +24,11 @@ export class HeadLooks {
     this.tokens = words.length;
   }
 
-  /** Take the looks of all heads from a token; null for all in the mean. @param {ModelHeads} heads @param {number | null} query */
+  /**
+   * Recompute the attention of all heads from a token; null for the mean over all tokens.
+   * @param {ModelHeads} heads
+   * @param {number | null} query
+   */
   renew(heads, query) {
     this.profiles = new Map(heads.places.map((place) => [keyOf(place), looksAt(heads.grid(place), query)]));
     const limit = Math.ceil(100 * weightLimit([...this.profiles.values()], this.tokens)) / 100;
@@ -34,7 +40,7 @@ export class HeadLooks {
     return /** @type {Profile} */ (this.profiles.get(keyOf(place)));
   }
 
-  /** Return the same on the patches of the picture. @param {Place} place */
+  /** Return a head's weights as a grid of the picture's patches. @param {Place} place */
   thumb(place) {
     return /** @type {Grid} */ (this.thumbs.get(keyOf(place)));
   }

@@ -1,4 +1,5 @@
-// The heads of a model as a studio shows them: all at a glance, the selected one in a sentence, and opened below.
+// A pane that shows all heads of a model as small maps, a description of the selected head, and below it that head's
+// map in full.
 
 import { h } from "../base/elements.js";
 import { Explorer } from "../stages/explorer.js";
@@ -16,6 +17,7 @@ export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, lo
 const HOW_TO = "click: look · ×: off";
 const OPENING = "Opening the model …";
 
+/** A pane with the heads of a model. */
 export class HeadPane {
   /** @type {Explorer | undefined} */
   explorer;
@@ -68,7 +70,7 @@ export class HeadPane {
     if (!open) return;
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
-    if (this.explorer) this.explorer.renew();
+    if (this.explorer) void this.explorer.renew();
     else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Take the heads away" });
   }
 

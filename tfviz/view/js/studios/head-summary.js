@@ -1,4 +1,4 @@
-// What a head does, in words and numbers.
+// Functions that summarize what a head attends to, in words and numbers.
 
 /** @import { Grid } from "../base/grid.js" */
 

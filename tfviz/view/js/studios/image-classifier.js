@@ -1,4 +1,5 @@
-// A classifier of pictures to question: patches to hide, what each is worth, heads to look at and to switch off.
+// The studio of an image classifier: patches that can be hidden, the effect of each patch, and heads that can be shown
+// and switched off.
 
 import { clamp } from "../base/clamp.js";
 import { h, tabs } from "../base/elements.js";
@@ -34,7 +35,7 @@ const SHADES = [
   ["nothing", "nothing"],
 ];
 
-/** @extends {Studio<ClassifyImageDocument>} */
+/** A studio that shows the labels a model predicts for a picture. @extends {Studio<ClassifyImageDocument>} */
 export class ImageClassifier extends Studio {
   get keys() {
     return IMAGE_KEYS;
@@ -112,7 +113,7 @@ export class ImageClassifier extends Studio {
     return this.pane.pointed;
   }
 
-  /** Show what another patch, now pointed at, changes. */
+  /** Update what depends on the patch that is pointed at. */
   repoint() {
     if (this.answer) this.showModel();
     else this.showPicture();
@@ -132,7 +133,7 @@ export class ImageClassifier extends Studio {
     if (this.store.get("shade") === "effect") this.measuring = this.effects.measure(isCurrent);
   }
 
-  /** The token that looks: the patch that is pointed at, else the class token; null for all in the mean. */
+  /** The query: the patch that is pointed at, else the class token; null for the mean over all. */
   get query() {
     const { first } = this.described.patches;
     if (this.pointed !== null) return first + this.pointed;
@@ -188,7 +189,7 @@ export class ImageClassifier extends Studio {
     return this.looks.thumb(place);
   }
 
-  /** Wait until each patch is measured, too. */
+  /** Wait until the effect of each patch is measured, too. */
   async settled() {
     await this.refresh();
     await this.measuring;

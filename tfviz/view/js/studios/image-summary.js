@@ -1,4 +1,4 @@
-// Where a head looks on a picture, and what is lost without some patches, in numbers and words.
+// Functions that summarize where a head attends on a picture, and the effect of hidden patches, in numbers and words.
 
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { counted, formatted, percent } from "../base/numbers.js";

@@ -1,4 +1,4 @@
-// Guided experiments on a picture: what matters most is found by leaving it out.
+// Guided experiments of the image classifier's studio, such as finding the patches that matter most.
 
 import { topPatches } from "./image-summary.js";
 import { logOdds } from "./logits.js";
@@ -8,7 +8,7 @@ import { logOdds } from "./logits.js";
 
 const TOP_PATCHES = 4; // patches
 
-/** @param {ImageClassifier} studio */
+/** Make the experiments of the image classifier's studio. @param {ImageClassifier} studio */
 export function imageTries(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];

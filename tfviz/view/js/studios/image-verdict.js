@@ -1,4 +1,4 @@
-// What a classifier says of a picture: its likeliest labels as bars, of which one is followed.
+// A component that shows the likeliest labels of a picture as bars, one of which is selected.
 
 import { h } from "../base/elements.js";
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
@@ -11,6 +11,7 @@ import { note } from "./small-elements.js";
 
 const MAX_LABELS = 8; // that are shown, the likeliest
 
+/** A list of labels with their probabilities. */
 export class ImageVerdict {
   /** @param {ImageClassifier} studio */
   constructor(studio) {

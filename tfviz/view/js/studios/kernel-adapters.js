@@ -1,8 +1,8 @@
-// A model that stays in Python, as a studio takes it: the kernel at the other end of an engine.
+// Adapters that give a studio whose model stays in Python the interfaces of an engine and of a vocabulary.
 
 import { Engine } from "../engine/client.js";
 import { KernelVocabulary } from "../text/kernel-vocabulary.js";
-import { vocabulary } from "../text/vocabulary.js";
+import { makeVocabulary } from "../text/make-vocabulary.js";
 
 /** @import { KernelClient } from "../base/kernel-client.js" */
 
@@ -10,15 +10,15 @@ import { vocabulary } from "../text/vocabulary.js";
 export const kernelEngine = (kernel) => new Engine(null, () => kernelPort(kernel));
 
 /**
- * Make vocabularies; one that the page cannot read encodes in Python.
+ * Make vocabularies, of which those that the page cannot encode ask the kernel.
  * @param {KernelClient} kernel
  * @returns {(one: any, number: number) => any}
  */
 export const kernelVocabulary = (kernel) => (one, number) =>
-  one.kind === "asked" ? new KernelVocabulary(one, encoder(kernel, number)) : vocabulary(one);
+  one.kind === "kernel" ? new KernelVocabulary(one, encoder(kernel, number)) : makeVocabulary(one);
 
 /**
- * Let a kernel be the other end of an engine: it takes { id, run, inputs, options } and returns outputs and maps.
+ * Make an engine's port of a kernel, which takes { id, run, inputs, options } and returns outputs and maps.
  * @param {KernelClient} kernel
  * @returns {import("../types.d.ts").Port}
  */
@@ -84,7 +84,7 @@ function resultOf({ content: { outputs, masks, patterns }, pieces }) {
 }
 
 /**
- * Read weights that come as they are, or as 255 times their square roots in a byte each.
+ * Decode weights, stored as float32 or as 255 times their square roots in a byte each.
  * @param {Uint8Array} piece
  * @param {number[]} shape
  */

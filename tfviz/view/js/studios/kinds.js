@@ -1,4 +1,4 @@
-// The studios by the kind of their documents.
+// The studio classes by the kind of their document.
 
 import { Classifier } from "./classifier.js";
 import { Filler } from "./filler.js";

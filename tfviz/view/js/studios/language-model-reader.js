@@ -1,4 +1,5 @@
-// A language model at a text: what it gives after every token, with some heads off and with all on.
+// A component that runs a language model on a text and returns its logits after each token, with some heads off and
+// with all heads on.
 
 const CARRY = ["keys", "values"];
 
@@ -20,6 +21,7 @@ const CARRY = ["keys", "values"];
  * @property {number} [before] the same with all heads on
  */
 
+/** A reader that runs a studio's language model and caches its results. */
 export class LanguageModelReader {
   turn = 0;
   /** @type {{ key: string, answer: Promise<Answer | null> } | null} */
@@ -148,7 +150,7 @@ export function contextStart(prompt, length, context) {
 }
 
 /**
- * Return what an answer depends on, as a key.
+ * Return the cache key of a reading.
  * @param {number[]} ids
  * @param {Edit[]} edits
  */

@@ -1,4 +1,4 @@
-// What a model that sees only the left guesses at each hidden word, beside the masked model.
+// The predictions for masked words by a model that reads from the left only, for comparison with the masked model.
 
 import { MAX_GUESSES } from "./guesses.js";
 import { logitsAt, softmax, topK } from "./logits.js";
@@ -15,6 +15,7 @@ import { logitsAt, softmax, topK } from "./logits.js";
  *   left, undefined: it is not known yet
  */
 
+/** A component that runs the left-to-right model on the words before each masked one. */
 export class LeftGuesses {
   /** @type {Map<number, Left>} at each word */
   words = new Map();
@@ -25,12 +26,12 @@ export class LeftGuesses {
   }
 
   /**
-   * Let the other model read from the left; where a word is hidden, it goes on with its own likeliest guess.
+   * Run the left-to-right model over the text. After a masked word it continues with its own likeliest prediction.
    * @param {() => boolean} isCurrent
-   * @param {CausalModel} beside
+   * @param {CausalModel} model
    * @returns {Promise<boolean>} whether this was all asked for
    */
-  async ask(isCurrent, beside) {
+  async ask(isCurrent, model) {
     const { studio } = this;
     const { ids } = studio;
     /** @type {number[]} */
@@ -43,7 +44,7 @@ export class LeftGuesses {
         text += segment.lead + now;
         continue;
       }
-      const left = await this.guess(segment, beside, text, tokens);
+      const left = await this.guess(segment, model, text, tokens);
       if (!isCurrent()) return false;
       this.words.set(i, left);
       if (!left || "problem" in left) continue;
@@ -56,9 +57,9 @@ export class LeftGuesses {
   }
 
   /**
-   * Return what the other model guesses in place of a word.
+   * Return the prediction of the left-to-right model for a masked word.
    * @param {Segment} segment
-   * @param {CausalModel} beside
+   * @param {CausalModel} model
    * @param {string} text before it
    * @param {number[]} tokens the same, where both models have one vocabulary
    * @returns {Promise<LeftGuess | { problem: string } | null>}
@@ -70,11 +71,15 @@ export class LeftGuesses {
     const read = vocabulary ? idsOrNull(vocab, text) : tokens;
     if (!read) return { problem: "its vocabulary lacks a character that stands there" };
     const left = [...(before === null ? [] : [before]), ...read].slice(-context);
-    const answer = left.length ? await studio.ask("beside", left, { program: "beside" }) : null;
+    const answer = left.length ? await studio.ask("comparison", left, { program: "comparison" }) : null;
     return answer && { shares: softmax(logitsAt(answer, left.length - 1, vocab.size)), vocab, text };
   }
 
-  /** Let Python encode the guesses, where it does that, and return them. @param {Segment} segment @param {LeftGuess} left */
+  /**
+   * Encode the likeliest words in Python, for a vocabulary that is not in the page, and return their ids.
+   * @param {Segment} segment
+   * @param {LeftGuess} left
+   */
   async learnGuesses(segment, { shares, vocab }) {
     const guesses = topK(shares, MAX_GUESSES);
     await this.studio.learn(

@@ -1,4 +1,4 @@
-// The arithmetic of logits: softmax and its logs, costs, log-odds, the largest. All of it in float64.
+// Functions on logits: softmax, log-softmax, costs, log-odds and the largest values, all computed in float64.
 
 /** @import { NumberList } from "../base/grid.js" */
 

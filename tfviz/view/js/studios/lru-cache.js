@@ -1,6 +1,6 @@
-// A cache of the entries used last.
+// A cache that keeps the entries used most recently.
 
-/** @template Value */
+/** A map of limited size that drops the entry whose last use is longest ago. @template Value */
 export class LruCache {
   /** @type {Map<string, Value>} the one longest unused first */
   entries = new Map();

@@ -1,4 +1,4 @@
-// The heads of a model: their maps of the last run, which one is selected, which are off.
+// The heads of a studio's model: their maps in the last run, which one is selected, and which are switched off.
 
 import { clamp } from "../base/clamp.js";
 import { counted } from "../base/numbers.js";
@@ -9,6 +9,7 @@ import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { Group, Place } from "./model-pane.js" */
 
+/** The selection and state of a model's heads. */
 export class ModelHeads {
   /** @type {Group[]} */
   groups = [];

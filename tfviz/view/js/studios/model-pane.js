@@ -1,4 +1,5 @@
-// The model at a glance: layers are columns, heads are small live maps. One is looked at; any can be switched off.
+// A component that draws all heads of a model as small maps: layers are columns. One head is selected; any can be
+// switched off.
 
 /** @import { Theme } from "../base/theme.js" */
 
@@ -21,6 +22,7 @@ const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pan
  * @property {(site: string, heads: number[]) => void} toggle switch these heads of a layer off, or on if all are off
  */
 
+/** A table of small maps with a button for each head. */
 export class ModelPane {
   /** @type {Group[]} */
   groups = [];

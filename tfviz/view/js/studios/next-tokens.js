@@ -1,4 +1,5 @@
-// The likeliest next tokens, as bars to press with a line that cuts the rest off; as numbers, and as a drawing.
+// A component that shows the likeliest next tokens: as bars with a line that sets the cut-off, as a table, and as a
+// drawing.
 
 import { clamp } from "../base/clamp.js";
 import { focusedIn, h, tabs } from "../base/elements.js";
@@ -18,6 +19,7 @@ const MAX_BARS = 10;
 /** @import { Choices, Drawing, Vocabulary } from "../types.d.ts" */
 /** @import { Answer } from "./language-model-reader.js" */
 
+/** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */
 export class NextTokens {
   /** @type {{ id: number, name: string, share: number, before: number, other: number | null }[]} the likeliest */
   tokens = [];

@@ -1,4 +1,4 @@
-// The words that could stand at a place of a translation, as bars to press.
+// A component that shows the words that could stand at a place of a translation, as bars.
 
 import { focusedIn, h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
@@ -12,6 +12,7 @@ import { bars, sharesPanel } from "./probability-bars.js";
 
 const MAX_WORDS = 12;
 
+/** A list of alternative words with their probabilities, which are forced when they are pressed. */
 export class NextWords {
   /** @type {{ id: number, name: string, share: number, other: number | null }[]} other: with all heads on */
   words = [];

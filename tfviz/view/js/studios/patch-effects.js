@@ -1,4 +1,4 @@
-// What each patch of a picture is worth to a classifier: the model reads the picture without it, one after the other.
+// The effect of each patch of a picture on a classifier, measured by running the model once without each patch.
 
 import { ABSENT, Grid, OPEN } from "../base/grid.js";
 import { numbered } from "../base/patch-grid.js";
@@ -11,6 +11,7 @@ import { logOdds } from "./logits.js";
 const MIN_LIMIT = 0.5; // of the scale: below it all are pale
 const DRAW_INTERVAL = 150; // milliseconds between two drawings while patches are measured
 
+/** A component that measures and stores the effects of patches. */
 export class PatchEffects {
   /** @type {Map<number, Float32Array>} patch -> the logits without it */
   logits = new Map();

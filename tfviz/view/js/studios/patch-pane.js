@@ -1,11 +1,10 @@
-// A picture in its patches: to point at, to hide by pressing or dragging, by keys too; shaded by numbers of its patches.
+// A pane with a picture whose patches are shaded by numbers, and can be pointed at and hidden by pointer and keys.
 
 import { clamp } from "../base/clamp.js";
-import { h } from "../base/elements.js";
+import { chartCanvas, h } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
 import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
-import { chartCanvas } from "../stages/head-stage.js";
 
 /** @import { ImageSpec, Patches } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
@@ -21,6 +20,7 @@ import { chartCanvas } from "../stages/head-stage.js";
 const [MAX_WIDTH, MAX_HEIGHT] = [440, 384]; // pixels
 const BEFORE_LAYOUT = 300;
 
+/** A pane with a picture and a cursor over its patches. */
 export class PatchPane {
   /** @type {number | null} the patch under the pointer or the cursor */
   pointed = null;

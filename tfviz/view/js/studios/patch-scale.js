@@ -1,4 +1,5 @@
-// What the colours of patches mean, in a line: numbers at both ends, and where all weights would be the same.
+// A function that makes the elements of the colour scale of patches: the numbers at both ends, and the value of even
+// weights.
 
 import { SCALES } from "../base/grid.js";
 import { h } from "../base/elements.js";
@@ -9,6 +10,7 @@ import { cssColour } from "../base/theme.js";
 /** @import { Theme } from "../base/theme.js" */
 
 /**
+ * Make the elements of a colour scale.
  * @param {Theme} theme
  * @param {Grid} grid
  * @param {number} tokens that a query looks at

@@ -1,4 +1,4 @@
-// Probabilities of words or labels: as bars to press, as a table, and drawn once more on a pen.
+// Functions that show the probabilities of words or labels: as buttons with bars, as a table, and drawn on a pen.
 
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
@@ -22,6 +22,7 @@ const ROW_HEIGHT = 22; // pixels of a bar in a drawing
 const BAR_LENGTH = 220; // pixels of a probability of 1
 
 /**
+ * Make a button with a bar for each probability.
  * @param {Share[]} rows
  * @returns {HTMLElement[]}
  */
@@ -72,7 +73,13 @@ export function sharesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
 /** @param {Share[]} rows @returns pixels that `drawShares` takes */
 export const sharesHeight = (rows) => ROW_HEIGHT * rows.length;
 
-/** @param {Pen} pen @param {Theme} theme @param {Share[]} rows named as they are shown @param {number} top */
+/**
+ * Draw probabilities as bars.
+ * @param {Pen} pen
+ * @param {Theme} theme
+ * @param {Share[]} rows named as they are shown
+ * @param {number} top
+ */
 export function drawShares(pen, theme, rows, top) {
   rows.forEach(({ name, share, other = null }, i) => {
     const y = top + ROW_HEIGHT * i + 12;

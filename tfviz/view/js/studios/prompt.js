@@ -1,4 +1,4 @@
-// A prompt as a model reads it: its ids, cut where it is longer than that, or why there are none.
+// A prompt as a model reads it: its token ids, truncated to the model's context, or the reason why it cannot be read.
 
 import { EncodedText } from "./encoded-text.js";
 
@@ -9,7 +9,7 @@ import { EncodedText } from "./encoded-text.js";
 
 const MAX_LETTERS = 50_000; // that are looked at, from its end
 
-/** @extends {EncodedText<Prompted>} */
+/** A cache of the encoding of the last prompt. @extends {EncodedText<Prompted>} */
 export class Prompt extends EncodedText {
   /** @param {Vocabulary} vocab @param {number} context */
   constructor(vocab, context) {

@@ -1,4 +1,4 @@
-// A typed text as a model can read it: its words, or those of the last text that could be read, and what is wrong with it.
+// A typed text as a model reads it: its words, or those of the last readable text, and what is wrong with it.
 
 import { EncodedText } from "./encoded-text.js";
 import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
@@ -9,7 +9,7 @@ import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
 
 const MAX_LETTERS = 10000; // of a text that are looked at
 
-/** @extends {EncodedText<ReadText>} */
+/** A cache of the words and ids of the last text. @extends {EncodedText<ReadText>} */
 export class ReadableText extends EncodedText {
   /** @param {Vocabulary} vocab @param {number} maxTokens */
   constructor(vocab, maxTokens) {

@@ -1,4 +1,5 @@
-// How the next token is chosen from the logits, as `tfviz.generate.Sampler` chooses it: same numbers, same draws.
+// Sampling of the next token from logits, with the same probabilities and the same random numbers as
+// `tfviz.generate.Sampler`.
 
 import { largest, normalized, notFinite, softmax, topK as largestIndices } from "./logits.js";
 
@@ -61,7 +62,8 @@ export function sampleFrom(probabilities, number) {
 }
 
 /**
- * PyTorch's generator: the Mersenne Twister of Matsumoto and Nishimura (1998), and its numbers from 0 to 1 of 53 bits.
+ * The random number generator of PyTorch: the Mersenne Twister of Matsumoto and Nishimura (1998), with uniform numbers
+ * of 53 bits from 0 to 1.
  */
 export class MersenneTwister {
   /** @param {number} seed */
@@ -100,7 +102,7 @@ export class MersenneTwister {
   }
 }
 
-/** The numbers drawn from a seed. */
+/** A sequence of random numbers from a seed. */
 export class SeededNumbers {
   /** @type {number | null} */
   seed = null;

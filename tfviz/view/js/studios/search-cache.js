@@ -1,4 +1,4 @@
-// The searches for translations, and what the model made of their sources: those used last are remembered.
+// A cache of the searches for translations, and of the encoder's results for their sources.
 
 import { TranslationReader, TranslationSearch } from "./translation-search.js";
 import { LruCache } from "./lru-cache.js";
@@ -8,6 +8,7 @@ import { LruCache } from "./lru-cache.js";
 
 const MAX_SEARCHES = 8; // and readers
 
+/** A cache of the readers and searches used most recently. */
 export class SearchCache {
   /** @type {LruCache<TranslationReader>} by source and heads that are off */
   readers = new LruCache(MAX_SEARCHES);

@@ -1,4 +1,4 @@
-// The texts of a search, best first: as buttons to look at one, and as a table.
+// A component that lists the texts of a beam search, best first, as buttons and as a table.
 
 import { h } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
@@ -9,6 +9,7 @@ import { button } from "./small-elements.js";
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Beam } from "./beam-search.js" */
 
+/** A list with a button for each text of a beam. */
 export class SearchTexts {
   /** @type {Beam[]} */
   texts = [];

@@ -1,4 +1,5 @@
-// A search as a tree: a column for each step, the best text on top; every word a button.
+// A component that draws a beam search as a tree: a column for each step, the best text on top, and a button for each
+// word.
 
 import { focusedIn, h } from "../base/elements.js";
 import { consume } from "../base/events.js";
@@ -16,6 +17,7 @@ const STEP_GAP = 26; // between two columns
 const ROOT_LEFT = 14;
 const NODE_LETTERS = 16; // of a word
 
+/** A tree of the texts of a beam search. */
 export class SearchTree {
   /** @type {Beam[][]} */
   columns = [];

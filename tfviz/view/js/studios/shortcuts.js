@@ -1,10 +1,10 @@
-// Commands of a studio on Alt and a letter.
+// A function that binds the commands of a studio to Alt and a letter.
 
 import { consume } from "../base/events.js";
 
 /**
- * Return what listens to keydown: Alt and a letter do what `actions` has under the letter, in lower case. Where Alt makes
- * another character of it, as on a Mac (Option and S is "ß"), the key's place counts.
+ * Make a keydown listener that calls the action of a letter (in lower case) pressed with Alt. Where Alt yields a
+ * different character, as on a Mac (Option and S is "ß"), the physical key counts.
  * @param {Record<string, (event: KeyboardEvent) => unknown>} actions
  * @returns {(event: KeyboardEvent) => void}
  */

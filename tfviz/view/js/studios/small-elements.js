@@ -1,4 +1,4 @@
-// Small parts that studios are made of.
+// Functions that make small elements that studios share: buttons, notes, panes.
 
 import { h } from "../base/elements.js";
 
@@ -15,7 +15,7 @@ export const button = (content, onclick, properties = {}) =>
 /** @param {string} text */
 export const note = (text) => h("span", { class: "soft" }, text);
 
-/** Join what is there, such as class names. @param {unknown[]} parts @param {string} [separator] */
+/** Join the strings that are present, such as class names. @param {unknown[]} parts @param {string} [separator] */
 export const joinPresent = (parts, separator = " ") => parts.filter(Boolean).join(separator);
 
 /**

@@ -1,4 +1,4 @@
-// A sentence as the encoder reads it.
+// A source sentence as the encoder reads it.
 
 import { quoted } from "../base/visible-text.js";
 import { EncodedText } from "./encoded-text.js";
@@ -9,7 +9,7 @@ import { EncodedText } from "./encoded-text.js";
 
 const MAX_LETTERS = 4000; // that are looked at
 
-/** @extends {EncodedText<Source>} */
+/** A cache of the encoding of the last source sentence. @extends {EncodedText<Source>} */
 export class SourceSentence extends EncodedText {
   /** @param {Vocabulary} vocab @param {TranslateDocument} document */
   constructor(vocab, { source_end, max_source }) {

@@ -1,17 +1,18 @@
-// The special tokens around a text.
+// The special tokens that a tokenizer adds around a text.
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
 
+/** The special tokens before and after a text, and functions to add them. */
 export class SpecialTokens {
   /** @param {Pick<ClassifyDocument, "special_tokens" | "context">} document */
   constructor({ special_tokens: { before, after }, context }) {
     this.before = before === null ? [] : [before];
     this.after = after === null ? [] : [after];
-    /** How many tokens a text may have besides them. */
+    /** The maximum number of tokens of a text besides the special tokens. */
     this.maxTokens = context - this.before.length - this.after.length;
   }
 
-  /** Put them around a text, which is cut to what the model reads. @param {number[]} ids */
+  /** Add the special tokens to a text, which is truncated to the model's context. @param {number[]} ids */
   around(ids) {
     return [...this.before, ...ids.slice(0, this.maxTokens), ...this.after];
   }

@@ -1,5 +1,5 @@
-// What all studios share: a frame of three panes (the text, the model, what it says), an engine with the model's
-// programs, its vocabulary, undo, and the chosen head: one sentence of what it does, and its map below.
+// The base class of studios: a frame with three panes (text, model, prediction), an engine with the model's programs,
+// vocabularies, undo, and the selected head with its description and map.
 
 import { h } from "../base/elements.js";
 import { Latest } from "../base/latest.js";
@@ -7,7 +7,7 @@ import { counted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
-import { vocabulary } from "../text/vocabulary.js";
+import { makeVocabulary } from "../text/make-vocabulary.js";
 import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
@@ -37,11 +37,12 @@ import CSS from "../controls/studio.css";
  */
 
 /**
- * A kind of studio makes its parts in its constructor, between that of this class and `open`.
+ * The base class of studios. The constructor of a subclass makes its parts between calling that of this class and
+ * `open`.
  * @template {StudioDocument} Document
  */
 export class Studio {
-  /** Ends the studio, once it is open. */
+  /** Close the studio; set by `open`. */
   close = () => {};
 
   /** @abstract @returns {string[][]} each key, and what it does */
@@ -54,7 +55,7 @@ export class Studio {
     return null;
   }
 
-  /** What is asked for, one after the other. */
+  /** The states that were requested, of which only the latest is shown. */
   requests = new Latest();
 
   /** @abstract ask for what is chosen now, and show it @returns {Promise<void>} */
@@ -78,7 +79,7 @@ export class Studio {
     this.store = store;
     this.options = options;
     /** @type {Vocabulary[]} */
-    this.vocabularies = described.vocabularies.map(options.vocabulary ?? vocabulary);
+    this.vocabularies = described.vocabularies.map(options.vocabulary ?? makeVocabulary);
     this.frame = this.makeFrame(host);
     const axes = "axes" in described ? described.axes : ["query", "key"];
     /** @type {ModelHeads} */
@@ -96,7 +97,7 @@ export class Studio {
     });
   }
 
-  /** Show the parts, and begin to answer. */
+  /** Show the parts and run the model for the first time. */
   open() {
     const { host } = this.frame;
     this.session.start();
@@ -179,12 +180,12 @@ export class Studio {
     this.sourceLabel.textContent = `${from}, layer ${layer} head ${head}`;
   }
 
-  /** Wait until what is chosen now is shown, and all that follows from it is known. */
+  /** Wait until the current choices are shown and everything that depends on them is computed. */
   settled() {
     return this.refresh();
   }
 
-  /** Close the engine, until something is asked for again. */
+  /** Close the engine, until the next run. */
   closeEngine() {
     this.session.close();
   }
@@ -194,7 +195,8 @@ export class Studio {
   }
 
   /**
-   * Let Python encode a text first, where it does that; false if it could not, which is announced.
+   * Encode a text in Python, for a vocabulary that is not in the page; return false if that failed, which is
+   * announced.
    * @param {EncodedText<any>} encoded
    * @param {string} text
    */
@@ -203,8 +205,8 @@ export class Studio {
   }
 
   /**
-   * Let Python encode texts, where it does that. Return whether there was one that it had not read yet; null if it
-   * could not, which is announced.
+   * Encode texts in Python, for a vocabulary that is not in the page. Return whether any of them was new; null if that
+   * failed, which is announced.
    * @param {Vocabulary} vocab
    * @param {string[]} texts
    */
@@ -255,7 +257,7 @@ export class Studio {
     return [];
   }
 
-  /** Show the heads, the sentence and the opened map, as they are chosen now. */
+  /** Show the heads, the sentence and the opened map of the current choices. */
   showModel() {
     if (!this.heads.groups.length) return;
     this.frame.subject.textContent = this.subject;
@@ -265,7 +267,7 @@ export class Studio {
     this.headPane.showOpened();
   }
 
-  /** The size of the model, beside the title. */
+  /** The description of the model's size beside the title. */
   get subject() {
     const tokens = this.unit === "token" ? counted(this.vocab.size, "token") : `${this.unit} by ${this.unit}`;
     return `${this.heads.size} · ${tokens}`;
@@ -287,12 +289,12 @@ export class Studio {
     return habitSentence(this.heads.grid(at), this.idsOf(at.part), this.unit);
   }
 
-  /** Describe in a sentence what the model loses without a head. @param {Place} _at @returns {string} */
+  /** Describe the effect of switching off a head in a sentence. @param {Place} _at @returns {string} */
   describeWorth(_at) {
     return "";
   }
 
-  /** What one token is called. */
+  /** The word for one token in texts. */
   get unit() {
     return tokenName(this.described.vocabularies.at(-1)?.kind);
   }

@@ -1,4 +1,5 @@
-// What a text costs a language model, in nats a token: now, with all heads on, and without the chosen head.
+// A component that shows the cost of a text under a language model, in nats per token: now, with all heads on, and
+// without the selected head.
 
 import { counted, fixed } from "../base/numbers.js";
 import { cutTo } from "./language-model-reader.js";
@@ -18,10 +19,11 @@ const MAX_READING_TIME = 400; // milliseconds of a reading
  */
 const meanCost = (logits, { ids, size }) => tokenCosts(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
 
+/** A line that describes the cost of a text. */
 export class TextCost {
   /** @type {Map<string, number | null>} without a head; null: it is asked for */
   withoutHeads = new Map();
-  /** Milliseconds of the last reading. */
+  /** The duration of the last reading in milliseconds. */
   readingTime = 0;
 
   /** @param {Writer} writer */
@@ -34,7 +36,7 @@ export class TextCost {
     return `${fixed(cost, 2)} nats a ${this.writer.unit}`;
   }
 
-  /** Describe what the text costs. @param {Answer} answer @param {number} off how many heads are off */
+  /** Describe the cost of the text. @param {Answer} answer @param {number} off how many heads are off */
   describe(answer, off) {
     const { ids, logits, unedited } = answer;
     if (ids.length < 2) return "";
@@ -44,7 +46,10 @@ export class TextCost {
     return `${cost} without ${counted(off, "head")}, ${fixed(before, 2)} with all`;
   }
 
-  /** Describe what the text costs without a head; asked for once, and shown when it comes. @param {Place} place */
+  /**
+   * Describe the cost of the text without a head, which is computed once and shown when it is known.
+   * @param {Place} place
+   */
   describeWithout(place) {
     const { writer } = this;
     const { answer } = writer;
@@ -55,7 +60,7 @@ export class TextCost {
     const now = (answer.cost ??= meanCost(answer.logits, answer));
     // to read a long text again would keep the reader waiting
     if (without === undefined && !writer.loop.running && this.readingTime <= MAX_READING_TIME)
-      this.askWithout(key, site, place.head, answer);
+      void this.askWithout(key, site, place.head, answer);
     if (without === undefined || without === null) return "";
     return writer.heads.isOff(place)
       ? `The text costs ${this.words(now)}; with this head on ${fixed(without, 2)}.`

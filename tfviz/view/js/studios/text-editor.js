@@ -1,4 +1,4 @@
-// A text that is edited where it stands, each token of it shaded; the token at the caret or under the pointer is told.
+// A text field in which each token is shaded. The token at the caret or under the pointer is reported.
 
 import { h } from "../base/elements.js";
 import { hasModifier } from "../base/events.js";
@@ -16,6 +16,7 @@ import { joinPresent } from "./small-elements.js";
  * @property {(place: number, event: MouseEvent) => void} [press] a token was clicked
  */
 
+/** An editable text over shaded tokens. */
 export class TextEditor {
   /** @type {Token[]} */
   tokens = [];
@@ -107,7 +108,7 @@ export class TextEditor {
   }
 
   /**
-   * Make elements for these tokens; what stands already stays, and so does the caret.
+   * Make elements for tokens. Elements of unchanged tokens and the caret stay.
    * @param {Token[]} tokens
    */
   layOut(tokens) {
@@ -124,7 +125,7 @@ export class TextEditor {
   }
 
   /**
-   * Do what the browser would do in its own way, or slowly: a new line, a text with formats, a selection of many tokens.
+   * Handle edits that browsers do differently or slowly: new lines, formatted text, selections of many tokens.
    * @param {InputEvent} event
    */
   editBefore(event) {
@@ -138,7 +139,7 @@ export class TextEditor {
   }
 
   /**
-   * Return the text that stands in place of the selection then; undefined: the browser's own way is right.
+   * Return the text that replaces the selection; undefined if the browser's own behaviour is right.
    * @param {InputEvent} event
    * @param {boolean} selected
    * @returns {string | undefined}
@@ -231,7 +232,7 @@ export class TextEditor {
     return selection.collapse(this.element, this.spans.length);
   }
 
-  /** Scroll to what is new. */
+  /** Scroll to the end of the text. */
   scrollToEnd() {
     this.element.scrollTop = this.element.scrollHeight;
   }

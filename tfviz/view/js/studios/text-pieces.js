@@ -1,4 +1,4 @@
-// A prompt and what was written after it as pieces, each with the places of its tokens among those that a model reads.
+// A prompt and the text written after it as pieces, each with the positions of its tokens in the model's input.
 
 import { label } from "../base/visible-text.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
@@ -9,6 +9,7 @@ import { piecesOf } from "./word-segments.js";
 /** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece of the text, with its tokens */
 /** @typedef {Piece & { first: number, last: number }} PlacedPiece their places; below 0: before what the model reads */
 
+/** The pieces of a text with their tokens. */
 export class TextPieces {
   /** @type {{ prompt: Prompted, pieces: Piece[] } | null} */
   ofPrompt = null;

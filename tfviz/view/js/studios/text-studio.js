@@ -1,4 +1,5 @@
-// A studio of one text: typed above, its words below as places to act on, and what the model says of it.
+// The base class of studios of one text: a field to type it, its words as buttons below, and the model's predictions
+// for it.
 
 import { h } from "../base/elements.js";
 import { Answers } from "./answers.js";
@@ -17,7 +18,11 @@ import { WordList } from "./word-list.js";
 /** @typedef {{ ids: number[], logits: Float32Array }} Logits after each token */
 /** @typedef {Answer & Logits} TextAnswer */
 
-/** @template {ClassifyDocument | FillDocument} Document @extends {Studio<Document>} */
+/**
+ * A studio of one text, whose words can be acted on.
+ * @template {ClassifyDocument | FillDocument} Document
+ * @extends {Studio<Document>}
+ */
 export class TextStudio extends Studio {
   /** @abstract @returns {Partial<Document["state"]>} the choices of a text just typed */
   get initialState() {
@@ -159,7 +164,10 @@ export class TextStudio extends Studio {
     return undefined;
   }
 
-  /** Change the text. Another text has other rows: none of them is locked. @param {Partial<Document["state"]>} changes */
+  /**
+   * Change the text, and remove locks, which belong to rows of the earlier text.
+   * @param {Partial<Document["state"]>} changes
+   */
   change(changes) {
     this.store.set({ ...changes, rows: [], cols: [] });
   }
@@ -206,15 +214,15 @@ export class TextStudio extends Studio {
     ]);
     if (!answer || !isCurrent()) return;
     Object.assign(this, { answer, compared: compared ?? answer, starts, startSegments: segments });
-    this.show(isCurrent);
+    void this.show(isCurrent);
     this.announceFocus();
     this.showHeads();
     this.frame.renewTable();
   }
 
   /**
-   * Let Python encode the text first, and what stands in place of its words; false if it could not, or something else is
-   * asked for by now.
+   * Encode the text and the replacements of its words in Python, for a vocabulary that is not in the page; return
+   * false if that failed or another state is requested meanwhile.
    * @param {() => boolean} isCurrent
    */
   async prepareTexts(isCurrent) {
@@ -229,7 +237,7 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * Ask for what the answer is compared with; null where it would be the same.
+   * Run the model on the unchanged text with all heads on, for comparison; null if that is the same.
    * @param {number[]} ids
    * @param {number[]} base
    */

@@ -1,9 +1,10 @@
-// A line that is dragged over bars to cut the rest off.
+// A component with a line over bars, which is dragged to cut off the bars below it.
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume } from "../base/events.js";
 
+/** A draggable line between the bars that are kept and the others. */
 export class ThresholdLine {
   /** @param {{ name: string, cut: (place: number) => void }} handlers cut: keep so many of the bars */
   constructor({ name, cut }) {

@@ -1,4 +1,4 @@
-// Tokens as a running text shows them.
+// Functions that write tokens as parts of a running text.
 
 import { label } from "../base/visible-text.js";
 
@@ -7,7 +7,7 @@ import { label } from "../base/visible-text.js";
 /** @type {Record<string, string>} */
 const NAMES = { characters: "letter", bytes: "byte" };
 
-/** Return what one token is called. @param {string} [kind] of the vocabulary */
+/** Return the word for one token of a kind of vocabulary. @param {string} [kind] of the vocabulary */
 export const tokenName = (kind = "") => NAMES[kind] ?? "token";
 
 /** Tell whether tokens stand apart in a running text, since they carry no spaces of their own. @param {Vocabulary} vocab */

@@ -1,8 +1,10 @@
-// What was written, as a tree: each token has the one before it, so that another choice is a branch and none is lost.
+// A tree of the tokens written so far: each has the token before it as its parent, so that a different choice makes a
+// branch and no text is lost.
 
 /** @import { WriteState } from "../documents.d.ts" */
 /** @import { Choices } from "../types.d.ts" */
 
+/** A tree of tokens by the index of their node. */
 export class TokenTree {
   /** @param {Choices<WriteState>} store */
   constructor(store) {
@@ -22,7 +24,7 @@ export class TokenTree {
     return tokens;
   }
 
-  /** Go on with this token: by the branch that is there, or a new one. @param {number} token */
+  /** Append a token: by an existing branch, or a new one. @param {number} token */
   take(token) {
     const tree = this.store.get("tree");
     const node = this.store.get("node");
@@ -36,7 +38,7 @@ export class TokenTree {
     if (node >= 0) this.store.set({ node: this.store.get("tree")[node][0], rows: [], cols: [] });
   }
 
-  /** The ends of all branches. */
+  /** The last nodes of all branches. */
   get leaves() {
     const tree = this.store.get("tree");
     const inner = new Set(tree.map(([before]) => before));

@@ -1,4 +1,4 @@
-// What a translator makes of a source with some heads off, and how far a search for its translation has come.
+// A translation model on one source with some heads off, and the progress of a beam search with it.
 
 import { extendedBeam, logProbabilities, nextBeam, EMPTY_BEAM } from "./beam-search.js";
 import { cutTo } from "./language-model-reader.js";
@@ -7,7 +7,7 @@ import { LruCache } from "./lru-cache.js";
 /** @import { Beam } from "./beam-search.js" */
 /** @import { Pattern, RunOptions } from "../types.d.ts" */
 /**
- * What the decoder makes of some texts.
+ * The outputs of the decoder for some texts.
  * @typedef {object} DecoderOutput
  * @property {(text: number, place: number) => Float32Array} logitsAt the logits of what stands at a place
  * @property {Record<string, Pattern[]>} patterns
@@ -16,6 +16,7 @@ import { LruCache } from "./lru-cache.js";
 
 const MAX_READINGS = 60; // texts whose maps are kept
 
+/** A reader that runs a translation model on one source sentence. */
 export class TranslationReader {
   /** @type {LruCache<DecoderOutput>} by the tokens */
   readings = new LruCache(MAX_READINGS);
@@ -35,7 +36,7 @@ export class TranslationReader {
     this.tokens = tokens;
   }
 
-  /** Return what the encoder makes of the source. */
+  /** Return the outputs of the encoder for the source. */
   async encode() {
     if (this.memory) return this.memory;
     const result = await this.ask(
@@ -63,7 +64,7 @@ export class TranslationReader {
     return { logitsAt, patterns: result.patterns, encoderPatterns: memory.patterns };
   }
 
-  /** Return what the decoder makes of one text, with its maps. @param {number[]} tokens */
+  /** Return the outputs of the decoder for one text, with its maps. @param {number[]} tokens */
   async readText(tokens) {
     const key = String(tokens);
     const known = this.readings.get(key) ?? (await this.decode([tokens], true));
@@ -71,6 +72,7 @@ export class TranslationReader {
   }
 }
 
+/** A beam search that proceeds step by step. */
 export class TranslationSearch {
   /** @type {Beam[][]} */
   columns = [];

@@ -1,4 +1,5 @@
-// A translation: every word is a place to choose, for what could stand there and where the heads look before it.
+// A component that shows a translation. Each word is a button, which selects its place to show alternatives and
+// attention.
 
 import { clamp } from "../base/clamp.js";
 import { focusedIn, h } from "../base/elements.js";
@@ -9,6 +10,7 @@ import { pieceText, spaceSeparated } from "./token-text.js";
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Current } from "./translation-view.js" */
 
+/** A row of buttons for the words of a translation. */
 export class TranslationText {
   /** @param {Vocabulary} vocab @param {(place: number) => void} choose */
   constructor(vocab, choose) {

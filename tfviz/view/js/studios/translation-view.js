@@ -1,4 +1,4 @@
-// What a translator shows: the sentence, the translation, what could stand in it, the search as a tree.
+// The elements of the translation studio: source sentence, translation, alternative words, and the search as a tree.
 
 import { h, slider } from "../base/elements.js";
 import { fixed, percent } from "../base/numbers.js";
@@ -28,6 +28,7 @@ import { TranslationText } from "./translation-text.js";
 
 export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
 
+/** The panes of a translator's studio. */
 export class TranslationView {
   /** @param {Translator} studio */
   constructor(studio) {
@@ -69,7 +70,7 @@ export class TranslationView {
     return [this.sentence, title, this.translationText.element, this.cost, buttons, this.forced];
   }
 
-  /** Return what could stand at a place, and the controls of the search. */
+  /** Make the part with the alternatives at a place and the controls of the search. */
   nextParts() {
     return [this.next.element, this.controls.width.element, this.controls.alpha.element];
   }
@@ -98,14 +99,14 @@ export class TranslationView {
     };
   }
 
-  /** Show what is set: the sentence, and how is searched. */
+  /** Show the current choices: the sentence and the settings of the search. */
   showChoices() {
     const { store } = this.studio;
     if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
     for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
   }
 
-  /** Show whether the search goes on. @param {boolean} growing */
+  /** Show whether the search is running. @param {boolean} growing */
   showGrowing(growing) {
     this.runButton.textContent = growing ? "■ Stop" : "▶ Translate";
   }
@@ -135,7 +136,7 @@ export class TranslationView {
     this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
   }
 
-  /** Describe what the text costs with all heads on, and what is written then. @param {Current} current */
+  /** Compare with all heads on: the cost of the text, and the translation. @param {Current} current */
   comparison({ text: { tokens }, base, baseline }) {
     if (!base || !baseline) return "";
     const sum = tokens.reduce((all, id, place) => all + logProbabilities(base.logitsAt(0, place))[id], 0);

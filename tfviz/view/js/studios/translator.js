@@ -1,4 +1,5 @@
-// A translator to question: a sentence is read, a search goes on or back, a word is forced, heads are switched off.
+// The studio of a translation model: a sentence to translate, a beam search that can be moved forward and back, words
+// that can be forced, and heads that can be switched off.
 
 import { EMPTY_BEAM } from "./beam-search.js";
 import { SearchCache } from "./search-cache.js";
@@ -18,7 +19,7 @@ import { translatorTries } from "./tries.js";
 const MAX_FORCED = 12; // forced beginnings that are kept
 const DRAW_INTERVAL = 50; // milliseconds between two drawings of a search that goes on
 
-/** @extends {Studio<TranslateDocument>} */
+/** A studio that shows how a model translates a sentence. @extends {Studio<TranslateDocument>} */
 export class Translator extends Studio {
   get keys() {
     return TRANSLATOR_KEYS;
@@ -38,7 +39,7 @@ export class Translator extends Studio {
   stale = false;
   /** Whether they are being shown. */
   working = false;
-  /** Whether the search goes on. */
+  /** Whether the search is running. */
   growing = false;
 
   /** @param {StudioArguments<TranslateDocument>} args */
@@ -64,7 +65,7 @@ export class Translator extends Studio {
     return /** @type {Vocabulary} */ (this.vocabularies.at(-1));
   }
 
-  /** How many steps of the search are behind those that were forced. */
+  /** The number of steps of the search after the forced ones. */
   get searched() {
     return Math.max(0, this.columns.length - this.store.get("prefix").length);
   }
@@ -86,7 +87,7 @@ export class Translator extends Studio {
     store.set({ steps: Math.max(0, searched - 1), prefix: searched ? prefix : prefix.slice(0, -1), ...UNCHOSEN });
   }
 
-  /** Put another token at the chosen place, and search on from there. @param {number} token */
+  /** Force a token at the chosen place, and continue the search from there. @param {number} token */
   force(token) {
     if (!this.current) return;
     const { search, text, place } = this.current;
@@ -96,7 +97,7 @@ export class Translator extends Studio {
     this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...UNCHOSEN });
   }
 
-  /** Show what is chosen, one choice after the other: another one ends what is being done. */
+  /** Show the current choices. A change meanwhile interrupts what is being done. */
   async refresh() {
     this.stale = true;
     if (this.working) return;
@@ -121,7 +122,7 @@ export class Translator extends Studio {
     this.frame.renewTable();
   }
 
-  /** Read the sentence; null if something else is asked for by now, or Python could not read it. */
+  /** Encode the sentence; return null if another state is requested meanwhile, or the encoding failed. */
   async readSource() {
     const sentence = this.store.get("sentence");
     if (!(await this.prepareText(this.source, sentence)) || this.stale) return null;
@@ -132,7 +133,7 @@ export class Translator extends Studio {
   }
 
   /**
-   * Search, and where heads are off, also with all on; null if something else is asked for by now.
+   * Search, and if heads are off, also with all heads on; return null if another state is requested meanwhile.
    * @param {number[]} ids
    * @returns {Promise<[search: TranslationSearch, baseline: TranslationSearch | null] | null>}
    */
@@ -144,7 +145,7 @@ export class Translator extends Studio {
   }
 
   /**
-   * Read the chosen text of a search; null if something else is asked for by now.
+   * Run the model on the chosen text of a search; return null if another state is requested meanwhile.
    * @param {TranslationSearch} search
    * @param {TranslationSearch | null} baseline
    * @returns {Promise<Current | null>}
@@ -162,7 +163,7 @@ export class Translator extends Studio {
   }
 
   /**
-   * Search as far as is asked for, and show how the tree grows; false if something else is asked for by now.
+   * Search as far as the choices say and show the growing tree; return false if another state is requested meanwhile.
    * @param {TranslationSearch} search
    * @param {boolean} [visible]
    */
@@ -193,7 +194,8 @@ export class Translator extends Studio {
   }
 
   /**
-   * The text that is looked at: [column, rank], null before the first word. One that ended is where it did.
+   * The selected text as [column, rank]; null before the first word. A text that has ended stays in the column of its
+   * end.
    * @returns {number[] | null}
    */
   get chosen() {
@@ -204,11 +206,11 @@ export class Translator extends Studio {
     return column < 0 ? null : [column, rank];
   }
 
-  /** Look at a place of the translation, or no longer. @param {number} place */
+  /** Select a place of the translation, or deselect it. @param {number} place */
   choosePlace(place) {
     const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
     const other = this.store.get("rows")[0] !== place;
-    this.store.set(other ? { rows: [place], mode, part: 0, direction: "at" } : { rows: [] });
+    this.store.set(other ? { rows: [place], mode, part: 0, direction: "from" } : { rows: [] });
   }
 
   /** Show the maps: of the cross-attention first, then the encoder's. @param {Current} current @param {number[]} ids */
@@ -239,7 +241,7 @@ export class Translator extends Studio {
     return this.current && this.view.next.panels;
   }
 
-  /** Make tables of what could stand at the chosen place, and of the texts of the search. */
+  /** Make tables of the alternatives at the chosen place and of the texts of the search. */
   tables() {
     return this.current ? [...super.tables(), this.view.texts.table] : [];
   }

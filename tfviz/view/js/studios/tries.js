@@ -1,4 +1,4 @@
-// Guided experiments: each does something that the reader could do, and Undo takes it back.
+// Guided experiments of the studios of texts. Each does something that the reader could do, and Undo reverts it.
 
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
@@ -20,7 +20,7 @@ const WRITTEN_TOKENS = 60; // tokens
  */
 
 /**
- * Make buttons for experiments, one after the other.
+ * Make a button for each experiment, run one at a time.
  * @param {Studio<any>} studio
  * @param {Try[]} tries
  */
@@ -57,7 +57,7 @@ function bestHead(studio, kind) {
 }
 
 /**
- * Look at one head after the other, and stay at the one that is sought.
+ * Select one head after the other, and stop at the one that fits best.
  * @param {Studio<any>} studio
  * @param {string} kind
  */
@@ -71,7 +71,7 @@ async function findHead(studio, kind) {
   studio.heads.select(best.place);
 }
 
-/** @param {Writer} studio */
+/** Make the experiments of the writing studio. @param {Writer} studio */
 export function writerTries(studio) {
   const { unit, store } = studio;
   const write = async (/** @type {number} */ maxTokens) => {
@@ -107,7 +107,7 @@ export function writerTries(studio) {
   ];
 }
 
-/** @param {Classifier} studio */
+/** Make the experiments of the classifier's studio. @param {Classifier} studio */
 export function classifierTries(studio) {
   const { store } = studio;
   const strongest = () => {
@@ -133,7 +133,7 @@ export function classifierTries(studio) {
   ];
 }
 
-/** @param {Filler} studio */
+/** Make the experiments of the masked language model's studio. @param {Filler} studio */
 export function fillerTries(studio) {
   return [
     {
@@ -153,7 +153,7 @@ export function fillerTries(studio) {
   ];
 }
 
-/** @param {Translator} studio */
+/** Make the experiments of the translation studio. @param {Translator} studio */
 export function translatorTries(studio) {
   const { store, described } = studio;
   const from = { node: null, rows: [], cols: [], prefix: [] };

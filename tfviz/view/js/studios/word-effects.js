@@ -1,4 +1,5 @@
-// What each word of a text is worth to a classifier: the text is read without it, word by word, in the background.
+// The effect of each word of a text on a classifier, measured in the background by running the model once without each
+// word.
 
 import { h, select } from "../base/elements.js";
 import { Grid, OPEN } from "../base/grid.js";
@@ -14,6 +15,7 @@ const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
 const DRAW_INTERVAL = 100; // milliseconds between two shadings while words are measured
 
+/** A component that measures and stores the effects of words, and shades the words by them. */
 export class WordEffects {
   /** @type {Map<number, TextAnswer>} what the model gives without each word */
   answers = new Map();
@@ -33,7 +35,10 @@ export class WordEffects {
     this.element = h("div", { class: "controls" }, this.labelChoice.element, this.scale, this.progress);
   }
 
-  /** Measure what each word changes: read the text once without each, in the background. @param {() => boolean} isCurrent */
+  /**
+   * Measure the effect of each word in the background, by running the model without it.
+   * @param {() => boolean} isCurrent
+   */
   async measure(isCurrent) {
     const { studio, progress } = this;
     const { pieces } = studio;
@@ -57,7 +62,7 @@ export class WordEffects {
   }
 
   /**
-   * Return by how much the log-odds of a label move without this word; undefined where that is not known.
+   * Return the change of a label's log-odds without a word; undefined if it is not known.
    * @param {number} i
    * @param {number} label
    * @returns {number | undefined}
@@ -100,7 +105,11 @@ export class WordEffects {
     );
   }
 
-  /** Describe what the model says without a word; nothing where that is not known. @param {number} i @param {number} label */
+  /**
+   * Describe the model's prediction without a word; empty if it is not known.
+   * @param {number} i
+   * @param {number} label
+   */
   describe(i, label) {
     const { answer } = this.studio;
     const removed = this.answers.get(i);

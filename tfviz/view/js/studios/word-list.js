@@ -1,4 +1,4 @@
-// The words of a text, each a button: by pointer and by keys.
+// A component that shows the words of a text as buttons, for pointer and keys.
 
 import { clamp } from "../base/clamp.js";
 import { focusedIn, h } from "../base/elements.js";
@@ -16,6 +16,7 @@ import { consume, followPointer, placeAfterKey } from "../base/events.js";
 
 const ACTING = [" ", "Enter", "Delete", "Backspace"];
 
+/** A row of words of which one is a tab stop. */
 export class WordList {
   /** @type {HTMLElement[]} of the words */
   spans = [];
@@ -126,7 +127,7 @@ export class WordList {
   }
 
   /**
-   * Return a drawing of the words where the browser has put them, and below them of what `below` draws.
+   * Return a drawing of the words at their positions in the browser's layout, with the drawing `below` under them.
    * @param {Theme} theme
    * @param {{ height: number, draw(pen: Pen, top: number): void }} below
    * @returns {Drawing}

@@ -1,4 +1,4 @@
-// A text as words that a reader can act on, each with its tokens.
+// Functions that split a text into words that a reader can act on, each with its tokens.
 
 /** @import { Vocabulary } from "../types.d.ts" */
 /**
@@ -53,7 +53,12 @@ function cutBy(vocab, text, rule) {
   });
 }
 
-/** @param {Vocabulary} vocab @param {Cut[]} segments @returns {Segment[]} */
+/**
+ * Add the place of the first token to each segment, and whether the vocabulary lacks the word.
+ * @param {Vocabulary} vocab
+ * @param {Cut[]} segments
+ * @returns {Segment[]}
+ */
 function withOffsets(vocab, segments) {
   let at = 0;
   return segments.map((segment) => {

@@ -1,4 +1,4 @@
-// The text of a writer: edited where it stands, each piece shaded by the row of the token that is pointed at.
+// The text of the writing studio: an editor in which each piece is shaded by the row of the token that is pointed at.
 
 import { joinPresent } from "./small-elements.js";
 import { TextEditor } from "./text-editor.js";
@@ -7,6 +7,7 @@ import { shadeOf } from "./text-shading.js";
 
 /** @import { Writer } from "./writer.js" */
 
+/** An editor of the prompt and the text written after it. */
 export class WriterText {
   /** @type {number | null} the piece that is pointed at */
   pointed = null;

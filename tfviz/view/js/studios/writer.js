@@ -1,5 +1,5 @@
-// A language model to question: a text that is edited where it stands and written on, the next token to choose, heads to
-// look at and to switch off.
+// The studio of a language model: a text that can be edited and continued, the next token to choose, and heads that can
+// be shown and switched off.
 
 import { focusedIn, h, slider } from "../base/elements.js";
 import { counted, fixed } from "../base/numbers.js";
@@ -29,7 +29,7 @@ import { WritingLoop } from "./writing-loop.js";
 const COST = (/** @type {string} */ unit) =>
   `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}); less is better`;
 
-/** @extends {Studio<WriteDocument>} */
+/** A studio that shows how a language model continues a text. @extends {Studio<WriteDocument>} */
 export class Writer extends Studio {
   get keys() {
     return WRITER_KEYS;
@@ -97,7 +97,7 @@ export class Writer extends Studio {
     return [this.text.editor.element, buttons, this.branches.element];
   }
 
-  /** Make the next tokens, and what moves them. */
+  /** Make the list of next tokens and the controls of the sampler. */
   buildNext() {
     const { store } = this;
     /** @type {NextTokens} */
@@ -134,14 +134,14 @@ export class Writer extends Studio {
     this.seed.value = String(this.store.get("seed"));
   }
 
-  /** Write a token that the reader chose, and show how it moves from the bars into the text. @param {number} id */
+  /** Append a token that the reader chose, with an animation from its bar into the text. @param {number} id */
   take(id) {
     const pressed = this.next.buttonOf(id);
     this.path.take(id);
     animateTravel(this.frame.body, pressed, this.text.editor.element, pieceText(this.vocab, id));
   }
 
-  /** Append a token that was drawn. @param {number} id @param {Answer | null} next what the model gives after it */
+  /** Append a sampled token. @param {number} id @param {Answer | null} next what the model gives after it */
   append(id, next) {
     if (this.loop.running) this.path.take(id);
     else this.take(id);
@@ -155,7 +155,7 @@ export class Writer extends Studio {
   }
 
   /**
-   * What the model reads now: all, or past its context the newer half. Null without a prompt.
+   * The current input of the model: the whole text, or beyond its context the newer half. Null without a prompt.
    * @returns {ModelInput | null}
    */
   get currentInput() {
@@ -186,14 +186,20 @@ export class Writer extends Studio {
     }
   }
 
-  /** Let Python encode the prompt, where it does that; false if it could not, or the prompt is another by now. */
+  /**
+   * Encode the prompt in Python, for a vocabulary that is not in the page; return false if that failed or the prompt
+   * has changed meanwhile.
+   */
   async learnPrompt() {
     const prompt = this.store.get("prompt");
     if (this.vocab.learn && !(await this.prepareText(this.prompt, prompt))) return false;
     return prompt === this.store.get("prompt");
   }
 
-  /** Ask for the answer to this; false if there is none, or a newer one. @param {ModelInput} input */
+  /**
+   * Run the model on an input; return false if that failed or a newer input is requested meanwhile.
+   * @param {ModelInput} input
+   */
   async answerTo(input) {
     if (this.answer?.key === input.key) return true;
     const started = performance.now();

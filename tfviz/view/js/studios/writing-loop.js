@@ -1,4 +1,4 @@
-// The loop that writes: one token after the other, drawn as `generate.ids` draws them.
+// A loop that appends tokens one by one, sampled as by `generate.ids`.
 
 import { counted } from "../base/numbers.js";
 import { lastOf } from "./language-model-reader.js";
@@ -7,8 +7,9 @@ import { probabilities, sampleFrom, SeededNumbers } from "./sampler.js";
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { Writer } from "./writer.js" */
 
+/** A loop of a writer, which can be started, stopped and run for one token. */
 export class WritingLoop {
-  /** Whether it writes on. */
+  /** Whether the loop is running. */
   running = false;
   /** Whether a token is being written. */
   busy = false;
@@ -21,13 +22,13 @@ export class WritingLoop {
     this.writer = writer;
   }
 
-  /** Write one token more, after those that are asked for already. Return whether it was written. */
+  /** Append one more token after those that are already requested. Return whether it was appended. */
   write() {
     this.lastWrite = this.lastWrite.then(() => this.writeToken());
     return this.lastWrite;
   }
 
-  /** Draw a token and write it, unless the reader changes something meanwhile. */
+  /** Sample a token and append it, unless the reader changes something meanwhile. */
   async writeToken() {
     const { writer } = this;
     this.busy = true;
@@ -48,7 +49,7 @@ export class WritingLoop {
     }
   }
 
-  /** Draw the next token; the likeliest at temperature 0. @param {Answer} answer */
+  /** Sample the next token; at temperature 0, the likeliest. @param {Answer} answer */
   nextToken({ logits, size }) {
     const { next, store, path } = this.writer;
     const shares = probabilities(lastOf(logits, size), next.sampler);
@@ -56,7 +57,7 @@ export class WritingLoop {
     return sampleFrom(shares, this.numbers.at(store.get("seed"), path.tokens.length));
   }
 
-  /** Write on, or stop. All that one run writes is one step for Undo. */
+  /** Start or stop the loop. All tokens of one run are a single step for Undo. */
   async toggle(maxTokens = this.writer.described.max_tokens) {
     const { writer } = this;
     this.running = !this.running;

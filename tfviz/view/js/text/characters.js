@@ -1,4 +1,5 @@
-// Text to ids and back: characters and bytes. A character is a code point, as in Python, or half of a pair alone.
+// Vocabularies of characters and of bytes, and functions shared by all vocabularies. A character is a code point, as in
+// Python, or a lone surrogate.
 
 import { SIGNS } from "../base/visible-text.js";
 
@@ -7,7 +8,7 @@ import { SIGNS } from "../base/visible-text.js";
 const HALF = /\p{Surrogate}/u;
 const UTF8 = new TextEncoder();
 
-/** @implements {Vocabulary} */
+/** A vocabulary that has one token for each character. @implements {Vocabulary} */
 export class CharacterVocabulary {
   /** @type {Record<string, number>} */
   special = {};
@@ -41,7 +42,7 @@ export class CharacterVocabulary {
   }
 }
 
-/** @implements {Vocabulary} */
+/** A vocabulary whose 256 tokens are the bytes of UTF-8. @implements {Vocabulary} */
 export class ByteVocabulary {
   size = 256;
   /** @type {Record<string, number>} */
@@ -105,12 +106,16 @@ export function fromBytes(bytes) {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
 }
 
-/** @param {string} text @returns it with a sign for each space, tab and end of a line */
+/**
+ * Make the text of a token visible.
+ * @param {string} text
+ * @returns it with a sign for each space, tab and end of a line
+ */
 export function visibleToken(text) {
   return Array.from(text, (character) => SIGNS.get(character) ?? character).join("");
 }
 
-/** @param {Iterable<number>} bytes */
+/** Write bytes as hexadecimal numbers. @param {Iterable<number>} bytes */
 export function hexadecimal(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
 }

@@ -1,4 +1,5 @@
-// A vocabulary that stays in Python, which encodes: the page knows what each token says, and the texts that it asked for.
+// A vocabulary whose texts are encoded in Python. The page knows the text of each token, and the texts that it has
+// already sent to the kernel.
 
 import { fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 
@@ -6,7 +7,7 @@ import { fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./chara
 
 const MAX_TEXTS = 2000;
 
-/** @implements {Vocabulary} */
+/** A vocabulary that stores the encodings it has received from the kernel. @implements {Vocabulary} */
 export class KernelVocabulary {
   /** @type {Map<string, number[]>} */
   learned = new Map();
@@ -31,7 +32,7 @@ export class KernelVocabulary {
     return ids;
   }
 
-  /** Ask for texts that are not known yet; return whether there were any. @param {string[]} texts */
+  /** Request the encodings of texts that are not known yet; return whether there were any. @param {string[]} texts */
   async learn(texts) {
     const unread = [...new Set(texts)].filter((text) => !this.learned.has(text));
     if (!unread.length) return false;

@@ -1,4 +1,5 @@
-// Text made even before it is split, with the sets of characters that `tfviz/text/tokenizer_export.py` sends along.
+// Functions that normalize a text before it is split, with the character sets that `tfviz/text/tokenizer_export.py`
+// exports.
 
 /** @typedef {(text: string) => string} Change */
 /** @typedef {number[]} Runs lengths outside and inside a set of characters, in turn */
@@ -6,13 +7,17 @@
 /** @type {Record<string, (step: any) => Change>} */
 const STEPS_OF_TEXT = { lower: lowered, clean: cleaned, apart: setApart, accents: unaccented };
 
-/** @param {{ kind: string }[]} steps @returns {Change} */
+/** Make a function that applies normalization steps to a text. @param {{ kind: string }[]} steps @returns {Change} */
 export function normalizer(steps) {
   const changes = steps.map((step) => STEPS_OF_TEXT[step.kind](step));
   return (text) => changes.reduce((current, change) => change(current), text);
 }
 
-/** @param {Runs} lengths @returns what stands in the brackets of a regular expression */
+/**
+ * Make a function that tells whether a character belongs to a set, given as lengths of runs.
+ * @param {Runs} lengths
+ * @returns what stands in the brackets of a regular expression
+ */
 export function characterClass(lengths) {
   let [at, ranges] = [0, ""];
   for (let i = 0; i < lengths.length; i += 2) {

@@ -1,4 +1,4 @@
-// Byte-pair encoding: the pair that was learned first is joined first, and of equal ones the leftmost.
+// Byte-pair encoding. The pair that was learned first is merged first; of equal pairs, the leftmost.
 
 import { toBytes } from "./characters.js";
 
@@ -13,6 +13,7 @@ export function byteSigns() {
   });
 }
 
+/** A byte-pair encoder with its learned merges. */
 export class Pairs {
   /** @type {Map<number, number>} */
   ranks = new Map();

@@ -1,4 +1,4 @@
-// Text to words, by the rules of `tokenizers`.
+// Functions that split a text into words, by the rules of the `tokenizers` library.
 
 import { characterClass } from "./normalizers.js";
 
@@ -7,7 +7,11 @@ import { characterClass } from "./normalizers.js";
 /** @type {Record<string, (described: any) => RegExp>} */
 const SPLITTERS = { bytes: byteWords, bert: bertWords, words: wordsAndSigns, letters: () => /[^]/gu };
 
-/** @param {{ kind: string }} described @returns {(text: string) => string[]} the words of a text */
+/**
+ * Make a function that splits a text into words.
+ * @param {{ kind: string }} described
+ * @returns {(text: string) => string[]} the words of a text
+ */
 export function splitter(described) {
   const rule = SPLITTERS[described.kind](described);
   return (text) => text.match(rule) ?? [];

@@ -1,4 +1,4 @@
-// A `tokenizers.Tokenizer` as `tfviz/text/tokenizer_export.py` has it: normalizers, a splitter, a model, and a joiner.
+// A subword vocabulary as exported by `tfviz/text/tokenizer_export.py`: normalizers, a splitter, a model and a joiner.
 
 import { broken, fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 import { normalizer } from "./normalizers.js";
@@ -22,7 +22,7 @@ const TIDY = [
   [" 're", "'re"],
 ];
 
-/** @implements {Vocabulary} */
+/** A vocabulary of subwords that encodes and decodes as its `tokenizers.Tokenizer` does. @implements {Vocabulary} */
 export class SubwordVocabulary {
   /** @param {any} described */
   constructor(described) {
@@ -84,7 +84,12 @@ export class SubwordVocabulary {
   }
 }
 
-/** @param {any} described @param {string[]} tokens @returns {(word: string) => number[]} */
+/**
+ * Make the function that encodes a word.
+ * @param {any} described
+ * @param {string[]} tokens
+ * @returns {(word: string) => number[]}
+ */
 function wordModel(described, tokens) {
   if (described.kind === "pairs") {
     const pairs = new Pairs(tokens, described.merges);

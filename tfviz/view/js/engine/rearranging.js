@@ -1,4 +1,4 @@
-// Operations that arrange the numbers of a tensor anew.
+// Operations that move, repeat or drop the elements of a tensor: triangles, padding, flips, diagonals, windows.
 
 /** @import { Operation } from "../types.d.ts" */
 
@@ -21,7 +21,7 @@ const triangle =
   };
 
 /** @type {Record<string, Operation>} */
-export const ARRANGING = {
+export const REARRANGING = {
   tril: triangle((diagonal, offset) => diagonal <= offset),
   triu: triangle((diagonal, offset) => diagonal >= offset),
   /** Pad axes. `lengths` are added before and after, from the last axis on; negative ones cut off. */

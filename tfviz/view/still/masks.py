@@ -1,4 +1,4 @@
-"""Draw tables in panels: numbers over time, such as the gates of a cell, each on its own scale; masks, also joined."""
+"""Pictures of masks: one alone, or several as panels with their combination."""
 
 from __future__ import annotations
 
@@ -6,63 +6,19 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-import matplotlib
 import torch
-from matplotlib.axis import Axis as MatplotlibAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
-from tfviz.view.spec import KEY, QUERY, WEIGHTS, Axis, Heatmap, Scale
+from tfviz.view.spec import KEY, QUERY, WEIGHTS, Axis, Heatmap
 from tfviz.view.still.check_numbers import dense_tensor
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches
-from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, soft
-from tfviz.view.still.picture import Picture, set_title, shorten
+from tfviz.view.still.heatmap import WORD, caption, cells, draw, inches, number_axis
+from tfviz.view.still.picture import Picture, set_title
 
-ALLOWED = 0.25  # how dark an allowed cell is, of a weight of 1: allowed is not much
-
-
-def tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
-    """Picture tables over time stacked vertically, such as the gates of an LSTM, with a column for each word.
-
-    Args:
-        heatmaps: of as many columns as one another; rows may differ in number, and have numbers instead of words.
-    """
-    first, count = heatmaps[0], heatmaps[0].values.shape[1]
-
-    def draw() -> Figure:
-        wide = inches(count, 7.0, 0.2)
-        talls = [inches(len(one.values), 2.4, 0.02, 0.7) for one in heatmaps]
-        figure = Figure(figsize=(wide + 2.0, sum(talls) + 0.12 * len(talls) + 1.0), layout="constrained")
-        panels = figure.subplots(len(heatmaps), 1, squeeze=False, height_ratios=talls)[:, 0]
-        for axes, one, tall in zip(panels, heatmaps, talls):
-            image, top = cells(axes, one), axes is panels[0]
-            colourbar(figure, image, axes, one.scale)
-            caption(axes, one, wide, tall, colour=soft())
-            axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
-            if not top:
-                axes.set_xticks([])
-            _number_axis(axes.yaxis, 3)
-            name = "" if one.title == title else shorten(drawable(one.title), MAX_LABEL_LENGTH)
-            ink = matplotlib.rcParams["axes.titlecolor"]
-            axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
-        figure.supylabel(drawable(first.rows.name), fontsize=9, color=soft())
-        set_title(figure, title)
-        return figure
-
-    ends = [(one.title, float(one.values.min()), float(one.values.max())) for one in heatmaps]
-    ranges = ", ".join(f"{name} {formatted(low)} to {formatted(high)}" for name, low, high in ends)
-    return Picture(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
-
-
-def table_scale(table: Tensor) -> Scale:
-    """Return the scale of a table: to 1, or to the largest value; diverging if any value is negative."""
-    finite = table[table.isfinite()]
-    limit = max(1.0, float(finite.abs().max()) if finite.numel() else 1.0)
-    return Scale("diverging" if bool((table < 0).any()) else "linear", limit)
+ALLOWED = 0.25  # the shade of an allowed cell, as a weight from 0 to 1: being allowed is not much
 
 
 def mask(
@@ -108,7 +64,9 @@ def mask_lab(
 
     Args:
         tables: name -> allowed [query, key], or name -> {setting: allowed}, of which the first setting is drawn.
-        rows, cols: a word for each query and key; numbers where there are none.
+        title: the title.
+        rows: a word for each query; numbers where there are none.
+        cols: a word for each key; numbers where there are none.
         use: which of them are joined in the last picture, and how: "all", "any" or "not".
 
     Raises:
@@ -130,8 +88,8 @@ def mask_lab(
             cells(panel, spec)
             caption(panel, spec, wide, tall)
             if not rows:
-                _number_axis(panel.xaxis, 5)
-                _number_axis(panel.yaxis, 5)
+                number_axis(panel.xaxis, 5)
+                number_axis(panel.yaxis, 5)
         figure.align_xlabels(grid.flat[: len(specs)])
         for panel in grid.flat[len(specs) :]:
             panel.remove()
@@ -172,8 +130,3 @@ def _check_masks(tables: Mapping[str, Tensor | Mapping[Any, Tensor]]) -> list[tu
     if not masks or any(len(shape) != 2 or 0 in shape or shape != shapes[0] for shape in shapes):
         raise ValueError(f"masks must be query key, all of one size; got {shapes or 'none'}")
     return masks
-
-
-def _number_axis(axis: MatplotlibAxis, max_ticks: int) -> None:
-    axis.set_major_locator(MaxNLocator(max_ticks, integer=True))
-    axis.set_major_formatter(lambda value, _: formatted(round(value)))

@@ -1,4 +1,4 @@
-// Operations that change the shape and leave the numbers alone.
+// Operations that change the shape of a tensor, or the order of its axes, and keep its elements.
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 /** @import { Machine } from "./machine.js" */
@@ -9,14 +9,14 @@ import { expand, permute, reshape } from "./tensors.js";
 /** @type {Operation} */
 const view = (_machine, tensor, shape) => reshape(tensor, shape);
 
-/** @type {Operation} */
+/** Insert an axis of size 1. @type {Operation} */
 export function unsqueeze(_machine, tensor, axis) {
   const shape = [...tensor.shape];
   shape.splice(normalizeAxis(shape.length + 1, axis), 0, 1);
   return reshape(tensor, shape);
 }
 
-/** @type {(machine: Machine, tensor: Tensor, axes: number | number[]) => Tensor} */
+/** Remove axes of size 1. @type {(machine: Machine, tensor: Tensor, axes: number | number[]) => Tensor} */
 export function squeeze(_machine, tensor, axes) {
   const squeezed = asArray(axes).map((axis) => normalizeAxis(tensor.shape.length, axis));
   const shape = tensor.shape.filter((length, axis) => length !== 1 || !squeezed.includes(axis));
@@ -36,7 +36,7 @@ function transpose(machine, tensor, axis1, axis2) {
 const identity = (_machine, tensor) => tensor;
 
 /** @type {Record<string, Operation>} */
-export const SHAPING = {
+export const RESHAPING = {
   view,
   reshape: view,
   view_as: (_machine, tensor, other) => reshape(tensor, other.shape),

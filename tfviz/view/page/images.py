@@ -1,0 +1,30 @@
+"""Write pictures and their patches as parts of a document."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+from PIL import Image
+
+from tfviz.view.documents.heads import ImageSpec, Patches
+from tfviz.view.still.images import MAX_SIDE
+from tfviz.view.still.patch_grid import PatchGrid
+
+LOSSLESS = 96  # pixels of the longer side, up to which all are kept
+
+
+def image_spec(picture: Image.Image) -> ImageSpec:
+    """Return a picture for the page: downsized, with nothing but pixels."""
+    small = picture.copy()
+    small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
+    stream = io.BytesIO()
+    kind, options = ("png", {"optimize": True}) if max(small.size) <= LOSSLESS else ("jpeg", {"quality": 88})
+    small.save(stream, kind, **options)
+    src = f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"
+    return {"src": src, "width": picture.width, "height": picture.height}
+
+
+def patches_spec(grid: PatchGrid) -> Patches:
+    """Return the arrangement of the patches of a picture for the page."""
+    return {"first": grid.first, "rows": grid.rows, "columns": grid.columns, "upward": grid.upward}
