@@ -16,7 +16,7 @@ from tfviz.coercion import coerce
 
 PACKAGES = ["generate", "layers", "layers.masks", "layers.positions", "learn", "learn.losses", "learn.evaluate"]
 PACKAGES += ["learn.schedule", "learn.checkpoint", "look", "look.measures", "look.edits", "models", "portable", "text"]
-PACKAGES += ["text.corpora", "text.datasets", "text.tasks", "view", "view.draw"]
+PACKAGES += ["study", "text.corpora", "text.datasets", "text.tasks", "view", "view.draw"]
 
 
 def validated():

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.shapes import Float
-from tfviz.study.inputs import Inputs, Prompt
-from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.inputs import Inputs, Prompt, uncompiled
+from tfviz.study.metrics import Metric, measure, measure_with_gradient, unit_of
 from tfviz.study.residual_terms import ResidualTerms, Term
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
@@ -51,6 +51,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     ['tokens', 'positions', 'blocks.0.attention', 'blocks.0.feed_forward']
     """
     check_callable("logits", target=target)
+    model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
     with eval_mode(model), torch.no_grad():
         run = _Run(model, inputs, target, by == "head")
@@ -75,12 +76,18 @@ class _Run:
         edit = {"*.output_heads": self._keep} if keeps_heads else {}
         with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
             logits = inputs.logits(model)
-            value = measure(target, logits)
+            value = measure_with_gradient("target", target, logits)
         self.value = value.item()
+        self.noise = 8 * torch.finfo(_dtype(model)).eps * logits.detach().abs().max().item()  # of rounding
         norm, stream, normed = self.trace.last_norm()
         with torch.enable_grad():  # through which the heads' shares are found
             self.norm, self.terms = norm, self.trace.terms(stream)
-        (gradient,) = torch.autograd.grad(value, normed, retain_graph=True)
+        (gradient,) = torch.autograd.grad(value, normed, retain_graph=True, allow_unused=True)
+        if gradient is None:
+            raise ValueError(
+                f"no gradient of the target reaches {norm}: what the model computes after it (quantized layers, such "
+                "as quantize_dynamic makes) has none"
+            )
         scale, bias = frozen_norm(model.get_submodule(norm), stream.detach(), normed.detach(), norm)
         self.bias = (gradient * bias).sum().item()
         self.direction = scale(gradient)
@@ -88,17 +95,21 @@ class _Run:
         self._check_linear(inputs, target)
 
     def _keep(self, tensor: Tensor, site: str) -> Tensor:
+        if site in self.heads:
+            raise ValueError(
+                f"{site} is computed several times in one run, by a module that the model calls again: call it by="
+                "'part'"
+            )
         kept = tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
         self.heads[site] = kept, self.trace.tick()
-        return kept
+        return kept * 1  # a model may change it in place
 
     def _check_linear(self, inputs: Inputs, target: Metric) -> None:
         """Raise ValueError if half of the last norm's output does not give half of the target."""
         with capture(self.model, [], edit={self.norm: lambda tensor: tensor / 2}):
             half = measure(target, inputs.logits(self.model)).item()
         expected = self.rest + (self.value - self.rest) / 2
-        size = max(abs(self.value), abs(self.rest), 1.0)
-        if abs(half - expected) > 0.05 * size:
+        if abs(half - expected) > 0.02 * max(abs(self.value), abs(self.rest)) + self.noise:
             raise ValueError(
                 "the target is not linear in what the last norm gives (log-probabilities are not, nor are logits with "
                 "a cap): give a logit, or a difference of logits"
@@ -146,13 +157,19 @@ class _Run:
     def _check_linear_path(self, site: str, start: int, term: Term) -> None:
         """Raise ValueError if anything but linear maps stands between heads and a term."""
         passed = [path for time, path in self.trace.leaves.items() if start < time <= term.time]
-        kinds = {path: type(self.model.get_submodule(path)).__name__ for path in passed}
-        other = next((path for path, kind in kinds.items() if kind not in LINEAR), None)
+        kinds = {path: type(self.model.get_submodule(path)) for path in passed}
+        other = next(
+            (path for path, kind in kinds.items() if not (kind.__name__ in LINEAR or issubclass(kind, nn.Linear))), None
+        )
         if other is not None:
             raise ValueError(
-                f"{site} passes {other} ({kinds[other]}) before it is added to the stream, so heads have no shares of "
-                "their own: call it by='part'"
+                f"{site} passes {other} ({kinds[other].__name__}) before it is added to the stream, so heads have no "
+                "shares of their own: call it by='part'"
             )
+
+
+def _dtype(model: nn.Module) -> torch.dtype:
+    return next((weight.dtype for weight in model.parameters() if weight.is_floating_point()), torch.float32)
 
 
 def frozen_norm(

@@ -59,7 +59,7 @@ class BlockReplay:
             if path in self._candidates:
                 first = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
                 if first is not None:
-                    self.block_inputs.setdefault(path, first.detach())
+                    self.block_inputs.setdefault(path, first.detach().clone())
 
         return hook
 

@@ -36,7 +36,7 @@ def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int)
         return _Chunks(texts, first, rows, batch_size, lambda chunk: tokenize(chunk))
     if isinstance(first, Mapping) and not _is_batch(first):
         return _Chunks(texts, first, rows, batch_size, _padded)
-    return texts if hasattr(texts, "__len__") else chain([first], rows)
+    return texts if hasattr(texts, "__len__") and rows is not texts else chain([first], rows)
 
 
 class _Chunks:

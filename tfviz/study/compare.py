@@ -14,6 +14,7 @@ from tfviz.look.capture import Capture, capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, word_mask
+from tfviz.study.partial_results import fingerprint
 from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
@@ -52,6 +53,7 @@ def compare(
                 logits = moved.logits(second)
         if {site: tensor.shape for site, tensor in seen.items()} != {s: tensor.shape for s, tensor in other.items()}:
             raise ValueError(f"{names[0]} has {seen!r}, and {names[1]} {other!r}; compare checkpoints of one model")
+        _check_patterns(seen)
         layers = [_distance(seen[site], other[site].to(seen[site].device), words) for site in seen]
         name, labels = site_axis(list(seen))
         text = list(map(str, range(inputs.size)))
@@ -62,9 +64,21 @@ def compare(
             "prediction": Table(_divergence(own, logits.to(own.device), words), {"text": text}, "nats"),
         }
 
+    if resume is not None:
+        measure.__qualname__ = f"compare with {fingerprint(second)}"
     return over(  # type: ignore[no-any-return]
         first, texts, measure, sites=sites, tokenize=tokenize, batch_size=batch_size, progress=progress, resume=resume
     )
+
+
+def _check_patterns(seen: Capture) -> None:
+    """Raise ValueError unless there are weights, of equally many heads in each layer."""
+    other = next((site for site in seen if site.rpartition(".")[2] != "pattern"), None)
+    if other is not None:
+        raise ValueError(f"{other} holds no weights; name sites that end in .pattern")
+    heads = {tensor.shape[1] for tensor in seen.values()}
+    if len(heads) > 1:
+        raise ValueError(f"layers have {sorted(heads)} heads; name sites of equally many")
 
 
 def _distance(first: Tensor, second: Tensor, words: Tensor) -> Tensor:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import length_hint
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,7 @@ def over(
     """
     check_callable("capture", "inputs", measure=measure)
     checks.at_least(1, batch_size=batch_size, top=top)
-    run = _Run(resume, "" if resume is None else fingerprint(model, sites, top, batch_size))
+    run = _Run(resume, "" if resume is None else fingerprint(model, sites, top, batch_size, _named(measure), _rank()))
     with eval_mode(model), torch.no_grad():
         for first, inputs in run.own_batches(as_batches(texts, tokenize, batch_size), model, progress):
             with capture(model, sites) as seen:
@@ -93,6 +95,11 @@ def over(
     return result[ALONE] if list(result) == [ALONE] else result
 
 
+def _named(measure: Measure) -> str:
+    """Return the repr of a measure without the addresses of functions."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(measure))
+
+
 def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
     """Yield what a measure returns as tables, by name."""
     given = measure(seen, inputs)
@@ -101,7 +108,10 @@ def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[s
             if not value.dim():
                 raise TypeError(f"measure gives one number for {inputs.size} texts; give one for each, [batch]")
             axes = {f"axis {axis}": list(map(str, range(size))) for axis, size in enumerate(value.shape) if axis}
-            value = Table(value, {"text": list(map(str, range(len(value)))), **axes})
+            value = Table(
+                value if value.is_floating_point() else value.float(),
+                {"text": list(map(str, range(len(value)))), **axes},
+            )
         if not isinstance(value, Table):
             raise TypeError(f"measure gives {describe(value)}; give a tensor [batch, ...] or a Table of each text")
         if len(value.values) != inputs.size:
@@ -125,6 +135,7 @@ class _Run:
             self.path = self.path.with_name(f"{self.path.name}.{rank}")
         self.statistics: Result = {}
         self.done, self._fingerprint, self._written = 0, fingerprint, time.monotonic()
+        self._first_batch = ""  # a hash of it, in a file
         if self.path is not None and self.path.exists():
             self._read(self.path)
 
@@ -133,10 +144,12 @@ class _Run:
         from tqdm import tqdm
 
         first, own = 0, 0
-        total = len(batches) if hasattr(batches, "__len__") else None  # type: ignore[arg-type]
+        total = length_hint(batches) or None
         with tqdm(batches, total=total, unit="batch", disable=not progress or self.rank > 0, mininterval=0.5) as bar:
             for number, batch in enumerate(bar):
                 inputs = Inputs.of("a batch of texts", batch, model)
+                if number == 0 and self.path is not None:
+                    self._check_first(fingerprint(nn.Identity(), *inputs.tensors), self.path)
                 if number % self.world == self.rank:
                     own += 1
                     if own > self.done:
@@ -145,6 +158,12 @@ class _Run:
                         if time.monotonic() - self._written > SECONDS:
                             self.write()
                 first += inputs.size
+
+    def _check_first(self, batch: str, path: Path) -> None:
+        """Raise ValueError if the file was made of texts that begin otherwise."""
+        if self._first_batch not in ("", batch):
+            raise ValueError(f"{path} holds statistics of other texts; give another file, or delete it")
+        self._first_batch = batch
 
     def add(self, found: Result) -> None:
         """Merge the statistics of a batch."""
@@ -168,7 +187,12 @@ class _Run:
         described = [
             {"name": name, "axes": dict(part.axes), "unit": part.unit} for name, part in self.statistics.items()
         ]
-        metadata = {"format": FORMAT, "fingerprint": self._fingerprint, "done": str(self.done)}
+        metadata = {
+            "format": FORMAT,
+            "fingerprint": self._fingerprint,
+            "done": str(self.done),
+            "first": self._first_batch,
+        }
         with atomic(self.path) as draft:
             save_tensors(draft, tensors, {**metadata, "described": json.dumps(described)})
 
@@ -178,7 +202,8 @@ class _Run:
             raise ValueError(f"{path} holds no statistics of `over`; give another file")
         if metadata.get("fingerprint") != self._fingerprint:
             raise ValueError(
-                f"{path} holds statistics of another model or other sites; give another file, or delete it"
+                f"{path} holds statistics of another model or measure, of other sites or of another number of "
+                "processes; give another file, or delete it"
             )
         with schema.errors_name(path):
             described = schema.parse(metadata.get("described", ""), "described")
@@ -188,7 +213,9 @@ class _Run:
                 if len(kept) < len(PARTS):
                     raise ValueError(f"tensors of {part['name']!r} are missing")
                 self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **kept)
-            self.done = int(metadata["done"])
+            if not metadata.get("done", "").isdecimal():
+                raise ValueError(f"done is {metadata.get('done')!r}; it must be a whole number")
+            self.done, self._first_batch = int(metadata["done"]), metadata.get("first", "")
 
 
 def _rank() -> tuple[int, int]:

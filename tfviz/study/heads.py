@@ -70,12 +70,17 @@ class HeadScores:
     """
 
     def __init__(self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(KINDS), leave_out_first: bool = False) -> None:
+        if isinstance(kinds, str):
+            raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
         named = dict(kinds) if isinstance(kinds, Mapping) else {name: KINDS.get(name) for name in kinds}
         unknown = next((name for name, kind in named.items() if kind is None), None)
         if unknown is not None or not named:
             raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(KINDS)}")
         self.kinds: dict[str, Kind] = {name: kind for name, kind in named.items() if kind is not None}
         self.leave_out_first = leave_out_first
+
+    def __repr__(self) -> str:
+        return f"HeadScores({list(self.kinds)}, leave_out_first={self.leave_out_first})"
 
     def __call__(self, seen: Capture, inputs: Inputs) -> dict[str, Table]:
         """Return kind -> shares, [text, layer, head].
@@ -199,9 +204,13 @@ def _ids(inputs: Inputs) -> Int[Tensor, "text position"]:
 
 def _checked(name: str, cells: Any, ids: Tensor) -> Cells:
     count = ids.shape[1]
-    if not isinstance(cells, Tensor) or cells.dtype != torch.bool or tuple(cells.shape[1:]) != (count, count):
-        shape = list(cells.shape) if isinstance(cells, Tensor) else type(cells).__name__
-        raise ValueError(f"{name} marks {shape}; it must return a mask [text, query, key], True for its cells")
+    shapes = [(size, count, count) for size in (1, len(ids))]
+    if not isinstance(cells, Tensor) or cells.dtype != torch.bool or tuple(cells.shape) not in shapes:
+        shape = f"{cells.dtype} {list(cells.shape)}" if isinstance(cells, Tensor) else type(cells).__name__
+        raise ValueError(
+            f"{name} marks {shape}; it must return a mask [text, query, key], True for its cells, here "
+            f"{list(shapes[1])}"
+        )
     return cells.to(ids.device)
 
 

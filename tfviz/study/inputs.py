@@ -90,7 +90,18 @@ class Inputs:
 def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"]) -> Bool[Tensor, "text position"]:
     """Return where a word stands: by the attention mask, if there is one, else everywhere."""
     mask = next((inputs.kwargs[name] for name in MASKS if isinstance(inputs.kwargs.get(name), Tensor)), None)
-    return torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.to(ids.device) != 0
+    if mask is None:
+        return torch.ones_like(ids, dtype=torch.bool)
+    if mask.shape != ids.shape:
+        raise ValueError(
+            f"the attention mask is {list(mask.shape)}, and the ids {list(ids.shape)}; give one for each id"
+        )
+    return mask.to(ids.device) != 0
+
+
+def uncompiled(model: nn.Module) -> nn.Module:
+    """Return the model that `torch.compile` was given: hooks do not reach into compiled code."""
+    return getattr(model, "_orig_mod", model)
 
 
 def _takes(model: nn.Module, name: str) -> bool:

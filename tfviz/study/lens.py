@@ -12,7 +12,7 @@ from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
-from tfviz.study.inputs import Inputs, Prompt
+from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 
@@ -69,6 +69,7 @@ def lens(
     {'layer': ['in', '0', '1'], 'position': ['0', '1', '2']}
     """
     checks.at_least(1, top=top)
+    model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
     if inputs.size != 1:
         raise ValueError(f"there are {inputs.size} texts; the lens shows one: give ids[:1]")
@@ -82,11 +83,16 @@ def lens(
         if token is not None and not 0 <= token < vocab:
             raise ValueError(f"token is {token}; there are {vocab}, counted from 0")
         stack = replay.stack()
-        shares = torch.cat([part.softmax(-1).cpu() for part in _read_layers(model, inputs, replay, stack)])
-    found = shares.topk(min(top, vocab), dim=-1)
-    values = shares[..., token] if token is not None else found.values[..., 0]
+        kept, likeliest, named = [], [], []  # of each run, never of the whole vocabulary
+        for part in _read_layers(model, inputs, replay, stack):
+            shares = part.softmax(-1)
+            best = shares.topk(min(top, vocab), dim=-1)
+            kept.append(best.values.cpu())
+            likeliest.append(best.indices.cpu())
+            named.append(best.values[..., 0].cpu() if token is None else shares[..., token].cpu())
+    probabilities, tokens, values = torch.cat(kept), torch.cat(likeliest), torch.cat(named)
     positions = range(values.shape[1])
-    own = inputs.tensors[-1][0].tolist()  # of an encoder-decoder, the decoder's
+    own = _read_ids(inputs)
     words = names(own) if names is not None and len(own) == len(positions) else positions
     _, labels = site_axis(stack)
     subject = "the likeliest token" if token is None else _named(token, names)
@@ -96,9 +102,9 @@ def lens(
         "probability",
         f"Logit lens of {type(model).__name__}: probability of {subject}",
         {"model": type(model).__name__},
-        found.indices,
-        found.values,
-        [[_names_of(row.tolist(), names) for row in layer] for layer in found.indices],
+        tokens,
+        probabilities,
+        [[_names_of(row.tolist(), names) for row in layer] for layer in tokens],
     )
 
 
@@ -111,6 +117,14 @@ def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: l
         chunk = streams[first : first + at_once]
         with replay.skipping(list(replay.blocks), len(chunk), {stack[-1]: torch.cat(chunk)}):
             yield inputs.repeat(len(chunk)).logits(model)
+
+
+def _read_ids(inputs: Inputs) -> list[int]:
+    """Return the ids at whose positions the model predicts: of an encoder-decoder, the decoder's."""
+    named = [inputs.kwargs[name] for name in ("decoder_input_ids", "input_ids") if name in inputs.kwargs]
+    placed = [value for value in reversed(inputs.args) if isinstance(value, Tensor)]
+    ids = next(iter([*named[:1], *placed]), None)
+    return [] if ids is None or ids.is_floating_point() else ids[0].tolist()
 
 
 def _names_of(ids: Sequence[int], names: Names | None) -> list[str]:

@@ -43,6 +43,8 @@ class MapStore(Mapping[str, AttentionMaps]):
             with schema.errors_name(self.folder / INDEX):
                 _INDEX(index, "index")
             self._entries = index["maps"]
+        elif self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"{self.folder} is a file; give a folder")
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ValueError(f"{self.folder} holds other files and no {INDEX}; give an empty folder, or a store's")
 
@@ -56,7 +58,7 @@ class MapStore(Mapping[str, AttentionMaps]):
         """
         schema.json_value(notes, "notes")
         known = self._entries.get(name)
-        file = known["file"] if known else f"{len(self._entries):06d}.safetensors"
+        file = Path(known["file"]).name if known else f"{len(self._entries):06d}.safetensors"
         maps.save(self.folder / file)
         self._entries[name] = {"file": file, "shape": list(maps.shape), "notes": notes}
         with atomic(self.folder / INDEX) as draft:

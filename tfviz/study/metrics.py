@@ -39,7 +39,7 @@ def log_probability(token: Ids, position: int = -1) -> Metric:
 
 
 def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str) -> Metric:
-    def metric(logits: Float[Tensor, "batch position vocab"]) -> Float[Tensor, ""]:
+    def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, ""]:
         return numbers(logits).mean()
 
     metric.unit = unit  # type: ignore[attr-defined]
@@ -48,8 +48,18 @@ def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str) -> Metric:
 
 def _at(logits: Tensor, token: Ids, position: int) -> Float[Tensor, "batch"]:
     """Return the logits of a token at a position; of a model of one output a text, there."""
+    if logits.dim() == 3 and not -logits.shape[1] <= position < logits.shape[1]:
+        raise ValueError(
+            f"position is {position}; there are {logits.shape[1]}, counted from 0, or from the end with -1"
+        )
     rows = logits[:, position] if logits.dim() == 3 else logits
-    ids = torch.as_tensor(token, device=logits.device).expand(len(rows))
+    ids = torch.as_tensor(token, device=logits.device)
+    if ids.numel() not in (1, len(rows)):
+        raise ValueError(f"there are {ids.numel()} tokens for {len(rows)} texts; give one, or one for each text")
+    outside = [number for number in ids.flatten().tolist() if not 0 <= number < rows.shape[-1]]
+    if outside:
+        raise ValueError(f"token is {outside[0]}; there are {rows.shape[-1]}, counted from 0")
+    ids = ids.flatten().expand(len(rows))
     return rows.gather(-1, ids[:, None])[:, 0]
 
 
@@ -74,3 +84,18 @@ def measure(metric: Metric, logits: Tensor) -> Tensor:
     if not value.isfinite():
         raise ValueError(f"metric gives {value.item()}; runs cannot be compared by it")
     return value.reshape(())
+
+
+def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Tensor:
+    """Return the metric of some logits, which has gradients.
+
+    Args:
+        name: of the metric, for the message.
+
+    Raises:
+        ValueError: it does not depend on the logits, or was detached from them.
+    """
+    value = measure(metric, logits)
+    if not value.requires_grad:
+        raise ValueError(f"the {name} does not depend on the logits by differentiable operations; it has no gradient")
+    return value

@@ -38,8 +38,8 @@ class PartialResults:
                 raise ValueError(f"{self.path} holds no results of an analysis that was stopped; give another file")
             if metadata.get("fingerprint") != fingerprint or tensors["values"].shape != self.values.shape:
                 raise ValueError(
-                    f"{self.path} holds results of another model, prompt or choice of sites; give another file, or "
-                    "delete it"
+                    f"{self.path} holds results of another model, prompt, metric or choice of sites; give another "
+                    "file, or delete it"
                 )
             self.values = tensors["values"]
 

@@ -14,10 +14,10 @@ from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.study.block_replay import BlockReplay
-from tfviz.study.inputs import Inputs, Prompt
-from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.inputs import Inputs, Prompt, uncompiled
+from tfviz.study.metrics import Metric, measure, measure_with_gradient, unit_of
 from tfviz.study.partial_results import PartialResults, fingerprint
-from tfviz.study.sites import ActivationSite, activation_sites, module_path, site_axis
+from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
@@ -80,7 +80,8 @@ def patch(
     Raises:
         LookupError: no site matches.
         TypeError: the metric is not one number.
-        ValueError: the prompts have different shapes; a site holds no activations; sites of unlike sizes.
+        ValueError: the prompts have different shapes; a site holds no activations, or is computed several times in a
+            run; sites of unlike sizes.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3], [1, 4, 3]])
@@ -88,6 +89,11 @@ def patch(
     {'layer': ['0', '1'], 'head': ['0', '1', '2']}
     """
     check_callable("logits", metric=metric)
+    if not sites:
+        raise ValueError("sites is empty; name some, such as '*.output_heads'")
+    if batch_size is not None:
+        checks.at_least(1, batch_size=batch_size)
+    model = uncompiled(model)
     inputs = {"clean": Inputs.of("clean", clean, model)}
     if corrupt is not None:
         inputs["corrupt"] = Inputs.of("corrupt", corrupt, model)
@@ -99,12 +105,11 @@ def patch(
             values = sweep.estimate(places)
         else:
             texts = batch_size or max(inputs["clean"].size, POSITIONS // sweep.sites[0].positions)
-            checks.at_least(1, batch_size=texts)
             shown = [value for prompt in inputs.values() for value in prompt.tensors]
             results = PartialResults(
                 resume,
                 len(sweep.sites) * len(places),
-                "" if resume is None else fingerprint(model, *shown, sweep.sites, by, places, seed),
+                "" if resume is None else fingerprint(model, *shown, sweep.sites, by, places, seed, sweep.baselines),
             )
             values = sweep.measure(places, texts, results, progress)
     notes = {"model": type(model).__name__, "by": by, **sweep.baselines}
@@ -146,7 +151,7 @@ class Sweep:
             is_needed = name == by or (by, name) == ("gradient", "clean") or prompt is self.base
             with self.replay.observe(prompt is self.base), capture(model, globs if is_needed else []) as seen:
                 self.baselines[name] = measure(metric, prompt.logits(model)).item()
-            activations[name] = dict(seen)
+            activations[name] = once_each(seen)
         base = activations["corrupt" if self.is_into_corrupt else "clean"]
         self.sites = activation_sites(base, self.base.size)
         self.sources = {site.name: _source(site.name, activations, by, seed) for site in self.sites}
@@ -224,11 +229,16 @@ class Sweep:
 
         def keep(tensor: Tensor, site: str) -> Tensor:
             kept[site] = tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
-            return kept[site]
+            return kept[site] * 1  # a model may add to it in place
 
         with torch.enable_grad(), capture(self.model, [], edit={site.name: keep for site in self.sites}):
-            value = measure(self.metric, self.base.logits(self.model))
+            value = measure_with_gradient("metric", self.metric, self.base.logits(self.model))
         gradients = torch.autograd.grad(value, list(kept.values()), allow_unused=True)
+        if all(gradient is None for gradient in gradients):
+            raise ValueError(
+                f"no gradient of the metric reaches {next(iter(kept))}: what the model computes after it (quantized "
+                "layers, such as quantize_dynamic makes) has none; take by='clean'"
+            )
         values = []
         for site, gradient in zip(kept, gradients):
             share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)

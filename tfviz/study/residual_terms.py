@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.study.block_replay import block_paths, first_tensor
+from tfviz.study.block_replay import block_paths, first_tensor, with_first_tensor
 
 ADD_OPS = frozenset({"add", "__add__", "__radd__", "__iadd__", "add_"})
-SAME_OPS = frozenset({"contiguous", "clone", "to", "float", "type_as", "dropout", "view", "reshape", "view_as"})
+SAME_OPS = frozenset(
+    {"contiguous", "clone", "to", "float", "type_as", "dropout", "view", "reshape", "view_as", "clamp"}
+)
 SCALE_OPS = frozenset({"mul", "__mul__", "__rmul__", "mul_", "__imul__", "div", "__truediv__"})
 NORM = re.compile(r"norm", re.IGNORECASE)
 
@@ -81,7 +84,7 @@ class ResidualTerms(TorchFunctionMode):
         return lambda *_: self._running.append(path)
 
     def _end(self, path: str, is_norm: bool) -> Callable[..., None]:
-        def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
             self._running.pop()
             if path in self._blocks:
                 self.norms.clear()  # those before a block
@@ -89,7 +92,10 @@ class ResidualTerms(TorchFunctionMode):
             if next(module.children(), None) is None:
                 self.leaves[time] = path
             if first is None:
-                return
+                return None
+            if is_norm and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
+                first = first.detach().requires_grad_() * 1  # of a frozen model, too, the direction is a gradient
+                output = with_first_tensor(output, first)
             known = self._returned.get(first)
             if known is None or known[0].startswith(f"{path}.") or not path:
                 self._returned[first] = (path, time if known is None else known[1])
@@ -97,6 +103,8 @@ class ResidualTerms(TorchFunctionMode):
             taken = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
             if is_norm and taken is not None:
                 self.norms[path] = (taken, first)
+                return output
+            return None
 
         return after
 
@@ -123,7 +131,7 @@ class ResidualTerms(TorchFunctionMode):
         tensors = [arg for arg in args[:2] if isinstance(arg, Tensor)]
         if name in ADD_OPS and len(tensors) == 2:
             self._sums[output] = (*tensors, self._running[-1] if self._running else "", self.tick())
-        elif name in SAME_OPS and tensors and output is not tensors[0] and output.numel() == tensors[0].numel():
+        elif name in SAME_OPS and tensors and _is_same(name, output, tensors[0]):
             self._same[output] = tensors[0]
         elif name in SCALE_OPS and tensors:
             full = [tensor for tensor in tensors if tensor.shape == output.shape]
@@ -186,3 +194,10 @@ class ResidualTerms(TorchFunctionMode):
         for path, _ in named[1:]:
             name = path if name.startswith(f"{path}.") else name
         return Term(name, tensor, time)
+
+
+def _is_same(name: str, output: Tensor, tensor: Tensor) -> bool:
+    """Return whether one of `SAME_OPS` returned another tensor with the same numbers."""
+    if name == "clamp":  # a guard of half precision (T5), where nothing was too large
+        return torch.equal(output, tensor)
+    return output is not tensor and output.numel() == tensor.numel()

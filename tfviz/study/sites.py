@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from tfviz.look.activation_edits import WEIGHTS
+from tfviz.look.capture import Capture
 
 PARTS = ("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads")
 NUMBER = re.compile(r"\d+")
@@ -45,6 +46,22 @@ def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[Acti
         sizes = ", ".join(f"{name} ({heads or 'no'} heads, {count} positions)" for name, heads, count in sites[:6])
         raise ValueError(f"the sites are of unlike sizes: {sizes}; call it for those of each size")
     return sites
+
+
+def once_each(seen: Capture) -> dict[str, Tensor]:
+    """Return the activations of a capture.
+
+    Raises:
+        ValueError: a site was computed several times, as in a block that a model calls again.
+    """
+    times = {site: len(seen.stored(site)) for site in seen}
+    site = next((site for site, count in times.items() if count > 1), None)
+    if site is not None:
+        raise ValueError(
+            f"{site} is computed {times[site]} times in one run, by a module that the model calls again; only what is "
+            "computed once can be replaced"
+        )
+    return dict(seen)
 
 
 def module_path(site: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from tfviz.shapes import Float
 from tfviz.study.table import Table, label_index
@@ -131,6 +132,9 @@ class Statistics:
 
 def _largest(values: Tensor, texts: Tensor, top: int) -> tuple[Tensor, Tensor]:
     """Return the largest values of the last axis and their texts; of equal ones the earlier text."""
+    missing = top - values.shape[-1]
+    if missing > 0:
+        values, texts = functional.pad(values, (0, missing), value=-torch.inf), functional.pad(texts, (0, missing))
     order = texts.argsort(dim=-1, stable=True)
     values, texts = values.gather(-1, order), texts.gather(-1, order)
     best = values.argsort(dim=-1, descending=True, stable=True)[..., :top]

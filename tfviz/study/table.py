@@ -64,7 +64,8 @@ class Table:
         known = self.values[self.values.isfinite()]
         span = f": from {known.min().item():.3g} to {known.max().item():.3g}" if len(known) else ""
         title = f"{self.title}: " if self.title else ""
-        return f"{title}{names}, {sizes}{f', in {self.unit}' if self.unit else ''}{span}"
+        shape = f"{names}, {sizes}" if self.axes else "one number"
+        return f"{title}{shape}{f', in {self.unit}' if self.unit else ''}{span}"
 
     def __getitem__(self, labels: Any) -> Any:
         """Return the values at labels, in the order of the axes: a number if every axis is named.
@@ -72,16 +73,19 @@ class Table:
         >>> Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]})["0", "1"]
         -1.0
         """
-        values = self.values
-        for axis, label in zip(self.axes, labels if isinstance(labels, tuple) else (labels,)):
+        values, labels = self.values, labels if isinstance(labels, tuple) else (labels,)
+        if len(labels) > len(self.axes):
+            raise LookupError(f"there are {len(labels)} labels; give one for each of: {', '.join(self.axes) or 'none'}")
+        for axis, label in zip(self.axes, labels):
             values = values[label_index(self.axes, axis, label)]
         return values if values.dim() else values.item()
 
     def top(self, count: int = 5) -> list[tuple[tuple[str, ...], float]]:
-        """Return the values that are farthest from 0, with their labels, in falling order."""
+        """Return the values that are farthest from 0, with their labels, in falling order; NaN is left out."""
         checks.at_least(1, count=count)
-        flat = self.values.flatten().nan_to_num(0.0)
-        places = flat.abs().argsort(descending=True, stable=True)[:count]
+        sizes = self.values.flatten().abs()
+        places = sizes.nan_to_num(-1.0, torch.inf).argsort(descending=True, stable=True)
+        places = places[: min(count, int((~sizes.isnan()).sum()))]
         labels = list(self.axes.values())
         found = [torch.unravel_index(place, self.values.shape) for place in places]
         return [
@@ -90,7 +94,7 @@ class Table:
 
     def relative_to(self, whole: float, unit: str = "share") -> Table:
         """Return the values as shares of a whole, such as the difference between the clean and the corrupt run."""
-        if not abs(whole) > 0:
+        if not 0 < abs(whole) < float("inf"):
             raise ValueError(f"the whole is {whole}; there are no shares of it")
         return Table(self.values / whole, self.axes, unit, self.title, {**self.notes, "whole": whole})
 
@@ -104,6 +108,8 @@ class Table:
             import pandas
         except ImportError as error:
             raise ImportError("to_pandas needs pandas: pip install pandas") from error
+        if not self.axes:
+            raise ValueError("the table is one number without axes: take float(table.values)")
         *rows, (name, columns) = self.axes.items()
         if not rows:
             return pandas.Series(self.values.numpy(), pandas.Index(columns, name=name), name=self.unit or None)

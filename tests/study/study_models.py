@@ -1,0 +1,111 @@
+"""Models of other libraries for the tests of studies: small, with random but repeatable weights, and their inputs."""
+
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import models
+
+transformers = pytest.importorskip("transformers")
+VOCAB = 13
+TEXTS = 3
+IDS = torch.tensor([[3, 5, 8, 2, 9, 4], [3, 7, 8, 1, 9, 10], [6, 5, 1, 2, 12, 4]])
+OTHER = torch.tensor([[3, 5, 11, 2, 9, 4], [3, 2, 8, 1, 9, 10], [6, 5, 1, 7, 12, 4]])
+MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]])
+SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 10}
+
+
+def config(name, **more):
+    return getattr(transformers, f"{name}Config")(vocab_size=VOCAB, **more)
+
+
+def build(kind, settings, dtype=torch.float32):
+    """A model with weights large enough for every part to matter."""
+    torch.manual_seed(3)
+    model = (getattr(transformers, kind)(settings()) if isinstance(kind, str) else kind()).eval()
+    for name, parameter in model.named_parameters():
+        is_norm = "norm" in name.lower() or "ln_" in name
+        nn.init.normal_(parameter, mean=1.0 if is_norm and name.endswith("weight") else 0.0, std=0.3)
+    return model.to(dtype)
+
+
+class Family(NamedTuple):
+    """A kind of model.
+
+    Attributes:
+        kind, settings: the class, or a function that makes the model; its config.
+        site: globs -> for each, the template of the module whose input is the outputs of heads, joined.
+        heads: how many there are.
+        module: a glob of modules to patch.
+    """
+
+    kind: object
+    settings: object
+    sites: dict
+    heads: int
+    module: str
+
+
+FAMILIES = {
+    "GPT-2": Family(
+        "GPT2LMHeadModel", partial(config, "GPT2", n_positions=8, n_embd=24, n_layer=2, n_head=4, n_inner=10),
+        {"*.output_heads": "transformer.h.{}.attn.c_proj"}, 4, "transformer.h.*.mlp",
+    ),
+    "Llama": Family(
+        "LlamaForCausalLM", partial(config, "Llama", num_key_value_heads=2, max_position_embeddings=8, **SMALL),
+        {"*.output_heads": "model.layers.{}.self_attn.o_proj"}, 4, "model.layers.?",
+    ),
+    "BERT": Family(
+        "BertForMaskedLM", partial(config, "Bert", max_position_embeddings=8, **SMALL),
+        {"*.output_heads": "bert.encoder.layer.{}.attention.output.dense"}, 4, "bert.encoder.layer.?.output",
+    ),
+    "T5": Family(
+        "T5ForConditionalGeneration",
+        partial(config, "T5", d_model=24, d_kv=5, d_ff=10, num_layers=2, num_heads=4, decoder_start_token_id=0),
+        {
+            "encoder.*.output_heads": "encoder.block.{}.layer.0.SelfAttention.o",
+            "decoder.*.SelfAttention.output_heads": "decoder.block.{}.layer.0.SelfAttention.o",
+            "decoder.*.EncDecAttention.output_heads": "decoder.block.{}.layer.1.EncDecAttention.o",
+        }, 4, "encoder.block.?.layer.1",
+    ),
+    "ViT": Family(
+        "ViTForImageClassification",
+        lambda: transformers.ViTConfig(image_size=8, patch_size=4, num_labels=7, **SMALL),
+        {"*.output_heads": "vit.layers.{}.attention.o_proj"}, 4, "vit.layers.?.mlp",
+    ),
+    "GPT": Family(
+        lambda: models.GPT(VOCAB, layers=2, heads=4, dim=24, context=8), None,
+        {"*.output_heads": "blocks.{}.attention.out_proj"}, 4, "blocks.*.feed_forward",
+    ),
+}  # fmt: skip
+
+
+def family(name, dtype=torch.float32):
+    return build(FAMILIES[name].kind, FAMILIES[name].settings, dtype), FAMILIES[name]
+
+
+def prompts(name, padded=False, dtype=torch.float32):
+    """A clean and a corrupt prompt of three texts, as the model takes them."""
+    if name == "ViT":
+        pixels = torch.randn(2, TEXTS, 3, 8, 8, generator=torch.Generator().manual_seed(1)).to(dtype)
+        return {"pixel_values": pixels[0]}, {"pixel_values": pixels[1]}
+    if name == "GPT":
+        return IDS, OTHER
+    clean, corrupt = {"input_ids": IDS}, {"input_ids": OTHER}
+    more = {"attention_mask": MASK} if padded else {}
+    if name == "T5":
+        more["decoder_input_ids"] = torch.tensor([[0, 5, 8, 2], [0, 9, 8, 1], [0, 4, 1, 2]])
+    return clean | more, corrupt | more
+
+
+def call(model, prompt):
+    """Logits, in float32."""
+    output = model(**prompt) if isinstance(prompt, dict) else model(prompt)
+    return (output if isinstance(output, torch.Tensor) else output.logits).float()
+
+
+def first(output):
+    return output[0] if isinstance(output, tuple | list) else output

@@ -1,0 +1,340 @@
+"""Direct logit attribution against sums written out: hooked outputs, times the frozen norm, times the unembedding."""
+
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+import torch
+from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, call, config, first, prompts
+from torch import nn
+
+from tfviz import study
+from tfviz.study import attribute
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
+TOKEN, OTHER = 5, 2
+
+
+class Parts(NamedTuple):
+    """Where the parts of a model are.
+
+    Attributes:
+        terms: modules whose outputs add up to the stream, with {} for the layer.
+        projection: of the heads' outputs, with {} for the layer.
+        one: 1 where the norm's gain is 1 + weight.
+    """
+
+    kind: object
+    settings: object
+    norm: str
+    output: str
+    terms: tuple
+    projection: str
+    one: int = 0
+
+
+LLAMA = ("model.embed_tokens", "model.layers.{}.self_attn", "model.layers.{}.mlp")
+GROUPED = {"num_key_value_heads": 2, "max_position_embeddings": 8}
+KINDS = {
+    "GPT-2": Parts(
+        *FAMILIES["GPT-2"][:2], "transformer.ln_f", "lm_head",
+        ("transformer.wte", "transformer.wpe", "transformer.h.{}.attn", "transformer.h.{}.mlp"),
+        "transformer.h.{}.attn.c_proj",
+    ),
+    "Llama": Parts(*FAMILIES["Llama"][:2], "model.norm", "lm_head", LLAMA, "model.layers.{}.self_attn.o_proj"),
+    "GPT-NeoX": Parts(
+        "GPTNeoXForCausalLM", partial(config, "GPTNeoX", max_position_embeddings=8, **SMALL),
+        "gpt_neox.final_layer_norm", "lm_head",
+        ("gpt_neox.embed_in", "gpt_neox.layers.{}.attention", "gpt_neox.layers.{}.mlp"),
+        "gpt_neox.layers.{}.attention.dense",
+    ),
+    "Gemma": Parts(
+        "GemmaForCausalLM", partial(config, "Gemma", head_dim=8, **GROUPED, **SMALL), "model.norm", "lm_head",
+        LLAMA, "model.layers.{}.self_attn.o_proj", 1,
+    ),
+    "Gemma 2": Parts(
+        "Gemma2ForCausalLM", partial(config, "Gemma2", head_dim=8, final_logit_softcapping=None, **GROUPED, **SMALL),
+        "model.norm", "lm_head",
+        (
+            "model.embed_tokens", "model.layers.{}.post_attention_layernorm",
+            "model.layers.{}.post_feedforward_layernorm",
+        ), "", 1,
+    ),
+    "OPT": Parts(
+        "OPTForCausalLM",
+        partial(
+            config, "OPT", hidden_size=24, num_hidden_layers=2, num_attention_heads=4, ffn_dim=10,
+            max_position_embeddings=8, word_embed_proj_dim=24, pad_token_id=1,
+        ),
+        "model.decoder.final_layer_norm", "lm_head",
+        (
+            "model.decoder.embed_tokens", "model.decoder.embed_positions", "model.decoder.layers.{}.self_attn",
+            "model.decoder.layers.{}.fc2",
+        ),
+        "model.decoder.layers.{}.self_attn.out_proj",
+    ),
+    "Bloom": Parts(
+        "BloomForCausalLM", partial(config, "Bloom", hidden_size=24, n_layer=2, n_head=4), "transformer.ln_f",
+        "lm_head",
+        (
+            "transformer.word_embeddings_layernorm", "transformer.h.{}.self_attention.dense",
+            "transformer.h.{}.mlp.dense_4h_to_h",
+        ),
+        "transformer.h.{}.self_attention.dense",
+    ),
+    "Falcon": Parts(  # whose linear layers are a class of their own
+        "FalconForCausalLM",
+        partial(config, "Falcon", hidden_size=24, num_hidden_layers=2, num_attention_heads=4, bias=False),
+        "transformer.ln_f", "lm_head",
+        ("transformer.word_embeddings", "transformer.h.{}.self_attention", "transformer.h.{}.mlp"),
+        "transformer.h.{}.self_attention.dense",
+    ),
+    "T5": Parts(
+        *FAMILIES["T5"][:2], "decoder.final_layer_norm", "lm_head",
+        (
+            "decoder.embed_tokens", "decoder.block.{}.layer.0.SelfAttention",
+            "decoder.block.{}.layer.1.EncDecAttention",
+            "decoder.block.{}.layer.2.DenseReluDense",
+        ), "",
+    ),
+    "Mixtral": Parts(
+        "MixtralForCausalLM",
+        partial(
+            config, "Mixtral", num_local_experts=3, num_experts_per_tok=2, hidden_size=32, num_hidden_layers=2,
+            num_attention_heads=4, intermediate_size=16, **GROUPED,
+        ),
+        "model.norm", "lm_head", LLAMA, "model.layers.{}.self_attn.o_proj",
+    ),
+    "GPT": Parts(
+        *FAMILIES["GPT"][:2], "norm", "tokens",
+        ("tokens", "positions", "blocks.{}.attention", "blocks.{}.feed_forward"), "blocks.{}.attention.out_proj",
+    ),
+}  # fmt: skip
+
+
+def difference(logits):
+    """Linear in the logits; of all texts and two positions."""
+    return (logits[:, -1, TOKEN] - logits[:, -1, OTHER]).mean() + 0.5 * logits[1, 1, TOKEN]
+
+
+def read(model, kind, taken):
+    """A function: a term of the stream -> its share of `difference`, by the formulas of the norms."""
+    norm, weight = model.get_submodule(kind.norm), model.get_submodule(kind.output).weight.detach()
+    is_centered = isinstance(norm, nn.LayerNorm)
+    centered = taken - taken.mean(-1, keepdim=True) if is_centered else taken
+    eps = getattr(norm, "eps", None) or getattr(norm, "variance_epsilon", None)
+    size = (centered.pow(2).mean(-1, keepdim=True) + eps).sqrt()
+    scale = 24**-0.5 if kind.norm.startswith("decoder") and model.config.scale_decoder_outputs else 1.0
+
+    def share(term):
+        term = term - term.mean(-1, keepdim=True) if is_centered else term
+        return difference(scale * (term / size * (norm.weight.detach() + kind.one)) @ weight.T).item()
+
+    return share
+
+
+def hooked(model, prompt, modules, inputs=False):
+    """What modules returned (or took) in a run; the first time, where there are several."""
+    found, handles = {}, []
+    for path in modules:
+        module = model.get_submodule(path)
+
+        def kept(_, args, output, path=path):
+            found.setdefault(path, (args[0] if inputs else first(output)).detach().clone())
+
+        handles.append(module.register_forward_hook(kept))
+    with torch.no_grad():
+        call(model, prompt)
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+def prompt_of(name, padded):
+    return prompts(name if name in FAMILIES else "GPT-2", padded and name != "GPT")[0]
+
+
+def stream_of(model, prompt, kind):
+    return hooked(model, prompt, [kind.norm], inputs=True)[kind.norm]
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", KINDS)
+def test_parts_are_what_is_added_times_norm_times_unembedding(name, padded):
+    kind = KINDS[name]
+    model, prompt = build(kind.kind, kind.settings), prompt_of(name, padded)
+    table = attribute(model, prompt, target=difference)
+    with torch.no_grad():
+        target = difference(call(model, prompt)).item()
+    assert table.values.sum().item() == pytest.approx(target, abs=1e-4)
+    assert table.notes["target"] == pytest.approx(target, abs=1e-5)
+    paths = [path.format(layer) for layer in range(2) for path in kind.terms if layer == 0 or "{}" in path]
+    outputs = hooked(model, prompt, paths)
+    if name == "GPT":
+        outputs["positions"] -= outputs["tokens"]  # they return the sum
+    if name.startswith("Gemma"):
+        outputs["model.embed_tokens"] = hooked(model, prompt, ["model.layers.0"], inputs=True)["model.layers.0"]
+    share = read(model, kind, stream_of(model, prompt, kind))
+    for path, output in outputs.items():
+        output = output.view(-1, *output.shape[-2:]) if output.dim() == 3 else output.view(3, -1, output.shape[-1])
+        assert table[path] == pytest.approx(share(output.expand(3, *output.shape[1:])), abs=1e-4), path
+    rest = [label for label in table.axes["part"] if label not in outputs]
+    assert all("bias" in label for label in rest), rest
+    assert abs(table.values).max() > 0.01
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.projection])
+def test_heads_are_slices_of_the_output_matrix(name, frozen):
+    kind = KINDS[name]
+    model, prompt = build(kind.kind, kind.settings).requires_grad_(not frozen), prompt_of(name, True)
+    table = attribute(model, prompt, target=difference, by="head")
+    share = read(model, kind, stream_of(model, prompt, kind))
+    projections = [kind.projection.format(layer) for layer in range(2)]
+    joined = hooked(model, prompt, projections, inputs=True)
+    assert list(table.axes) == ["layer", "head"]
+    assert table.values.shape == (2, 4)
+    for layer, path in enumerate(projections):
+        weight = model.get_submodule(path).weight.detach()
+        weight = weight if name == "GPT-2" else weight.T  # [heads * dim, dim]
+        for head, rows in enumerate(torch.arange(len(weight)).chunk(4)):
+            expected = share(joined[path][..., rows] @ weight[rows])
+            assert table[str(layer), str(head)] == pytest.approx(expected, abs=1e-4)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert all(parameter.requires_grad is not frozen for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["GPT-2", "Llama", "T5", "GPT"])
+def test_half_precision(name, dtype):
+    kind = KINDS[name]
+    model, prompt = build(kind.kind, kind.settings), prompt_of(name, False)
+    whole = attribute(model, prompt, target=difference)
+    half = attribute(model.to(dtype), prompt, target=difference)
+    for path in whole.axes["part"]:
+        assert half[path] == pytest.approx(whole[path], abs=0.1), path
+    assert half.values.sum().item() == pytest.approx(whole.notes["target"], abs=0.1)
+
+
+class Blocks(nn.Module):
+    """A pre-norm model whose blocks add to the stream in one of several ways."""
+
+    def __init__(self, how, blocks=2):
+        super().__init__()
+        self.tokens = nn.Embedding(VOCAB, 12)
+        made = [Block(how) for _ in range(blocks)]
+        self.blocks = nn.ModuleList([made[0], made[0]] if how == "shared" else made)
+        self.norm = nn.LayerNorm(12, bias=how != "checkpoint")
+        self.head = nn.Linear(12, VOCAB)
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+class Block(nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+        self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
+        self.before = nn.ModuleList(nn.LayerNorm(12) for _ in range(2))
+        self.mlp = nn.Sequential(nn.Linear(12, 5), nn.GELU(), nn.Linear(5, 12))
+
+    def attended(self, x):
+        normed = self.before[0](x)
+        return self.attention(normed, normed, normed)[0]
+
+    def added(self, x):
+        if self.how == "in place":
+            x += self.attended(x)
+            x += self.mlp(self.before[1](x))
+            return x
+        if self.how == "add_":
+            x = x.add_(self.attended(x))
+            return torch.add(x, self.mlp(self.before[1](x)))
+        if self.how == "scaled":
+            x = x + 0.5 * self.attended(x)
+            return x + self.mlp(self.before[1](x)) / 2
+        x = x + self.attended(x)
+        return self.mlp(self.before[1](x)) + x
+
+    def forward(self, x):
+        if self.how == "checkpoint":
+            return torch.utils.checkpoint.checkpoint(self.added, x, use_reentrant=False)
+        return self.added(x)
+
+
+def blocks(how):
+    torch.manual_seed(4)
+    model = Blocks(how).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return model
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain", "checkpoint"])
+def test_however_the_stream_is_added_up(how, frozen):
+    model = blocks(how).requires_grad_(not frozen)
+    table = attribute(model, IDS, target=difference)
+    factor = 0.5 if how == "scaled" else 1.0
+    paths = [f"blocks.{layer}.{part}" for layer in range(2) for part in ("attention", "mlp")]
+    outputs = hooked(model, IDS, paths)
+    kind = Parts(None, None, "norm", "head", (), "")
+    share = read(model, kind, stream_of(model, IDS, kind))
+    for path, output in outputs.items():
+        assert table[path] == pytest.approx(factor * share(output), abs=1e-4)
+    assert set(table.axes["part"]) == {"tokens", *paths, *[part for part in table.axes["part"] if "bias" in part]}
+    assert table.values.sum().item() == pytest.approx(table.notes["target"], abs=1e-4)
+
+
+@pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain"])
+def test_heads_however_the_stream_is_added_up(how):
+    model = blocks(how)
+    table = attribute(model, IDS, target=difference, by="head")
+    kind = Parts(None, None, "norm", "head", (), "")
+    share = read(model, kind, stream_of(model, IDS, kind))
+    factor = 0.5 if how == "scaled" else 1.0
+    with torch.no_grad():
+        for layer in range(2):
+            x = hooked(model, IDS, [f"blocks.{layer}.before.0"])[f"blocks.{layer}.before.0"]
+            attention = model.blocks[layer].attention
+            query, key, value = (x @ attention.in_proj_weight.T + attention.in_proj_bias).chunk(3, -1)
+            for head in range(3):
+                own = slice(4 * head, 4 * head + 4)
+                weights = (query[..., own] @ key[..., own].mT / 2).softmax(-1)
+                added = weights @ value[..., own] @ attention.out_proj.weight[:, own].T
+                assert table[str(layer), str(head)] == pytest.approx(factor * share(added), abs=1e-4)
+
+
+def test_a_block_that_is_called_twice():
+    model = blocks("shared")
+    table = attribute(model, IDS, target=difference)
+    assert table.values.sum().item() == pytest.approx(table.notes["target"], abs=1e-4)
+    with pytest.raises(ValueError, match="is computed several times in one run"):
+        attribute(model, IDS, target=difference, by="head")
+
+
+@pytest.mark.parametrize("by", ["part", "head"])
+def test_models_without_a_last_norm_are_refused(by):
+    model = build(*FAMILIES["BERT"][:2])
+    with pytest.raises(ValueError, match="BertForMaskedLM has no norm that takes the residual stream after its blocks"):
+        attribute(model, {"input_ids": IDS, "attention_mask": MASK}, target=difference, by=by)
+
+
+def test_what_is_not_linear_is_refused():
+    model = build(*FAMILIES["GPT-2"][:2])
+    for target in (study.log_probability(TOKEN), lambda logits: logits[:, -1, 3].square().mean()):
+        with pytest.raises(ValueError, match=r"the target is not linear in what the last norm gives"):
+            attribute(model, IDS, target=target)
+    capped = build("Gemma2ForCausalLM", partial(KINDS["Gemma 2"].settings, final_logit_softcapping=0.5))
+    with pytest.raises(ValueError, match="nor are logits with a cap"):
+        attribute(capped, IDS, target=difference)
+
+
+def test_a_norm_between_heads_and_stream_is_refused():
+    model = build(*KINDS["Gemma 2"][:2])
+    with pytest.raises(ValueError, match=r"passes model\.layers\.0\.post_attention_layernorm \(Gemma2RMSNorm\)"):
+        attribute(model, IDS, target=difference, by="head")

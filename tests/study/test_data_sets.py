@@ -1,0 +1,223 @@
+"""Statistics over data sets: whole, in halves, resumed, by two processes; against numpy."""
+
+import numpy
+import pytest
+import torch
+from study_models import FAMILIES, IDS, VOCAB, build
+from torch import multiprocessing
+from torch.utils.data import DataLoader
+
+from tfviz import models
+from tfviz.study import HeadScores, Statistics, Table, over
+
+DATA = torch.randint(0, VOCAB, (11, 5), generator=torch.Generator().manual_seed(4))
+
+
+def gpt():
+    return build(lambda: models.GPT(VOCAB, layers=2, heads=3, dim=12, context=8), None)
+
+
+def first_key(seen, inputs):
+    """[text, layer, head]: the mean attention to the first key; NaN for texts that begin with a small id."""
+    found = torch.stack([weights[..., 0].mean(-1) for weights in seen.values()], 1)
+    return torch.where(inputs.tensors[0][:, :1, None] < 4, torch.nan, found)
+
+
+def values(model, measure=first_key):
+    """Of every text, each run on its own."""
+    from tfviz.look import capture
+    from tfviz.study import Inputs
+
+    found = []
+    for row in DATA:
+        with torch.no_grad(), capture(model) as seen:
+            model(row[None])
+        found.append(measure(seen, Inputs.of("ids", row[None], model)))
+    return torch.cat(found).double().numpy()
+
+
+def check(found, expected, top=5):
+    count = (~numpy.isnan(expected)).sum(0)
+    numpy.testing.assert_allclose(found.mean.values, numpy.nanmean(expected, 0), atol=1e-6)
+    numpy.testing.assert_allclose(found.variance.values, numpy.nanvar(expected, 0, ddof=1), atol=1e-6)
+    numpy.testing.assert_allclose(found.error.values, numpy.nanstd(expected, 0, ddof=1) / count**0.5, atol=1e-6)
+    assert found.counts.tolist() == count.tolist()
+    for layer, head in numpy.ndindex(expected.shape[1:]):
+        column = numpy.where(numpy.isnan(expected[:, layer, head]), -numpy.inf, expected[:, layer, head])
+        best = [int(text) for text in numpy.argsort(-column, kind="stable") if column[text] > -numpy.inf][:top]
+        examples = found.examples(str(layer), str(head))
+        assert [text for text, _ in examples] == best
+        assert [value for _, value in examples] == pytest.approx(column[best].tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 11])
+def test_statistics_are_numpys(size):
+    model = gpt()
+    expected = values(model)
+    assert 2 < numpy.isnan(expected).any((1, 2)).sum() < 9
+    check(over(model, DATA.split(size), first_key, progress=False), expected)
+    check(over(model, iter(DATA.split(size)), first_key, progress=False, top=3), expected, 3)
+    check(over(model, DataLoader(DATA, batch_size=size), first_key, progress=False), expected)
+
+
+def tokenize(texts):
+    return {"ids": torch.tensor([[ord(letter) - 97 for letter in text] for text in texts])}
+
+
+def test_strings_and_rows():
+    model = gpt()
+    expected = values(model)
+    texts = ["".join(chr(97 + number) for number in row) for row in DATA.tolist()]
+    check(over(model, texts, first_key, tokenize=tokenize, batch_size=3, progress=False), expected)
+    check(over(model, iter(texts), first_key, tokenize=tokenize, batch_size=3, progress=False), expected)
+    gpt2 = build(*FAMILIES["GPT-2"][:2])
+    rows = [{"input_ids": row[: 3 + number % 3], "label": 1} for number, row in enumerate(DATA.tolist())]
+    lengths = over(
+        gpt2, rows, lambda seen, inputs: inputs.kwargs["attention_mask"].sum(1), batch_size=4, progress=False
+    )
+    assert lengths.mean.values == pytest.approx(numpy.mean([len(row["input_ids"]) for row in rows]))
+    whole = over(gpt2, rows, HeadScores(), batch_size=4, progress=False)
+    single = over(gpt2, rows, HeadScores(), batch_size=1, progress=False)
+    for name in whole:
+        torch.testing.assert_close(whole[name].mean.values, single[name].mean.values, equal_nan=True)
+
+
+def test_an_iterator_that_knows_its_length_loses_nothing():
+    class Reader:
+        def __init__(self):
+            self.rows = iter(DATA.split(2))
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return next(self.rows)
+
+        def __len__(self):
+            return 6
+
+    assert over(gpt(), Reader(), lambda seen, inputs: inputs.tensors[0][:, 0], progress=False).counts == 11
+
+
+@pytest.mark.parametrize("cut", [1, 4, 10])
+def test_halves_merge_into_the_whole(cut):
+    model = gpt()
+    halves = [over(model, part.split(3), first_key, progress=False) for part in (DATA[:cut], DATA[cut:])]
+    halves[1].texts += cut
+    check(halves[0].merge(halves[1]), values(model))
+    with pytest.raises(ValueError, match="the axes changed from 2 axis 1 x 3 axis 2 to 2 x"):
+        halves[0].merge(
+            Statistics.of(Table(torch.ones(2, 2), {"text": ["0", "1"], "x": ["a", "b"]}), torch.arange(2), 5)
+        )
+
+
+def test_a_cell_without_a_value():
+    found = over(gpt(), DATA.split(4), lambda seen, inputs: torch.full((inputs.size, 2), torch.nan), progress=False)
+    assert found.mean.values.isnan().all()
+    assert found.variance.values.isnan().all()
+    assert found.examples("0") == []
+    one = over(gpt(), DATA[:1].split(1), lambda seen, inputs: torch.tensor([3.0]), progress=False)
+    assert one.mean.values == 3
+    assert one.variance.values.isnan()
+    assert one.examples() == [(0, 3.0)]
+    with pytest.raises(ValueError, match="there are 1 labels; give one for each axis"):
+        one.examples("0")
+
+
+def test_a_run_that_stopped_goes_on(tmp_path):
+    model, file, calls, limit = gpt(), tmp_path / "statistics", [], 3
+
+    def measure(seen, inputs):
+        calls.append(1)
+        if len(calls) > limit:
+            raise KeyboardInterrupt
+        return first_key(seen, inputs)
+
+    def run(**more):
+        return over(model, DATA.split(2), measure, progress=False, resume=file, **more)
+
+    from tfviz.study import data_set
+
+    seconds, data_set.SECONDS = data_set.SECONDS, 0.0
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    finally:
+        data_set.SECONDS = seconds
+    calls.clear()
+    limit = 100
+    check(run(), values(model))
+    assert len(calls) == 3
+    check(run(), values(model))
+    assert len(calls) == 3
+    with pytest.raises(ValueError, match="of another model or measure"):
+        run(top=2)
+    with pytest.raises(ValueError, match="of another model or measure"):
+        over(model, DATA.split(2), HeadScores(), progress=False, resume=file)
+    with pytest.raises(ValueError, match="statistics holds statistics of other texts"):
+        over(model, DATA.flip(0).split(2), measure, progress=False, resume=file)
+    with pytest.raises(ValueError, match="of another model or measure"):
+        over(build(lambda: models.GPT(VOCAB, layers=2, heads=3, dim=6), None), DATA.split(2), measure, progress=False,
+             resume=file)  # fmt: skip
+    Table(torch.ones(1), {"a": ["x"]}).save(file)
+    with pytest.raises(ValueError, match="holds no statistics of `over`"):
+        run()
+
+
+def test_kinds_of_heads_are_part_of_what_is_resumed(tmp_path):
+    file, model = tmp_path / "scores", gpt()
+    given = {"progress": False, "resume": file}
+    found = over(model, DATA.split(3), HeadScores(["first"]), **given)
+    again = over(model, DATA.split(3), HeadScores(["first"]), **given)
+    assert torch.equal(found["first"].mean.values, again["first"].mean.values)
+    for other in (HeadScores(["first"], leave_out_first=True), HeadScores(["previous"])):
+        with pytest.raises(ValueError, match="of another model or measure"):
+            over(model, DATA.split(3), other, **given)
+
+
+def work(rank, world, folder, batches):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", f"file://{folder}/meet{batches}", rank=rank, world_size=world)
+    found = over(gpt(), DATA.split(batches), first_key, progress=False, resume=f"{folder}/part{batches}")
+    torch.save(found.state(), f"{folder}/{batches}.{rank}")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("batches", [2, 11])  # of 11 texts there is one batch: the second process has none
+def test_two_processes_give_what_one_gives(batches, tmp_path):
+    multiprocessing.spawn(work, (2, str(tmp_path), batches), nprocs=2)
+    alone = over(gpt(), DATA.split(batches), first_key, progress=False)
+    for rank in range(2):
+        state = torch.load(tmp_path / f"{batches}.{rank}")
+        found = Statistics(alone.axes, alone.unit, **state)
+        check(found, values(gpt()))
+        torch.testing.assert_close(found.means, alone.means, rtol=0, atol=1e-7)
+        assert torch.equal(found.texts, alone.texts)
+
+
+@pytest.mark.parametrize(
+    ("measure", "says"),
+    [
+        (lambda seen, inputs: 3.0, "measure gives 3.0; give a tensor"),
+        (lambda seen, inputs: torch.tensor(3.0), "measure gives one number for 2 texts"),
+        (lambda seen, inputs: torch.ones(5), "measure gives 5 values for a batch of 2 texts"),
+        (lambda seen, inputs: {"a": torch.ones(2), "b": None}, "measure gives None"),
+        (
+            lambda seen, inputs: torch.ones(2, int(inputs.tensors[0].shape[1])),
+            "the axes changed from 5 axis 1 to 4 axis",
+        ),
+    ],
+)
+def test_measures_that_give_something_else(measure, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        over(gpt(), [DATA[:2], DATA[2:4, :4]], measure, progress=False)
+
+
+def test_the_model_is_left_as_it_was():
+    model = gpt().train()
+    over(model, [IDS], HeadScores(), progress=False)
+    with pytest.raises(ZeroDivisionError):
+        over(model, [IDS], lambda seen, inputs: 1 / 0, progress=False)
+    assert model.training
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
+    assert all(parameter.grad is None for parameter in model.parameters())

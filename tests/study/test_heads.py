@@ -1,0 +1,282 @@
+"""Scores of heads over padded batches, checkpoints compared, films and stores of maps."""
+
+import json
+
+import pytest
+import torch
+from study_models import FAMILIES, IDS, VOCAB, build
+
+from tfviz import learn, models
+from tfviz.look import AttentionMaps, capture, measures
+from tfviz.study import HeadScores, MapStore, compare, film, find_heads
+from tfviz.text import Windows
+
+TEXTS = [[3, 5, 3, 5, 3, 8], [7, 7, 2, 7], [1, 2, 3, 1, 2]]
+SIDES = ["right", "left", "none"]
+
+
+def gpt2():
+    return build(*FAMILIES["GPT-2"][:2])
+
+
+def padded(texts, side):
+    """A batch as `generate` makes it: an attention mask, and positions that count words alone."""
+    width = max(map(len, texts))
+    ids, mask = torch.full((len(texts), width), 9), torch.zeros(len(texts), width, dtype=torch.long)
+    for row, text in enumerate(texts):
+        own = slice(0, len(text)) if side == "right" else slice(width - len(text), None)
+        ids[row, own], mask[row, own] = torch.tensor(text), 1
+    return {"input_ids": ids, "attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
+
+
+def single(model, text):
+    """Maps of one text without padding."""
+    with torch.no_grad(), capture(model) as seen:
+        model(torch.tensor([text]))
+    return AttentionMaps.of(seen, [str(number) for number in text])
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_scores_are_those_of_the_texts_alone(side):
+    model = gpt2()
+    texts = [text[:4] for text in TEXTS] if side == "none" else TEXTS
+    batch = padded(texts, "left" if side == "left" else "right")
+    if side == "none":
+        del batch["attention_mask"]
+    found = find_heads(model, [batch], progress=False)
+    scores = [measures.head_scores(single(model, text)) for text in texts]
+    for kind in measures.SCORES:
+        each = torch.stack([score[kind] for score in scores])
+        torch.testing.assert_close(found[kind].mean.values, each.nanmean(0), rtol=0, atol=1e-5)
+        best = dict(found[kind].examples("1", "2"))
+        for text, score in enumerate(each[:, 1, 2].tolist()):
+            assert (text not in best) if score != score else best[text] == pytest.approx(score, abs=1e-5)
+    with torch.no_grad():
+        logits = model(**batch).logits[0][batch.get("attention_mask", torch.ones(3, 4))[0] == 1]
+        torch.testing.assert_close(logits, model(torch.tensor(texts[:1])).logits[0])
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_even_attention_by_hand(side):
+    batch = padded(TEXTS, "left" if side == "left" else "right")
+    found = find_heads(gpt2(), [batch], ["previous", "first", "after same word", "itself"], progress=False)
+    expected = {}
+    for text in TEXTS:
+        count = len(text)
+        expected.setdefault("itself", []).append(sum(1 / (q + 1) for q in range(count)) / count)
+        expected.setdefault("previous", []).append(sum(1 / (q + 1) for q in range(1, count)) / (count - 1))
+        expected.setdefault("first", []).append(sum(1 / (q + 1) for q in range(1, count)) / (count - 1))
+        after = [[k for k in range(1, q) if text[k - 1] == text[q]] for q in range(count)]
+        rows = [len(keys) / (q + 1) for q, keys in enumerate(after) if keys]
+        expected.setdefault("after same word", []).append(sum(rows) / len(rows) if rows else float("nan"))
+    for kind, values in expected.items():
+        mean = torch.tensor(values).nanmean().item()
+        assert found[f"{kind}, even attention"].mean.values.flatten().tolist() == pytest.approx([mean] * 8, abs=1e-5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_the_first_key_is_left_out(side):
+    model = gpt2()
+    found = find_heads(model, [padded(TEXTS, side)], ["previous"], leave_out_first=True, progress=False)
+    each = []
+    for text in TEXTS:
+        weights = single(model, text).weights
+        weights = weights if isinstance(weights, torch.Tensor) else torch.stack(list(weights))
+        weights = weights.clone()
+        weights[..., 0] = 0
+        weights = weights / weights.sum(-1, keepdim=True)
+        each.append(weights.diagonal(-1, -2, -1)[..., 1:].mean(-1))  # the second word sees nothing but itself
+        diagonal = weights.diagonal(-1, -2, -1)
+        each[-1] = diagonal.sum(-1) / diagonal.shape[-1]
+    torch.testing.assert_close(found["previous"].mean.values, torch.stack(each).mean(0), rtol=0, atol=1e-5)
+    even = [sum(1 / q for q in range(2, len(text))) / (len(text) - 1) for text in TEXTS]
+    assert found["previous, even attention"].mean["0", "0"] == pytest.approx(sum(even) / 3, abs=1e-5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_a_kind_of_your_own(side):
+    def after_seven(ids):
+        """Keys after a 7, of texts without padding in front."""
+        cells = torch.zeros(len(ids), ids.shape[1], ids.shape[1], dtype=torch.bool)
+        cells[:, :, 1:] = (ids[:, :-1] == 7)[:, None]
+        return cells.tril()
+
+    model = gpt2()
+    found = find_heads(model, [padded(TEXTS, side)], {"after seven": after_seven}, progress=False)["after seven"]
+    weights = single(model, TEXTS[1]).weights
+    weights = weights if isinstance(weights, torch.Tensor) else torch.stack(list(weights))
+    expected = [weights[..., 1, 1], weights[..., 2, 1] + weights[..., 2, 2], weights[..., 3, 1] + weights[..., 3, 2]]
+    assert found.counts.tolist() == [[1] * 4] * 2
+    torch.testing.assert_close(found.mean.values, torch.stack(expected).mean(0), rtol=0, atol=1e-5)
+
+
+def test_kinds_that_are_none():
+    with pytest.raises(LookupError, match="no kind of position is called 'nothing'; there are: itself"):
+        HeadScores(["nothing"])
+    with pytest.raises(TypeError, match=r"kinds is 'first'; give a list"):
+        HeadScores("first")
+    with pytest.raises(LookupError, match="no kind"):
+        HeadScores([])
+    with pytest.raises(TypeError, match="kinds is a dictionary: value of key 'own'"):
+        HeadScores({"own": lambda: None})
+    for kind in (
+        lambda ids: ids == 3, lambda ids: torch.ones(1, 6, 6), lambda ids: None,
+        lambda ids: torch.ones(2, 6, 6, dtype=torch.bool),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"own marks .*; it must return a mask"):
+            find_heads(gpt2(), [IDS], {"own": kind}, progress=False)
+    t5 = build(*FAMILIES["T5"][:2])
+    batch = {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]}
+    with pytest.raises(ValueError, match=r"is \[3, 4, 4, 4\]; heads are scored on maps of 3 texts that look at them"):
+        find_heads(t5, [batch], sites="decoder.*.SelfAttention.pattern", progress=False)
+    vit = build(*FAMILIES["ViT"][:2])
+    with pytest.raises(ValueError, match="the batch has no ids"):
+        find_heads(vit, [{"pixel_values": torch.ones(2, 3, 8, 8)}], progress=False)
+    batch = {"input_ids": IDS, "attention_mask": torch.ones(3, 1, 6, 6).tril().bool()}
+    with pytest.raises(ValueError, match=r"the attention mask is \[3, 1, 6, 6\], and the ids \[3, 6\]"):
+        find_heads(gpt2(), [batch], progress=False)
+
+
+def test_a_model_is_no_distance_from_itself():
+    model = gpt2()
+    found = compare(model, model, [padded(TEXTS, "left"), padded(TEXTS[:2], "right")], progress=False)
+    assert found["attention"].mean.values.abs().max() == 0
+    assert found["prediction"].mean.values.abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_distances_by_hand(side):
+    first, second = gpt2(), gpt2()
+    with torch.no_grad():
+        for parameter in second.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
+    found = compare(first, second, [padded(TEXTS, side)], progress=False)
+    changes = torch.stack([measures.change(single(first, text), single(second, text)) for text in TEXTS])
+    torch.testing.assert_close(found["attention"].mean.values, changes.mean(0), rtol=0, atol=1e-5)
+    nats = []
+    with torch.no_grad():
+        for text in TEXTS:
+            p, q = (model(torch.tensor([text])).logits.softmax(-1) for model in (first, second))
+            nats.append((p * (p / q).log()).sum(-1).mean().item())
+    assert found["prediction"].mean.values.item() == pytest.approx(sum(nats) / 3, abs=1e-4)
+    assert min(nats) > 1e-3
+
+
+def test_what_cannot_be_compared(tmp_path):
+    first = build(*FAMILIES["GPT"][:2])
+    for other, says in (
+        (models.GPT(VOCAB, layers=1, heads=4, dim=24, context=8), "compare checkpoints of one model"),
+        (models.GPT(VOCAB + 1, layers=2, heads=4, dim=24, context=8), r"one model gives logits \[3, 6, 13\]"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            compare(first, other, [IDS], progress=False)
+    with pytest.raises(ValueError, match=r"blocks\.0 holds no weights; name sites that end in \.pattern"):
+        compare(first, first, [IDS], sites="blocks.?", progress=False)
+    compare(first, first, [IDS], progress=False, resume=tmp_path / "file")
+    with pytest.raises(ValueError, match="of another model or measure"):
+        compare(first, build(lambda: models.GPT(VOCAB, layers=2, heads=4, dim=24), None), [IDS], progress=False,
+                resume=tmp_path / "file")  # fmt: skip
+
+
+def trained(filmed):
+    torch.manual_seed(0)
+    gpt = models.GPT(VOCAB, layers=1, heads=2, dim=4, context=6, dropout=0.3)
+    batches = Windows(torch.arange(90) % VOCAB, length=5, batch=3)
+    torch.manual_seed(7)
+    steps, losses, modes = learn.fit(gpt, batches, 7, progress=False), [], []
+
+    def noted():
+        for step in steps:
+            losses.append(step.loss)
+            modes.append(gpt.training)
+            yield step
+
+    frames = film(noted(), gpt, IDS[:1], every=3) if filmed else list(noted()) and None
+    return gpt, losses, modes, frames
+
+
+def test_a_film_changes_no_training():
+    plain, filmed = trained(False), trained(True)
+    assert plain[1] == filmed[1]
+    assert len(plain[1]) == 7
+    for one, other in zip(plain[0].parameters(), filmed[0].parameters()):
+        assert torch.equal(one, other)
+    assert filmed[0].training == plain[0].training
+    assert filmed[2] == plain[2]
+    assert list(filmed[3]) == ["step 0", "step 3", "step 6", "step 7"]
+    gpt = filmed[0].eval()
+    with torch.no_grad(), capture(gpt) as seen:
+        gpt(IDS[:1])
+    torch.testing.assert_close(filmed[3]["step 7"][0, 1], seen["blocks.0.attention.pattern"][0, 1])
+    assert not torch.equal(filmed[3]["step 0"][0, 1], filmed[3]["step 3"][0, 1])
+
+
+def test_a_film_of_any_loop():
+    gpt = models.GPT(VOCAB, layers=1, heads=2, dim=4).train()
+    assert list(film(range(4), gpt, IDS[:1], every=2)) == ["step 0", "step 2", "step 4"]
+    assert list(film([], gpt, IDS[:1], every=2)) == ["step 0"]
+    assert gpt.training
+    with pytest.raises(ValueError, match="every is 0"):
+        film(iter([1 / 1]), gpt, IDS[:1], every=0)
+
+
+def maps(seed=0, keys=3):
+    weights = torch.rand(2, 4, keys, keys, generator=torch.Generator().manual_seed(seed)).softmax(-1)
+    return AttentionMaps(weights, rows=[f"w{number}" for number in range(keys)])
+
+
+def test_a_store_of_maps(tmp_path):
+    store = MapStore(tmp_path / "store")
+    names = ["text 0", "a/b/../c", "../out", "", "ü\n"]
+    for number, name in enumerate(names):
+        store.add(name, maps(number, 3 + number), label=number)
+    for reader in (store, MapStore(tmp_path / "store")):
+        assert list(reader) == names
+        assert reader.shapes["a/b/../c"] == (2, 4, 4, 4)
+        assert reader.notes["../out"] == {"label": 2}
+        for number, name in enumerate(names):
+            assert reader[name].rows == maps(0, 3 + number).rows
+            torch.testing.assert_close(reader[name][1, 2], maps(number, 3 + number)[1, 2], rtol=0, atol=1e-6)
+    assert {path.parent for path in tmp_path.rglob("*") if path.is_file()} == {tmp_path / "store"}
+    store.add("../out", maps(9, 7), label="new")
+    again = MapStore(tmp_path / "store")
+    assert list(again) == names
+    assert again.shapes["../out"] == (2, 4, 7, 7)
+    torch.testing.assert_close(again["../out"][0, 0], maps(9, 7)[0, 0], rtol=0, atol=1e-6)
+    assert len(list((tmp_path / "store").iterdir())) == len(names) + 1
+    with pytest.raises(KeyError, match="there are no maps 'none'; there are 5"):
+        again["none"]
+    with pytest.raises(ValueError, match=r"notes\.bad is a Tensor"):
+        store.add("x", maps(), bad=torch.ones(1))
+    assert "x" not in MapStore(tmp_path / "store")
+
+
+def test_stores_that_are_damaged(tmp_path):
+    store = MapStore(tmp_path / "store")
+    store.add("one", maps())
+    index = tmp_path / "store" / "index.json"
+    good = json.loads(index.read_text())
+    for text, says in (
+        ("{", "index.json"),
+        ('{"format": "other", "maps": {}}', "index.format is 'other'"),
+        (
+            json.dumps(good | {"maps": {"one": {"file": 3, "shape": [1, 1, 1, 1], "notes": {}}}}),
+            r"maps\.one\.file is 3",
+        ),
+        (json.dumps(good | {"maps": {"one": {"file": "x", "notes": {}}}}), "has no 'shape'"),
+    ):
+        index.write_text(text)
+        with pytest.raises(ValueError, match=says):
+            MapStore(tmp_path / "store")
+    outside = tmp_path / "outside.safetensors"
+    good["maps"]["one"]["file"] = "../outside.safetensors"
+    index.write_text(json.dumps(good))
+    MapStore(tmp_path / "store").add("one", maps(1))
+    assert not outside.exists()
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match="file is a file; give a folder"):
+        MapStore(tmp_path / "file")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "x").write_text("x")
+    with pytest.raises(ValueError, match=r"holds other files and no index\.json"):
+        MapStore(tmp_path / "other")

@@ -1,0 +1,164 @@
+"""The logit lens against the model's own norm and unembedding, applied by hand to its hidden states."""
+
+import sys
+from functools import partial
+
+import pytest
+import torch
+from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, config
+from torch import nn
+
+from tfviz.study import lens
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
+GEMMA = partial(
+    config, "Gemma2", head_dim=8, num_key_value_heads=2, max_position_embeddings=8, final_logit_softcapping=0.7, **SMALL
+)
+ONE = {"input_ids": IDS[:1], "attention_mask": MASK[:1]}
+DECODED = torch.tensor([[0, 9, 8, 1]])
+KINDS = {  # name -> class, config, prompt, the residual stream's last norm, what reads it
+    "GPT-2": (*FAMILIES["GPT-2"][:2], ONE, "transformer.ln_f", lambda model, x: model.lm_head(x)),
+    "Llama": (*FAMILIES["Llama"][:2], ONE, "model.norm", lambda model, x: model.lm_head(x)),
+    "Gemma 2": (
+        "Gemma2ForCausalLM", GEMMA, ONE, "model.norm", lambda model, x: (model.lm_head(x) / 0.7).tanh() * 0.7,
+    ),
+    "T5": (
+        *FAMILIES["T5"][:2], ONE | {"decoder_input_ids": DECODED}, "decoder.final_layer_norm",
+        lambda model, x: model.lm_head(x * (24**-0.5 if model.config.scale_decoder_outputs else 1)),
+    ),
+    "BERT": (*FAMILIES["BERT"][:2], ONE, "", lambda model, x: model.cls(x)),
+}  # fmt: skip
+
+
+def by_hand(model, kind):
+    _, _, prompt, norm, output = kind
+    with torch.no_grad():
+        found = model(**prompt, output_hidden_states=True)
+        streams = list(found.decoder_hidden_states if "decoder_hidden_states" in found else found.hidden_states)
+        if norm:  # the last of Hugging Face's hidden states has had it
+            module = model.get_submodule(norm)
+            logits = [output(model, module(stream)) for stream in streams[:-1]] + [output(model, streams[-1])]
+        else:
+            logits = [output(model, stream) for stream in streams]
+    return torch.cat([part.float() for part in logits]).softmax(-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", KINDS)
+def test_each_layer_is_read_as_the_model_reads_its_last(name, dtype):
+    kind = KINDS[name]
+    model = build(*kind[:2], dtype)
+    expected = by_hand(model, kind)
+    assert len(expected) == 3
+    tolerance = 1e-5 if dtype == torch.float32 else 0.03
+    table = lens(model, kind[2], top=4)
+    torch.testing.assert_close(table.values, expected.max(-1).values, rtol=0, atol=tolerance)
+    likeliest = expected.topk(4)
+    torch.testing.assert_close(table.probabilities, likeliest.values, rtol=0, atol=tolerance)
+    assert dtype != torch.float32 or torch.equal(table.ids, likeliest.indices)
+    assert list(table.axes["layer"]) == ["in", "0", "1"]
+    named = lens(model, kind[2], token=6)
+    torch.testing.assert_close(named.values, expected[..., 6], rtol=0, atol=tolerance)
+    assert named.title.endswith("of 6")
+    assert named.probabilities.shape == (3, expected.shape[1], 10)
+
+
+def test_a_model_of_the_lessons():
+    model = build(*FAMILIES["GPT"][:2])
+    streams = []
+    with torch.no_grad():
+        handles = [block.register_forward_pre_hook(lambda _, args: streams.append(args[0])) for block in model.blocks]
+        handles.append(model.norm.register_forward_pre_hook(lambda _, args: streams.append(args[0])))
+        model(IDS[1:2])
+        for handle in handles:
+            handle.remove()
+        expected = (model.norm(torch.cat(streams)) @ model.tokens.weight.T).softmax(-1)
+    torch.testing.assert_close(lens(model, IDS[1:2]).values, expected.max(-1).values)
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "T5"])
+def test_names_are_those_of_the_ids_that_are_read(name):
+    kind = KINDS[name]
+    prompt = {**kind[2]}
+    prompt["attention_mask"] = prompt.pop("attention_mask")  # the last, as a tokenizer has it
+    table = lens(build(*kind[:2]), prompt, names=lambda ids: [f"<{number}>" for number in ids], token=3, top=2)
+    own = DECODED if name == "T5" else IDS[:1]
+    assert list(table.axes["position"]) == [f"<{number}>" for number in own[0].tolist()]
+    assert table.tokens == [[[f"<{number}>" for number in cell] for cell in layer] for layer in table.ids.tolist()]
+    assert table.title.endswith("of <3>")
+
+
+class Adds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+
+    def forward(self, x):
+        x += self.linear(x)
+        return x
+
+
+class InPlace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.head = nn.Embedding(VOCAB, 6), nn.Linear(6, VOCAB)
+        self.blocks = nn.ModuleList(Adds() for _ in range(2))
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_stream_that_is_changed_in_place_and_a_compiled_model(compiled):
+    model = build(InPlace, None)
+    with torch.no_grad():
+        streams = [model.tokens(IDS[:1])]
+        for block in model.blocks:
+            streams.append(streams[-1] + block.linear(streams[-1]))
+        expected = model.head(torch.cat(streams)).softmax(-1).max(-1).values
+    if compiled:
+        model = torch.compile(model, backend="eager")
+        with torch.no_grad():
+            model(IDS[:1])
+    torch.testing.assert_close(lens(model, IDS[:1]).values, expected)
+
+
+def test_many_layers_are_read_a_few_at_a_time(monkeypatch):
+    model = build(*FAMILIES["Llama"][:2])
+    whole = lens(model, ONE)
+    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "POSITIONS", 7)
+    parts = lens(model, ONE)
+    torch.testing.assert_close(parts.values, whole.values)
+    torch.testing.assert_close(parts.probabilities, whole.probabilities)
+
+
+def test_models_that_have_nothing_to_read_are_refused():
+    albert = build("AlbertForMaskedLM", partial(config, "Albert", embedding_size=8, max_position_embeddings=8, **SMALL))
+    with pytest.raises(LookupError, match="AlbertForMaskedLM has no stack of blocks"):
+        lens(albert, IDS[:1])
+    with pytest.raises(LookupError, match="Sequential has no stack of blocks"):
+        lens(nn.Sequential(nn.Embedding(VOCAB, 4), nn.Linear(4, VOCAB)), IDS[:1])
+    vit = build(*FAMILIES["ViT"][:2])
+    with pytest.raises(ValueError, match=r"logits are \[1, 7\]; the lens reads"):
+        lens(vit, {"pixel_values": torch.ones(1, 3, 8, 8)})
+
+
+def test_hooks_forwards_and_gradients_stay_as_they_were():
+    model = build(*FAMILIES["GPT-2"][:2]).train()
+    own = model.transformer.h[1].forward
+
+    def wrapper(*args, **kwargs):
+        return own(*args, **kwargs)
+
+    model.transformer.h[1].forward = wrapper
+    lens(model, ONE)
+    with pytest.raises(ZeroDivisionError):
+        lens(model, ONE, names=lambda ids: 1 / 0)
+    assert model.transformer.h[1].forward is wrapper
+    assert "forward" not in vars(model.transformer.h[0])
+    assert model.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())

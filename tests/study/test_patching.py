@@ -1,0 +1,390 @@
+"""Activation patching against a loop of plain PyTorch hooks, one run for each patch."""
+
+import itertools
+from functools import partial
+
+import pytest
+import torch
+from study_models import FAMILIES, IDS, OTHER, SMALL, TEXTS, VOCAB, build, call, config, family, first, prompts
+from torch import nn
+
+from tfviz import study
+from tfviz.study import block_replay, patch
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
+SITES = [(name, sites) for name, family in FAMILIES.items() for sites in family.sites]
+BY = ("clean", "corrupt", "zero", "mean", "resample", "gradient")
+
+
+def score(logits):
+    """No linear function of the logits, of all texts and of more than one position."""
+    logs = logits.log_softmax(-1)
+    if logits.dim() == 2:
+        return logs[:, 2].sum() + 0.3 * logits[1, 4]
+    return logs[:, -1, 5].sum() + 0.3 * logits[1, 0, 3] - logs[2, 2, 1]
+
+
+def run(model, prompt, hooked=None, change=None, at="input"):
+    """Logits, where one module's input or output passes through a function."""
+    if hooked is None:
+        return call(model, prompt)
+    module = model.get_submodule(hooked)
+    if at == "input":
+        handle = module.register_forward_pre_hook(lambda _, args: (change(args[0]), *args[1:]))
+    else:
+
+        def hook(_, __, output):
+            changed = change(first(output))
+            return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+        handle = module.register_forward_hook(hook)
+    try:
+        return call(model, prompt)
+    finally:
+        handle.remove()
+
+
+def recorded(model, prompt, module, at):
+    kept = []
+    run(model, prompt, module, lambda tensor: kept.append(tensor.detach().clone()) or tensor, at)
+    return kept[0]
+
+
+def cut(tensor, heads, head, position):
+    """The part of [batch, position, heads * dim] that is one head's, one position's, or both."""
+    parts = tensor.unflatten(-1, (heads or 1, -1))
+    return parts[:, slice(None) if position is None else position, slice(None) if head is None else head]
+
+
+def reference(model, clean, corrupt, modules, heads, by, each, at, seed=0):
+    """The change of the score by each patch, one run a patch."""
+    base = corrupt if by in ("clean", "gradient") else clean
+    with torch.no_grad():
+        unpatched = score(run(model, base))
+    rows = []
+    for module in modules:
+        own = recorded(model, clean, module, at)
+        source = {
+            "clean": lambda own=own: own,
+            "gradient": lambda own=own: own,
+            "corrupt": lambda module=module: recorded(model, corrupt, module, at),
+            "zero": lambda own=own: own * 0,
+            "mean": lambda own=own: own.float().mean(0, keepdim=True).expand_as(own).to(own.dtype),
+            "resample": lambda own=own: own.roll(
+                int(torch.randint(1, TEXTS, (), generator=torch.Generator().manual_seed(seed))), 0
+            ),
+        }[by]()
+        places = itertools.product(
+            range(heads) if each != "position" else [None], range(own.shape[1]) if each != "head" else [None]
+        )
+        if by == "gradient":
+            leaf = recorded(model, base, module, at).requires_grad_()
+            (slope,) = torch.autograd.grad(score(run(model, base, module, lambda _, leaf=leaf: leaf * 1, at)), leaf)
+            product = (source - leaf.detach()) * slope
+            rows.append(torch.stack([cut(product, heads, *place).float().sum() for place in places]))
+            continue
+        found = []
+        for place in places:
+
+            def change(tensor, place=place, source=source):
+                tensor = tensor.clone()
+                cut(tensor, heads, *place)[:] = cut(source, heads, *place)
+                return tensor
+
+            with torch.no_grad():
+                found.append(score(run(model, base, module, change, at)) - unpatched)
+        rows.append(torch.stack(found))
+    return torch.stack(rows)
+
+
+def agree(table, expected, dtype=torch.float32):
+    tolerance = 1e-4 if dtype == torch.float32 else 0.05 * max(1.0, expected.abs().max().item())
+    torch.testing.assert_close(table.values.flatten(1), expected, rtol=1e-4, atol=tolerance)
+    assert expected.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize(("name", "glob"), SITES)
+def test_outputs_of_heads_equal_a_loop_of_hooks(name, glob, by, padded):
+    if padded and name in ("ViT", "GPT"):
+        pytest.skip("it takes no mask")
+    model, kind = family(name)
+    clean, corrupt = prompts(name, padded)
+    modules = [kind.sites[glob].format(layer) for layer in range(2)]
+    each = ("head", "position", "head and position")[(BY.index(by) + padded) % 3]
+    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, each=each, progress=False)
+    agree(table, reference(model, clean, corrupt, modules, 4, by, each, "input"))
+    with torch.no_grad():
+        assert table.notes["clean"] == pytest.approx(score(call(model, clean)).item(), abs=1e-5)
+        assert table.notes["corrupt"] == pytest.approx(score(call(model, corrupt)).item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("each", ["head", "position", "head and position"])
+@pytest.mark.parametrize("by", ["clean", "resample", "gradient"])
+@pytest.mark.parametrize("name", ["GPT-2", "ViT"])
+def test_each_kind_of_place(name, by, each):
+    model, kind = family(name)
+    clean, corrupt = prompts(name)
+    (glob, template), *_ = kind.sites.items()
+    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, each=each, seed=5, progress=False)
+    agree(table, reference(model, clean, corrupt, [template.format(0), template.format(1)], 4, by, each, "input", 5))
+    assert list(table.axes) == ["layer", *each.split(" and ")]
+
+
+@pytest.mark.parametrize("at", ["output", "input"])
+@pytest.mark.parametrize("by", ["clean", "corrupt", "mean", "gradient"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_outputs_and_inputs_of_modules(name, by, at):
+    model, kind = family(name)
+    clean, corrupt = prompts(name)
+    modules = [kind.module.replace("*", "{}").replace("?", "{}").format(layer) for layer in range(2)]
+    glob = kind.module if at == "output" else f"{kind.module}.input"
+    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
+    agree(table, reference(model, clean, corrupt, modules, None, by, "position", at))
+    assert list(table.axes) == ["layer", "position"]
+
+
+@pytest.mark.parametrize("by", ["clean", "mean", "gradient"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_bfloat16(name, by):
+    model, kind = family(name, torch.bfloat16)
+    clean, corrupt = prompts(name, dtype=torch.bfloat16)
+    (glob, template), *_ = kind.sites.items()
+    modules = [template.format(layer) for layer in range(2)]
+    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
+    agree(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"), torch.bfloat16)
+
+
+@pytest.mark.parametrize(("name", "glob"), SITES)
+def test_blocks_that_are_not_run_again_change_nothing(name, glob, monkeypatch):
+    model, _ = family(name)
+    clean, corrupt = prompts(name, padded=name not in ("ViT", "GPT"))
+    blocks = sorted(block_replay.block_paths(model))
+
+    def table(**more):
+        given = {"metric": score, "sites": glob, "each": "head and position", "progress": False, **more}
+        return patch(model, clean, corrupt, **given).values
+
+    replayed = table()
+    torch.testing.assert_close(table(batch_size=10**6), replayed, rtol=0, atol=1e-5)
+    torch.testing.assert_close(table(batch_size=1), replayed, rtol=0, atol=1e-5)
+    counts = []
+    for path, module in model.named_modules():
+        if any(path.startswith(f"{block}.") for block in blocks) and isinstance(module, nn.Linear | nn.LayerNorm):
+            module.register_forward_hook(lambda *_: counts.append(1))
+    replayed = table(batch_size=1)
+    few = len(counts)
+    counts.clear()
+    monkeypatch.setattr(block_replay.BlockReplay, "before", lambda *_: [])
+    torch.testing.assert_close(table(batch_size=1), replayed, rtol=0, atol=1e-5)
+    assert few < len(counts)
+
+
+def test_a_sweep_that_stopped_goes_on(tmp_path):
+    model, _ = family("GPT-2")
+    clean, corrupt = prompts("GPT-2", padded=True)
+    runs, limit = [], 5
+
+    def counted(logits):
+        runs.append(1)
+        if len(runs) > limit:
+            raise KeyboardInterrupt
+        return score(logits)
+
+    def table(metric=counted, **more):
+        return patch(model, clean, corrupt, metric=metric, batch_size=1, progress=False, **more)
+
+    file = tmp_path / "sweep"
+    whole = table(score)
+    with pytest.raises(KeyboardInterrupt):
+        table(resume=file)
+    runs.clear()
+    limit = 100
+    found = table(resume=file)
+    assert torch.equal(found.values, whole.values)
+    assert len(runs) == 2 + 8 - 3  # the two runs without a patch, and what was missing
+    runs.clear()
+    assert torch.equal(table(resume=file).values, whole.values)
+    assert len(runs) == 2
+    for more in ({"by": "zero"}, {"each": "position"}, {"sites": "*.mlp"}, {"metric": lambda logits: logits[0, 0, 0]}):
+        with pytest.raises(ValueError, match=r"sweep holds results of another"):
+            table(resume=file, **more)
+    with pytest.raises(ValueError, match="holds results of another"):
+        patch(model, corrupt, clean, metric=score, progress=False, resume=file)
+    with torch.no_grad():
+        model.lm_head.weight += 0.1
+    with pytest.raises(ValueError, match="holds results of another model"):
+        table(resume=file)
+
+
+def test_a_file_that_holds_something_else_is_refused(tmp_path):
+    model, _ = family("GPT-2")
+    file = study.Table(torch.ones(2), {"a": ["x", "y"]}).save(tmp_path / "table")
+    with pytest.raises(ValueError, match="holds no results of an analysis"):
+        patch(model, IDS, OTHER, metric=score, progress=False, resume=file)
+
+
+class InPlace(nn.Module):
+    """Blocks that add the stream to what their parts return, in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(VOCAB, 12)
+        self.blocks = nn.ModuleList(AddsInPlace() for _ in range(2))
+        self.norm = nn.LayerNorm(12)
+        self.head = nn.Linear(12, VOCAB, bias=False)
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+class AddsInPlace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
+        self.norms = nn.ModuleList(nn.LayerNorm(12) for _ in range(2))
+        self.mlp = nn.Sequential(nn.Linear(12, 5), nn.GELU(), nn.Linear(5, 12))
+
+    def forward(self, x):
+        normed = self.norms[0](x)
+        attended = self.attention(normed, normed, normed)[0]
+        attended += x
+        output = self.mlp(self.norms[1](attended))
+        output += attended
+        return output
+
+
+def in_place(frozen=False):
+    torch.manual_seed(2)
+    model = InPlace().eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return model.requires_grad_(not frozen)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("by", ["clean", "corrupt", "mean", "gradient"])
+def test_a_stream_that_is_changed_in_place(by, frozen):
+    model = in_place(frozen)
+    for part in ("", ".attention", ".mlp"):
+        table = patch(model, IDS, OTHER, metric=score, sites=f"blocks.?{part}", by=by, progress=False)
+        modules = [f"blocks.{layer}{part}" for layer in range(2)]
+        agree(table, reference(model, IDS, OTHER, modules, None, by, "position", "output"))
+    table = patch(model, IDS, OTHER, metric=score, by=by, progress=False)
+    assert table.values.shape == (2, 3)
+
+
+@pytest.mark.parametrize("by", ["clean", "gradient"])
+def test_frozen_parameters_and_parameters_without_gradients(by):
+    for frozen in (True, False):
+        model, kind = family("Llama")
+        model.requires_grad_(not frozen)
+        clean, corrupt = prompts("Llama")
+        table = patch(model, clean, corrupt, metric=score, by=by, progress=False)
+        modules = [kind.sites["*.output_heads"].format(layer) for layer in range(2)]
+        agree(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"))
+        assert all(parameter.grad is None for parameter in model.parameters())
+        assert all(parameter.requires_grad is not frozen for parameter in model.parameters())
+
+
+def test_a_block_that_is_called_again_is_refused():
+    albert = build("AlbertForMaskedLM", partial(config, "Albert", embedding_size=8, max_position_embeddings=8, **SMALL))
+    with pytest.raises(ValueError, match=r"output_heads is computed 2 times in one run"):
+        patch(albert, IDS, OTHER, metric=score, progress=False)
+    (whole,) = patch(albert, IDS, OTHER, metric=score, sites="albert.embeddings", progress=False).values
+    with torch.no_grad():
+        expected = reference(albert, {"input_ids": IDS}, {"input_ids": OTHER}, ["albert.embeddings"], None, "clean",
+                             "position", "output")  # fmt: skip
+    torch.testing.assert_close(whole[None], expected, rtol=0, atol=1e-4)
+
+
+def test_mixture_of_experts_and_pytorchs_own_encoder():
+    mixtral = build(
+        "MixtralForCausalLM",
+        partial(
+            config, "Mixtral", num_local_experts=3, num_experts_per_tok=2, hidden_size=32, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, intermediate_size=16, max_position_embeddings=8,
+        ),
+    )  # fmt: skip
+    for by in ("clean", "gradient"):
+        table = patch(mixtral, IDS, OTHER, metric=score, by=by, progress=False)
+        modules = [f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)]
+        prompts = {"input_ids": IDS}, {"input_ids": OTHER}
+        agree(table, reference(mixtral, *prompts, modules, 4, by, "head", "input"))
+    encoder = build(Encoder, None)
+    for by in ("clean", "mean", "gradient"):
+        table = patch(encoder, IDS, OTHER, metric=score, sites="encoder.layers.?", by=by, progress=False)
+        modules = [f"encoder.layers.{layer}" for layer in range(2)]
+        agree(table, reference(encoder, IDS, OTHER, modules, None, by, "position", "output"))
+        heads = patch(encoder, IDS, OTHER, metric=score, by=by, progress=False)
+        assert heads.values.shape == (2, 4)
+    all_heads = patch(encoder, IDS, OTHER, metric=score, sites="*.self_attn", progress=False)
+    assert all_heads.values.abs().max() > 1e-3
+
+
+class Encoder(nn.Module):
+    """PyTorch's encoder between an embedding and a head."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.head = nn.Embedding(VOCAB, 12), nn.Linear(12, VOCAB)
+        layer = nn.TransformerEncoderLayer(12, 4, 10, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2)
+
+    def forward(self, ids):
+        return self.head(self.encoder(self.tokens(ids)))
+
+
+def test_a_compiled_model():
+    model = build(Encoder, None)
+    expected = patch(model, IDS, OTHER, metric=score, progress=False).values
+    compiled = torch.compile(model, backend="eager")
+    with torch.no_grad():
+        compiled(IDS)
+    assert torch.equal(patch(compiled, IDS, OTHER, metric=score, progress=False).values, expected)
+
+
+def traces(model):
+    """What a study might leave behind in a model."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_forward_hooks_with_kwargs")
+    return [
+        (path, [len(getattr(module, kind)) for kind in hooks], module.__dict__.get("forward"), module.training)
+        for path, module in model.named_modules()
+    ]
+
+
+def accelerate_like(model):
+    """Instance forwards around the classes' own, as accelerate's hooks have them."""
+    for module in model.modules():
+        own = module.forward
+        module.forward = lambda *args, own=own, **kwargs: own(*args, **kwargs)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_nothing_is_left_behind(wrapped):
+    model, _ = family("GPT-2")
+    plain = patch(model, IDS, OTHER, metric=score, progress=False).values
+    if wrapped:
+        accelerate_like(model)
+    model.train()
+    before = traces(model)
+    assert torch.equal(patch(model, IDS, OTHER, metric=score, progress=False).values, plain)
+    assert traces(model) == before
+    runs = []
+
+    def fails(logits):
+        runs.append(1)
+        if len(runs) == 4:
+            raise RuntimeError("in the middle")
+        return score(logits)
+
+    for by, batch_size in (("clean", 1), ("gradient", None)):
+        runs.clear()
+        runs += [1] * (by == "gradient")  # it runs the model only once more
+        with pytest.raises(RuntimeError, match="in the middle"):
+            patch(model, IDS, OTHER, metric=fails, by=by, batch_size=batch_size, progress=False)
+        assert traces(model) == before

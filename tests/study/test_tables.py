@@ -1,0 +1,136 @@
+"""`Table`, `Statistics` and metrics, against numbers by hand."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from tfviz import study
+from tfviz.study import Table
+
+
+def table(values=((0.5, -1.0, 2.0), (float("nan"), 0.0, -3.0)), **more):
+    return Table(torch.tensor(values), {"layer": ["a", "b"], "head": ["0", "1", "x"]}, **more)
+
+
+def test_places_are_named():
+    found = table()
+    assert found["b", "x"] == -3
+    assert found["a"].tolist() == [0.5, -1, 2]
+    assert found["a", 1] == -1
+    with pytest.raises(LookupError, match=r"layer has no 'c'; it has a, b"):
+        found["c"]
+    with pytest.raises(LookupError, match=r"there are 3 labels; give one for each of: layer, head"):
+        found["a", "0", "0"]
+    with pytest.raises(ValueError, match=r"values are \[2\], and the labels of a are \[3\]"):
+        Table(torch.ones(2), {"a": ["x", "y", "z"]})
+
+
+def test_the_largest_are_first_and_nan_is_none():
+    assert table().top(3) == [(("b", "x"), -3.0), (("a", "x"), 2.0), (("a", "1"), -1.0)]
+    assert len(table().top(100)) == 5
+    found = Table(torch.tensor([1.0, -torch.inf]), {"a": ["x", "y"]})
+    assert found.top(1) == [(("y",), -torch.inf)]
+    with pytest.raises(ValueError, match="count is 0"):
+        table().top(0)
+
+
+def test_shares_of_a_whole():
+    found = table(unit="logit", notes={"by": "zero"}).relative_to(-4.0)
+    assert found["b", "x"] == 0.75
+    assert found.unit == "share"
+    assert found.notes == {"by": "zero", "whole": -4.0}
+    for whole in (0.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="there are no shares of it"):
+            table().relative_to(whole)
+
+
+def test_one_number():
+    found = Table(torch.tensor(2.5), {}, "nats")
+    assert repr(found) == "one number, in nats: from 2.5 to 2.5"
+    assert found[()] == 2.5
+    assert found.top(3) == [((), 2.5)]
+
+
+@pytest.mark.parametrize("axes", [{}, {"a": ["x", "y", "z"]}, {"a": ["x"], "b": ["1", "2", "ü/\n"], "c": ["p"]}])
+def test_files(axes, tmp_path):
+    values = torch.arange(1.0, 4.0).view([len(labels) for labels in axes.values()]) if axes else torch.tensor(1.5)
+    found = Table(values, axes, "nats", "a title", {"whole": 0.1, "deep": {"list": [1, None, "x"]}})
+    path = found.save(tmp_path / "folder" / "table.safetensors")
+    again = Table.load(path)
+    assert torch.equal(again.values, values)
+    assert (again.axes, again.unit, again.title, again.notes) == (found.axes, found.unit, found.title, found.notes)
+
+
+def test_files_that_hold_something_else(tmp_path):
+    from tfviz.files import save_tensors
+
+    path = tmp_path / "table"
+    with pytest.raises(ValueError, match=r"notes\.a is a Tensor"):
+        table(notes={"a": torch.ones(1)}).save(path)
+    assert not path.exists()
+    good = {"format": "tfviz.Table/1", "title": '""', "unit": '""', "axes": '{"a": ["x", "y"]}', "notes": "{}"}
+    for changed, says in (
+        ({"format": "other"}, "holds no table"),
+        ({"axes": "{"}, "axes is no JSON"),
+        ({"axes": '{"a": [1, 2]}'}, r"metadata\.axes\.a\[0\] is 1"),
+        ({"axes": '{"a": ["x"]}'}, r"values are \[2\]"),
+        ({"notes": "[]"}, "metadata.notes"),
+        ({"title": None}, "metadata has no 'title'"),
+    ):
+        metadata = {name: value for name, value in {**good, **changed}.items() if value is not None}
+        save_tensors(path, {"values": torch.ones(2)}, metadata)
+        with pytest.raises(ValueError, match=says):
+            Table.load(path)
+    save_tensors(path, {"values": torch.ones(2), "more": torch.ones(1)}, good)
+    with pytest.raises(ValueError, match="it holds the tensors"):
+        Table.load(path)
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(ValueError, match="table"):
+        Table.load(path)
+    with pytest.raises(FileNotFoundError):
+        Table.load(tmp_path / "none")
+
+
+def test_pandas_gets_names_and_labels(monkeypatch):
+    """By a stand-in that keeps what it is given; the library itself is not needed here."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        table().to_pandas()
+    stand_in = SimpleNamespace(
+        Index=lambda labels, name: (name, list(labels)),
+        Series=lambda values, index, name: ("series", values.tolist(), index, name),
+        DataFrame=lambda values, index, columns: ("frame", values.tolist(), index, columns),
+        MultiIndex=SimpleNamespace(from_product=lambda labels, names: (names, [list(some) for some in labels])),
+    )
+    monkeypatch.setitem(sys.modules, "pandas", stand_in)
+    line = Table(torch.tensor([1.0, 2.0]), {"a": ["x", "y"]}, "nats").to_pandas()
+    assert line == ("series", [1.0, 2.0], ("a", ["x", "y"]), "nats")
+    flat = Table(torch.tensor([[1.0, 2.0]]), {"a": ["x"], "b": ["p", "q"]}).to_pandas()
+    assert flat == ("frame", [[1.0, 2.0]], ("a", ["x"]), ("b", ["p", "q"]))
+    deep = Table(torch.arange(4.0).view(2, 1, 2), {"a": ["x", "y"], "b": ["p"], "c": ["u", "v"]}).to_pandas()
+    assert deep == ("frame", [[0.0, 1.0], [2.0, 3.0]], (["a", "b"], [["x", "y"], ["p"]]), ("c", ["u", "v"]))
+    with pytest.raises(ValueError, match="one number without axes"):
+        Table(torch.tensor(1.0), {}).to_pandas()
+
+
+def test_metrics():
+    logits = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
+    assert study.logit(2)(logits) == pytest.approx(logits[:, -1, 2].mean().item())
+    assert study.logit([1, 0, 4], 2)(logits) == pytest.approx(
+        (logits[0, 2, 1] + logits[1, 2, 0] + logits[2, 2, 4]).item() / 3
+    )
+    assert study.logit_difference(torch.tensor([1, 0, 4]), 3)(logits) == pytest.approx(
+        (logits[0, -1, 1] + logits[1, -1, 0] + logits[2, -1, 4] - logits[:, -1, 3].sum()).item() / 3, abs=1e-6
+    )
+    assert study.log_probability(2, 0)(logits) == pytest.approx(logits[:, 0].softmax(-1)[:, 2].log().mean().item())
+    assert study.logit(2)(logits[:, 0]) == pytest.approx(logits[:, 0, 2].mean().item())
+    for metric, says in (
+        (study.logit(5), "token is 5; there are 5, counted from 0"),
+        (study.logit(-1), "token is -1"),
+        (study.logit(1, 4), "position is 4; there are 4"),
+        (study.logit([1, 2]), "there are 2 tokens for 3 texts"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            metric(logits)
