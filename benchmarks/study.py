@@ -43,8 +43,7 @@ def prompts(size: Size) -> Tensor:
     return torch.randint(size.vocab, (PROMPTS, TOKENS), generator=torch.Generator().manual_seed(SEED))
 
 
-def difference(logits: Tensor) -> Tensor:
-    return (logits[:, -1, RIGHT] - logits[:, -1, OTHER]).mean()
+difference = study.logit_difference(RIGHT, OTHER)
 
 
 def by_tfviz(size: Size) -> Callable[[], Tensor]:

@@ -21,7 +21,7 @@ def logit(token: Ids, position: int = -1) -> Metric:
         token: its id, or one for each text.
         position: where it is predicted.
     """
-    return _of_logits(lambda logits: _at(logits, token, position), "logit")
+    return _of_logits(lambda logits: _at(logits, token, position), "logit", position)
 
 
 def logit_difference(right: Ids, other: Ids, position: int = -1) -> Metric:
@@ -30,19 +30,20 @@ def logit_difference(right: Ids, other: Ids, position: int = -1) -> Metric:
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
     """
-    return _of_logits(lambda logits: _at(logits, right, position) - _at(logits, other, position), "logit difference")
+    difference = lambda logits: _at(logits, right, position) - _at(logits, other, position)  # noqa: E731
+    return _of_logits(difference, "logit difference", position)
 
 
 def log_probability(token: Ids, position: int = -1) -> Metric:
     """Return the metric "natural logarithm of a token's probability", mean over the batch, in nats."""
-    return _of_logits(lambda logits: _at(logits.log_softmax(-1), token, position), "nats")
+    return _of_logits(lambda logits: _at(logits.log_softmax(-1), token, position), "nats", position)
 
 
-def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str) -> Metric:
+def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str, position: int) -> Metric:
     def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, ""]:
         return numbers(logits).mean()
 
-    metric.unit = unit  # type: ignore[attr-defined]
+    metric.unit, metric.position = unit, position  # type: ignore[attr-defined]
     return metric
 
 
@@ -68,6 +69,11 @@ def unit_of(metric: Metric) -> str:
     return str(getattr(metric, "unit", ""))
 
 
+def reads_last(metric: Metric) -> bool:
+    """Return whether a metric is known to read the logits of the last position alone."""
+    return getattr(metric, "position", None) == -1
+
+
 def measure(metric: Metric, logits: Tensor) -> Tensor:
     """Return the metric of some logits.
 
@@ -91,6 +97,8 @@ def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Tensor:
 
     Args:
         name: of the metric, for the message.
+        metric: logits -> one number.
+        logits: with gradients.
 
     Raises:
         ValueError: it does not depend on the logits, or was detached from them.

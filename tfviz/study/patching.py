@@ -15,7 +15,7 @@ from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
-from tfviz.study.metrics import Metric, measure, measure_with_gradient, unit_of
+from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, unit_of
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
 from tfviz.study.table import Table
@@ -24,7 +24,8 @@ from tfviz.validation import check_callable
 By = Literal["clean", "corrupt", "zero", "mean", "resample", "gradient"]
 Each = Literal["head", "position", "head and position"]
 Place = tuple[int | None, int | None]  # head and position; None for all
-POSITIONS = 8192  # of all texts of one run, where `batch_size` is not given
+POSITIONS = {"cpu": 2048}  # of all texts of one run, where `batch_size` is not given, by device
+MANY_POSITIONS = 16_384  # on other devices, which large batches keep busy
 TITLES = {
     "clean": "The clean run's activations in the corrupt run",
     "corrupt": "The corrupt run's activations in the clean run",
@@ -68,7 +69,8 @@ def patch(
         by: the activation that replaces another, as above.
         each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
         words: of the positions, for the labels of the table.
-        batch_size: texts in one run of the model, patches times prompts; None: as many as have 8,192 positions.
+        batch_size: texts in one run of the model, patches times prompts; None: as many as have 2,048
+            positions, or 16,384 on another device than a CPU.
         seed: of the choice of other texts by "resample".
         progress: show a bar.
         resume: a file in which values are kept as they come; a call with the same arguments goes on from it.
@@ -94,9 +96,7 @@ def patch(
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     model = uncompiled(model)
-    inputs = {"clean": Inputs.of("clean", clean, model)}
-    if corrupt is not None:
-        inputs["corrupt"] = Inputs.of("corrupt", corrupt, model)
+    inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, by)
     with eval_mode(model), torch.no_grad():
         sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), by, seed)
@@ -104,7 +104,7 @@ def patch(
         if by == "gradient":
             values = sweep.estimate(places)
         else:
-            texts = batch_size or max(inputs["clean"].size, POSITIONS // sweep.sites[0].positions)
+            texts = batch_size or sweep.texts_at_once
             shown = [value for prompt in inputs.values() for value in prompt.tensors]
             results = PartialResults(
                 resume,
@@ -114,6 +114,13 @@ def patch(
             values = sweep.measure(places, texts, results, progress)
     notes = {"model": type(model).__name__, "by": by, **sweep.baselines}
     return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), TITLES[by], notes)
+
+
+def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
+    """Return the inputs of both runs, by name; if the metric reads the last position, no other's logits are made."""
+    named = {"clean": clean} if corrupt is None else {"clean": clean, "corrupt": corrupt}
+    inputs = {name: Inputs.of(name, prompt, model) for name, prompt in named.items()}
+    return {name: prompt.with_last_logits(model) for name, prompt in inputs.items()} if reads_last(metric) else inputs
 
 
 def check_prompts(inputs: dict[str, Inputs], by: By) -> None:
@@ -157,6 +164,12 @@ class Sweep:
         self.sources = {site.name: _source(site.name, activations, by, seed) for site in self.sites}
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
         self.unpatched = self.baselines["corrupt" if self.is_into_corrupt else "clean"]
+
+    @property
+    def texts_at_once(self) -> int:
+        """How many texts are run at a time: as many as keep the device busy, in little memory."""
+        positions = POSITIONS.get(self.base.tensors[0].device.type, MANY_POSITIONS)
+        return max(self.base.size, positions // self.sites[0].positions)
 
     def places(self, each: Each | None) -> list[Place]:
         """Return what is patched at a time, of each site."""

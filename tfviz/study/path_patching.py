@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
-from tfviz.study.inputs import Inputs, Prompt
+from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.metrics import Metric, measure, unit_of
 from tfviz.study.partial_results import PartialResults
-from tfviz.study.patching import POSITIONS, Each, Place, Sweep, check_prompts, place_index
+from tfviz.study.patching import Each, Place, Sweep, check_prompts, place_index, prompts
 from tfviz.study.sites import ActivationSite, module_path
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
@@ -76,7 +76,10 @@ def patch_path(
     """
     check_callable("logits", metric=metric)
     checks.one_of(TO, by=by)
-    inputs = {name: Inputs.of(name, prompt, model) for name, prompt in (("clean", clean), ("corrupt", corrupt))}
+    if batch_size is not None:
+        checks.at_least(1, batch_size=batch_size)
+    model = uncompiled(model)
+    inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, "clean")
     ends = {receivers: None} if isinstance(receivers, str) else receivers or {}
     ends = ends if isinstance(ends, Mapping) else dict.fromkeys(ends)
@@ -85,8 +88,7 @@ def patch_path(
         held = [frozen] if isinstance(frozen, str) else list(frozen)
         sweep = PathSweep(model, inputs, metric, globs, by, held, ends)  # type: ignore[arg-type]
         axes, places = sweep.axes(each, words), sweep.places(each)
-        texts = batch_size or max(inputs["clean"].size, POSITIONS // sweep.sites[0].positions)
-        checks.at_least(1, batch_size=texts)
+        texts = batch_size or sweep.texts_at_once
         results = PartialResults(None, len(sweep.sites) * len(places), "")
         values = sweep.measure(places, texts, results, progress)
     arriving = f" by way of {', '.join(ends)}" if ends else ", on the direct path"
