@@ -3,6 +3,7 @@
 import csv
 import re
 from functools import cache
+from itertools import product
 
 import pytest
 import torch
@@ -119,7 +120,7 @@ def signed(value):
 def shares(page, where=".shares"):
     """The bars of one list: {name: what stands beside}."""
     texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
-    rows = page.locator(where).first.locator(".share").evaluate_all(texts)
+    rows = page.locator(where).first.locator(".share:not(.others)").evaluate_all(texts)
     return {re.sub("[\u2066-\u2069“”]", "", name): text for name, text in rows}
 
 
@@ -182,6 +183,23 @@ def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp
     assert words(page)[1] == "plot"
     assert page.locator(".mark").count() == 0
     assert button(page, "As typed").count() == 0
+
+
+def test_it_opens_on_the_head_that_changes_the_answer_most_and_shades_by_a_head_that_is_pressed(studio):
+    model, made = classifier()
+    ids = framed(TEXT)
+    whole = logits(model, ids)[0].softmax(0)
+    change = {
+        at: (logits(model, ids, [at])[0].softmax(0) - whole).abs().sum().item() for at in product((0, 1), (0, 1, 2))
+    }
+    layer, head = max(change, key=change.get)
+    assert (made.document["state"]["layer"], made.document["state"]["head"]) == (layer, head)
+    page = studio(made)
+    page.get_by_role("button", name=re.compile("^head 2 of layer 1")).click()
+    wait_until_idle(page)
+    weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2, 0, 1:]
+    assert shaded(page) == [(255 * weight.sqrt()).round().item() >= 8 for weight in weights]
+    assert plain(page.locator(".pane.text small").first.text_content()) == "from “[CLS]”, layer 1 head 2"
 
 
 def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
@@ -299,7 +317,8 @@ def test_a_review_is_questioned_by_keys_alone(studio):
     tab_to(page, ".head")
     press(page, "x")
     wait_until_idle(page)
-    close(page, model, framed("a film that is fine"), off=((0, 0),))
+    opened = made.document["state"]["layer"], made.document["state"]["head"]
+    close(page, model, framed("a film that is fine"), off=(opened,))
     assert focused(page, ".head")
 
 
@@ -340,14 +359,29 @@ def test_guesses_are_torchs_from_both_sides_and_from_the_left(studio, weights, a
             assert shares(page, f".shares >> nth={which % 2}") == expected
     switch(page, 1, 0)
     close(page, bert, ids, off=((1, 0),), atol=atol)
-    assert page.locator(".mark").count() == page.locator(".sides .shares:first-child .share").count()
+    assert page.locator(".mark").count() == page.locator(".sides .shares:first-child .share:not(.others)").count()
+
+
+def test_the_rest_of_the_guesses_is_a_row_and_both_lists_stand_row_by_row(studio):
+    page = studio(filler()[2])
+    percents = page.locator(".sides .shares").first.locator(".number").all_text_contents()
+    assert sum(float(one.removesuffix(" %")) for one in percents) == pytest.approx(100, abs=1.5)  # each has two digits
+    left, right = (page.locator(".sides .shares").nth(which).locator(".share") for which in (0, 1))
+    assert left.last.locator(".name").text_content() == f"{len(WORDS) - 7} others"
+    for row in range(7):
+        assert left.nth(row).bounding_box()["y"] == right.nth(row).bounding_box()["y"]
 
 
 def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     bert, _, made = filler()
     page = studio(made)
     assert [text for text in words(page) if text == "?"] == ["?", "?"]
-    page.locator(".passage .word.blank").nth(1).click()
+    gap = page.locator(".passage .word.blank").nth(1)
+    gap.click()  # of several gaps, one is chosen first
+    assert page.get_by_role("tab", selected=True).text_content() == "“\u2068was\u2069”"
+    assert gap.get_attribute("class").split()[-1] == "chosen"
+    assert page.locator(".passage .chosen").count() == 1
+    gap.click()
     act(page, "music")
     ids = framed(TEXT, back=(SEP,))
     ids[4] = ids[10 - 1 + 1] = MASK
@@ -446,7 +480,7 @@ def test_a_neighbour_that_cannot_write_the_text_says_so(studio):
     gpt = GPT(7, context=9, layers=1, heads=1, dim=4)
     bert = BERT(len(WORDS), context=24, layers=1, heads=1, dim=4)
     page = studio(view.fill(bert, WORDS, "the plot", masked=1, compare_with=(gpt, Characters("the plo"))))
-    assert page.locator(".sides .shares").last.locator(".share").count() == 7
+    assert page.locator(".sides .shares").last.locator(".share:not(.others)").count() == 7
     types(page, "never plot")
     act(page, "plot")
     assert page.locator(".sides .shares").last.text_content() == (
@@ -496,6 +530,19 @@ def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, new_pag
 
 
 @pytest.mark.parametrize("kind", MADE)
+def test_a_picture_holds_the_text_the_answer_and_the_chosen_head(studio, tmp_path, kind):
+    page = studio(MADE[kind]())
+    svg = takes(page, "SVG", tmp_path).read_text("utf-8")
+    for each in words(page):
+        assert f">{each}</text>" in svg
+    for number in list(shares(page).values())[:3]:
+        assert f">{number.replace('<', '&lt;')}</text>" in svg
+    layer, head = (MADE[kind]().document["state"][name] for name in ("layer", "head"))
+    assert f">Layer {layer}, head {head}</text>" in svg
+    assert "data:image/png" in svg
+
+
+@pytest.mark.parametrize("kind", MADE)
 def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studio, kind):
     model, front = (classifier()[0], [CLS]) if kind == "classify" else (filler()[0], [CLS])
     page = studio(set_to(MADE[kind](), layer=1, head=2))
@@ -524,7 +571,9 @@ def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studi
     assert backgrounds(page) == pointed  # though words are weighed anew
     leave(page)
     assert backgrounds(page) == unpointed
-    assert page.locator(".pane.text small").first.text_content() == ""
+    assert plain(page.locator(".pane.text small").first.text_content()) == (
+        "" if kind == "classify" else "from “[MASK]”, layer 1 head 2"
+    )
 
 
 def seen(page):

@@ -120,9 +120,9 @@ def test_points_by_mouse_and_by_keyboard(opened):
     drag(page, cat, 50, 30)
     moved = given(page, "words")
     assert moved[1:].tolist() == torch.tensor(list(WORDS.values()))[1:].tolist()
-    torch.testing.assert_close(moved[0], torch.tensor([1.0 + 50 * 3 / 100, 2.0 - 30 * 3 / 100]), rtol=0, atol=0.026)
+    torch.testing.assert_close(moved[0], torch.tensor([1.0 + 50 * 3 / 120, 2.0 - 30 * 3 / 120]), rtol=0, atol=0.026)
     agrees(page, attention(moved, torch.tensor(2.55)))
-    assert "“cat” is at (2.5, 1.1)" in says(page)
+    assert "“cat” is at (2.25, 1.25)" in says(page)
     assert middle(cat) == pytest.approx((x + 50, y + 30), abs=1.5)
     drag(page, cat, 5000, -5000)
     assert given(page, "words")[0].tolist() == [3.0, 3.0]
@@ -417,17 +417,17 @@ def shared(page):
     return page.evaluate("location.href")
 
 
-@pytest.mark.parametrize(
-    ("shown", "width", "beside"),
-    [
-        (lesson, 1280, True),  # a plane to drag words in
-        (lesson, 400, False),
-        (lambda: view.interact(product, matrix=view.cells(torch.eye(3)), row=view.cells([1.0, 2, 3])), 1280, True),
-        (lambda: view.interact(lambda **k: sum(k.values()), **dict.fromkeys("abcde", (0.0, 1.0))), 1280, True),
-        (lambda: view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3)), 1280, False),
-    ],
-)
-def test_tall_or_many_controls_stand_beside_the_results(opened, shown, width, beside):
+def few_controls():
+    return view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3))
+
+
+def table_controls():
+    return view.interact(product, matrix=view.cells(torch.eye(3)), row=view.cells([1.0, 2, 3]))
+
+
+@pytest.mark.parametrize("shown", [lesson, few_controls, table_controls])
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (400, False)])
+def test_controls_stand_at_the_left_of_the_results_and_above_them_on_a_telephone(opened, shown, width, beside):
     page = opened(shown(), width=width)
     knobs, results = (page.locator(where).bounding_box() for where in (".bench > .knobs", ".bench > .results"))
     if beside:
@@ -438,6 +438,48 @@ def test_tall_or_many_controls_stand_beside_the_results(opened, shown, width, be
         assert knobs["x"] == results["x"]
     inside = page.locator(".results canvas").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
     assert max(inside) <= results["x"] + results["width"]
+
+
+def bar_page(opened, width):
+    """Bars beside a number."""
+    shown = view.interact(lambda x: {"bars": x * torch.tensor([1.0, 2.0, 3.0]), "sum": 6 * x}, x=(0.0, 1.0))
+    return opened(shown, width=width)
+
+
+@pytest.mark.parametrize("width", [400, 1280, 1920])
+def test_bars_fill_the_place_that_there_is_and_the_card_is_no_wider_than_it_needs(opened, width):
+    page = bar_page(opened, width)
+    page.set_viewport_size({"width": width, "height": 900})
+    ready(page)
+    column = page.locator(".pictures").bounding_box()["width"]
+    assert page.locator("canvas[aria-label^=bars]").bounding_box()["width"] > 0.97 * column
+    card, screen = page.locator(".studio").bounding_box(), page.evaluate("document.documentElement.clientWidth")
+    assert card["x"] == pytest.approx(screen - card["x"] - card["width"], abs=2)
+    assert card["width"] < 1370
+
+
+def test_controls_are_large_enough_for_a_finger(opened):
+    page = opened(every(), width=400)
+    sizes = page.locator(".knobs input[type=range], .knobs select, .point, .cell, .ordered").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().height)"
+    )
+    assert min(sizes) >= 36
+
+
+def test_the_purpose_stands_below_the_title(opened):
+    def turned(x):
+        """Turn it until
+        it fits. The rest is for others."""
+        return x * torch.ones(2)
+
+    purpose = lambda page: page.locator(".purpose").inner_text()  # noqa: E731
+    assert purpose(opened(view.interact(turned, x=(0.0, 1.0)))) == "Turn it until it fits."
+    page = opened(view.interact(lambda x: x * torch.ones(2), x=(0.0, 1.0), title="Turn it: it fits"))
+    assert page.locator("h1").text_content() == "Turn it: it fits"
+    assert page.locator(".subtitle").inner_text() == "It fits"
+    assert purpose(page) == ""
+    page = opened(view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3)))
+    assert purpose(page) == "Drag a slider, tick the box or choose from the list: the results follow."
 
 
 def counted(table, row):

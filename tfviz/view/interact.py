@@ -34,7 +34,8 @@ def interact(
     """Bind controls to a function's arguments and draw its results, in a notebook or a page, without a kernel.
 
     The function is exported by `torch.export` and embedded in the page. It takes tensors and returns a tensor, or
-    several in a tuple or by name; arguments without a control keep their defaults.
+    several in a tuple or by name; arguments without a control keep their defaults. The first sentence of its docstring
+    stands below the title, to say what there is to do; without one, what follows a colon in the title does.
 
     Args:
         function: the function to call.

@@ -181,6 +181,7 @@ class InteractDocument(TypedDict):
         data: the weights of the programs.
         results: of a snapshot, by name.
         tries: what the author proposes to try, [name, values of controls].
+        purpose: what there is to do, in a sentence: the first of the function's docstring.
     """
 
     kind: Literal["interact", "interact-snapshot"]
@@ -194,3 +195,4 @@ class InteractDocument(TypedDict):
     data: NotRequired[Piece]
     results: NotRequired[dict[str, StoredResult]]
     tries: NotRequired[list[list[Any]]]
+    purpose: NotRequired[str]

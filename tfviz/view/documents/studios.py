@@ -45,7 +45,7 @@ class ClassifyState(StudioState):
     Attributes:
         deleted: words that are left out, by index.
         replaced: [index of a word, what stands in its place].
-        label: the label that words are shaded by, -1 for none.
+        label: the label that words are shaded by, -1 for none, -2 for the chosen head.
     """
 
     text: str

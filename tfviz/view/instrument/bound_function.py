@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,10 +17,12 @@ from tfviz.portable import Program, export
 from tfviz.portable.fx_graph import output_names
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.controls import Control, Text
+from tfviz.view.still.picture import shorten
 
 PROGRAMS = 24  # of one view at most: one for each choice of Python values
 LENGTHS = (5, 7, 11, 13, 17, 19)  # of texts that a function is exported with: all different, so that none is another
 REMEDY = "with kernel=True Python computes it, as long as a kernel lives"
+PURPOSE = 200  # letters of the line that says what to do
 BUDGET = 24e6  # bytes of all weights of one view in a page
 
 
@@ -40,6 +43,7 @@ class BoundFunction:
         called = function.forward if isinstance(function, nn.Module) else function
         name = type(function).__name__ if module else getattr(function, "__name__", "function")
         self.name = name.replace("<lambda>", "function")
+        self.purpose = _first_sentence(function)
         try:
             parameters = inspect.signature(called).parameters
         except (ValueError, TypeError) as error:
@@ -141,6 +145,13 @@ class BoundFunction:
     def _call_function(self, arguments: Mapping[str, Any]) -> Any:
         named = dict(arguments)
         return self.function(*[named.pop(name) for name in self.positional], **named)
+
+
+def _first_sentence(function: Callable[..., Any]) -> str:
+    """Return the first sentence of a function's own docstring; nothing for other callables, whose class has one."""
+    text = inspect.getdoc(function) if inspect.isroutine(function) else None
+    paragraph = " ".join((text or "").split("\n\n")[0].split())
+    return shorten(re.split(r"(?<=[.!?])\s", paragraph)[0], PURPOSE)
 
 
 def outputs(name: str, returned: Any) -> dict[str, Tensor]:

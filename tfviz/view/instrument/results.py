@@ -28,10 +28,13 @@ SIDES = {"rows": "words", "cols": "words", "positions": "points"}  # what a cont
 def instrument_document(function: BoundFunction, title: str, panels: list[ResultSpec]) -> InteractDocument:
     """Return the document of a view, without its programs."""
     controls = {name: control.spec for name, control in function.controls.items()}
-    return {
+    document: InteractDocument = {
         "kind": "interact", "title": title, "controls": controls, "discrete": function.discrete, "panels": panels,
         "state": {"values": function.start},
     }  # fmt: skip
+    if function.purpose:
+        document["purpose"] = function.purpose
+    return document
 
 
 def result_specs(

@@ -441,6 +441,8 @@ export interface InteractDocument {
   results?: Record<string, StoredResult>;
   /** what the author proposes to try, [name, values of controls]. */
   tries?: any[][];
+  /** what there is to do, in a sentence: the first of the function's docstring. */
+  purpose?: string;
 }
 
 /** Ids that every text begins and ends with; null for none. */
@@ -563,7 +565,7 @@ export interface ClassifyState {
   deleted: number[];
   /** [index of a word, what stands in its place]. */
   replaced: any[][];
-  /** the label that words are shaded by, -1 for none. */
+  /** the label that words are shaded by, -1 for none, -2 for the chosen head. */
   label: number;
 }
 

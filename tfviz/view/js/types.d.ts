@@ -166,6 +166,7 @@ export interface Inks {
   focus: string;
   mark: string;
   faint: string;
+  voice: string;
 }
 
 /** What a view has: a canvas or SVG pen draws it. */
@@ -191,6 +192,7 @@ export interface RectLook {
   fill?: string | null;
   stroke?: string | null;
   thick?: number;
+  radius?: number;
   alpha?: number;
 }
 

@@ -34,6 +34,7 @@ RAMP = ("#0b2a6f", "#9fd0ff")
 LOW, HIGH = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
 FOCUS, MARK = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
 FAINT = ("#9aa2ab", "#6e7681")
+VOICE = ("#c2410c", "#ff9a5c")  # what a model says, and what a reader turns
 
 
 @contextmanager
@@ -70,7 +71,7 @@ def soft() -> str:
 def theme_colours() -> dict[str, dict[str, Any]]:
     """Return the colours of both themes by purpose, as the interactive views take them."""
     named = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
-    pairs = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": FAINT}
+    pairs = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": FAINT, "voice": VOICE}
     colours = {}
     for index, name in enumerate(THEMES):
         settings = _settings(name)
@@ -78,6 +79,11 @@ def theme_colours() -> dict[str, dict[str, Any]]:
         inked = {ink: to_hex(settings[setting]) for ink, setting in named.items()}
         colours[name] = {**inked, "heads": heads, **{ink: pair[index] for ink, pair in pairs.items()}}
     return colours
+
+
+def bar_colours() -> tuple[str, str]:
+    """Return the colours of bars below and above 0."""
+    return _ink(LOW), _ink(VOICE)
 
 
 def sequential_colormap() -> ListedColormap:

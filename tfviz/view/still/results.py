@@ -13,7 +13,7 @@ from tfviz.view.spec import Axis, Heatmap, ResultPanel, is_numbered, round_up
 from tfviz.view.still import heatmap
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import CELL, colormap, colourbar, norm, readable
-from tfviz.view.still.palette import axis_labels, drawable
+from tfviz.view.still.palette import axis_labels, bar_colours, drawable
 from tfviz.view.still.picture import shorten
 from tfviz.view.still.planes import arrows, dots, graph
 
@@ -54,7 +54,8 @@ def _bars(axes: Axes, panel: ResultPanel) -> None:
     limit = panel.limit
     signed = bool((values < 0).any())
     places = numpy.arange(len(values))
-    axes.barh(places, values, color=["C6" if value < 0 else "C5" for value in values], height=0.72)
+    below, above = bar_colours()
+    axes.barh(places, values, color=[below if value < 0 else above for value in values], height=0.72)
     if len(values) <= 40:
         for place, value in enumerate(panel.numbers):
             left = value < 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from tfviz.logits import extract_logits
 from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
@@ -18,6 +19,7 @@ from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.labels import check_label_logits, check_labels
+from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
@@ -74,11 +76,12 @@ def classify(
     requirements.check_embeddings(model, vocab, program)
     logits = program(ids)["logits"]
     check_label_logits(labels, logits, "text")
+    opened = strongest_head(model, ids, extract_logits)
     document: ClassifyDocument = {
         "kind": "classify", "title": title, "tries": tries_spec(tries, CHOICES),
         "vocabularies": [vocabulary], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
-        "state": {**STUDIO_STATE, "text": text, "deleted": [], "replaced": [], "label": 0},
+        "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": 0},
     }  # fmt: skip
     if isinstance(program, Program):
         return studio_view(document, _probabilities(labels, logits, title, text), {"read": program}, budget)

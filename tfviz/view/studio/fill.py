@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.logits import extract_logits
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
@@ -17,6 +18,7 @@ from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import DrawStatic, ModelWidget, Request
@@ -87,11 +89,13 @@ def fill(
     requirements.check_logits_width(logits.shape[2], vocab)
     requirements.check_bidirectional(model, vocab)
     requirements.check_finite(logits[..., : len(vocab)])
-    guesses = {"both sides": logits[0, places[0] + (special_tokens["before"] is not None), : len(vocab)]}
+    gap = places[0] + (special_tokens["before"] is not None)
+    opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(vocab)])
+    guesses = {"both sides": logits[0, gap, : len(vocab)]}
     document: FillDocument = {
         "kind": "fill", "title": title, "tries": tries_spec(tries, CHOICES),
         "vocabularies": [vocabulary], "special_tokens": special_tokens,
-        "context": context, "state": {**STUDIO_STATE, "text": text, "masked": places, "filled": []},
+        "context": context, "state": {**STUDIO_STATE, **opened, "text": text, "masked": places, "filled": []},
     }  # fmt: skip
     vocabs = [vocab]
     if compare_with is not None:

@@ -48,11 +48,15 @@ export class CanvasPen {
   }
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
-  rect(x, y, width, height, { fill = null, stroke = null, thick = 1, alpha = 1 } = {}) {
+  rect(x, y, width, height, { fill = null, stroke = null, thick = 1, alpha = 1, radius = 0 } = {}) {
     this.pen.globalAlpha = alpha;
     if (fill) {
       this.pen.fillStyle = fill;
-      this.pen.fillRect(x, y, width, height);
+      if (radius) {
+        this.pen.beginPath();
+        this.pen.roundRect(x, y, width, height, radius);
+        this.pen.fill();
+      } else this.pen.fillRect(x, y, width, height);
     }
     if (stroke) {
       this.pen.strokeStyle = stroke;
@@ -129,9 +133,9 @@ export class SvgPen {
   }
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
-  rect(x, y, width, height, { fill = "none", stroke = "none", thick = 1, alpha = 1 } = {}) {
+  rect(x, y, width, height, { fill = "none", stroke = "none", thick = 1, alpha = 1, radius = 0 } = {}) {
     this.parts.push(
-      `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"/>`,
+      `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"${radius ? ` rx="${radius}"` : ""}/>`,
     );
   }
 

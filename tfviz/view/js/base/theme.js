@@ -15,6 +15,9 @@ export class Theme {
   focus = "";
   mark = "";
   ramp = "";
+  voice = "";
+  low = "";
+  high = "";
   /** @type {string[]} */
   heads = [];
   /** The colours of the codes of a sequential scale, and of a diverging one. */
@@ -61,11 +64,16 @@ export class Theme {
 
   /** Return the ink with the best contrast (WCAG) on a colour of a scale. @param {number} pixel */
   inkOn(pixel) {
+    return this.contrastOn(pixel)[0];
+  }
+
+  /** Return the same, and its contrast. @param {number} pixel @returns {[ink: string, contrast: number]} */
+  contrastOn(pixel) {
     const background = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
-    /** @param {[string, number]} inks */
-    const contrast = ([, light]) => (Math.max(light, background) + 0.05) / (Math.min(light, background) + 0.05);
-    const [ink, page] = this.inkLuminances;
-    return contrast(ink) >= contrast(page) ? ink[0] : page[0];
+    /** @param {number} light */
+    const contrast = (light) => (Math.max(light, background) + 0.05) / (Math.min(light, background) + 0.05);
+    const [ink, page] = this.inkLuminances.map(([colour, light]) => [colour, contrast(light)]);
+    return /** @type {[string, number]} */ (ink[1] >= page[1] ? ink : page);
   }
 
   /** @param {number} index */

@@ -135,6 +135,7 @@ export class Frame {
       focus: theme.focus,
       mark: theme.mark,
       ramp: theme.ramp,
+      voice: theme.voice,
       page: theme.page,
     };
     for (const [name, value] of Object.entries(inks)) this.body.style.setProperty(`--${name}`, value);

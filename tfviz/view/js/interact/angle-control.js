@@ -10,7 +10,7 @@ import { Control } from "./control.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 
-const SIDE = 76;
+const SIDE = 108;
 const DEGREE = Math.PI / 180;
 /** @type {Record<string, number>} degrees */
 const TURNS = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 45, PageDown: -45 };

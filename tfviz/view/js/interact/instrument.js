@@ -3,7 +3,7 @@
 
 import { h } from "../base/elements.js";
 import { textWidth } from "../base/pen.js";
-import { label } from "../base/visible-text.js";
+import { excerpt, label } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
@@ -22,9 +22,28 @@ import { KEYS_HELP } from "./keys-help.js";
 
 /** @type {Partial<Record<DrawingKind, number>>} of a result, but for leading ones of size 1 */
 const MAX_AXES = { number: 0, bars: 1, words: 1 };
-const BESIDE = 4; // knobs above the results; more stand beside them
-const PANE = 18; // pixels around the results
+const GAP = 18; // pixels around the results
+const BETWEEN = 36; // pixels between them
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
+const LARGE = 1340; // pixels of a screen that shows all of it larger
+const ENLARGED = 1.25; // times
+const KNOBS = 340; // pixels of the controls beside the results
+const FIGURES = 200; // pixels of the numbers beside the pictures
+const LEAST = 230; // pixels of a picture beside others
+const WIDEST = [0, 600, 440, 380]; // pixels of each, by how many stand side by side
+const NARROWEST_CARD = 760;
+/** @type {Record<string, string>} what there is to do with a kind of control */
+const ACTS = {
+  slider: "drag a slider",
+  points: "drag a point",
+  cells: "change a number",
+  switches: "press a cell",
+  text: "type a text",
+  order: "move a word",
+  angle: "turn the dial",
+  menu: "choose from the list",
+  switch: "tick the box",
+};
 
 /**
  * A view of a function's arguments and results. A subclass implements `answer(values)`, which returns a promise of the
@@ -47,6 +66,7 @@ export class Instrument {
   requestedTurn = 0;
   computedTurn = 0;
   ended = false;
+  large = false;
   close = () => {};
 
   /**
@@ -85,16 +105,23 @@ export class Instrument {
     );
     this.stage = h("div", { class: "stage panels results" });
     const parts = Object.values(this.controls).map(({ element }) => element);
-    const flat = parts.filter((element) => !element.matches(".control")); // in a line, before those that are tall
+    const flat = parts.filter((element) => !element.matches(".control")); // one below another, before those that are tall
     const tall = parts.filter((element) => !flat.includes(element));
     this.knobs = h("div", { class: "controls knobs" });
-    for (const line of [flat, tall]) if (line.length) this.knobs.append(h("div", { class: "knobs" }, ...line));
+    if (flat.length) this.knobs.append(h("div", { class: "knobs flat" }, ...flat));
+    if (tall.length) this.knobs.append(h("div", { class: "knobs tall" }, ...tall));
+    this.pictures = h("div", { class: "pictures" });
+    this.figures = h("div", { class: "figures" });
+    this.stage.append(this.pictures, this.figures);
     frame.body.classList.add("studio", "instrument");
     frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
-    // A few knobs lie above what comes of them; what is tall, or many, stands beside it.
-    const beside = tall.length > 0 || flat.length > BESIDE;
-    this.desk = h("div", { class: beside ? "bench beside" : "bench" }, this.knobs, this.stage);
+    this.desk = h("div", { class: "bench" }, this.knobs, this.stage);
+    this.purpose = h("p", { class: "purpose" }, this.purposeText);
+    frame.header.after(this.purpose);
+    // A screen may grow without the card, which is as wide as what it holds.
+    this.screen = new ResizeObserver(([{ contentRect }]) => this.fitScreen(contentRect.width));
+    this.screen.observe(host);
     this.bar = new TopBar(
       frame,
       source.document.state,
@@ -112,9 +139,62 @@ export class Instrument {
       );
   }
 
+  /** What there is to do: what the author says, or what follows a colon in the title, or the controls tell. */
+  get purposeText() {
+    const { purpose, title, controls } = this.source.document;
+    if (purpose) return purpose;
+    if (title.includes(": ")) return "";
+    const acts = [...new Set(Object.values(controls).map(({ kind }) => ACTS[kind]))];
+    const [last] = acts.slice(-1);
+    const text = acts.length > 1 ? `${acts.slice(0, -1).join(", ")} or ${last}` : last;
+    return `${text[0].toUpperCase()}${text.slice(1)}: the results follow.`;
+  }
+
+  /** Write the title; what follows its colon stands below it, as the line that says what there is to see. */
+  showTitle() {
+    const { title, purpose } = this.source.document;
+    const at = title.indexOf(": ");
+    if (at < 0 || purpose) return;
+    this.frame.title.replaceChildren(
+      title.slice(0, at),
+      h("span", { class: "colon" }, ": "),
+      h("span", { class: "subtitle" }, title.slice(at + 2)),
+    );
+  }
+
+  /** Cap the card where what it holds is small, and show all of it larger on a large screen. @param {number} screen */
+  fitScreen(screen) {
+    const large = screen >= LARGE;
+    const pictures = this.panels.filter(({ kind }) => kind !== "number").length;
+    const across = Math.min(pictures, WIDEST.length - 1);
+    const natural =
+      KNOBS +
+      2 * GAP +
+      across * WIDEST[across] * (large ? ENLARGED : 1) +
+      Math.max(0, across - 1) * BETWEEN +
+      (pictures < this.panels.length ? FIGURES + BETWEEN : 0);
+    this.frame.body.style.maxWidth = `${Math.max(NARROWEST_CARD, natural)}px`;
+    if (large === this.large) return;
+    this.large = large;
+    this.frame.body.classList.toggle("large", large);
+    this.show();
+  }
+
   /** The width of the pane of results. */
   get width() {
-    return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * PANE);
+    return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * GAP);
+  }
+
+  /** Return how many pictures stand side by side, and the width of each, in rows as even as can be. */
+  get columns() {
+    const count = this.panelViews.filter((panel) => !(panel instanceof PANELS.number)).length;
+    const fits = (/** @type {number} */ width) =>
+      Math.max(1, Math.min(count, 3, Math.floor((width + BETWEEN) / (LEAST + BETWEEN))));
+    const [alone, narrower] = [this.width, this.width - FIGURES - BETWEEN];
+    const beside = count > 0 && count < this.panelViews.length && narrower >= LEAST && fits(narrower) === fits(alone);
+    const width = beside ? narrower : alone;
+    const across = Math.ceil(count / Math.ceil(count / fits(width))) || 1;
+    return { across, wide: Math.floor((width - (across - 1) * BETWEEN) / across), beside };
   }
 
   /** @abstract @returns {Promise<Record<string, Tensor> | null>} @param {InteractState["values"]} _values */
@@ -127,6 +207,7 @@ export class Instrument {
     this.end = this.end.bind(this);
     this.close = () => {
       closeFrame();
+      this.screen.disconnect();
       this.bar.close();
       this.end();
     };
@@ -146,6 +227,7 @@ export class Instrument {
     const values = this.store.get("values");
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
     this.frame.showStage(this.desk, "");
+    this.showTitle();
     const key = JSON.stringify(values);
     if (key === this.requested) return this.show(); // only the width or the colours are others
     this.requested = key;
@@ -228,14 +310,22 @@ export class Instrument {
       const known = this.panelViews.find((other) => other.key === key);
       return known ?? Object.assign(new PANELS[kind](this.frame.theme, announce), { key });
     });
-    const canvases = this.panelViews.map(({ canvas }) => canvas);
-    if (
-      canvases.some((canvas, i) => this.stage.children[i] !== canvas) ||
-      this.stage.childElementCount !== canvases.length
-    )
-      this.stage.replaceChildren(...canvases);
-    const { width } = this;
-    parts.forEach((part, i) => this.panelViews[i].show(part, width));
+    const { across, wide, beside } = this.columns;
+    this.stage.classList.toggle("beside", beside);
+    this.pictures.style.setProperty("--across", String(across));
+    const isFigure = (/** @type {Panel} */ panel) => panel instanceof PANELS.number;
+    keep(
+      this.pictures,
+      this.panelViews.filter((panel) => !isFigure(panel)),
+    );
+    keep(this.figures, this.panelViews.filter(isFigure));
+    parts.forEach((part, i) => {
+      Object.assign(
+        this.panelViews[i],
+        this.large ? { letters: 15, enlarged: ENLARGED } : { letters: 13, enlarged: 1 },
+      );
+      this.panelViews[i].show(part, isFigure(this.panelViews[i]) ? FIGURES : wide);
+    });
   }
 
   /** The drawing of all panels, below a line that says how the controls stand. @returns {Drawing} */
@@ -251,14 +341,20 @@ export class Instrument {
         : line;
     const placed = this.panelViews.map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
-      return /** @type {[Panel, number, number]} */ ([panel, left - from.left, top - from.top + LINE_ABOVE]);
+      const { top: above } = panel.element.getBoundingClientRect();
+      const place = [left - from.left, top - from.top + LINE_ABOVE, above - from.top + LINE_ABOVE];
+      return /** @type {[Panel, number, number, number]} */ ([panel, ...place]);
     });
     return {
       width: Math.max(textWidth(caption, 12), ...placed.map(([panel, x]) => x + panel.width)),
       height: Math.max(LINE_ABOVE, ...placed.map(([panel, , y]) => y + panel.height)),
       draw: (pen) => {
         pen.text(0, 8, caption, { fill: this.frame.theme.soft, size: 12 });
-        for (const [panel, x, y] of placed) {
+        for (const [panel, x, y, above] of placed) {
+          const lines = wrapped(excerpt(panel.title, 120), Math.max(panel.width, LEAST), 13);
+          lines.forEach((text, n) =>
+            pen.text(x, above + 9 + 19 * n, text, { fill: this.frame.theme.ink, size: 13, bold: true }),
+          );
           pen.setOrigin(x, y);
           panel.paint(pen);
           pen.setOrigin(0, 0);
@@ -266,6 +362,34 @@ export class Instrument {
       },
     };
   }
+}
+
+/**
+ * Put the elements of panels into a place, unless they stand there.
+ * @param {HTMLElement} place
+ * @param {Panel[]} panels
+ */
+function keep(place, panels) {
+  place.hidden = !panels.length;
+  const known =
+    panels.length === place.childElementCount && panels.every((one, i) => place.children[i] === one.element);
+  if (!known) place.replaceChildren(...panels.map(({ element }) => element));
+}
+
+/**
+ * Break a text into lines of a width in pixels, at its spaces.
+ * @param {string} text
+ * @param {number} width
+ * @param {number} size
+ */
+function wrapped(text, width, size) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines[lines.length - 1]} ${word}`.trimStart();
+    if (textWidth(longer, size, true) <= width || longer === word) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /**

@@ -6,6 +6,7 @@ import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
+import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
 
@@ -55,6 +56,9 @@ export class Panel {
   width = 0;
   height = 0;
   size = [0, 0];
+  /** The size of letters, in pixels, and how much larger all is on a large screen. */
+  letters = 13;
+  enlarged = 1;
   grid = Grid.of([], [], [], new Uint8Array());
 
   /** @param {Theme} theme @param {(text: string) => void} announce */
@@ -62,12 +66,16 @@ export class Panel {
     this.theme = theme;
     this.announce = announce;
     this.canvas = chartCanvas("");
+    this.caption = h("figcaption");
+    this.element = h("figure", { class: "result" }, this.caption, this.canvas);
     this.listen();
   }
 
   /** @param {PanelContent} content @param {number} width */
   show(content, width) {
     Object.assign(this, content);
+    this.caption.textContent = excerpt(this.title, 120);
+    this.caption.hidden = !this.title;
     this.canvas.setAttribute("aria-label", `${excerpt(this.title || "result", 60)}: arrows move over its numbers`);
     this.place(width);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => clamp(at, 0, this.size[axis] - 1));
@@ -101,11 +109,6 @@ export class Panel {
     if (!this.cursor) return;
     const [x, y, w, t] = this.box(this.cursor);
     pen.rect(x, y, w, t, { stroke: this.theme.focus, thick: 2 });
-  }
-
-  /** @param {Pen} pen @param {number} [left] */
-  drawTitle(pen, left = 0) {
-    pen.text(left, 9, excerpt(this.title), { fill: this.theme.ink, bold: true });
   }
 
   /** @param {Point} cell */

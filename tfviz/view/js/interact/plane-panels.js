@@ -10,8 +10,8 @@ import { excerpt, label, quoted } from "../base/visible-text.js";
 
 /** @import { Box, LineLook, Pen, Point, Tensor } from "../types.d.ts" */
 
-const SQUARE = 260;
-const ABOVE = 8; // pixels that the title takes of what is above a plane anyway
+const SQUARE = 380;
+const ABOVE = -10; // pixels that no name needs
 const REACHED = 24; // pixels from a point at which it is meant
 
 /** The base class of panels that draw in a square of the plane. */
@@ -27,7 +27,7 @@ class PlanePanel extends Panel {
   place(width) {
     const count = this.tensor.shape[0];
     this.size = [count, 1];
-    this.side = Math.min(SQUARE, width);
+    this.side = Math.min(SQUARE * this.enlarged, width);
     this.plane = new Plane(this.limit, this.side, ABOVE);
     this.points = Array.from({ length: count }, (_, i) => [...this.tensor.data.subarray(2 * i, 2 * i + 2)]);
     this.words = wordsFor(this.rows, count);
@@ -75,7 +75,6 @@ class PlanePanel extends Panel {
 export class ArrowPanel extends PlanePanel {
   /** @param {Pen} pen */
   paint(pen) {
-    this.drawTitle(pen);
     this.plane.lines(pen, this.theme);
     this.points.forEach((point, i) => {
       if (point.every(Number.isFinite))
@@ -89,7 +88,6 @@ export class ArrowPanel extends PlanePanel {
 export class DotPanel extends PlanePanel {
   /** @param {Pen} pen */
   paint(pen) {
-    this.drawTitle(pen);
     this.plane.lines(pen, this.theme);
     this.points.forEach((point, i) => {
       const [x, y] = this.plane.at(point);
@@ -116,7 +114,7 @@ export class GraphPanel extends Panel {
     this.size = [count, count];
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, this.words, this.tensor.data, this);
-    this.side = Math.min(SQUARE + 40, width);
+    this.side = Math.min(SQUARE * this.enlarged, width);
     const placed = this.positions.length === count;
     /** @param {number} i */
     const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
@@ -140,8 +138,7 @@ export class GraphPanel extends Panel {
 
   /** @param {Pen} pen */
   paint(pen) {
-    const { theme } = this;
-    this.drawTitle(pen);
+    const { theme, letters } = this;
     for (const [from, to, value, share] of this.edges()) {
       const look = {
         stroke: theme.headColour(value < 0 ? 6 : 5),
@@ -158,7 +155,7 @@ export class GraphPanel extends Panel {
     this.words.forEach((word, i) => {
       const [x, y] = this.plane.at(this.nodes[i]);
       const text = label(word, 14);
-      const wide = Math.max(18, textWidth(text, 12) + 8);
+      const wide = Math.max(20, textWidth(text, letters) + 10);
       pen.rect(x - wide / 2, y - 10, wide, 20, { fill: theme.page, alpha: 0.9 });
       const selfWeight = this.filled ? this.value([i, i]) : 0;
       const share = Math.min(1, Math.abs(selfWeight) / this.limit);
@@ -167,7 +164,7 @@ export class GraphPanel extends Panel {
         pen.rect(x - wide / 2, y - 10, wide, 20, { fill: colour, alpha: 0.5 * share });
         pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: colour, thick: 2 });
       } else pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: theme.line });
-      pen.text(x, y, text, { fill: theme.ink, size: 12, align: "center" });
+      pen.text(x, y, text, { fill: theme.ink, size: letters, align: "center" });
     });
   }
 

@@ -11,6 +11,7 @@ import { label } from "../base/visible-text.js";
 /** @typedef {[low: Point, high: Point]} Corners of a name, in pixels */
 
 const EDGE_OF_PLANE = 20; // pixels around it, for numbers and names
+const NAME_SIZE = 13; // pixels of its letters
 const ARROW = 8; // pixels of an arrow's head
 export const STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // of an arrow
 const AXES = [0, 1];
@@ -78,10 +79,10 @@ export class Plane {
     pen.rect(middle - half, down - half, 2 * half, 2 * half, { stroke: theme.line, thick: 0.5 });
     pen.line(middle - half, down, middle + half, down, { stroke: theme.line });
     pen.line(middle, down - half, middle, down + half, { stroke: theme.line });
-    const style = { fill: theme.soft, size: 10 };
-    pen.text(middle + half, down + half + 9, formatted(limit, 3), { ...style, align: "right" });
-    pen.text(middle - half, down + half + 9, formatted(-limit, 3), style);
-    pen.text(middle, down + half + 9, "0", { ...style, align: "center" });
+    const style = { fill: theme.soft, size: 12 };
+    pen.text(middle + half, down + half + 11, formatted(limit, 3), { ...style, align: "right" });
+    pen.text(middle - half, down + half + 11, formatted(-limit, 3), style);
+    pen.text(middle, down + half + 11, "0", { ...style, align: "center" });
   }
 
   /**
@@ -107,7 +108,7 @@ export class Plane {
     order.forEach((i) => {
       const spot = spots[i];
       const text = label(words[i] ?? String(i));
-      const size = [textWidth(text, 12), 13];
+      const size = [textWidth(text, NAME_SIZE), 14];
       const otherSpots = spots.filter((_, j) => finite[j] && j !== i);
       const others = stops.flatMap((stop) =>
         otherSpots.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),
@@ -122,7 +123,7 @@ export class Plane {
       taken.push(box);
       pen.text(clamp(box[0][0], 2, this.size - size[0] - 2), (box[0][1] + box[1][1]) / 2, text, {
         fill: theme.ink,
-        size: 12,
+        size: NAME_SIZE,
       });
     });
   }

@@ -15,7 +15,7 @@ import { roundUp } from "./scales.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 
-const PLANE = 240; // pixels of its side
+const PLANE = 280; // pixels of its side
 const ABOVE_PLANE = 10; // pixels that no name needs
 const LEAPS = 10; // steps with Shift
 

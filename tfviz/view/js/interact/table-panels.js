@@ -12,16 +12,17 @@ import { gridOf, wordsFor } from "./scales.js";
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
 /** @import { AnyGrid } from "../types.d.ts" */
 
-const TITLE = 20; // pixels of a title above
+const WORDS_ABOVE = 20; // pixels of a heatmap's upper words, where they lie
 
-/** A heatmap whose column labels are vertical only if they do not fit side by side. */
+/** A heatmap without a title, whose column labels are vertical only if they do not fit side by side. */
 class NumberHeatmap extends Heatmap {
   /** @param {AnyGrid} grid @param {number} width */
   place(grid, width) {
-    const height = super.place(grid, width);
+    super.place(grid, width);
     const wide = Math.max(...this.labels[1].map((word) => textWidth(word, 12, true)));
-    if (!this.upright || wide + 14 > this.wide / grid.cols.length) return height;
-    Object.assign(this, { upright: false, top: 34, height: height - this.top + 34 });
+    const upright = this.upright && wide + 14 > this.wide / grid.cols.length;
+    const top = upright ? this.top - 16 : WORDS_ABOVE;
+    Object.assign(this, { upright, top, height: this.height - this.top + top });
     return this.height;
   }
 }
@@ -36,18 +37,21 @@ export class GridPanel extends Panel {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     this.few = n * m <= NUMBERED;
-    Object.assign(this.map, { legend: !this.few, maxCell: 22, maxHeight: this.few ? ROOMY * n : 420 });
+    Object.assign(this.map, {
+      legend: !this.few,
+      maxCell: 26 * this.enlarged,
+      roomy: (ROOMY + 20) * this.enlarged,
+      maxHeight: (this.few ? 400 : 520) * this.enlarged,
+    });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
-    if (n && m) this.map.place(this.grid, Math.min(width, 640));
-    this.height = n && m ? this.map.height : 40;
-    const wide = n && m ? this.map.left + this.map.wide + (this.few ? 8 : 58) : 120;
-    this.width = Math.min(width, Math.max(wide, this.map.left + textWidth(excerpt(this.title), 11, true) + 8));
+    if (n && m) this.map.place(this.grid, width);
+    this.height = n && m ? this.map.height : 24;
+    this.width = n && m ? Math.min(width, this.map.left + this.map.wide + (this.few ? 8 : 58)) : 120;
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    if (this.size[0] && this.size[1]) this.map.draw(pen, { title: excerpt(this.title) || " " });
-    else this.drawTitle(pen);
+    if (this.size[0] && this.size[1]) this.map.draw(pen);
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
@@ -68,7 +72,11 @@ export class GridPanel extends Panel {
   }
 }
 
-const MAX_BAR = 150;
+const ROW = { least: 3, usual: 28, few: 40 }; // pixels of a bar's row
+const FEW = 6; // bars that are drawn larger
+const WRITTEN = 13; // pixels of a row that has room for its word and number
+const BARS = 560; // pixels of all bars, where they are many
+const AXIS = 22; // pixels below them, for the ends of the scale
 
 /** A panel that draws a vector as bars. */
 export class BarPanel extends Panel {
@@ -86,6 +94,8 @@ export class BarPanel extends Panel {
   long = 0;
   left = 0;
   zero = 0;
+  /** @type {string[]} */
+  numbers = [];
 
   /** @param {number} width */
   place(width) {
@@ -96,51 +106,52 @@ export class BarPanel extends Panel {
     this.words = this.order.map((at) => words[at]);
     this.values = this.order.map((at) => this.tensor.data[at]);
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
-    this.tall = clamp(560 / Math.max(1, count), 3, 20);
+    const most = count <= FEW ? ROW.few : ROW.usual;
+    this.tall = clamp((this.enlarged * BARS) / Math.max(1, count), ROW.least, this.enlarged * most);
     this.labels = this.words.map((word) => label(word));
-    const wide = this.tall < 11 ? 0 : Math.max(0, ...this.labels.map((word) => textWidth(word, 12)));
+    this.numbers = this.values.map((value) => formatted(value));
+    const written = this.tall >= WRITTEN;
+    const widest = (/** @type {string[]} */ texts) => Math.max(0, ...texts.map((one) => textWidth(one, this.letters)));
+    this.left = written ? Math.min(widest(this.labels), 0.4 * width) + 10 : 2;
+    this.long = Math.max(40, width - this.left - (written ? Math.max(48, widest(this.numbers) + 12) : 2));
     this.signed = this.values.some((value) => value < 0);
-    this.long = clamp(width - wide - 70, 60, MAX_BAR);
-    this.left = Math.min(wide, width / 2) + 10;
-    this.zero = this.left + (this.signed ? this.long / 2 + 30 : 0);
-    this.width = Math.min(
-      width,
-      Math.max(this.left + this.long + (this.signed ? 90 : 52), textWidth(excerpt(this.title), 11, true) + 12),
-    );
-    this.height = TITLE + this.tall * count + 6;
+    this.zero = this.left + (this.signed ? this.long / 2 : 0);
+    this.width = width;
+    this.height = this.tall * count + AXIS;
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    const { theme } = this;
-    this.drawTitle(pen);
-    const scale = (this.signed ? this.long / 2 : this.long) / this.limit;
+    const { theme, letters, left, long, zero, tall } = this;
+    const scale = (this.signed ? long / 2 : long) / this.limit;
+    const thick = Math.max(2, Math.min(0.6 * tall, 22));
     this.values.forEach((value, i) => {
-      const y = TITLE + i * this.tall;
-      const length = Math.min(this.long, Math.abs(Number.isFinite(value) ? value : 0) * scale);
-      const fill = theme.headColour(value < 0 ? 6 : 5);
-      pen.rect(value < 0 ? this.zero - length : this.zero, y + 0.14 * this.tall, length, 0.72 * this.tall, { fill });
-      if (this.tall < 11) return;
-      pen.text(this.left - 6, y + this.tall / 2, this.labels[i], { fill: theme.soft, size: 12, align: "right" });
-      const at = value < 0 ? this.zero - length - 4 : this.zero + length + 4;
-      pen.text(at, y + this.tall / 2, formatted(value), {
-        fill: theme.ink,
-        size: 11,
-        align: value < 0 ? "right" : "left",
-      });
+      const middle = (i + 0.5) * tall;
+      const length = Math.min(this.signed ? long / 2 : long, Math.abs(Number.isFinite(value) ? value : 0) * scale);
+      pen.rect(left, middle - thick / 2, long, thick, { fill: theme.line, alpha: 0.4, radius: 3 });
+      const fill = value < 0 ? theme.low : theme.voice;
+      pen.rect(value < 0 ? zero - length : zero, middle - thick / 2, length, thick, { fill, radius: 3 });
+      if (tall < WRITTEN) return;
+      pen.text(left - 10, middle, this.labels[i], { fill: theme.ink, size: letters, align: "right" });
+      pen.text(this.width, middle, this.numbers[i], { fill: theme.ink, size: letters, align: "right" });
     });
-    pen.line(this.zero, TITLE, this.zero, this.height - 6, { stroke: theme.line });
+    const below = tall * this.values.length;
+    pen.line(zero, 0, zero, below, { stroke: theme.soft });
+    const end = { fill: theme.soft, size: 12 };
+    pen.text(left, below + 10, formatted(this.signed ? -this.limit : 0), end);
+    if (this.signed) pen.text(zero, below + 10, "0", { ...end, align: "center" });
+    pen.text(left + long, below + 10, formatted(this.limit), { ...end, align: "right" });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
-    const row = Math.floor((y - TITLE) / this.tall);
+    const row = Math.floor(y / this.tall);
     return row >= 0 && row < this.size[0] ? [row, 0] : null;
   }
 
   /** @param {Point} cell @returns {Box} */
   box([row]) {
-    return [1, TITLE + row * this.tall, this.width - 2, this.tall];
+    return [1, row * this.tall, this.width - 2, this.tall];
   }
 
   /** @param {Point} cell */
@@ -175,6 +186,8 @@ function ordered(values, top) {
   return top ? all.sort((a, b) => (size(a) === size(b) ? a - b : size(b) - size(a))).slice(0, top) : all;
 }
 
+const FIGURE = 30; // pixels of a number by itself
+
 /** A panel that writes a single number. */
 export class NumberPanel extends Panel {
   text = "";
@@ -184,17 +197,13 @@ export class NumberPanel extends Panel {
     this.size = [1, 1];
     this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
     this.text = formatted(this.tensor.data[0]);
-    this.width = Math.min(
-      width,
-      Math.max(100, textWidth(this.text, 30) + 16, textWidth(excerpt(this.title), 11, true) + 12),
-    );
-    this.height = TITLE + 44;
+    this.width = Math.min(width, Math.max(60, textWidth(this.text, FIGURE) + 8));
+    this.height = FIGURE + 8;
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    this.drawTitle(pen);
-    pen.text(0, TITLE + 22, this.text, { fill: this.theme.ink, size: 30 });
+    pen.text(2, this.height / 2, this.text, { fill: this.theme.ink, size: FIGURE });
   }
 
   /** @returns {Point} */

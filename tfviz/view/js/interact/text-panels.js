@@ -1,5 +1,6 @@
 // Panels that draw results along a sequence of words: line charts, and the words themselves, shaded.
 
+import { clamp } from "../base/clamp.js";
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { textWidth, spreadApart } from "../base/pen.js";
@@ -10,8 +11,8 @@ import { gridOf, roundUp, wordsFor } from "./scales.js";
 
 /** @import { Box, Pen, Point } from "../types.d.ts" */
 
-const NAME_HEIGHT = 13; // pixels of a line's name
-const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };
+const NAME_HEIGHT = 16; // pixels of a line's name
+const CURVES = { share: 0.5, low: 180, high: 380, left: 44, top: 10, below: 26 }; // `share`: of the width, as height
 
 /** A panel that draws the rows of a matrix as lines. */
 export class LinePanel extends Panel {
@@ -26,6 +27,7 @@ export class LinePanel extends Panel {
   /** The pixels beside the curves for names, and of the curves. */
   beside = 0;
   long = 0;
+  tall = 0;
 
   /** @param {number} width */
   place(width) {
@@ -39,33 +41,35 @@ export class LinePanel extends Panel {
     const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
     this.low = low < 0 ? -roundUp(-low) : 0;
     this.high = high > 0 || low === 0 ? roundUp(high) : 0;
-    this.beside = this.single ? 8 : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), 11))) + 10;
-    this.width = Math.min(width, CURVES.wide + CURVES.left + this.beside);
+    this.beside = this.single
+      ? 8
+      : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), this.letters))) + 22;
+    this.width = width;
+    this.tall = clamp(CURVES.share * width, CURVES.low, CURVES.high * this.enlarged);
     this.long = this.width - CURVES.left - this.beside;
-    this.height = CURVES.top + CURVES.tall + CURVES.below;
+    this.height = CURVES.top + this.tall + CURVES.below;
   }
 
   /** @param {number} row @param {number} col @returns {[number, number]} */
   at(row, col) {
     const x = CURVES.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.long : this.long / 2);
-    return [x, CURVES.top + ((this.high - this.value([row, col])) / (this.high - this.low)) * CURVES.tall];
+    return [x, CURVES.top + ((this.high - this.value([row, col])) / (this.high - this.low)) * this.tall];
   }
 
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
-    this.drawTitle(pen);
     for (const tick of new Set([this.low, 0, this.high])) {
-      const y = CURVES.top + ((this.high - tick) / (this.high - this.low)) * CURVES.tall;
+      const y = CURVES.top + ((this.high - tick) / (this.high - this.low)) * this.tall;
       pen.line(CURVES.left, y, CURVES.left + this.long, y, { stroke: theme.line });
-      pen.text(CURVES.left - 6, y, formatted(tick), { fill: theme.soft, size: 10, align: "right" });
+      pen.text(CURVES.left - 6, y, formatted(tick), { fill: theme.soft, size: this.letters, align: "right" });
     }
-    const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), 10))) + 10;
+    const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), this.letters))) + 12;
     const every = roundUp(Math.ceil((labelWidth * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);
     for (let col = 0; col < this.size[1]; col += every)
       pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), {
         fill: theme.soft,
-        size: 10,
+        size: this.letters,
         align: "center",
       });
     this.names.forEach((_, row) => this.curve(pen, row));
@@ -91,21 +95,18 @@ export class LinePanel extends Panel {
       last.map(([, y]) => y),
       NAME_HEIGHT,
       CURVES.top,
-      CURVES.top + CURVES.tall,
+      CURVES.top + this.tall,
     );
-    rows.forEach((row, i) =>
-      pen.text(last[i][0] + 5, down[i], excerpt(this.names[row], 18), { fill: inkOf(this.theme, row), size: 11 }),
-    );
+    rows.forEach((row, i) => {
+      const [x] = last[i];
+      pen.dot(x + 9, down[i], 4, { fill: inkOf(this.theme, row) });
+      pen.text(x + 18, down[i], excerpt(this.names[row], 18), { fill: this.theme.ink, size: this.letters });
+    });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
-    if (
-      x < CURVES.left - 8 ||
-      y < CURVES.top - 8 ||
-      y > CURVES.top + CURVES.tall + 8 ||
-      x > CURVES.left + this.long + 8
-    )
+    if (x < CURVES.left - 8 || y < CURVES.top - 8 || y > CURVES.top + this.tall + 8 || x > CURVES.left + this.long + 8)
       return null;
     const col = Math.max(
       0,
@@ -127,8 +128,8 @@ export class LinePanel extends Panel {
   }
 }
 
-const LINE_OF_WORDS = 30;
-const MAX_WIDTH = 620;
+const LINE_OF_WORDS = 36;
+const WORD_SIZE = 17; // pixels of its letters
 
 /** A panel that writes words, shaded by their values. */
 export class WordPanel extends Panel {
@@ -143,30 +144,28 @@ export class WordPanel extends Panel {
     this.size = [1, count];
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
-    const maxWidth = Math.min(width, MAX_WIDTH);
-    let [x, y, wide] = [0, 20, 60];
+    let [x, y, wide] = [0, 2, 60];
     this.boxes = this.words.map((word) => {
-      const long = Math.min(maxWidth, textWidth(label(word), 14) + 12);
-      if (x && x + long > maxWidth) [x, y] = [0, y + LINE_OF_WORDS];
+      const long = Math.min(width, textWidth(label(word), WORD_SIZE) + 14);
+      if (x && x + long > width) [x, y] = [0, y + LINE_OF_WORDS];
       const box = [x, y, long, LINE_OF_WORDS - 6];
       x += long + 2;
       wide = Math.max(wide, x);
       return box;
     });
-    this.width = Math.min(width, Math.max(wide, textWidth(excerpt(this.title), 11, true) + 12));
+    this.width = Math.min(width, wide);
     this.height = y + LINE_OF_WORDS;
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    this.drawTitle(pen);
     const { codes, state } = this.grid;
     const lut = this.theme.lut(this.grid);
     this.words.forEach((word, i) => {
       const [x, y, wide, tall] = this.boxes[i];
       const colour = state[i] === OPEN ? lut[codes[i]] : this.theme.blank;
       pen.rect(x, y, wide, tall, { fill: cssColour(colour) });
-      pen.text(x + 6, y + tall / 2, label(word), { fill: this.theme.inkOn(colour), size: 14 });
+      pen.text(x + 7, y + tall / 2, label(word), { fill: this.theme.inkOn(colour), size: WORD_SIZE });
     });
   }
 

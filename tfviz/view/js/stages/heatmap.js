@@ -53,6 +53,7 @@ export class Heatmap {
   labels = [[], []];
   upright = false;
   numbered = false;
+  roomy = ROOMY; // pixels of a cell with its number, at most
   /** @type {string[][] | null} what is written into each cell */
   texts = null;
   /** The place on the canvas, in pixels. */
@@ -90,7 +91,7 @@ export class Heatmap {
     const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
     const top = this.upright ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
     const few = this.numbers && n * m <= NUMBERED;
-    const [wide, tall] = this.cellSize(n, m, few ? ROOMY : this.maxCell, width - left);
+    const [wide, tall] = this.cellSize(n, m, few ? this.roomy : this.maxCell, width - left);
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && wide >= 26 && tall >= 13;
     this.grid = grid;

@@ -6,13 +6,14 @@ import { percent, withSign } from "../base/numbers.js";
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
 import { logOdds, softmax } from "./logits.js";
 import { joinPresent, note } from "./small-elements.js";
+import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
-import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
+import { bars, sharesDrawing, sharesPanel } from "./probability-bars.js";
 import { classifierTries } from "./tries.js";
-import { WordEffects } from "./word-effects.js";
+import { BY_HEAD, WordEffects } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
-/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Drawing } from "../types.d.ts" */
 /** @import { Share } from "./probability-bars.js" */
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { Segment } from "./word-segments.js" */
@@ -35,6 +36,7 @@ export class Classifier extends TextStudio {
     super(args, "The words: press one to strike it out", MAX_ANSWERS);
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
+    this.heads.selectedToo = { label: BY_HEAD };
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
     this.layOutText({
@@ -154,6 +156,12 @@ export class Classifier extends TextStudio {
     await this.measuring;
   }
 
+  /** The token that looks where words are shaded by the chosen head: what the model reads the answer from, as a rule. */
+  get row() {
+    if (this.pointed !== null || this.store.get("label") !== BY_HEAD || !this.answer) return super.row;
+    return 0;
+  }
+
   clearShading() {
     for (const span of this.words.spans) span.style.color = "";
     this.effects.shadeAll(this.store.get("label"), true);
@@ -209,8 +217,7 @@ export class Classifier extends TextStudio {
   /** @returns {Drawing} */
   get drawing() {
     const rows = this.verdicts.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
-    const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) => drawShares(pen, this.frame.theme, rows, top);
-    return this.words.drawing(this.frame.theme, { height: sharesHeight(rows), draw });
+    return stacked([this.words.drawing, sharesDrawing(this.frame.theme, rows)]);
   }
 }
 

@@ -8,6 +8,7 @@ import { LeftGuesses } from "./left-guesses.js";
 import { logitsAt, softmax } from "./logits.js";
 import { sharesPanel } from "./probability-bars.js";
 import { joinPresent } from "./small-elements.js";
+import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
 import { fillerTries } from "./tries.js";
 
@@ -86,14 +87,30 @@ export class Filler extends TextStudio {
     return this.vocab.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
   }
 
-  /** Mask a word, or unmask it; mask a filled-in word again. @param {number} i */
+  /** Choose the masked word whose guesses are shown. @param {number} i */
+  chooseGap(i) {
+    this.guesses.word = i;
+    this.guesses.show();
+    this.showModel();
+  }
+
+  /** The masked word whose guesses are shown looks from its place, as long as no other is pointed at. */
+  get row() {
+    const { current } = this.guesses;
+    if (this.pointed !== null || !current || this.startSegments !== this.words.segments) return super.row;
+    return this.starts[current.i];
+  }
+
+  /** Mask a word, or unmask it; mask a filled-in word again; of several masked words, choose one first. @param {number} i */
   act(i) {
     const places = this.placesOf(this.segments[i]);
     const { masked, filled } = this;
+    const hidden = places.some((place) => masked.has(place));
+    if (hidden && this.gaps.some((gap) => gap.i === i) && this.guesses.current?.i !== i) return this.chooseGap(i);
     const others = [...masked].filter((place) => !places.includes(place));
     this.guesses.word = i;
-    const shows = places.some((place) => masked.has(place)) && !places.some((place) => filled.has(place));
-    this.change({
+    const shows = hidden && !places.some((place) => filled.has(place));
+    return this.change({
       masked: shows ? others : [...others, ...places].sort((a, b) => a - b),
       filled: [...filled].filter(([place]) => !places.includes(place)),
     });
@@ -135,6 +152,12 @@ export class Filler extends TextStudio {
     });
   }
 
+  showSource() {
+    super.showSource();
+    const chosen = this.gaps.length > 1 ? this.guesses.current?.i : undefined;
+    this.words.spans.forEach((span, i) => span.classList.toggle("chosen", i === chosen));
+  }
+
   clearShading() {
     for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
   }
@@ -161,7 +184,10 @@ export class Filler extends TextStudio {
     span.setAttribute("aria-pressed", String(now === null));
     if (now === null) span.setAttribute("aria-label", `${visibleText(segment.text)}, hidden`);
     else span.removeAttribute("aria-label");
-    span.title = now === null ? `${quotedExcerpt(segment.text)}, hidden: press to show it` : "press to hide it";
+    span.title =
+      now === null
+        ? `${quotedExcerpt(segment.text)}, hidden: press to see its guesses, or to show it`
+        : "press to hide it";
   }
 
   /** The likeliest words of each place, with the name of their table. */
@@ -183,8 +209,8 @@ export class Filler extends TextStudio {
   get drawing() {
     const { theme } = this.frame;
     const tables = this.answer ? this.guessTables : [];
-    const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) => drawGuesses(pen, theme, tables, top);
-    return this.words.drawing(theme, { height: guessesHeight(tables), draw });
+    const draw = (/** @type {Pen} */ pen) => drawGuesses(pen, theme, tables, 0);
+    return stacked([this.words.drawing, { width: 420, height: guessesHeight(tables), draw }]);
   }
 }
 

@@ -22,15 +22,22 @@ export class GuessPane {
     this.element = h("div", { class: "guesses" });
   }
 
+  /** The hidden word whose guesses are shown: the first, unless another was chosen. @returns {Gap | null} */
+  get current() {
+    const { gaps } = this.studio;
+    return gaps.find(({ i }) => i === this.word) ?? gaps[0] ?? null;
+  }
+
   show() {
     const { gaps } = this.studio;
-    const chosen = gaps.findIndex(({ i }) => i === this.word);
-    const at = Math.max(0, chosen);
+    const at = Math.max(
+      0,
+      gaps.findIndex(({ i }) => i === this.word),
+    );
     /** @type {[number, string][]} */
     const names = gaps.map(({ segment }, place) => [place, quotedExcerpt(segment.text, 12)]);
     const choose = (/** @type {number} */ place) => {
-      this.word = gaps[place].i;
-      this.show();
+      this.studio.chooseGap(gaps[place].i);
     };
     const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
     const none = h("p", { class: "soft" }, "No word is hidden.");

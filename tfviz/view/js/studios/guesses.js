@@ -5,7 +5,7 @@ import { percent } from "../base/numbers.js";
 import { quoted, quotedExcerpt } from "../base/visible-text.js";
 import { topK } from "./logits.js";
 import { joinPresent, note } from "./small-elements.js";
-import { bars, drawShares, sharesHeight } from "./probability-bars.js";
+import { bars, drawShares, othersRow, sharesHeight } from "./probability-bars.js";
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Pen, Vocabulary } from "../types.d.ts" */
@@ -37,8 +37,8 @@ export const guessesOf = ({ shares, baseline = null, vocab }) =>
 export function guessBars(heading, { shares, baseline = null, vocab }, { typed, takes }) {
   const top = topK(shares, MAX_GUESSES);
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
-  const buttons = bars(
-    ids.map((id) => {
+  const rows = [
+    ...ids.map((id) => {
       const before = baseline && `with all heads on ${percent(baseline[id])}`;
       return {
         name: quoted(vocab.words([id])[0], 24),
@@ -48,7 +48,9 @@ export function guessBars(heading, { shares, baseline = null, vocab }, { typed, 
         onclick: takes(id),
       };
     }),
-  );
+    ...othersRow(shares, ids),
+  ];
+  const buttons = bars(rows);
   if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
   return h("div", { class: "shares" }, note(heading), ...buttons);
 }

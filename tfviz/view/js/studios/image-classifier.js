@@ -262,6 +262,11 @@ export class ImageClassifier extends Studio {
     return this.answer && [this.verdict.panel];
   }
 
+  /** The picture is shaded by it already. */
+  get headDrawing() {
+    return null;
+  }
+
   /** @returns {Drawing} */
   get drawing() {
     const { width, height } = this.pane;

@@ -13,6 +13,8 @@ import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 export class ModelHeads {
   /** @type {Group[]} */
   groups = [];
+  /** Other choices that are made when a head is selected. @type {Record<string, any>} */
+  selectedToo = {};
 
   /** @param {Choices<StudioState>} store @param {string[]} axes */
   constructor(store, axes) {
@@ -84,7 +86,7 @@ export class ModelHeads {
 
   /** @param {Place} place */
   select({ part, layer, head }) {
-    this.store.set({ part, layer, head, marked: [] });
+    this.store.set({ part, layer, head, marked: [], ...this.selectedToo });
   }
 
   /** Switch heads of a layer off, or on if all are off. @param {string} site @param {number[]} heads */

@@ -5,7 +5,7 @@ import { percent } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 import { likeliestTokens, logProbabilities } from "./beam-search.js";
 import { note } from "./small-elements.js";
-import { bars, sharesPanel } from "./probability-bars.js";
+import { bars, othersRow, sharesPanel } from "./probability-bars.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Current } from "./translation-view.js" */
@@ -42,15 +42,19 @@ export class NextWords {
     const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
     element.replaceChildren(
       note(base ? `${about}; the line: with all heads on` : about),
-      ...bars(
-        this.words.map(({ id, name, share, other }) => ({
+      ...bars([
+        ...this.words.map(({ id, name, share, other }) => ({
           name: quoted(name, 24),
           share,
           other,
           title: other === null ? "force it" : `force it; with all heads on ${percent(other)}`,
           onclick: () => this.force(id),
         })),
-      ),
+        ...othersRow(
+          logs.map((log) => Math.exp(log)),
+          this.words.map(({ id }) => id),
+        ),
+      ]),
     );
     if (focused) element.querySelector("button")?.focus();
   }

@@ -2,10 +2,10 @@
 
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
-import { percent } from "../base/numbers.js";
+import { counted, percent } from "../base/numbers.js";
 import { joinPresent } from "./small-elements.js";
 
-/** @import { GridPanel, Pen } from "../types.d.ts" */
+/** @import { Drawing, GridPanel, Pen } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
 /**
  * @typedef {object} Share
@@ -54,6 +54,21 @@ export function bars(rows) {
 }
 
 /**
+ * Return the last row: how many there are that are not shown, and their probability together; none where all are.
+ * @param {ArrayLike<number>} shares of all
+ * @param {number[]} shown places of those that are shown
+ * @returns {Share[]}
+ */
+export function othersRow(shares, shown) {
+  const rest = new Set(shown);
+  let [count, sum] = [0, 0];
+  for (let at = 0; at < shares.length; at++)
+    if (shares[at] > 0 && !rest.has(at)) [count, sum] = [count + 1, sum + shares[at]];
+  if (!count) return [];
+  return [{ name: counted(count, "other"), share: sum, kind: "others", title: "all others together" }];
+}
+
+/**
  * Return probabilities as a table of numbers.
  * @param {string} name
  * @param {string} axis what the rows are
@@ -70,6 +85,13 @@ export function sharesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
   return { name, grid, axes: [axis, ""] };
 }
 
+/** @param {Theme} theme @param {Share[]} rows named as they are shown @returns {Drawing} */
+export const sharesDrawing = (theme, rows) => ({
+  width: 420,
+  height: sharesHeight(rows),
+  draw: (pen) => drawShares(pen, theme, rows, 0),
+});
+
 /** @param {Share[]} rows @returns pixels that `drawShares` takes */
 export const sharesHeight = (rows) => ROW_HEIGHT * rows.length;
 
@@ -85,7 +107,8 @@ export function drawShares(pen, theme, rows, top) {
     const y = top + ROW_HEIGHT * i + 12;
     const long = (/** @type {number} */ part) => BAR_LENGTH * part;
     pen.text(0, y, name, { fill: theme.ink, size: 12 });
-    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.mark });
+    pen.rect(130, y - 7, BAR_LENGTH, 14, { fill: theme.line, alpha: 0.45, radius: 3 });
+    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.voice, radius: 3 });
     if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });
     pen.text(360, y, percent(share), { fill: theme.ink, size: 12 });
   });

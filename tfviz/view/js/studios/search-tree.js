@@ -12,7 +12,8 @@ import { button, joinPresent } from "./small-elements.js";
 /** @import { Beam } from "./beam-search.js" */
 /** @import { Pen } from "../types.d.ts" */
 
-const STEP_ROW = 38; // pixels
+const STEP_ROW = 46; // pixels
+const NODE = { height: 38, sides: 18 }; // pixels of a word's box, and of both paddings beside it
 const STEP_GAP = 26; // between two columns
 const ROOT_LEFT = 14;
 const NODE_LETTERS = 16; // of a word
@@ -83,6 +84,7 @@ export class SearchTree {
       ),
     );
     if (held) this.nodeAt(held[0], held[1])?.focus();
+    this.element.classList.toggle("overflows", this.width > this.element.clientWidth);
     if (grown) this.element.scrollLeft = this.element.scrollWidth;
   }
 
@@ -92,7 +94,7 @@ export class SearchTree {
     let x = ROOT_LEFT + STEP_GAP;
     for (const column of this.columns) {
       const fresh = column.filter(({ over }) => !over);
-      const wide = Math.max(34, ...fresh.map((text) => textWidth(this.wordOf(text), 13, true) + 14));
+      const wide = Math.max(48, ...fresh.map((text) => textWidth(this.wordOf(text), 13, true) + NODE.sides));
       this.lefts.push(x);
       this.widths.push(Math.ceil(wide));
       x += Math.ceil(wide) + STEP_GAP;
@@ -165,7 +167,7 @@ export class SearchTree {
   draw(pen, words = true) {
     const { theme } = this;
     /** @param {number} rank */
-    const middle = (rank) => rank * STEP_ROW + 2 + 16;
+    const middle = (rank) => rank * STEP_ROW + 2 + NODE.height / 2;
     pen.dot(ROOT_LEFT, middle(0), 3.5, { fill: theme.ink });
     this.columns.forEach((column, step) =>
       column.forEach((text, rank) => {
@@ -183,9 +185,9 @@ export class SearchTree {
           align: "center",
           bold: on,
         });
-        pen.text(x, middle(rank) + 9, fixed(scoreOf(text, this.alpha), 2), {
+        pen.text(x, middle(rank) + 10, fixed(scoreOf(text, this.alpha), 2), {
           fill: theme.soft,
-          size: 10,
+          size: 12,
           align: "center",
         });
       }),

@@ -13,6 +13,7 @@ import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { pane } from "./small-elements.js";
 import { habitSentence } from "./head-summary.js";
+import { besideEachOther, mapDrawing } from "./text-drawing.js";
 import { tokenName } from "./token-text.js";
 import { tryButtons } from "./tries.js";
 import CSS from "../controls/studio.css";
@@ -53,6 +54,20 @@ export class Studio {
   /** @abstract @returns {Drawing | null} */
   get drawing() {
     return null;
+  }
+
+  /** A drawing of what is shown, with the map of the chosen head beside it. @returns {Drawing | null} */
+  get frameDrawing() {
+    const { drawing, headDrawing } = this;
+    return drawing && headDrawing ? besideEachOther(drawing, headDrawing) : drawing;
+  }
+
+  /** The map of the chosen head. @returns {Drawing | null} */
+  get headDrawing() {
+    const { heads, frame } = this;
+    if (!heads.groups.length || heads.isOff(heads.selected)) return null;
+    const axes = "axes" in this.described ? this.described.axes : ["query", "key"];
+    return mapDrawing(frame.theme, heads.grid(heads.selected), axes, heads.nameOf(heads.selected));
   }
 
   /** The states that were requested, of which only the latest is shown. */
@@ -122,7 +137,7 @@ export class Studio {
       ...this.options,
       keys: this.keys,
       grids: () => this.panels(),
-      drawing: () => this.drawing,
+      drawing: () => this.frameDrawing,
       tables: () => this.tables(),
       redraw: () => this.refresh(),
     });

@@ -1,11 +1,14 @@
 // The studio of a translation model: a sentence to translate, a beam search that can be moved forward and back, words
 // that can be forced, and heads that can be switched off.
 
+import { quoted, quotedExcerpt } from "../base/visible-text.js";
 import { EMPTY_BEAM } from "./beam-search.js";
 import { SearchCache } from "./search-cache.js";
 import { shortcuts } from "./shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";
+import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
+import { lineDrawing, stacked, textDrawing } from "./text-drawing.js";
 import { TranslationView, UNCHOSEN } from "./translation-view.js";
 import { translatorTries } from "./tries.js";
 
@@ -248,8 +251,16 @@ export class Translator extends Studio {
 
   /** @returns {Drawing} */
   get drawing() {
-    const { tree } = this.view;
-    return { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) };
+    const { tree, next, translationText } = this.view;
+    const { element } = translationText;
+    const { theme } = this.frame;
+    const rows = next.words.map(({ name, share, other }) => ({ name: quoted(name, 14), share, other }));
+    return stacked([
+      lineDrawing(quotedExcerpt(this.store.get("sentence")), theme),
+      textDrawing(element, element.querySelectorAll(".word")),
+      sharesDrawing(theme, rows),
+      { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) },
+    ]);
   }
 }
 

@@ -11,6 +11,7 @@ import { logOdds, softmax } from "./logits.js";
 /** @import { Classifier } from "./classifier.js" */
 /** @import { TextAnswer } from "./text-studio.js" */
 
+export const BY_HEAD = -2; // in place of a label: words are shaded by the chosen head
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
 const DRAW_INTERVAL = 100; // milliseconds between two shadings while words are measured
@@ -29,7 +30,12 @@ export class WordEffects {
     /** @type {[number, string][]} */
     const labels = described.labels.map((label, i) => [i, label]);
     const choose = (/** @type {number} */ label) => store.set({ label });
-    this.labelChoice = select("Shade words by", [[-1, "nothing"], ...labels], store.get("label"), choose);
+    this.labelChoice = select(
+      "Shade words by",
+      [[BY_HEAD, "the chosen head"], [-1, "nothing"], ...labels],
+      store.get("label"),
+      choose,
+    );
     this.scale = h("span", { class: "scale" });
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
     this.element = h("div", { class: "controls" }, this.labelChoice.element, this.scale, this.progress);

@@ -3,9 +3,9 @@
 import { clamp } from "../base/clamp.js";
 import { focusedIn, h } from "../base/elements.js";
 import { consume, followPointer, placeAfterKey } from "../base/events.js";
+import { textDrawing } from "./text-drawing.js";
 
-/** @import { Theme } from "../base/theme.js" */
-/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Drawing } from "../types.d.ts" */
 /** @import { Segment } from "./word-segments.js" */
 /**
  * @typedef {object} WordHandlers
@@ -126,32 +126,8 @@ export class WordList {
     field.select();
   }
 
-  /**
-   * Return a drawing of the words at their positions in the browser's layout, with the drawing `below` under them.
-   * @param {Theme} theme
-   * @param {{ height: number, draw(pen: Pen, top: number): void }} below
-   * @returns {Drawing}
-   */
-  drawing(theme, below) {
-    const box = this.element.getBoundingClientRect();
-    const draw = (/** @type {Pen} */ pen) => {
-      for (const span of this.spans) drawWord(pen, span, box, theme.ink);
-      below.draw(pen, box.height + 8);
-    };
-    return { width: Math.max(420, box.width), height: box.height + 8 + below.height, draw };
+  /** Return a drawing of the words, where the browser has put them. @returns {Drawing} */
+  get drawing() {
+    return textDrawing(this.element, this.spans);
   }
-}
-
-/** @param {Pen} pen @param {HTMLElement} span @param {DOMRect} box of all words @param {string} ink */
-function drawWord(pen, span, box, ink) {
-  const { background } = span.style;
-  const rects = [...span.getClientRects()].map(({ left, top, width, height }) => {
-    return { x: left - box.left, y: top - box.top, width, height };
-  });
-  for (const { x, y, width, height } of rects) {
-    if (background) pen.rect(x, y, width, height, { fill: background });
-    if (span.classList.contains("struck")) pen.rect(x, y + height / 2, width, 1, { fill: ink });
-  }
-  const [{ x, y, height }] = rects;
-  pen.text(x + 2, y + height / 2, span.textContent ?? "", { size: 15, fill: ink });
 }

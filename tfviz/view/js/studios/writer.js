@@ -12,6 +12,7 @@ import { button } from "./small-elements.js";
 import { Prompt } from "./prompt.js";
 import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
+import { stacked, textDrawing } from "./text-drawing.js";
 import { TextCost } from "./text-cost.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { TokenTree } from "./token-tree.js";
@@ -253,7 +254,8 @@ export class Writer extends Studio {
 
   /** @returns {Drawing} */
   get drawing() {
-    return this.next.drawing(this.frame.theme);
+    const { element } = this.text.editor;
+    return stacked([textDrawing(element, element.querySelectorAll(".token")), this.next.drawing(this.frame.theme)]);
   }
 }
 
