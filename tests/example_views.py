@@ -62,7 +62,8 @@ def lens_table():
     shares = torch.rand(2, 4, 3, generator=torch.Generator().manual_seed(6)).softmax(-1).sort(descending=True).values
     names = [[[f"{BITE[column]}{rank}" for rank in range(3)] for column in range(4)] for _ in range(2)]
     axes = {"layer": ["in", "0"], "position": BITE[:4]}
-    return study.LensTable(shares[..., 0], axes, "probability", "Lens", {}, None, shares, names)
+    ids = torch.arange(3).expand(2, 4, 3)
+    return study.LensTable(shares[..., 0], axes, "probability", "Lens", {}, ids, shares, names)
 
 
 KINDS = {

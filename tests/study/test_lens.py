@@ -8,7 +8,7 @@ import torch
 from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, config
 from torch import nn
 
-from tfviz.study import lens
+from tfviz.study import LensTable, Table, lens
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 GEMMA = partial(
@@ -162,3 +162,19 @@ def test_hooks_forwards_and_gradients_stay_as_they_were():
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def test_a_lens_is_kept_with_its_tokens(tmp_path):
+    shares, ids = torch.rand(2, 3, 4), torch.arange(24).view(2, 3, 4)
+    tokens = [[[f"{layer}{position}{rank}" for rank in range(4)] for position in range(3)] for layer in range(2)]
+    axes = {"layer": ["in", "0"], "position": list("abc")}
+    table = LensTable(shares[..., 0], axes, "probability", "t", {"model": "M"}, ids, shares, tokens)
+    again = Table.load(table.save(tmp_path / "lens"))
+    assert isinstance(again, LensTable)
+    assert torch.equal(again.values, table.values)
+    assert torch.equal(again.ids, ids)
+    assert torch.equal(again.probabilities, shares)
+    assert (again.tokens, again.axes, again.notes) == (tokens, axes, {"model": "M"})
+    for tokens_given, ids_given in ((tokens[:1], ids), (tokens, ids[:1])):
+        with pytest.raises(ValueError, match="values"):
+            LensTable(shares[..., 0], axes, "", "", {}, ids_given, shares, tokens_given)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from tfviz import checks
+from tfviz import checks, schema
 from tfviz.eval_mode import eval_mode
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
@@ -33,6 +34,22 @@ class LensTable(Table):
     ids: Int[Tensor, "layer position rank"] | None = None
     probabilities: Float[Tensor, "layer position rank"] | None = None
     tokens: Sequence[Sequence[Sequence[str]]] = ()
+
+    format: ClassVar[str] = "tfviz.LensTable/1"
+    more_tensors: ClassVar[tuple[str, ...]] = ("ids", "probabilities")
+    more_labels: ClassVar[Mapping[str, schema.Check]] = {
+        "tokens": schema.list_of(schema.list_of(schema.list_of(schema.string())))
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes = [(len(row), [len(cell) for cell in row]) for row in self.tokens]
+        for name, ranked in (("ids", self.ids), ("probabilities", self.probabilities)):
+            if ranked is None or ranked.dim() != 3 or ranked.shape[:2] != self.values.shape:
+                raise ValueError(f"{name} is no tensor [layer, position, rank] for values {list(self.values.shape)}")
+        count = self.values.shape[1]
+        if len(sizes) != len(self.values) or any(len(cells) != count or len(set(cells)) > 1 for _, cells in sizes):
+            raise ValueError(f"tokens have no list of names for each cell of values {list(self.values.shape)}")
 
 
 def lens(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -15,15 +15,12 @@ from tfviz import checks, schema
 from tfviz.files import atomic, expand_user, load_tensors, save_tensors
 from tfviz.shapes import Float
 
-FORMAT = "tfviz.Table/1"
-_METADATA = schema.object_of(
-    {
-        "title": schema.string(),
-        "unit": schema.string(),
-        "axes": schema.dict_of(schema.list_of(schema.string(), 1)),
-        "notes": schema.dict_of(schema.json_value),
-    }
-)
+_LABELS: dict[str, schema.Check] = {
+    "title": schema.string(),
+    "unit": schema.string(),
+    "axes": schema.dict_of(schema.list_of(schema.string(), 1)),
+    "notes": schema.dict_of(schema.json_value),
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -49,6 +46,10 @@ class Table:
     unit: str = ""
     title: str = ""
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    format: ClassVar[str] = "tfviz.Table/1"  # of its file
+    more_tensors: ClassVar[tuple[str, ...]] = ()  # attributes that a subclass keeps in it
+    more_labels: ClassVar[Mapping[str, schema.Check]] = {}
 
     def __post_init__(self) -> None:
         checks.materialized(values=self.values)
@@ -122,30 +123,33 @@ class Table:
 
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file, which `Table.load` reads without a model; return its path."""
-        described = {"title": self.title, "unit": self.unit, "axes": dict(self.axes), "notes": dict(self.notes)}
+        described = {name: getattr(self, name) for name in (*_LABELS, *self.more_labels)}
         schema.json_value(described["notes"], "notes")
         metadata = {name: json.dumps(value) for name, value in described.items()}
+        tensors = {name: getattr(self, name) for name in ("values", *self.more_tensors)}
         with atomic(path) as draft:
-            save_tensors(draft, {"values": self.values}, {"format": FORMAT, **metadata})
+            save_tensors(draft, tensors, {"format": self.format, **metadata})
         return expand_user(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Table:
-        """Read a table that `save` wrote.
+        """Read a table that `save` wrote; that of a lens comes with its tokens.
 
         Raises:
             FileNotFoundError: no such file.
             ValueError: the file is damaged, or holds something else.
         """
         tensors, metadata = load_tensors(path)
-        if metadata.get("format") != FORMAT:
+        kind = next((kind for kind in (cls, *cls.__subclasses__()) if kind.format == metadata.get("format")), None)
+        if kind is None:
             raise ValueError(f"{path} holds no table; Table.save writes those")
         with schema.errors_name(Path(path)):
             described = {name: schema.parse(text, name) for name, text in metadata.items() if name != "format"}
-            _METADATA(described, "metadata")
-            if list(tensors) != ["values"] or not tensors["values"].is_floating_point():
+            schema.object_of({**_LABELS, **kind.more_labels})(described, "metadata")
+            if set(tensors) != {"values", *kind.more_tensors} or not tensors["values"].is_floating_point():
                 raise ValueError(f"it holds the tensors {list(tensors)}; a table has `values`, of floats")
-            return cls(tensors["values"], **described)
+            values: dict[str, Any] = {**tensors, **described}
+            return kind(**values)
 
 
 def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> int:
