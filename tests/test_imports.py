@@ -12,7 +12,18 @@ import tfviz
 PACKAGE = Path(tfviz.__file__).parent
 SHARED = {
     f"tfviz.{name}"
-    for name in ("checks", "coercion", "apply_edit", "eval_mode", "files", "logits", "schema", "shapes", "validation")
+    for name in (
+        "checks",
+        "coercion",
+        "apply_edit",
+        "eval_mode",
+        "files",
+        "hugging_face",
+        "logits",
+        "schema",
+        "shapes",
+        "validation",
+    )
 }
 ALLOWED = {  # package -> what it may import beside itself and the shared files
     "text": set(),

@@ -49,6 +49,7 @@ CASES = [
     ("search(alpha=1e6)", "alpha is 1000000.0; it must be from 0 to 10"),
     ("search(eos=99)", "eos is 99; the model's tokens are 0 to 10"),
     ("search(eos=-1)", "must be at least 1"),
+    ("search(bos=-1)", "bos is -1; it must be at least 0"),
     ("search(bos=99)", "id 99 is none of the model's 11 tokens"),
     ("beam.search(pair, source[0], bos=1, eos=2)", r"source is \[3\]; give texts of at least one token"),
     ("beam.search(pair, source[:, :0], bos=1, eos=2)", r"source is \[2, 0\]"),

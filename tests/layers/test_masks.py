@@ -8,6 +8,7 @@ import sys
 import pytest
 import torch
 from small_models import random
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 
@@ -194,3 +195,35 @@ def test_a_copied_model_keeps_its_fast_mask():
     model = GPT(9, layers=1, heads=1, dim=4)
     assert copy.deepcopy(model).mask is masks.causal
     assert pickle.loads(pickle.dumps(model)).mask is masks.causal
+
+
+def test_the_tables_of_masks_are_where_the_queries_are():
+    """The meta device stands for a GPU; the second time, the copy of the first is taken."""
+    for mask in (
+        masks.padding(torch.tensor(LENGTHS)),
+        masks.prefix(torch.tensor(LENGTHS)),
+        masks.documents(torch.tensor(DOCUMENTS)),
+        masks.graph(edges()),
+        masks.per_head(masks.padding(torch.tensor(LENGTHS)), masks.causal) | ~masks.documents(torch.tensor(DOCUMENTS)),
+    ):
+        before = mask.dense(7, 7, heads=2)
+        for _ in range(2):
+            assert mask.dense(7, 7, heads=2, device="meta").device.type == "meta"
+        assert torch.equal(mask.dense(7, 7, heads=2), before)
+
+
+def test_a_table_is_copied_once_for_each_device_and_no_fake_copy_is_kept():
+    table = masks._Table(torch.tensor(LENGTHS))
+    index = torch.tensor([0, 1], device="meta")
+    assert table[index].device.type == "meta"
+    assert table._on(index.device) is table._on(index.device)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        gpu = torch.empty(1, dtype=torch.long, device="cuda")
+        assert table._on(gpu.device).device.type == "cuda"
+    assert list(table._copies) == [torch.device("meta")]
+    assert table[torch.tensor([1])].tolist() == LENGTHS[1:]
+
+
+def test_a_model_on_another_device_takes_masks_of_tables():
+    model = GPT(11, context=7, layers=1, heads=3, dim=6, mask=masks.prefix(torch.tensor(LENGTHS))).to("meta")
+    assert model(torch.zeros(2, 7, dtype=torch.long, device="meta")).shape == (2, 7, 11)

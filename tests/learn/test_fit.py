@@ -1,5 +1,6 @@
 """Training: one step by hand, schedules, random numbers, parts of batches, precisions; what comes back as it was."""
 
+import contextlib
 import copy
 import gc
 import itertools
@@ -10,9 +11,10 @@ from functools import partial
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.testing import CompileCounter
 
-from tfviz.learn import adamw, checkpoint, evaluate, fit, losses, schedule
-from tfviz.learn.trainer import checkpointed_blocks
+from tfviz.learn import adamw, checkpoint, evaluate, fit, losses, muon, schedule
+from tfviz.learn.trainer import CheckpointedBlocks, _create_accelerator, default_precision
 from tfviz.models import GPT, Transformer, TransformerXL
 from tfviz.text import Buckets, Streams, Windows, in_order
 
@@ -50,7 +52,8 @@ def equal_states(one, other):
 
 
 def run(model, steps=6, batches=None, **options):
-    return [(step.step, step.loss, step.lr) for step in train(model, batches or windows(), steps, **options)]
+    batches = windows() if batches is None else batches
+    return [(step.step, step.loss, step.lr) for step in train(model, batches, steps, **options)]
 
 
 def test_fit_learns():
@@ -170,9 +173,55 @@ def test_bfloat16_trains_on_a_cpu(monkeypatch):
     assert "forward" not in vars(model)
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     assert run(gpt()) == half
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp16")
-    with pytest.raises(ValueError, match="fp16"):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp8")
+    with pytest.raises(ValueError, match="fp8; fit can do: no, bf16, fp16"):
         fit(gpt(), windows(), 3)
+
+
+def test_float16_scales_its_loss_and_trains_on_a_cpu(monkeypatch):
+    expected = [loss for _, loss, _ in run(gpt())]
+    model = gpt()
+    half = run(model, precision="float16")
+    assert [loss for _, loss, _ in half] == pytest.approx(expected, abs=0.05)
+    assert half != run(gpt())
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp16")
+    assert run(gpt()) == half
+
+
+def test_a_step_that_overflows_in_float16_moves_no_weight_and_halves_the_scale(tmp_path):
+    def steep(model, batch):
+        total, count = losses.next_token(model, batch)
+        total.register_hook(lambda grad: grad * 1e36 if grad.item() > 600 else grad)
+        return total, count
+
+    model, before = gpt(dropout=0.0), state_of(gpt(dropout=0.0))
+    batches, options = windows(), {"loss": steep, "precision": "float16", "checkpoint_dir": tmp_path}
+    assert batches[0][0].numel() == 28  # 65536 / 28 is above 2048, and then 1024, 512
+    states = [state_of(model) for _ in train(model, batches, 4, **options)]
+    assert [equal_states(state, before) for state in states] == [True, True, False, False]
+    assert checkpoint.read(tmp_path, model, muon(model, 0.1)).state["loss_scale"] == 512
+
+    def too_steep(model, batch):
+        total, count = losses.next_token(model, batch)
+        total.register_hook(lambda grad: grad * torch.inf)
+        return total, count
+
+    with pytest.raises(FloatingPointError, match=r"the gradient's norm (inf|nan) at step 27"):
+        run(gpt(), 40, loss=too_steep, precision="float16")
+
+
+@pytest.mark.parametrize(("native", "precision"), [(True, "bfloat16"), (False, "float16")])
+def test_a_gpu_that_only_imitates_bfloat16_computes_in_float16(monkeypatch, native, precision):
+    def supported(including_emulation=True):
+        return native or including_emulation
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    devices = []
+    monkeypatch.setattr(torch.cuda, "device", lambda device: devices.append(device) or contextlib.nullcontext())
+    assert default_precision(torch.device("cuda:1")) == precision
+    assert devices == [torch.device("cuda:1")]
+    assert default_precision(torch.device("mps")) == default_precision(torch.device("cpu")) == "float32"
 
 
 def test_compiling_leaves_the_model_as_it_is(monkeypatch):
@@ -183,6 +232,37 @@ def test_compiling_leaves_the_model_as_it_is(monkeypatch):
     assert [loss for _, loss, _ in compiled] == pytest.approx([loss for _, loss, _ in run(plain, steps=3)], abs=1e-5)
     torch.testing.assert_close(model.state_dict(), plain.state_dict())
     assert model._compiled_call_impl is None
+
+
+def test_compiled_checkpointed_blocks_are_compiled_once(monkeypatch):
+    """Of a block whose forward is another function at each step, each would be compiled again."""
+    torch._dynamo.reset()
+    graphs = CompileCounter()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=graphs))
+    torch.manual_seed(1)
+    model = Residual()
+    plain = copy.deepcopy(model)
+    options = {"gradient_checkpointing": True, "batches": windows()}
+    frames, found = [], []
+    for step in train(model, steps=4, compile=True, **options):
+        found.append(step.loss)
+        frames.append(graphs.frame_count)
+    assert frames[0] > 0
+    assert frames == frames[:1] * 4
+    assert found == pytest.approx([step.loss for step in train(plain, steps=4, **options)], abs=1e-5)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.head = nn.Embedding(11, 6), nn.Linear(6, 11)
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(2))
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x)
 
 
 @pytest.mark.parametrize(("batches", "parts"), [(ragged(), 2), (ragged(), 3), (ragged(7, tokens=14), 5)])
@@ -222,7 +302,7 @@ def test_gradient_checkpointing_changes_no_number(make, batches, loss):
 
 def test_blocks_are_themselves_again_after_an_error():
     model = gpt()
-    with pytest.raises(IndexError), checkpointed_blocks(model):  # noqa: PT012
+    with pytest.raises(IndexError), CheckpointedBlocks(model):  # noqa: PT012
         assert "forward" in vars(model.blocks[0])
         model(torch.tensor([[99]]))
     assert "forward" not in vars(model.blocks[0])
@@ -297,3 +377,19 @@ def test_a_model_comes_back_in_the_modes_it_had(stop):
             break
     training.close()
     assert [module.training for module in model.modules()] == modes
+
+
+def test_a_device_of_any_kind_is_taken():
+    assert _create_accelerator(torch.device("meta")).device == torch.device("meta")
+    assert _create_accelerator("cpu").device == torch.device("cpu")
+    assert [step.loss for step in fit(gpt(), windows(), 2, device=torch.device("cpu"), progress=False)] == [
+        loss for _, loss, _ in run(gpt(), 2)
+    ]
+
+
+def test_a_model_that_was_placed_stays_where_it_is(monkeypatch):
+    """As `device_map` leaves it: its parts may be on several devices, and refuse to be moved."""
+    model = gpt()
+    model.hf_device_map = {"tokens": "cpu", "blocks": "cpu"}
+    monkeypatch.setattr(model, "to", None)
+    assert run(model) == run(gpt())

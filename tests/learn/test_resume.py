@@ -204,7 +204,7 @@ def test_half_a_step_is_not_saved(tmp_path):
         ({"batches": windows(batch=5)}, r"batches\.batch 4"),
         ({"batches": Windows(TEXT.flip(0), length=7, batch=4)}, r"batches\.ids int64 \[300\] "),
         ({"batches": [windows()[step + 1] for step in range(4)]}, "batches Windows"),
-        ({"loss": losses.squared_error}, "loss next_token"),
+        ({"loss": losses.squared_error}, "loss default"),
         ({"max_grad_norm": 0.5}, r"max_grad_norm 1\.0"),
         ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps 1"),
         ({"precision": "bfloat16"}, "precision None"),

@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz.look import ablate, capture, measures
+from tfviz.look import AttentionMaps, ablate, capture, measures
+from tfviz.look.module_stack import ModuleStack
+from tfviz.look.recorder import Recorder
 from tfviz.models import GPT, Transformer
 
 IDS = torch.tensor([[1, 4, 2, 9, 5], [3, 3, 8, 0, 7]])
@@ -93,3 +95,51 @@ def test_masked_rows_and_weights_of_eight_bits_are_weights():
     kept = ((uniform.sqrt() * 255).round() / 255) ** 2  # as a capture in uint8 keeps them
     assert measures.entropy(kept).isfinite().all()
     assert measures.entropy(torch.zeros(2, 3)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
+def test_values_are_those_of_several_heads_in_a_row(kv_heads):
+    draw = torch.Generator().manual_seed(3)
+    weights = torch.rand(2, 6, 4, 5, generator=draw).softmax(-1)
+    values = torch.randn(2, kv_heads, 5, 7, generator=draw)
+    found = measures.value_weighted_norms(weights, values)
+    for head in range(6):
+        by_hand = (weights[1, head, 2, :, None] * values[1, head * kv_heads // 6]).norm(dim=-1)
+        torch.testing.assert_close(found[1, head, 2], by_hand)
+
+
+@torch.no_grad()
+def test_measures_of_a_capture_are_those_of_its_maps():
+    model = gpt()
+    with capture(model) as seen, capture(model, lazy=True) as lazy:
+        model(IDS[:1])
+    with capture(model, device="cpu") as other:
+        model(IDS[1:])
+    maps, others = AttentionMaps.of(seen), AttentionMaps.of(other)
+    for measure in (measures.entropy, measures.distance):
+        torch.testing.assert_close(measure(seen), measure(maps))
+        torch.testing.assert_close(measure(lazy), measure(maps))
+    kinds = ["previous", "first"]
+    torch.testing.assert_close(measures.head_scores(seen, kinds), measures.head_scores(maps, kinds))
+    torch.testing.assert_close(measures.change(seen, other), measures.change(maps, others))
+    torch.testing.assert_close(measures.change(seen, others), measures.change(maps, others))
+    with capture(model) as both:
+        model(IDS)
+    with pytest.raises(ValueError, match="the capture holds 2 texts; give one of them"):
+        measures.entropy(both)
+    with pytest.raises(ValueError, match="the maps have no words"):
+        measures.head_scores(seen)
+    with capture(model, "norm") as none:
+        model(IDS)
+    with pytest.raises(LookupError, match="no pattern was captured"):
+        measures.entropy(none)
+
+
+@pytest.mark.parametrize("device", [None, "meta"])
+def test_what_is_recorded_is_kept_on_the_device(device):
+    recorder = Recorder(ModuleStack(gpt()), {}, ["*"], torch.float32, False, device and torch.device(device))
+    recorder.record("a.pattern", lambda: torch.eye(3)[None, None], lambda: torch.ones(1, 1, 3, 3).bool())
+    recorder.record("a", lambda: torch.zeros(2, 3))
+    (weights, allowed), (output, nothing) = recorder.firings["a.pattern"][0], recorder.firings["a"][0]
+    assert {part.device.type for part in (weights, allowed, output)} == {device or "cpu"}
+    assert nothing is None

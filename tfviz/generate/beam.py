@@ -10,6 +10,7 @@ from torch import Tensor
 from tfviz.checks import at_least, between, has_weights, token_ids
 from tfviz.eval_mode import eval_mode
 from tfviz.generate.beam_state import PAD, Beam, extend, initial_beam, length_penalty, likeliest_tokens
+from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 
@@ -56,7 +57,7 @@ def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
 
 
 def steps(
-    model: EncoderDecoder,
+    model: EncoderDecoder | PretrainedModel,
     source: Int[Tensor, "batch source"],
     *,
     bos: int,
@@ -72,10 +73,10 @@ def steps(
     the beginning are never generated.
 
     Args:
-        model: an encoder-decoder.
-        source: padded with 0.
-        bos: the id of the token at the beginning.
-        eos: the id of the token at the end.
+        model: also an encoder-decoder of Hugging Face, such as `T5ForConditionalGeneration`.
+        source: padded with 0, or with the `pad_token_id` of Hugging Face's model.
+        bos: the id of the token for the beginning (Hugging Face's `decoder_start_token_id`).
+        eos: the id of the token for the end.
         width: number of texts that remain after each step; 1 is greedy search.
         alpha: exponent of the length penalty, from 0 to 10; 0 means no penalty, which favours short texts.
         length: the maximum number of tokens in a text, including its end token.
@@ -86,15 +87,17 @@ def steps(
     """
     at_least(1, width=width, length=length)
     between(1, MAX_WIDTH, width=width)
-    at_least(1, bos=bos, eos=eos)  # 0 is padding, which never comes
+    at_least(0, bos=bos)  # of T5 it is the padding
+    at_least(1, eos=eos)  # 0 is padding, which never comes
     between(0, MAX_ALPHA, alpha=alpha)
     if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
     token_ids(source=source)
     has_weights(model)
+    encoder_decoder = as_encoder_decoder(model)
     if source.device.type == "cpu" and (source == PAD).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")
-    return _steps(model, source, bos, eos, width, alpha, length)
+    return _steps(encoder_decoder, source, bos, eos, width, alpha, length)
 
 
 def _steps(
@@ -118,14 +121,14 @@ def _steps(
                 break
 
 
-def search(model: EncoderDecoder, source: Int[Tensor, "batch source"], **options) -> Beam:
+def search(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options) -> Beam:
     """Return the best texts for each row of `source`; `options` go to `steps`."""
     for beam in steps(model, source, **options):
         last = beam
     return last
 
 
-def greedy(model: EncoderDecoder, source: Int[Tensor, "batch source"], **options) -> Beam:
+def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options) -> Beam:
     """Return the text that takes the likeliest token at each step, for each row of `source`; `options` go to `steps`.
 
     Raises:

@@ -10,9 +10,11 @@ from torch import Tensor
 from tfviz.checks import at_least, has_weights, positive_fraction, token_ids
 from tfviz.checks import seed as check_seed
 from tfviz.eval_mode import eval_mode
+from tfviz.generate.hf_model import PretrainedModel, PretrainedTokenizer, as_language_model
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.vocabulary_check import check_vocabulary
 from tfviz.shapes import Float, Int
+from tfviz.text.subwords import as_vocabulary
 from tfviz.validation import describe
 
 MIN_TEMPERATURE = 1e-30  # by which float32 logits can still be divided
@@ -115,7 +117,7 @@ GREEDY = Sampler(temperature=0.0)
 
 
 def ids(
-    model: LanguageModel,
+    model: LanguageModel | PretrainedModel,
     prompt: Int[Tensor, "position"],
     count: int,
     sampler: Sampler = Sampler(),
@@ -126,7 +128,9 @@ def ids(
     """Continue `prompt` by `count` tokens, yielding each as soon as it is sampled.
 
     The model is called as `model(ids, cache)` and has `context` and `new_cache()`. When the context is full, the older
-    half of the text is dropped and the rest is encoded again.
+    half of the text is dropped and the rest is encoded again. A causal model of Hugging Face, such as
+    `GPT2LMHeadModel`, is called with its `past_key_values`; its context is the number of positions in its
+    configuration, and its text ends early with an end token of its `generation_config`, of which nothing else is used.
 
     Args:
         model: a language model.
@@ -143,19 +147,21 @@ def ids(
     at_least(0, count=count)
     check_seed(seed)
     has_weights(model)
+    language_model = as_language_model(model)
+    context = language_model.context
     if prompt.dim() != 1:
         raise ValueError(f"the prompt is {list(prompt.shape)}; give the ids of one text, one axis, such as prompt[0]")
-    if not 0 < len(prompt) <= model.context:
-        what = "is empty" if len(prompt) == 0 else f"has {len(prompt)} tokens, the model's context is {model.context}"
-        raise ValueError(f"the prompt {what}; give 1 to {model.context} tokens, such as prompt[-{model.context}:]")
+    if not 0 < len(prompt) <= context:
+        what = "is empty" if len(prompt) == 0 else f"has {len(prompt)} tokens, the model's context is {context}"
+        raise ValueError(f"the prompt {what}; give 1 to {context} tokens, such as prompt[-{context}:]")
     token_ids(prompt=prompt)
-    return _generate(model, prompt.tolist(), count, sampler, seed, cache)
+    return _generate(language_model, prompt.tolist(), count, sampler, seed, cache)
 
 
 def _generate(
     model: LanguageModel, text: list[int], count: int, sampler: Sampler, seed: int, cache: bool
 ) -> Iterator[int]:
-    generator = torch.Generator().manual_seed(seed)
+    generator, ends = torch.Generator().manual_seed(seed), getattr(model, "ends", ())
     weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     with eval_mode(model) as device:
         unread, next_logits = text, _logits_function(model, cache)
@@ -169,6 +175,8 @@ def _generate(
             unread = [token]
             text.append(token)
             yield token
+            if token in ends:
+                break
 
 
 def _logits_function(model: LanguageModel, cache: bool) -> Callable[[Tensor], Tensor]:
@@ -180,22 +188,38 @@ def _logits_function(model: LanguageModel, cache: bool) -> Callable[[Tensor], Te
 
 
 def stream(
-    model: LanguageModel,
-    vocab: Vocabulary,
+    model: LanguageModel | PretrainedModel,
+    vocab: Vocabulary | PretrainedTokenizer,
     prompt: str,
     count: int,
     sampler: Sampler = Sampler(),
     *,
     seed: int = 0,
 ) -> Iterator[str]:
-    """Yield the continuation of `prompt` piece by piece; a multi-byte character is yielded when it is complete."""
+    """Yield the continuation of `prompt` piece by piece; a multi-byte character is yielded when it is complete.
+
+    Args:
+        model: a language model of tfviz, or a causal model of Hugging Face.
+        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, which puts its special tokens before
+            or around the prompt, and whose special tokens are not shown.
+        prompt: the text to continue.
+        count: the number of tokens to write.
+        sampler: how each is chosen.
+        seed: of the sampler's random numbers.
+    """
+    if isinstance(vocab, PretrainedTokenizer):
+        encoded = torch.tensor(vocab(prompt)["input_ids"], dtype=torch.long)
+        special = {*vocab.all_special_ids}
+        return as_vocabulary(vocab).pieces(
+            token for token in ids(model, encoded, count, sampler, seed=seed) if token not in special
+        )
     check_vocabulary(getattr(model, "tokens", None), vocab)
     return vocab.pieces(ids(model, vocab.encode(prompt), count, sampler, seed=seed))
 
 
 def text(
-    model: LanguageModel,
-    vocab: Vocabulary,
+    model: LanguageModel | PretrainedModel,
+    vocab: Vocabulary | PretrainedTokenizer,
     prompt: str,
     count: int,
     sampler: Sampler = Sampler(),

@@ -49,11 +49,37 @@ def _rebuild(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mask:
     return globals()[name](*args, **kwargs)
 
 
+class _Table:
+    """A tensor that a rule looks up, on whichever device the indices are."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+        self._copies: dict[torch.device, Tensor] = {}
+
+    def __getitem__(self, indices: Tensor | tuple[Tensor, ...]) -> Tensor:
+        device = indices[0].device if isinstance(indices, tuple) else indices.device
+        return self._on(device)[indices]
+
+    def _on(self, device: torch.device) -> Tensor:
+        """Return the tensor on a device; a copy is made once, except while a program is traced, which would keep it."""
+        if device == self.tensor.device:
+            return self.tensor
+        if torch.compiler.is_compiling():
+            return self.tensor.to(device)
+        if device not in self._copies:
+            copy = self.tensor.to(device)
+            if type(copy) is not type(self.tensor):  # of a fake device, or of another mode that ends
+                return copy
+            self._copies[device] = copy
+        return self._copies[device]
+
+
 @_picklable
 def padding(lengths: Int[Tensor, "batch"]) -> Mask:
     """Allow the first `lengths[batch]` keys of each text; the rest is padding."""
     _check_lengths(lengths)
-    return Mask(lambda batch, head, query, key: key < lengths[batch], "padding", len(lengths))
+    table = _Table(lengths)
+    return Mask(lambda batch, head, query, key: key < table[batch], "padding", len(lengths))
 
 
 @_picklable
@@ -90,7 +116,8 @@ def fixed(stride: int, summary: int = 1) -> Mask:
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
     """Allow the first `lengths[batch]` keys for all queries, the rest causally (Raffel et al. 2020, figure 3)."""
     _check_lengths(lengths)
-    start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix", len(lengths))
+    table = _Table(lengths)
+    start = Mask(lambda batch, head, query, key: key < table[batch], "prefix", len(lengths))
     return causal | start
 
 
@@ -98,7 +125,8 @@ def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
     """Allow keys of the query's own document when several are packed into one row."""
     _check_axes(ids, "ids", "batch, position")
-    return Mask(lambda batch, head, query, key: ids[batch, query] == ids[batch, key], "documents", len(ids))
+    table = _Table(ids)
+    return Mask(lambda batch, head, query, key: table[batch, query] == table[batch, key], "documents", len(ids))
 
 
 @_picklable
@@ -116,7 +144,7 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
     readable = edges.is_floating_point() and edges.device.type == "cpu" and not torch.compiler.is_compiling()
     if readable and not ((edges == 0) | (edges == 1)).all():
         raise ValueError("edges have values beside 0 and 1, which would not be used as weights; give edges > 0, say")
-    linked = edges != 0
+    linked = _Table(edges != 0)
     return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph", len(edges))
 
 

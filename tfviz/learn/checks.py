@@ -1,6 +1,6 @@
 """Checks that batches, labels, models, losses and optimizers fit each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import validation
-from tfviz.text.buckets import Batches
+from tfviz.learn.batch import Batch, tensors
 
 
 @contextmanager
-def note_inputs(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
+def note_inputs(model: nn.Module, batch: Batch) -> Iterator[None]:
     """Add a note on batch and model to errors of a model or a loss.
 
     Raises:
@@ -21,10 +21,35 @@ def note_inputs(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
-        shapes = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
-        inputs = f"the batch was ({shapes}), the model {validation.describe(model)}"
+        inputs = f"the batch was ({_shapes(batch)}), the model {validation.describe(model)}"
         error.add_note(f"the loss could not be computed; {inputs}: do batch, model and loss fit?")
         raise
+
+
+def _shapes(batch: Batch) -> str:
+    """Return dtype and shape of each tensor, with its name in a mapping."""
+    shapes = [f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in tensors(batch)]
+    named = [f"{name}: {shape}" for name, shape in zip(batch, shapes)] if isinstance(batch, Mapping) else shapes
+    return ", ".join(named)
+
+
+def check_labelled(batch: Any) -> Tensor:
+    """Return the labels of a batch, which must be a mapping of the model's arguments with `labels`.
+
+    Raises:
+        TypeError: the batch is no mapping, or its labels are no tensor.
+        ValueError: it has no labels.
+    """
+    if not isinstance(batch, Mapping):
+        raise TypeError(f"the batch is {validation.describe(batch)}; this loss takes a mapping of what the model takes")
+    if "labels" not in batch:
+        raise ValueError(
+            f"the batch has {', '.join(map(str, batch)) or 'nothing'} and no labels, of which the model would compute "
+            "its loss: add labels (-100 where nothing is predicted), or give loss=, a function of model and batch"
+        )
+    if not isinstance(batch["labels"], Tensor):
+        raise TypeError(f"labels are {validation.describe(batch['labels'])}; give a tensor")
+    return batch["labels"]
 
 
 def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
@@ -99,27 +124,3 @@ def check_loss_output(output: Any) -> tuple[Tensor, Any]:
     if not isinstance(count, Tensor) and not count >= 0:
         raise ValueError(f"loss gives a count of {count}; it must be at least 0")
     return total.reshape(()), count
-
-
-def draw_batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
-    """Return the batch of a step: a tuple of tensors with the same number of rows.
-
-    Raises:
-        LookupError: there is no batch for this step.
-        TypeError, ValueError: the batch is not such a tuple.
-    """
-    try:
-        batch: Any = batches[step]
-    except (LookupError, StopIteration) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise LookupError(f"batches[{step}] is not there ({why}); give batches for all steps, or take fewer") from error
-    expected = "a tuple of tensors whose first axis is the batch, such as (inputs, targets)"
-    if not isinstance(batch, tuple | list) or not batch:
-        raise TypeError(f"batches[{step}] is {validation.describe(batch)}; it must be {expected}")
-    for part in batch:
-        if not isinstance(part, Tensor) or not part.dim():
-            raise TypeError(f"batches[{step}] holds {validation.describe(part)}; it must be {expected}")
-    rows = [len(part) for part in batch]
-    if min(rows) != max(rows) or not rows[0]:
-        raise ValueError(f"batches[{step}] has parts of {rows} rows; they must have as many, at least 1")
-    return tuple(batch)

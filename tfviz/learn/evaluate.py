@@ -1,7 +1,7 @@
 """Evaluation of models, in units that can be compared between models."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -9,10 +9,13 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.eval_mode import eval_mode as restore_modes_after
-from tfviz.learn.checks import check_labels, note_inputs, unpack
-from tfviz.learn.losses import Loss, next_token
+from tfviz.hugging_face import shifts_labels
+from tfviz.learn.batch import Batch, check_batch, map_tensors
+from tfviz.learn.checks import check_labelled, check_labels, note_inputs, unpack
+from tfviz.learn.losses import IGNORED, Loss, default
+from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
-from tfviz.validation import check_callable, describe
+from tfviz.validation import check_callable
 
 MAX_NATS = 709.0  # e to a larger power is no float
 Link = tuple[int, ...]  # (target position, source position); of several pairs of texts, the pair's number first
@@ -26,21 +29,27 @@ def eval_mode(model: nn.Module) -> Iterator[torch.device]:
         yield device
 
 
-def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = next_token) -> float:
+def loss(model: nn.Module, batches: Iterable[Batch], loss: Loss = default) -> float:
     """Return the mean loss over all predictions in `batches`, in nats per token, without dropout.
+
+    Args:
+        model: the model to evaluate.
+        batches: tuples of tensors, or mappings of what the model takes, such as those of a `DataLoader`.
+        loss: as in `fit`: by default `losses.next_token` of a tuple, and of a mapping with labels the model's own.
 
     Raises:
         ValueError: the batches contain nothing to predict.
         FloatingPointError: the loss is not finite.
     """
     check_callable("model", "batch", loss=loss)
-    total, count = 0.0, 0
+    total, count = 0.0, 0.0
     with eval_mode(model) as device:
         for batch in batches:
             batch = _to_device(batch, device)
             with note_inputs(model, batch):
                 batch_total, batch_count = loss(model, batch)
-            total, count = total + batch_total.item(), count + batch_count
+            number = batch_count.item() if isinstance(batch_count, Tensor) else batch_count
+            total, count = total + batch_total.item(), count + number
     if not count:
         raise ValueError("no batch to measure on, or all its targets are padding")
     if not math.isfinite(total):
@@ -48,27 +57,45 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
     return total / count
 
 
-def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
-    """Return the share of rows whose likeliest label is correct; a batch is (model inputs ..., labels `[batch]`).
+def accuracy(model: nn.Module, batches: Iterable[Batch]) -> float:
+    """Return the share of labels that are the likeliest of the model's logits.
+
+    A batch is (model inputs ..., labels `[batch]`), or a mapping of what the model takes with `labels`, of rows or of
+    tokens; those that are -100 do not count, and a causal language model is compared with the label one position later.
 
     Raises:
-        ValueError: there is no batch.
+        ValueError: there is no batch, or a mapping has no labels.
         FloatingPointError: a logit is not finite.
     """
     correct, count = 0, 0
     with eval_mode(model) as device:
         for batch in batches:
-            *inputs, labels = unpack(_to_device(batch, device), "model inputs", "labels", variadic=True)
-            with note_inputs(model, [*inputs, labels]):
-                logits = extract_logits(model(*inputs))
+            logits, labels, counts = _logits_and_labels(model, _to_device(batch, device))
             if not logits.isfinite().all():
                 raise FloatingPointError("the model's logits are not finite: look at its weights and the batches")
-            check_labels(labels, logits.shape[:-1], logits.shape[-1])
-            correct += int((logits.argmax(-1) == labels).sum())
-            count += labels.numel()
+            check_labels(labels.masked_fill(~counts, 0), logits.shape[:-1], logits.shape[-1])
+            correct += int(((logits.argmax(-1) == labels) & counts).sum())
+            count += int(counts.sum())
     if not count:
-        raise ValueError("no batch to measure on")
+        raise ValueError("no batch to measure on, or it has no labels but -100")
     return correct / count
+
+
+def _logits_and_labels(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """Return logits, the label of each, and whether it counts."""
+    if isinstance(batch, Mapping):
+        labels = check_labelled(batch)
+        with note_inputs(model, batch):
+            logits = extract_logits(model(**batch))
+        if shifts_labels(unwrap(model)):
+            logits, labels = logits[..., :-1, :], labels[..., 1:]
+        labels = labels.to(logits.device)
+        return logits, labels, labels != IGNORED
+    *inputs, labels = unpack(batch, "model inputs", "labels", variadic=True)
+    with note_inputs(model, batch):
+        logits = extract_logits(model(*inputs))
+    labels = labels.to(logits.device)
+    return logits, labels, torch.ones_like(labels, dtype=torch.bool)
 
 
 def perplexity(nats: float) -> float:
@@ -147,10 +174,8 @@ def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
     return {(row, int(pattern[row].argmax())) for row in rows}
 
 
-def _to_device(batch: Sequence[Tensor], device: torch.device) -> tuple[Tensor, ...]:
-    if not (isinstance(batch, tuple | list) and batch and all(isinstance(part, Tensor) for part in batch)):
-        raise TypeError(f"a batch is {describe(batch)}; give tuples of tensors, such as (inputs, targets), in a list")
-    return tuple(part.to(device) for part in batch)
+def _to_device(batch: Batch, device: torch.device) -> Batch:
+    return map_tensors(check_batch(batch, "a batch"), lambda part: part.to(device))
 
 
 def _link_set(name: str, links: Iterable[Link]) -> set[Link]:

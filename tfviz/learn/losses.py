@@ -4,7 +4,7 @@ They return the sum and the count, rather than the mean, so that ragged batches,
 processes weigh every prediction equally.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,12 +12,44 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.learn.checks import check_labels, unpack
+from tfviz.hugging_face import is_hugging_face, shifts_labels
+from tfviz.learn.batch import Batch, tensors
+from tfviz.learn.checks import check_labelled, check_labels, unpack
+from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
+from tfviz.validation import describe
 
-Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
+Loss = Callable[[nn.Module, Any], tuple[Tensor, int | Tensor]]
 PAD = 0  # nothing is predicted where the target is padding
 IGNORE_NOTHING = -(2**63)  # PyTorch's own ignore_index, -100, may stand among labels by mistake
+IGNORED = -100  # labels of Hugging Face where nothing is predicted
+
+
+def default(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
+    """Compute `model_loss` if the batch is a mapping, and `next_token` if it is a tuple."""
+    return model_loss(model, batch) if isinstance(batch, Mapping) else next_token(model, batch)
+
+
+def model_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the loss that the model itself computes of a mapping with `labels`, as models of Hugging Face do.
+
+    The model is called as `model(**batch)`. Its loss is a mean over the labels that are not -100, and is multiplied by
+    their number; a causal language model predicts the label one position later, so that of it the first do not count.
+
+    Raises:
+        ValueError: the batch has no labels, or the model's output has no loss.
+    """
+    labels = check_labelled(batch)
+    output = model(**batch)
+    mean = getattr(output, "loss", None)
+    if not isinstance(mean, Tensor):
+        raise ValueError(
+            f"the model gives {describe(output)} without a loss; give the model with its head, such as GPT2LMHeadModel "
+            "where this is GPT2Model, or loss=, a function of model and batch"
+        )
+    labels = labels[..., 1:] if shifts_labels(unwrap(model)) else labels
+    count = (labels != IGNORED).sum().to(mean.device)
+    return torch.where(count > 0, mean * count, 0.0), count  # of no label the mean is NaN
 
 
 def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -29,7 +61,9 @@ def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
 def translation(label_smoothing: float = 0.0) -> Loss:
     """Compute the cross-entropy of each target token given those before it (teacher forcing), in nats.
 
-    The batch is (source, target), padded with 0; the target has a token for the beginning and one for the end.
+    The batch is (source, target), padded with 0; the target has a token for the beginning and one for the end. The
+    model is called as `model(source, target)`; an encoder-decoder of Hugging Face with `input_ids`, their
+    `attention_mask`, and `decoder_input_ids`. For mappings with labels, as their collators make, see `model_loss`.
 
     Args:
         label_smoothing: share of the probability that is spread evenly over all tokens (Szegedy et al. 2016, section
@@ -39,7 +73,12 @@ def translation(label_smoothing: float = 0.0) -> Loss:
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         source, target = unpack(batch, "source", "target")
-        return _padded_cross_entropy(model(source, target[:, :-1]), target[:, 1:], label_smoothing)
+        inputs = target[:, :-1]
+        if is_hugging_face(unwrap(model)):
+            output = model(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=inputs)
+        else:
+            output = model(source, inputs)
+        return _padded_cross_entropy(extract_logits(output), target[:, 1:], label_smoothing)
 
     return loss
 
@@ -59,17 +98,37 @@ def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Compute the cross-entropy of the masked tokens, in nats, plus next-sentence prediction if the batch has it.
 
     The batch is (ids, targets) or (ids, targets, segments, follows). The count is the number of masked tokens; the mean
-    of the second loss is added to the mean of the first (Devlin et al. 2019, appendix A.2).
+    of the second loss is added to the mean of the first (Devlin et al. 2019, appendix A.2). The model is called as
+    `models.BERT`; one of Hugging Face with `input_ids`, their `attention_mask` (ids other than 0) and, if there are
+    segments, `token_type_ids`: a `BertForMaskedLM`, or, for the second loss, a `BertForPreTraining`.
     """
     ids, targets, *pairs = unpack(batch, "ids", "targets", variadic=True)
     if pairs:
         unpack(batch, "ids", "targets", "segments", "follows")
-    masked = targets != PAD
-    output = model(ids, pairs[0] if pairs else None, masked)
-    total, count = _cross_entropy(output.tokens, targets[masked], "tokens")
+    masked, segments = targets != PAD, pairs[0] if pairs else None
+    tokens, follows = _masked_logits(model, ids, segments, masked)
+    total, count = _cross_entropy(tokens, targets[masked], "tokens")
     if pairs:
-        total = total + count * _cross_entropy(output.follows, pairs[1])[0] / len(pairs[1])
+        total = total + count * _cross_entropy(follows, pairs[1])[0] / len(pairs[1])
     return total, count
+
+
+def _masked_logits(model: nn.Module, ids: Tensor, segments: Tensor | None, masked: Tensor) -> tuple[Tensor, Any]:
+    """Return the logits of masked tokens, and those of whether the second sentence follows, (no, yes)."""
+    if not is_hugging_face(unwrap(model)):
+        output = model(ids, segments, masked)
+        return output.tokens, output.follows
+    named = {} if segments is None else {"token_type_ids": segments}
+    output = model(input_ids=ids, attention_mask=(ids != PAD).long(), **named)
+    logits = getattr(output, "prediction_logits", None)
+    follows = getattr(output, "seq_relationship_logits", None)
+    if segments is not None and follows is None:
+        raise ValueError(
+            f"{type(unwrap(model)).__name__} does not predict whether the second sentence follows; give a "
+            "BertForPreTraining, or batches of (ids, targets)"
+        )
+    logits = extract_logits(output) if logits is None else logits
+    return logits[masked], None if follows is None else follows.flip(-1)  # theirs are (yes, no)
 
 
 class SegmentRecurrentLoss:
@@ -114,12 +173,12 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
     if isinstance(loss, SegmentRecurrentLoss):
         raise ValueError("loss is a SegmentRecurrentLoss, which remembers, and each batch would pass twice")
 
-    def adversarial_loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+    def adversarial_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
         if not (model.training and torch.is_grad_enabled()):
             return loss(model, batch)
         table = _find_embedding(model, embedding)
         outputs: list[Tensor] = []
-        same_dropout = torch.random.fork_rng([batch[0].device] if batch[0].is_cuda else [])
+        same_dropout = torch.random.fork_rng([first.device] if (first := tensors(batch)[0]).is_cuda else [])
         with same_dropout, table.register_forward_hook(lambda module, args, output: outputs.append(output)):
             total, count = loss(model, batch)
         moves = _adversarial_moves(total, outputs, epsilon, embedding)
@@ -172,12 +231,14 @@ def _row_norms(vectors: Tensor) -> Tensor:
 def _cross_entropy(logits: Tensor, targets: Tensor, noun: str = "classes") -> tuple[Tensor, int]:
     check_labels(targets, logits.shape[:-1], logits.shape[-1], noun)
     flat = logits.reshape(-1, logits.shape[-1]).float()
+    targets = targets.to(logits.device)  # of a model on several devices, the last one
     total = functional.cross_entropy(flat, targets.flatten(), ignore_index=IGNORE_NOTHING, reduction="sum")
     return total, targets.numel()
 
 
 def _padded_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float) -> tuple[Tensor, int]:
     check_labels(targets, logits.shape[:-1], logits.shape[-1], "tokens")
+    targets = targets.to(logits.device)
     total = functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=PAD,
                                      reduction="sum", label_smoothing=label_smoothing)  # fmt: skip
     return total, int((targets != PAD).sum())

@@ -145,9 +145,10 @@ def _decay_groups(weights: Iterable[nn.Parameter], weight_decay: float) -> list[
 
 
 def _stacks_by_shape(weights: list[Tensor]) -> Iterator[list[Tensor]]:
-    """Yield lists of matrices of one shape, at most `MAX_STACKED` numbers, which need four times their memory."""
-    for shape, group in groupby(
-        sorted(weights, key=lambda weight: tuple(weight.shape)), key=lambda weight: weight.shape
+    """Yield lists of matrices of one shape and device, at most `MAX_STACKED` numbers: they need four times as much."""
+    for (shape, _), group in groupby(
+        sorted(weights, key=lambda weight: (tuple(weight.shape), str(weight.device))),
+        key=lambda weight: (weight.shape, weight.device),
     ):
         same_shape, count = list(group), max(1, MAX_STACKED // max(1, shape.numel()))
         for start in range(0, len(same_shape), count):

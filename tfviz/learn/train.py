@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from torch import nn
 
 from tfviz import checks
 from tfviz.learn import checkpoint
+from tfviz.learn.batch import Batch, Epochs, length
 from tfviz.learn.checks import check_optimizer_of, check_trainable
 from tfviz.learn.config import describe_run
-from tfviz.learn.losses import Loss, next_token
+from tfviz.learn.losses import Loss, default
 from tfviz.learn.optimizers import muon
 from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.state_tensors import unwrap
@@ -53,15 +54,15 @@ class Training(Iterator[Step]):
 
 def fit(
     model: nn.Module,
-    batches: Batches,
-    steps: int,
+    batches: Batches | Iterable[Batch],
+    steps: int | None = None,
     *,
     lr: float | None = None,
     schedule: Schedule | None = None,
     optimizer: torch.optim.Optimizer | None = None,
-    loss: Loss = next_token,
+    loss: Loss = default,
     max_grad_norm: float = 1.0,
-    device: str | None = None,
+    device: str | torch.device | None = None,
     precision: str | None = None,
     compile: bool = False,
     gradient_accumulation_steps: int = 1,
@@ -82,16 +83,24 @@ def fit(
 
     Args:
         model: the model to train.
-        batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
-        steps: number of steps in the whole run.
+        batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`. Or a loader, such as
+            a `torch.utils.data.DataLoader`: any iterable of batches, whose epochs follow one another. A run that is
+            resumed first draws the batches of the past steps again, so give the loader as it was, with its generator
+            seeded anew. A batch is a tuple of tensors, or a mapping of what the model takes, such as Hugging Face's
+            data collators make. With several processes, give each the same batches, not its share.
+        steps: number of steps in the whole run; None: as many as there are batches, one epoch of a loader.
         lr: the maximum learning rate. None: 3e-3, or the rate of each group of the `optimizer` passed, which is
             restored after the run.
         schedule: factor of the learning rate at each step; default: `linear()`.
         optimizer: default `muon(model, lr)`, which is `adamw` for a model without blocks.
         loss: function from model and batch to the sum of a loss and the count of its terms; see `learn.losses`.
+            Default: `losses.next_token` for tuples, and for mappings with labels the model's own, `losses.model_loss`.
         max_grad_norm: gradients with a larger norm are scaled down to this norm.
-        device: `"cpu"` to train without the GPU.
-        precision: `"float32"` or `"bfloat16"` (weights remain float32); default: bfloat16 on a GPU that supports it.
+        device: any device of PyTorch, such as "cpu", "cuda:1" or "mps"; None: the GPU if there is one. A model that was
+            placed by Hugging Face's `device_map` is left where it is.
+        precision: "float32", "bfloat16" or "float16" (weights remain float32); default: bfloat16 on a CUDA GPU that
+            computes in it, float16 on an older one (T4, V100), float32 elsewhere. In float16 the loss is scaled, and a
+            step whose gradients overflow changes no weight, as with `torch.amp.GradScaler`.
         compile: whether `torch.compile` fuses the training step; the model itself is not changed.
         gradient_accumulation_steps: number of parts into which each batch is split, whose gradients are accumulated to
             save memory.
@@ -111,6 +120,7 @@ def fit(
             difference.
     """
     checks.at_least(1, checkpoint_every=checkpoint_every, gradient_accumulation_steps=gradient_accumulation_steps)
+    steps = _epoch(batches) if steps is None else steps
     checks.between(1, checkpoint.LAST_STEP, steps=steps)
     _check_settings(lr, max_grad_norm, seed, device, precision)
     schedule = schedule or linear()
@@ -123,21 +133,34 @@ def fit(
     trainer = Trainer(model, optimizer, lrs, loss, max_grad_norm=max_grad_norm, device=device, precision=precision,
                       compile=compile, gradient_accumulation_steps=gradient_accumulation_steps,
                       gradient_checkpointing=gradient_checkpointing)  # fmt: skip
-    return Training(TrainingRun(trainer, batches, schedule, config, folder, checkpoint_every).steps(progress))
+    numbered = batches if isinstance(batches, Batches) else Epochs(batches, seed)
+    return Training(TrainingRun(trainer, numbered, schedule, config, folder, checkpoint_every).steps(progress))
 
 
 def _check_settings(
-    lr: float | None, max_grad_norm: float, seed: int, device: str | None, precision: str | None
+    lr: float | None, max_grad_norm: float, seed: int, device: str | torch.device | None, precision: str | None
 ) -> None:
     if lr is not None:
         checks.above(0, lr=lr)
     if not max_grad_norm > 0:  # infinity switches it off
         raise ValueError(f"max_grad_norm is {max_grad_norm}; it must be above 0")
     checks.seed(seed)
-    if device not in (None, "cpu"):
-        raise ValueError(f"device is {device!r}; it can be 'cpu', or None for the GPU if there is one")
-    if precision not in (None, "float32", "bfloat16"):
-        raise ValueError(f"precision is {precision!r}; it can be 'float32' or 'bfloat16'")
+    if device is not None:
+        checks.device(device=device)
+    if precision is not None:
+        checks.one_of(("float32", "bfloat16", "float16"), precision=precision)
+
+
+def _epoch(batches: Any) -> int:
+    """Return the number of batches in an epoch.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    count = length(batches)
+    if count is None:
+        raise ValueError(f"batches is {describe(batches)}, of no known length: give steps, such as steps=2000")
+    return count
 
 
 def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int, loss: Loss,
@@ -148,7 +171,7 @@ def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimize
     float16 = next((name for name, weight in model.named_parameters() if weight.dtype == torch.float16), None)
     if float16 is not None:
         raise ValueError(
-            f'{float16} is float16, too coarse to be trained: give model.float(), and precision="bfloat16"'
+            f'{float16} is float16, too coarse to be trained: give model.float(), and precision="float16" or "bfloat16"'
         )
     if isinstance(loss, nn.modules.loss._Loss):
         raise TypeError(

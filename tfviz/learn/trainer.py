@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import InitVar, dataclass
 from functools import partial
 from typing import Any
@@ -14,9 +14,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from tfviz.hugging_face import dispatched_device
+from tfviz.learn.batch import Batch, map_tensors, split, tensors
 from tfviz.learn.checks import check_loss_output, note_inputs
 from tfviz.learn.distributed import full_tensor, is_sharded
 from tfviz.learn.losses import Loss
+
+LAUNCH_PRECISIONS = {"no": None, "bf16": "bfloat16", "fp16": "float16"}
+FIRST_SCALE, LOWEST_SCALE, STEPS_TO_DOUBLE = 2.0**16, 2.0**-16, 2000  # as GradScaler's, of a mean loss
 
 
 @dataclass
@@ -34,32 +39,36 @@ class Trainer:
     lrs: Sequence[float]
     loss: Loss
     max_grad_norm: float
-    device: InitVar[str | None]
+    device: InitVar[str | torch.device | None]
     precision: InitVar[str | None]
     compile: InitVar[bool]
     gradient_accumulation_steps: int
     gradient_checkpointing: bool
 
-    def __post_init__(self, device: str | None, precision: str | None, compile: bool) -> None:
-        self.accelerator = _create_accelerator(device)
+    def __post_init__(self, device: str | torch.device | None, precision: str | None, compile: bool) -> None:
+        dispatched = dispatched_device(self.model)
+        self.accelerator = _create_accelerator(device if dispatched is None else dispatched)
         self.is_main, self.is_distributed = self.accelerator.is_main_process, self.accelerator.num_processes > 1
         self.initial_lrs = [group["lr"] for group in self.unwrapped_optimizer.param_groups]
-        kind = self.accelerator.device.type
-        if precision is None:
-            precision = "bfloat16" if _launched_with_bfloat16() or _supports_bfloat16(kind) else "float32"
-        self.autocast = torch.autocast(kind, torch.bfloat16) if precision == "bfloat16" else nullcontext()
+        precision = precision or _launch_precision() or default_precision(self.accelerator.device)
+        dtype = getattr(torch, precision)
+        self.autocast = nullcontext() if precision == "float32" else torch.autocast(self.accelerator.device.type, dtype)
+        self.loss_scale = LossScale() if precision == "float16" else None
+        self.checkpointing = CheckpointedBlocks(self.model) if self.gradient_checkpointing else nullcontext()
         model, optimizer, prepare = self.model, self.unwrapped_optimizer, self.accelerator.prepare
-        prepared: Any = (model, prepare(optimizer)) if is_sharded(model) else prepare(model, optimizer)
+        is_placed = is_sharded(model) or dispatched is not None
+        prepared: Any = (model, prepare(optimizer)) if is_placed else prepare(model, optimizer)
         self.wrapped, self.optimizer = prepared
         self.is_sharded = is_sharded(model)  # by the caller, with `fully_shard`, or now by accelerate
         self.compiled: nn.Module = torch.compile(self.wrapped) if compile else self.wrapped  # type: ignore[assignment]
         stored = model.state_dict().keys()
         self.stored_buffers = [name for name, _ in model.named_buffers() if name in stored]
 
-    def compute_gradients(self, batch: tuple[Tensor, ...]) -> float:
+    def compute_gradients(self, batch: Batch) -> float:
         """Compute and clip the gradients of the mean loss over a batch; return that loss, in nats per token.
 
-        Each process takes its share of the rows.
+        Each process takes its share of the rows. In float16, gradients too large for the loss scale lower it, and
+        `optimizer_step` leaves the weights as they are.
 
         Raises:
             FloatingPointError: the loss or the norm of the gradients is not finite.
@@ -69,17 +78,21 @@ class Trainer:
             raise ValueError("gradients are switched off here, by torch.no_grad or inference_mode: train outside of it")
         self.zero_grad()
         self.wrapped.train()
+        if self.loss_scale is not None:
+            self.loss_scale.start(tensors(batch)[0].numel())
         total, count = self._accumulate_gradients(batch)
         sums = torch.stack([total, torch.as_tensor(count).to(total)])
         total, count = self.accelerator.reduce(sums, "sum")
+        factor = self.accelerator.num_processes / count / (1.0 if self.loss_scale is None else self.loss_scale.value)
         for parameter in self.wrapped.parameters():  # from the sum over predictions to their mean
             if parameter.grad is not None:
-                parameter.grad.mul_(self.accelerator.num_processes / count)
+                parameter.grad.mul_(factor.to(parameter.grad.device))
         norm = self.accelerator.clip_grad_norm_(self.wrapped.parameters(), self.max_grad_norm)
         loss, norm, predictions = torch.stack([total / count, full_tensor(norm).to(total), count]).tolist()
         if not predictions:
             raise ValueError("the batch asks for nothing: all its targets are padding")
-        if not (math.isfinite(loss) and math.isfinite(norm)):
+        is_scaled = self.loss_scale is not None and math.isfinite(loss) and self.loss_scale.update(math.isfinite(norm))
+        if not (math.isfinite(loss) and (math.isfinite(norm) or is_scaled)):
             raise FloatingPointError(f"the loss is {loss}, the gradient's norm {norm}")
         return loss
 
@@ -87,7 +100,8 @@ class Trainer:
         """Update the weights with the maximum learning rates times `factor`; an interrupt leaves a partial update."""
         for group, lr in zip(self.optimizer.param_groups, self.lrs):
             group["lr"] = lr * factor
-        self.optimizer.step()
+        if self.loss_scale is None or not self.loss_scale.overflowed:
+            self.optimizer.step()
         self.zero_grad()
 
     def zero_grad(self) -> None:
@@ -112,60 +126,108 @@ class Trainer:
         for name, buffer in buffers.items():
             current[name].copy_(buffer)
 
-    def _accumulate_gradients(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, Any]:
+    def _accumulate_gradients(self, batch: Batch) -> tuple[Tensor, Any]:
         """Accumulate the gradients of this process's rows, part by part; return the sum of the loss and its count."""
-        rank, processes, rows = self.accelerator.process_index, self.accelerator.num_processes, len(batch[0])
+        rank, processes = self.accelerator.process_index, self.accelerator.num_processes
+        rows = len(tensors(batch)[0])
         parts = max(1, min(self.gradient_accumulation_steps, rows // processes))  # the same number in all processes
         counts = rank < rows  # a process without a row of its own repeats one, with weight 0
+        weight = counts * (1.0 if self.loss_scale is None else self.loss_scale.value)
         total, count = torch.zeros((), device=self.accelerator.device), 0
-        split = zip(*(tensor[rank % rows :: processes].tensor_split(parts) for tensor in batch))
-        for number, part in enumerate(split, 1):
+        for number, part in enumerate(split(batch, rank, processes, parts), 1):
             unsynced = self.accelerator.no_sync(self.wrapped) if number < parts else nullcontext()
-            with unsynced, checkpointed_blocks(self.model) if self.gradient_checkpointing else nullcontext():
+            with unsynced, self.checkpointing:
                 part_total, part_count = self._compute_loss(part)
-                self.accelerator.backward(part_total * counts)
-            total, count = total + part_total.detach() * counts, count + part_count * counts
+                self.accelerator.backward(part_total * weight)
+            total, count = total + part_total.detach().to(self.accelerator.device) * counts, count + part_count * counts
         return total, count
 
-    def _compute_loss(self, part: tuple[Tensor, ...]) -> tuple[Tensor, Any]:
+    def _compute_loss(self, part: Batch) -> tuple[Tensor, Any]:
         with self.autocast:
-            part = tuple(tensor.to(self.accelerator.device, non_blocking=True) for tensor in part)
+            part = map_tensors(part, lambda tensor: tensor.to(self.accelerator.device, non_blocking=True))
             with note_inputs(self.model, part):
                 output = self.loss(self.compiled, part)
             return check_loss_output(output)
 
 
-@contextmanager
-def checkpointed_blocks(model: nn.Module) -> Iterator[None]:
-    """Let blocks store only their input and recompute the rest in the backward pass, inside the context.
+class LossScale:
+    """The factor of the loss in float16, so that small gradients do not become 0, as in `torch.amp.GradScaler`.
 
-    Blocks are the members of a `ModuleList` (Chen et al. 2016, "Training deep nets with sublinear memory cost").
+    It is halved when gradients overflow, and doubled after 2000 steps in which none did (Micikevicius et al. 2018,
+    "Mixed precision training", section 3.2).
+    """
+
+    def __init__(self) -> None:
+        self.value, self.steps = 0.0, 0  # of steps since it changed; 0: not yet known
+        self.overflowed = False
+
+    def start(self, predictions: int) -> None:
+        """Set the first value, from about how many predictions the loss is a sum of: their mean is scaled by 65536."""
+        self.value = self.value or 2.0 ** math.floor(math.log2(max(1.0, FIRST_SCALE / predictions)))
+
+    def update(self, is_finite: bool) -> bool:
+        """Note whether the gradients of a step are finite; return False if they are not, and it cannot be lowered."""
+        self.overflowed, self.steps = not is_finite, self.steps + 1 if is_finite else 0
+        if self.overflowed:
+            self.value /= 2
+        elif self.steps == STEPS_TO_DOUBLE:
+            self.value, self.steps = self.value * 2, 0
+        return self.value >= LOWEST_SCALE
+
+
+class CheckpointedBlocks(AbstractContextManager[None]):
+    """A context in which blocks store only their input and recompute the rest in the backward pass.
+
+    Blocks are the members of a `ModuleList` (Chen et al. 2016, "Training deep nets with sublinear memory cost"). The
+    context can be entered again, with the same functions: those of another step would have to be compiled again.
 
     Raises:
         ValueError: the model has no `ModuleList`.
     """
-    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
-    blocks = [block for blocks in lists for block in blocks]
-    if not blocks:
-        raise ValueError(f"{type(model).__name__} has no nn.ModuleList; there is no block to compute again")
-    for block in blocks:
-        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
-    try:
-        yield
-    finally:
-        for block in blocks:
+
+    def __init__(self, model: nn.Module):
+        lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
+        self.blocks = [block for blocks in lists for block in blocks]
+        if not self.blocks:
+            raise ValueError(f"{type(model).__name__} has no nn.ModuleList; there is no block to compute again")
+        self.forwards = [partial(checkpoint, block.forward, use_reentrant=False) for block in self.blocks]
+        self.config = getattr(model, "config", None)  # of Hugging Face, whose cache would be filled twice
+        self.use_cache: bool | None = None
+
+    def __enter__(self) -> None:
+        self.use_cache = getattr(self.config, "use_cache", None)
+        if self.use_cache:
+            self.config.use_cache = False  # type: ignore[union-attr]
+        for block, forward in zip(self.blocks, self.forwards):
+            block.forward = forward
+
+    def __exit__(self, *_: Any) -> None:
+        for block in self.blocks:
             del block.forward
+        if self.use_cache:
+            self.config.use_cache = self.use_cache  # type: ignore[union-attr]
 
 
-def _create_accelerator(device: str | None) -> Any:
+def _create_accelerator(device: str | torch.device | None) -> Any:
+    """Return an accelerator on a device; None: the GPU if there is one, or each process's own.
+
+    Raises:
+        ValueError: a GPU is named, and there are several processes.
+    """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, DistributedType, PartialState
     from accelerate.utils import DistributedDataParallelKwargs
 
-    cpu = device == "cpu" or not torch.accelerator.is_available()  # or else accelerate joins no processes on CPUs
+    device = None if device is None else torch.device(device)
+    # or else accelerate joins no processes on CPUs
+    cpu = not torch.accelerator.is_available() if device is None else device.type == "cpu"
     # accelerate fixes its device at first use; a notebook may train twice, on different ones
     if PartialState(cpu=cpu).num_processes == 1:
         AcceleratorState._reset_state(reset_partial_state=True)
+        if device is not None:
+            PartialState(cpu=cpu)._shared_state["device"] = device
+    elif device is not None and device.index is not None:
+        raise ValueError(f"device is {str(device)!r}, and each of several processes has one of its own: leave it out")
     ddp = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as BERT's second head, without pairs
     # autocast is switched on in `_compute_loss`: accelerate would wrap the model's forward for good
     accelerator = Accelerator(cpu=cpu, mixed_precision="no", kwargs_handlers=[ddp])
@@ -177,17 +239,22 @@ def _create_accelerator(device: str | None) -> Any:
     return accelerator
 
 
-def _launched_with_bfloat16() -> bool:
-    """Return whether the process was launched by `accelerate launch --mixed_precision bf16`.
+def _launch_precision() -> str | None:
+    """Return the precision of `accelerate launch --mixed_precision`, if one was given.
 
     Raises:
         ValueError: it was launched with a setting that `fit` does not support.
     """
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no").lower()
-    if precision not in ("no", "bf16"):
-        raise ValueError(f"accelerate was launched with --mixed_precision {precision}; fit can do bf16, or no")
-    return precision == "bf16"
+    if precision not in LAUNCH_PRECISIONS:
+        known = ", ".join(LAUNCH_PRECISIONS)
+        raise ValueError(f"accelerate was launched with --mixed_precision {precision}; fit can do: {known}")
+    return LAUNCH_PRECISIONS[precision]
 
 
-def _supports_bfloat16(kind: str) -> bool:
-    return kind == "cuda" and torch.cuda.is_bf16_supported()
+def default_precision(device: torch.device) -> str:
+    """Return bfloat16 for a CUDA GPU that computes in it, float16 for one that would imitate it, float32 elsewhere."""
+    if device.type != "cuda":
+        return "float32"
+    with torch.cuda.device(device):
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float16"

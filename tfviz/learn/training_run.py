@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Generator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from tfviz import schema
 from tfviz.learn import checkpoint
-from tfviz.learn.checks import draw_batch
+from tfviz.learn.batch import Batch, Epochs, draw_batch, tensors
 from tfviz.learn.config import Config, first_difference
 from tfviz.learn.schedule import Schedule, lr_factor
 from tfviz.learn.trainer import Trainer
@@ -52,7 +53,7 @@ class TrainingRun:
     """
 
     trainer: Trainer
-    batches: Batches
+    batches: Batches | Epochs
     schedule: Schedule
     config: Config
     checkpoint_dir: Path | None
@@ -100,7 +101,7 @@ class TrainingRun:
 
     def _take_step(self) -> Step:
         """Take the next step with random numbers from seed and step alone; the caller's generator is unchanged."""
-        with _forked_rng():
+        with _forked_rng(self.trainer.accelerator.device):
             number, started = len(self.history), time.perf_counter()
             torch.manual_seed(step_seed(self.config["seed"], number))
             factor = lr_factor(self.schedule, number, self.config["steps"])
@@ -114,7 +115,7 @@ class TrainingRun:
                 raise FloatingPointError(self._not_finite_message(error, batch, number, lr)) from None
             self.optimizer_step_interrupted = True
             self.trainer.optimizer_step(factor)
-            speed = batch[0].numel() / (time.perf_counter() - started)
+            speed = tensors(batch)[0].numel() / (time.perf_counter() - started)
             self.history.append(Step(number, loss, lr, speed))
             self.optimizer_step_interrupted, self.buffers_before = False, None
         return self.history[-1]
@@ -142,6 +143,10 @@ class TrainingRun:
         step, row = newest.state["step"], schema.list_of(schema.number, 3, 3)
         with schema.errors_name(newest.path):
             schema.list_of(row, step, step)(newest.state.get("history"), "history")
+        if self.trainer.loss_scale is not None and "loss_scale" in newest.state:
+            with schema.errors_name(newest.path):
+                schema.number(newest.state["loss_scale"], "loss_scale")
+            self.trainer.loss_scale.value = newest.state["loss_scale"]
         newest.restore(self.trainer.model, self.trainer.unwrapped_optimizer)
         self.history = [Step(number, *row) for number, row in enumerate(newest.state["history"])]
         self.saved_steps = len(self.history)
@@ -150,7 +155,10 @@ class TrainingRun:
         assert self.checkpoint_dir is not None
         history = [list(astuple(step)[1:]) for step in self.history]
         model, optimizer, steps = self.trainer.model, self.trainer.unwrapped_optimizer, len(self.history)
-        checkpoint.save(self.checkpoint_dir, model, optimizer, step=steps, history=history, config=self.config)
+        scale: dict[str, Any] = {}
+        if self.trainer.loss_scale is not None:
+            scale["loss_scale"] = self.trainer.loss_scale.value
+        checkpoint.save(self.checkpoint_dir, model, optimizer, step=steps, history=history, config=self.config, **scale)
         self.saved_steps = steps
 
     def _save_last_step(self) -> str:
@@ -171,8 +179,8 @@ class TrainingRun:
         hint = f"the same call goes on from {newest[0]}" if newest else "no checkpoint was written"
         return f"the model is half of step {len(self.history)}; {hint}" if self.optimizer_step_interrupted else hint
 
-    def _not_finite_message(self, error: FloatingPointError, batch: tuple[Tensor, ...], step: int, lr: float) -> str:
-        finite = all(part.isfinite().all() for part in batch)
+    def _not_finite_message(self, error: FloatingPointError, batch: Batch, step: int, lr: float) -> str:
+        finite = all(part.isfinite().all() for part in tensors(batch))
         advice = (
             "take a lower lr, more warm-up or a smaller max_grad_norm"
             if finite
@@ -189,6 +197,19 @@ def _restore_modes(modes: dict[nn.Module, bool]) -> None:
         module.training = training
 
 
-def _forked_rng() -> AbstractContextManager[None]:
-    """Return a context that leaves PyTorch's random generators unchanged."""
-    return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])
+@contextmanager
+def _forked_rng(device: torch.device) -> Iterator[None]:
+    """Leave PyTorch's random generators, those of the CPU, of a device and of the current GPU, unchanged."""
+    if device.type == "mps":  # which has one generator, and no number
+        state = torch.mps.get_rng_state()
+    kind = "cuda" if device.type in ("cpu", "mps", "meta") else device.type
+    module = getattr(torch, kind)
+    numbers = {module.current_device()} if module.is_available() else set()
+    if device.type == kind and device.index is not None:
+        numbers.add(device.index)
+    with torch.random.fork_rng(sorted(numbers), device_type=kind):
+        try:
+            yield
+        finally:
+            if device.type == "mps":
+                torch.mps.set_rng_state(state)

@@ -30,7 +30,8 @@ def capture(
     edit: Mapping[str, Edit] | None = None,
     axes: str | Mapping[str, str] | None = None,
     grad: bool = False,
-    lazy: bool | str | torch.device = False,
+    lazy: bool = False,
+    device: str | torch.device | None = None,
 ) -> AbstractContextManager[Capture]:
     """Capture the attention and the outputs that `model` computes inside the `with`.
 
@@ -56,8 +57,10 @@ def capture(
         grad: keep patterns and outputs in the autograd graph, so that `seen[site].grad` is available after a backward
             pass; fused attention is then computed unfused.
         lazy: store queries, keys, mask and scale of fused attention (in the model's own dtype) and compute any part of
-            a pattern when it is indexed, so that texts may have any length; True, or the device that stores them, such
-            as "cpu". Patterns that a model computes itself are stored in `dtype`.
+            a pattern when it is indexed, so that texts may have any length. Patterns that a model computes itself are
+            stored in `dtype`.
+        device: the device that stores what is captured, such as "cpu", so that a GPU's memory holds one layer's at a
+            time; None: where the model computed it.
 
     A capture does not change the model's outputs, gradients or copies. Each thread or task may have a capture of its
     own, which sees only that thread. A warning names what could not be captured (nested tensors), and sites whose
@@ -77,8 +80,7 @@ def capture(
     torch.Size([3, 2, 5, 5])
     """
     edits = dict(edit or {})
-    device = str(lazy) if isinstance(lazy, str | torch.device) else None
-    _check_options(dtype, edits, grad, bool(lazy), device)
+    _check_options(dtype, edits, grad, lazy, device)
     original = getattr(model, "_orig_mod", model)  # of a compiled model
     if isinstance(original, torch.jit.ScriptModule):
         raise ValueError(
@@ -93,18 +95,22 @@ def capture(
         {"*": axes} if isinstance(axes, str) else dict(axes or {}),
         grad,
         LazyStore(device) if lazy else None,
+        None if device is None else torch.device(device),
     )
     return _OpenCapture(tracer, Capture(tracer, type(model).__name__))
 
 
-def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | None) -> None:
+def _check_options(
+    dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | torch.device | None
+) -> None:
     """Raise ValueError if options exclude each other."""
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be stored as torch.float32, torch.float16 or torch.uint8")
-    if grad and (dtype != torch.float32 or lazy):
-        raise ValueError(f"with grad=True tensors are kept as they flow: leave out dtype={dtype} and lazy={lazy}")
+    if grad and (dtype != torch.float32 or lazy or device is not None):
+        options = f"dtype={dtype}, lazy={lazy} and device={device}"
+        raise ValueError(f"with grad=True tensors are kept as they flow: leave out {options}")
     if device is not None:
-        checks.device(lazy=device)
+        checks.device(device=device)
     for site, function in edits.items():
         takes_site(function)
         if site.rpartition(".")[2] == "implicit":

@@ -6,8 +6,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from tfviz.look.capture import Capture
 from tfviz.look.map_arguments import are_numbers
-from tfviz.look.maps import AttentionMaps
+from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.look.padding import Positions, mean, statistic
 from tfviz.shapes import Bool, Float
 
@@ -53,11 +54,13 @@ SCORES: dict[str, Callable[[Float[Tensor, "head query key"], Bool[Tensor, "head 
 COMPARE_WORDS = ("same word", "after same word")
 
 
-def head_scores(maps: AttentionMaps, kinds: Sequence[str] = tuple(SCORES)) -> dict[str, Float[Tensor, "layer head"]]:
+def head_scores(
+    maps: AttentionMaps | Capture, kinds: Sequence[str] = tuple(SCORES)
+) -> dict[str, Float[Tensor, "layer head"]]:
     """Return, for square maps, the share of each head's attention, 0 to 1, that goes to each kind of position.
 
     Args:
-        maps: the attention maps, as many queries as keys.
+        maps: the attention maps, as many queries as keys; or the capture of one text, which has no words.
         kinds: kinds of position, of `SCORES`: "itself", "previous", "two back", "first", "same word", "after same
             word".
 
@@ -77,6 +80,7 @@ def head_scores(maps: AttentionMaps, kinds: Sequence[str] = tuple(SCORES)) -> di
     unknown = next((kind for kind in kinds if kind not in SCORES), None)
     if unknown is not None:
         raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORES)}")
+    maps = as_maps(maps)
     positions = Positions.of(maps)
     queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
     if maps.shape[2] != maps.shape[3] or queries != keys or keys < 3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +19,8 @@ from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
 from tfviz.look.recorder import Firing
 from tfviz.shapes import Bool, Float, UInt8
 from tfviz.validation import validated
+
+T = TypeVar("T")
 
 
 class AttentionMaps:
@@ -288,3 +290,17 @@ class AttentionMaps:
             ValueError: the file is damaged, or does not hold attention maps.
         """
         return cls(**serialization.read(path))
+
+
+def as_maps(attention: T | Capture) -> T | AttentionMaps:
+    """Return the maps of a capture of one text; return anything else, such as maps, unchanged.
+
+    Raises:
+        ValueError: the capture holds several texts.
+    """
+    if not isinstance(attention, Capture):
+        return attention
+    texts = max((attention.shapes[site][0] for site in map_layers.patterns(attention, "*")), default=1)
+    if texts > 1:
+        raise ValueError(f"the capture holds {texts} texts; give one of them, AttentionMaps.of(seen, batch=0)")
+    return AttentionMaps.of(attention)

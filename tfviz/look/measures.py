@@ -1,6 +1,7 @@
 """Measures of attention: entropy, distance, change, head scores, rollout, relevance, value-weighted norms.
 
-For `AttentionMaps`, a measure is the mean over the queries of a text that see something. Padding is removed as if the
+For `AttentionMaps`, or the `Capture` of one text, a measure is the mean over the queries of a text that see something.
+Padding is removed as if the
 text did not contain it: keys that no query may look at (if the mask is known), and in self-attention the queries at
 their positions. So the first key is the first that is not padding, and distances do not count padding.
 """
@@ -11,9 +12,10 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import between
+from tfviz.look.capture import Capture
 from tfviz.look.head_scores import SCORES, head_scores
 from tfviz.look.map_arguments import are_numbers
-from tfviz.look.maps import AttentionMaps
+from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.look.padding import Positions, check_weights, head_weights, mean, statistic
 from tfviz.shapes import Float
 
@@ -22,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
+def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture) -> Float[Tensor, "*lead query"]:
     """Return the entropy of each query's weights, in nats: 0 for a single key, log(n) for n keys of equal weight.
 
     For `AttentionMaps`, return the mean of each head, [layer, head]; for a tensor, a number for each query. A row of
@@ -34,15 +36,19 @@ def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
     """
-    return _per_query(weights, lambda checked: torch.special.entr(checked).sum(-1))
+    return _per_query(as_maps(weights), lambda checked: torch.special.entr(checked).sum(-1))
 
 
-def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
+def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture) -> Float[Tensor, "*lead query"]:
     """Return the mean distance of each query to its keys, in positions; for `AttentionMaps`, the mean of each head.
 
     Raises:
         ValueError: as for `entropy`; or the maps of a tensor are not square, so that distances are undefined.
     """
+    return _distances(as_maps(weights))
+
+
+def _distances(weights: Tensor | AttentionMaps) -> Tensor:
     if isinstance(weights, Tensor) and weights.dim() < 2:
         raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
 
@@ -71,7 +77,7 @@ def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tens
     return measure(check_weights(weights))
 
 
-def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer head"]:
+def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> Float[Tensor, "layer head"]:
     """Return the difference of each head between two captures of one text, from 0 (equal) to 1 (disjoint).
 
     It is the total variation distance between each query's weights, averaged over queries that see something in either.
@@ -83,6 +89,7 @@ def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer 
     >>> change(one, other)
     tensor([[0.5000]])
     """
+    first, second = as_maps(first), as_maps(second)
     if first.shape != second.shape:
         raise ValueError(f"the shapes differ: {first!r}, and {second!r}; capture both on one text")
     for words, others in ((first.rows, second.rows), (first.cols, second.cols)):
@@ -169,12 +176,13 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
 
 
 def value_weighted_norms(
-    weights: Float[Tensor, "*lead head query key"], values: Float[Tensor, "*lead head key dim"]
+    weights: Float[Tensor, "*lead head query key"], values: Float[Tensor, "*lead kv_head key dim"]
 ) -> Float[Tensor, "*lead head query key"]:
     """Return the norm of weight times value for each query and key (Kobayashi et al. 2020, section 2.2).
 
     A large weight on a short value contributes little. `values` are those of the heads, `...value` in a capture; for
-    the contributions to the residual stream, multiply them by each head's part of the output matrix first.
+    the contributions to the residual stream, multiply them by each head's part of the output matrix first. If there are
+    fewer heads of values, each is that of as many consecutive heads (grouped-query attention, Ainslie et al. 2023).
 
     Raises:
         ValueError: the shapes do not fit each other.
@@ -182,11 +190,17 @@ def value_weighted_norms(
     >>> value_weighted_norms(torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 1.0], [30.0, 40.0]]]))
     tensor([[[0.9000, 5.0000]]])
     """
-    if min(weights.dim(), values.dim()) < 2 or (*weights.shape[:-2], weights.shape[-1]) != values.shape[:-1]:
+    lead, fit = weights.shape[:-3], min(weights.dim(), values.dim()) > 2
+    if (
+        not fit
+        or (*lead, weights.shape[-1]) != (*values.shape[:-3], values.shape[-2])
+        or not values.shape[-3]
+        or weights.shape[-3] % values.shape[-3]
+    ):
         raise ValueError(
             f"weights are {list(weights.shape)} and values {list(values.shape)}; they must be ... head query key and "
-            "... head key dim, of the same heads and keys"
+            "... head key dim, of the same keys, with a head of values for each head or for as many in a row"
         )
     check_weights(weights, normalized=False)
-    lengths = values.norm(dim=-1).unsqueeze(-2)
+    lengths = values.norm(dim=-1).unsqueeze(-2).repeat_interleave(weights.shape[-3] // values.shape[-3], dim=-3)
     return torch.where(weights == 0, 0.0, weights * lengths)  # whatever stands at padding, nothing is taken of it

@@ -37,6 +37,7 @@ class Recorder:
         globs: the sites to store.
         dtype: of stored patterns: float32, float16 or uint8.
         grad: store tensors of the autograd graph, so that they get gradients.
+        device: where tensors are stored; None: where they were computed.
 
     Attributes:
         fired: all sites that fired, in order, stored or not.
@@ -45,9 +46,16 @@ class Recorder:
     """
 
     def __init__(
-        self, stack: ModuleStack, edits: Mapping[str, Edit], globs: list[str], dtype: torch.dtype, grad: bool
+        self,
+        stack: ModuleStack,
+        edits: Mapping[str, Edit],
+        globs: list[str],
+        dtype: torch.dtype,
+        grad: bool,
+        device: torch.device | None = None,
     ) -> None:
         self.stack, self.edits, self.globs, self.dtype, self.grad = stack, edits, globs, dtype, grad
+        self.device = device
         self.fired: dict[str, None] = {}
         self.firings: dict[str, list[Firing]] = {}
         self.history = History()
@@ -115,9 +123,15 @@ class Recorder:
                 firing = (
                     (tensor, None)
                     if isinstance(tensor, AttentionCall)
-                    else _zero_masked_weights(site, tensor, allowed())
+                    else self._moved(*_zero_masked_weights(site, tensor, allowed()))
                 )
                 self.firings.setdefault(site, []).append(firing)
+
+    def _moved(self, tensor: Tensor, allowed: Tensor | None) -> Firing:
+        """Return a firing on the device that stores it."""
+        if self.device is None:
+            return tensor, allowed
+        return tensor.to(self.device), None if allowed is None else allowed.to(self.device)
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
         """Record the keys of a firing, if its maps, or others of the same call, may be joined over time."""

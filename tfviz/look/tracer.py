@@ -88,6 +88,7 @@ class AttentionTracer(CaptureMode):
         axes: glob of sites -> their axes.
         grad: record tensors as they flow, with gradients.
         store: of a lazy capture.
+        device: where recorded tensors are kept; None: where they were computed.
     """
 
     def __init__(
@@ -99,10 +100,11 @@ class AttentionTracer(CaptureMode):
         axes: Mapping[str, str],
         grad: bool,
         store: LazyStore | None,
+        device: torch.device | None = None,
     ) -> None:
         super().__init__()
         self.stack = ModuleStack(model)
-        self.recorder = Recorder(self.stack, edits, globs, dtype, grad)
+        self.recorder = Recorder(self.stack, edits, globs, dtype, grad, device)
         self.state = CaptureState(
             self.stack, self.recorder, axes, [tracer for tracer in ACTIVE.get() if tracer in OPEN]
         )

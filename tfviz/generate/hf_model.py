@@ -1,0 +1,166 @@
+"""Models of transformers, called as those of tfviz: a causal model as `GPT`, an encoder-decoder as `Transformer`.
+
+Tokens go on from `past_key_values`, the keys and values (or other states) that the model returned at the last step.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from torch import Tensor, nn
+
+from tfviz.hugging_face import is_encoder_decoder, is_hugging_face
+
+
+@runtime_checkable
+class PretrainedModel(Protocol):
+    """The protocol of models of transformers, such as `GPT2LMHeadModel`."""
+
+    config: Any
+    main_input_name: str
+
+    def get_input_embeddings(self) -> Any: ...
+
+
+@runtime_checkable
+class PretrainedTokenizer(Protocol):
+    """The protocol of fast tokenizers of transformers."""
+
+    backend_tokenizer: Any
+    all_special_ids: Any
+
+    def __call__(self, text: str) -> Any: ...
+
+
+class Past:
+    """The keys and values of a text so far, as the model returned them; None before the first call."""
+
+    def __init__(self) -> None:
+        self.states: Any = None
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let row i of the batch go on from row `rows[i]`."""
+        if self.states is not None:
+            self.states.reorder_cache(rows)
+
+
+class CausalModel(nn.Module):
+    """A causal language model of transformers, called as `models.GPT`.
+
+    Attributes:
+        context: the number of positions in its configuration; without one, any number.
+        ends: the ids at which a text ends, those of its `generation_config`.
+    """
+
+    def __init__(self, model: Any):
+        super().__init__()
+        self.model = model
+        config = model.config.get_text_config()
+        self.context = int(getattr(config, "max_position_embeddings", None) or sys.maxsize)
+        self.ends = _end_tokens(model)
+
+    def new_cache(self) -> Past:
+        return Past()
+
+    def forward(self, ids: Tensor, cache: Any = ()) -> Tensor:
+        if not isinstance(cache, Past):
+            return self.model(input_ids=_checked(self.model, ids), use_cache=False).logits
+        if cache.states is None:
+            ids = _checked(self.model, ids)
+        output = self.model(input_ids=ids, past_key_values=cache.states, use_cache=True)
+        cache.states = getattr(output, "past_key_values", None)
+        if cache.states is None:
+            name = type(self.model).__name__
+            raise ValueError(f"{name} keeps no past_key_values; with generate.ids(..., cache=False) it reads all anew")
+        return output.logits
+
+
+class Encoded(NamedTuple):
+    """What the encoder of a model of transformers made of texts, and where they are not padding."""
+
+    states: Tensor
+    mask: Tensor
+
+
+class EncoderDecoderModel(nn.Module):
+    """An encoder-decoder of transformers, such as T5, called as `models.Transformer`."""
+
+    def __init__(self, model: Any):
+        super().__init__()
+        self.model = model
+
+    def encode(self, source: Tensor) -> Encoded:
+        padding = getattr(self.model.config, "pad_token_id", None)
+        mask = (source != (0 if padding is None else padding)).long()
+        encoder = self.model.get_encoder()
+        return Encoded(encoder(input_ids=_checked(self.model, source), attention_mask=mask).last_hidden_state, mask)
+
+    def new_cache(self, length: int) -> list[Past]:
+        return [Past()]
+
+    def decode(self, target: Tensor, memory: Encoded, cache: list[Past]) -> Tensor:
+        width, past = len(target) // len(memory.mask), cache[0]
+        states, mask = (part.repeat_interleave(width, dim=0) for part in memory)
+        output = self.model(
+            encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=target, past_key_values=past.states,
+            use_cache=True,
+        )  # fmt: skip
+        past.states = output.past_key_values
+        return output.logits
+
+
+def as_language_model(model: Any) -> Any:
+    """Return a causal model of transformers as `CausalModel`, and a model of tfviz unchanged.
+
+    Raises:
+        ValueError: the model reads one text and writes another, or has no logits.
+    """
+    if not is_hugging_face(model):
+        return model
+    _check_head(model)
+    if is_encoder_decoder(model):
+        raise ValueError(f"{type(model).__name__} reads one text and writes another: take generate.beam.search")
+    return CausalModel(model)
+
+
+def as_encoder_decoder(model: Any) -> Any:
+    """Return an encoder-decoder of transformers as `EncoderDecoderModel`, and a model of tfviz unchanged.
+
+    Raises:
+        ValueError: the model has no encoder, or no logits.
+    """
+    if not is_hugging_face(model):
+        return model
+    _check_head(model)
+    if not is_encoder_decoder(model):
+        raise ValueError(
+            f"{type(model).__name__} goes on with a text and has no source: take generate.ids, or the model's own "
+            "generate(num_beams=5)"
+        )
+    return EncoderDecoderModel(model)
+
+
+def _check_head(model: Any) -> None:
+    if model.get_output_embeddings() is None:
+        raise ValueError(
+            f"{type(model).__name__} has no head that gives logits of tokens; give one that has, such as "
+            "GPT2LMHeadModel where this is GPT2Model"
+        )
+
+
+def _checked(model: Any, ids: Tensor) -> Tensor:
+    """Return ids after checking that the model has them: PyTorch's own error names neither.
+
+    Raises:
+        ValueError: an id is none of the model's tokens.
+    """
+    tokens = getattr(model.get_input_embeddings(), "num_embeddings", None)
+    if tokens is not None and ids.numel() and (largest := int(ids.max())) >= tokens:
+        raise ValueError(f"id {largest} is none of the model's {tokens} tokens, which count from 0 to {tokens - 1}")
+    return ids
+
+
+def _end_tokens(model: Any) -> frozenset[int]:
+    end = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    return frozenset() if end is None else frozenset(end if isinstance(end, list | tuple) else [end])

@@ -1,0 +1,30 @@
+"""What is known of models of Hugging Face's transformers, by their attributes: the library is not imported."""
+
+from typing import Any
+
+import torch
+
+NEXT_TOKEN = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")  # ends of the names of classes
+
+
+def is_hugging_face(model: Any) -> bool:
+    """Return whether a model is one of transformers, or wraps one (`peft`)."""
+    return hasattr(model, "main_input_name") and hasattr(model, "config")
+
+
+def is_encoder_decoder(model: Any) -> bool:
+    """Return whether a model of transformers reads one text and writes another."""
+    return bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+
+
+def shifts_labels(model: Any) -> bool:
+    """Return whether a model of transformers compares the logits at a position with the label one position later."""
+    kind = getattr(model, "loss_type", None) or type(model).__name__
+    return is_hugging_face(model) and str(kind).endswith(NEXT_TOKEN) and not is_encoder_decoder(model)
+
+
+def dispatched_device(model: Any) -> torch.device | None:
+    """Return where a model reads its input that was placed by `device_map`; None for any other model."""
+    if getattr(model, "hf_device_map", None) is None:
+        return None
+    return next((parameter.device for parameter in model.parameters() if not parameter.is_meta), None)

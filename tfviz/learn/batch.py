@@ -1,0 +1,123 @@
+"""Batches, tuples or mappings of tensors: by number, or of a loader whose epochs follow one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz import validation
+from tfviz.text.batches import step_seed
+from tfviz.text.buckets import Batches
+
+Batch = tuple[Tensor, ...] | Mapping[str, Tensor]
+FORM = "a tuple of tensors whose first axis is the batch, such as (inputs, targets), or a mapping of such"
+
+
+def tensors(batch: Batch) -> tuple[Tensor, ...]:
+    """Return the tensors of a batch, in order."""
+    return tuple(batch.values()) if isinstance(batch, Mapping) else tuple(batch)
+
+
+def map_tensors(batch: Batch, function: Callable[[Tensor], Tensor]) -> Batch:
+    """Return the batch with each tensor replaced by the function's result."""
+    if isinstance(batch, Mapping):
+        return {name: function(part) for name, part in batch.items()}
+    return tuple(map(function, batch))
+
+
+def split(batch: Batch, rank: int, processes: int, parts: int) -> Iterator[Batch]:
+    """Yield the rows of one of several processes, in so many parts."""
+    shares = zip(*(part[rank % len(part) :: processes].tensor_split(parts) for part in tensors(batch)))
+    for share in shares:
+        yield dict(zip(batch, share)) if isinstance(batch, Mapping) else share
+
+
+def check_batch(batch: Any, name: str) -> Batch:
+    """Return a batch after checking that it is a tuple or a mapping of tensors.
+
+    Raises:
+        TypeError: it is not; the message begins with its name.
+    """
+    if not isinstance(batch, tuple | list | Mapping) or not batch:
+        raise TypeError(f"{name} is {validation.describe(batch)}; it must be {FORM}")
+    for key, part in batch.items() if isinstance(batch, Mapping) else enumerate(batch):
+        if not isinstance(part, Tensor):
+            held = validation.describe(part) + (f" as {key!r}" if isinstance(batch, Mapping) else "")
+            raise TypeError(f"{name} holds {held}; it must be {FORM}")
+    return dict(batch) if isinstance(batch, Mapping) else tuple(batch)
+
+
+def _check_rows(batch: Batch, name: str) -> None:
+    """Raise TypeError or ValueError unless all tensors of a batch have the same number of rows."""
+    if any(not part.dim() for part in tensors(batch)):
+        raise TypeError(f"{name} holds a tensor of shape []; it must be {FORM}")
+    rows = [len(part) for part in tensors(batch)]
+    if min(rows) != max(rows) or not rows[0]:
+        raise ValueError(f"{name} has parts of {rows} rows; they must have as many, at least 1")
+
+
+def draw_batch(batches: Batches | Epochs, step: int) -> Batch:
+    """Return the batch of a step.
+
+    Raises:
+        LookupError: there is no batch for this step.
+        TypeError, ValueError: the batch is not a tuple or mapping of tensors with the same number of rows.
+    """
+    try:
+        batch: Any = batches[step]
+    except (LookupError, StopIteration) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise LookupError(f"batches[{step}] is not there ({why}); give batches for all steps, or take fewer") from error
+    batch = check_batch(batch, f"batches[{step}]")
+    _check_rows(batch, f"batches[{step}]")
+    return batch
+
+
+def length(batches: Any) -> int | None:
+    """Return the number of batches in an epoch; None if it is unknown."""
+    try:
+        return len(batches)
+    except TypeError:  # a loader of a stream has the method, and raises
+        return None
+
+
+class Epochs:
+    """The batches of a loader, an epoch after the other, by their number in the run.
+
+    Batches can be taken in order only; those before the first one that is taken are drawn and dropped. Each is drawn
+    after PyTorch's generator was seeded for its step, as in a run that was not stopped, so that a loader that shuffles
+    without a generator of its own, or a dataset that draws random numbers, gives the same batches again.
+
+    Args:
+        loader: any iterable of batches, such as a `torch.utils.data.DataLoader`.
+        seed: that of the run.
+    """
+
+    def __init__(self, loader: Iterable[Any], seed: int):
+        self.loader, self.seed = loader, seed
+        self._iterator: Iterator[Any] | None = None
+        self._step = 0  # of the batch that comes next
+
+    def __getitem__(self, step: int) -> Any:
+        if step < self._step:
+            raise LookupError("a loader's batches come in order")
+        while True:
+            torch.manual_seed(step_seed(self.seed, self._step))
+            batch = self._next()
+            self._step += 1
+            if self._step > step:
+                return batch
+
+    def _next(self) -> Any:
+        """Return the next batch, of the next epoch if this one has ended."""
+        if self._iterator is not None:
+            for batch in self._iterator:
+                return batch
+        self._iterator = iter(self.loader)
+        for batch in self._iterator:
+            return batch
+        once = "it is an iterator, which ends once" if self._iterator is self.loader else "its epoch is empty"
+        raise LookupError(f"the loader has given {self._step} batches and {once}")
