@@ -5,6 +5,7 @@ Tokens go on from `past_key_values`, the keys and values (or other states) that 
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -63,17 +64,25 @@ class CausalModel(nn.Module):
     def new_cache(self) -> Past:
         return Past()
 
-    def forward(self, ids: Tensor, cache: Any = ()) -> Tensor:
+    def forward(self, ids: Tensor, cache: Any = (), mask: Tensor | None = None) -> Tensor:
+        """Return the logits of the new tokens; `mask` is 0 at padding, which stands on the left of a text so far."""
         if not isinstance(cache, Past):
             return self.model(input_ids=_checked(self.model, ids), use_cache=False).logits
         if cache.states is None:
             ids = _checked(self.model, ids)
-        output = self.model(input_ids=ids, past_key_values=cache.states, use_cache=True)
+        named = {} if mask is None else self._padding(mask, ids.shape[1])
+        output = self.model(input_ids=ids, past_key_values=cache.states, use_cache=True, **named)
         cache.states = getattr(output, "past_key_values", None)
         if cache.states is None:
             name = type(self.model).__name__
             raise ValueError(f"{name} keeps no past_key_values; with generate.ids(..., cache=False) it reads all anew")
         return output.logits
+
+    def _padding(self, mask: Tensor, new: int) -> dict[str, Tensor]:
+        """Return the arguments for padding: the mask and, of models with positions, those counted without padding."""
+        if "position_ids" not in inspect.signature(self.model.forward).parameters:
+            return {"attention_mask": mask}
+        return {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, -new:]}
 
 
 class Encoded(NamedTuple):

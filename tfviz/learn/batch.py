@@ -13,7 +13,10 @@ from tfviz.text.batches import step_seed
 from tfviz.text.buckets import Batches
 
 Batch = tuple[Tensor, ...] | Mapping[str, Tensor]
-FORM = "a tuple of tensors whose first axis is the batch, such as (inputs, targets), or a mapping of such"
+FORM = (
+    "a tuple of tensors whose first axis is the batch, such as (inputs, targets), or a mapping of such; of a dataset "
+    "of rows, give a DataLoader"
+)
 
 
 def tensors(batch: Batch) -> tuple[Tensor, ...]:

@@ -202,7 +202,8 @@ def _forked_rng(device: torch.device) -> Iterator[None]:
     """Leave PyTorch's random generators, those of the CPU, of a device and of the current GPU, unchanged."""
     if device.type == "mps":  # which has one generator, and no number
         state = torch.mps.get_rng_state()
-    kind = "cuda" if device.type in ("cpu", "mps", "meta") else device.type
+    module = getattr(torch, device.type, None)
+    kind = device.type if device.type != "mps" and hasattr(module, "get_rng_state") else "cuda"
     module = getattr(torch, kind)
     numbers = {module.current_device()} if module.is_available() else set()
     if device.type == kind and device.index is not None:

@@ -84,6 +84,19 @@ def test_the_context_is_that_of_the_configuration():
     assert cached == list(generate.ids(model, torch.arange(38) % 31, 9, seed=1, cache=False))
 
 
+@pytest.mark.parametrize("sampler", [GREEDY, generate.Sampler(top_k=9)], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bloom", "mistral"])
+def test_prompts_of_a_batch_go_on_as_each_by_itself(name, sampler):
+    model, prompts = causal(name), [PROMPT, torch.tensor([7]), torch.tensor([4, 9, 22, 8, 11])]
+    expected = [list(generate.ids(model, prompt, 12, sampler, seed=5 + row)) for row, prompt in enumerate(prompts)]
+    assert generate.batch(model, prompts, 12, sampler, seed=5) == expected
+    end = expected[1][3]
+    model.generation_config.eos_token_id = end
+    ended = [text[: text.index(end) + 1] if end in text else text for text in expected]
+    assert generate.batch(model, prompts, 12, sampler, seed=5) == ended
+    assert generate.batch(model, prompts, 0) == [[], [], []]
+
+
 def tokenizer():
     backend = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
     backend.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -177,6 +190,11 @@ def test_a_beam_with_a_cache_is_one_that_reads_all_anew():
         (lambda: generate.ids(causal("gpt2").transformer, PROMPT, 3), "GPT2Model has no head that gives logits"),
         (lambda: list(generate.ids(causal("gpt2"), torch.tensor([31]), 3)), "id 31 is none of the model's 31 tokens"),
         (lambda: beam.search(t5(), torch.tensor([[31]]), bos=0, eos=1), "id 31 is none of the model's 31 tokens"),
+        (lambda: generate.batch(causal("gpt2"), [], 3), "prompts are empty"),
+        (lambda: generate.batch(causal("gpt2"), [PROMPT, PROMPT[:0]], 3), "or one of them is"),
+        (lambda: generate.batch(causal("gpt2"), [PROMPT], 38), "3 tokens and count is 38, the model's context is 40"),
+        (lambda: generate.batch(t5(), [PROMPT], 3), "T5ForConditionalGeneration reads one text and writes another"),
+        (lambda: generate.batch(GPT(11, heads=3, dim=6), [PROMPT], 3), "model is a GPT; give PretrainedModel"),
         (lambda: generate.ids(nn.Linear(2, 2), PROMPT, 3), "model is a Linear; give LanguageModel"),
     ],
 )

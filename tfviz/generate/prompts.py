@@ -1,0 +1,66 @@
+"""Continuations of several prompts at once, by a causal model of transformers."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from tfviz.checks import at_least, has_weights, token_ids
+from tfviz.checks import seed as check_seed
+from tfviz.eval_mode import eval_mode
+from tfviz.generate.hf_model import PretrainedModel, as_language_model
+from tfviz.generate.sample import Sampler
+from tfviz.shapes import Int
+
+
+def batch(
+    model: PretrainedModel,
+    prompts: Sequence[Int[Tensor, "_"]],
+    count: int,
+    sampler: Sampler = Sampler(),  # noqa: B008 (it is frozen)
+    *,
+    seed: int = 0,
+) -> list[list[int]]:
+    """Return what each prompt goes on with: up to `count` tokens, fewer after an end token of the model.
+
+    Text i is that of `ids(model, prompts[i], count, sampler, seed=seed + i)`, which yields the tokens of one text as
+    they come; here all are computed in one batch, in which shorter prompts are padded on the left. The models of tfviz
+    read no padding on the left, so that only those of Hugging Face are taken.
+
+    Args:
+        prompts: the ids of each text, without padding.
+
+    Raises:
+        ValueError: there are no prompts, one is empty, or the longest leaves no room for `count` tokens.
+    """
+    at_least(0, count=count)
+    check_seed(seed)
+    has_weights(model)
+    language_model = as_language_model(model)
+    if not len(prompts) or not all(prompt.dim() == 1 and len(prompt) for prompt in prompts):
+        raise ValueError("prompts are empty, or one of them is; give the ids of at least one token for each text")
+    for place, prompt in enumerate(prompts):
+        token_ids(**{f"prompts[{place}]": prompt})
+    longest = max(map(len, prompts))
+    if longest + count > language_model.context:
+        raise ValueError(
+            f"the longest prompt has {longest} tokens and count is {count}, the model's context is "
+            f"{language_model.context}; give shorter ones, or take fewer"
+        )
+    generators = [torch.Generator().manual_seed(seed + row) for row in range(len(prompts))]
+    texts: list[list[int]] = [[] for _ in prompts]
+    running = set(range(len(prompts)))
+    with eval_mode(language_model) as device, torch.inference_mode():
+        ids = torch.stack([torch.cat((prompt.new_zeros(longest - len(prompt)), prompt)) for prompt in prompts]).to(
+            device
+        )
+        mask = torch.stack([torch.arange(longest) >= longest - len(prompt) for prompt in prompts]).long().to(device)
+        cache = language_model.new_cache()
+        while running and len(texts[min(running)]) < count:
+            logits = language_model(ids, cache, mask)[:, -1]
+            for row in sorted(running):
+                texts[row].append(sampler.choose(logits[row], generators[row]))
+            running -= {row for row in running if texts[row][-1] in language_model.ends}
+            ids = torch.tensor([text[-1:] for text in texts], device=device)
+            mask = torch.cat((mask, mask.new_ones(len(texts), 1)), dim=1)
+    return texts
