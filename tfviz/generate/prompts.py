@@ -28,7 +28,11 @@ def batch(
     read no padding on the left, so that only those of Hugging Face are taken.
 
     Args:
+        model: a causal model of Hugging Face.
         prompts: the ids of each text, without padding.
+        count: the number of tokens to write after each, at most.
+        sampler: how each token is chosen.
+        seed: of the first text's random numbers; the next text has the next one.
 
     Raises:
         ValueError: there are no prompts, one is empty, or the longest leaves no room for `count` tokens.
