@@ -43,5 +43,5 @@ __all__ = [
 ]
 
 validate_public(globals(), __all__)
-validate_public(vars(measures), [name for name in measures.__all__ if name != "SCORES"])
+validate_public(vars(measures), [name for name in measures.__all__ if name != "KINDS"])
 validate_public(vars(edits), edits.__all__)

@@ -1,7 +1,6 @@
 """Head scores: the share of a head's attention that goes to one kind of position (previous word, first word ...)."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,58 +9,58 @@ from tfviz.look.capture import Capture
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.look.padding import Positions, mean, statistic
-from tfviz.shapes import Bool, Float
+from tfviz.shapes import Bool, Float, Int
 
-CHUNK = 2**22  # cells of a map that are compared with words at a time
-
-
-def _score_offset(back: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
-    return mean(weights.diagonal(-back, -2, -1), counts[:, back:])
+Codes = Int[Tensor, "text position"]  # equal where words are equal
+Cells = Bool[Tensor, "#text query key"]
+Kind = Callable[[Codes], Cells]
 
 
-def _score_first(weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
-    return mean(weights[:, 1:, 0], counts[:, 1:])
+def _mark_offset(back: int) -> Kind:
+    """Return a function that marks the position a number of words back."""
+    return lambda codes: torch.ones(codes.shape[1], codes.shape[1], dtype=torch.bool).tril(-back).triu(-back)[None]
 
 
-def _score_same_word(after: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
-    """Score attention to earlier occurrences of the query's word, or to a fixed number of positions after them.
+def _mark_first(codes: Codes) -> Cells:
+    cells = torch.zeros(1, codes.shape[1], codes.shape[1], dtype=torch.bool)
+    cells[:, 1:, 0] = True
+    return cells
 
-    An induction head attends to the word after an earlier occurrence (Olsson et al. 2022). The mean is over queries
-    whose word occurred before.
+
+def _mark_same_word(after: int) -> Kind:
+    """Return a function that marks earlier occurrences of the query's word, or a number of positions after them.
+
+    An induction head attends to the word after an earlier occurrence (Olsson et al. 2022).
     """
-    numbers: dict[str, int] = {}
-    codes = torch.tensor([numbers.setdefault(word, len(numbers)) for word in words])
-    places = torch.arange(len(words))
-    shares, known = torch.zeros(counts.shape), torch.zeros(len(words), dtype=torch.bool)
-    for rows in places.split(max(1, CHUNK // weights[..., 0, :].numel())):
-        cells = torch.zeros(len(rows), len(words), dtype=torch.bool)
-        cells[:, after:] = codes[rows, None] == codes[: len(words) - after]
-        cells &= places < rows[:, None]
-        shares[:, rows], known[rows] = (weights[:, rows] * cells).sum(-1), cells.any(-1)
-    return mean(shares, counts & known)
+
+    def mark(codes: Codes) -> Cells:
+        equal = torch.zeros(len(codes), codes.shape[1], codes.shape[1], dtype=torch.bool)
+        equal[:, :, after:] = codes[:, :, None] == codes[:, None, : codes.shape[1] - after]
+        return equal.tril(-1)
+
+    return mark
 
 
-# name -> function of weights without padding, of which queries count, and of the words, that returns the mean share of
-# attention, 0 to 1, over the queries that see something and have such a position
-SCORES: dict[str, Callable[[Float[Tensor, "head query key"], Bool[Tensor, "head query"], list[str]], Tensor]] = {
-    "itself": partial(_score_offset, 0),
-    "previous": partial(_score_offset, 1),
-    "two back": partial(_score_offset, 2),
-    "first": _score_first,
-    "same word": partial(_score_same_word, 0),
-    "after same word": partial(_score_same_word, 1),
+# kinds of position: name -> function that marks the keys of the kind for each query
+KINDS: dict[str, Kind] = {
+    "itself": _mark_offset(0),
+    "previous": _mark_offset(1),
+    "two back": _mark_offset(2),
+    "first": _mark_first,
+    "same word": _mark_same_word(0),
+    "after same word": _mark_same_word(1),
 }
 COMPARE_WORDS = ("same word", "after same word")
 
 
 def head_scores(
-    maps: AttentionMaps | Capture, kinds: Sequence[str] = tuple(SCORES)
+    maps: AttentionMaps | Capture, kinds: Sequence[str] = tuple(KINDS)
 ) -> dict[str, Float[Tensor, "layer head"]]:
     """Return, for square maps, the share of each head's attention, 0 to 1, that goes to each kind of position.
 
     Args:
         maps: the attention maps, as many queries as keys; or the capture of one text, which has no words.
-        kinds: kinds of position, of `SCORES`: "itself", "previous", "two back", "first", "same word", "after same
+        kinds: kinds of position, of `KINDS`: "itself", "previous", "two back", "first", "same word", "after same
             word".
 
     Raises:
@@ -76,10 +75,10 @@ def head_scores(
     if isinstance(kinds, str):
         raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
     if not kinds:
-        raise ValueError(f"kinds is empty; there are: {', '.join(SCORES)}")
-    unknown = next((kind for kind in kinds if kind not in SCORES), None)
+        raise ValueError(f"kinds is empty; there are: {', '.join(KINDS)}")
+    unknown = next((kind for kind in kinds if kind not in KINDS), None)
     if unknown is not None:
-        raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORES)}")
+        raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(KINDS)}")
     maps = as_maps(maps)
     positions = Positions.of(maps)
     queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
@@ -96,8 +95,19 @@ def head_scores(
         )
     words = [word for word, counts in zip(maps.rows, positions.queries.tolist()) if counts]
 
+    numbers: dict[str, int] = {}
+    codes = torch.tensor([[numbers.setdefault(word, len(numbers)) for word in words]])
+
     def shares(weights: Tensor, counts: Tensor) -> Tensor:
-        return torch.stack([SCORES[kind](weights, counts, words) for kind in kinds], dim=-1)
+        return torch.stack([_mean_share(weights, counts, KINDS[kind](codes)[0]) for kind in kinds], dim=-1)
 
     scores = statistic(maps, shares, positions)
     return {kind: scores[..., place] for place, kind in enumerate(kinds)}
+
+
+def _mean_share(
+    weights: Float[Tensor, "head query key"], counts: Bool[Tensor, "head query"], cells: Bool[Tensor, "query key"]
+) -> Float[Tensor, "head"]:
+    """Return the mean weight of the marked keys over the queries that count and have one."""
+    shares = torch.einsum("hqk,qk->hq", weights, cells.to(weights))
+    return mean(shares, counts & cells.any(-1))

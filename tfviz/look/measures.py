@@ -13,14 +13,14 @@ from torch import Tensor
 
 from tfviz.checks import between
 from tfviz.look.capture import Capture
-from tfviz.look.head_scores import SCORES, head_scores
+from tfviz.look.head_scores import KINDS, head_scores
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.look.padding import Positions, check_weights, head_weights, mean, statistic
 from tfviz.shapes import Float
 
 __all__ = [
-    "SCORES", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "value_weighted_norms",
+    "KINDS", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "value_weighted_norms",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.capture import Capture
+from tfviz.look.head_scores import KINDS, Cells, Kind
 from tfviz.shapes import Bool, Float, Int
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
@@ -18,38 +19,7 @@ from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 
-Cells = Bool[Tensor, "#text query key"]
-Kind = Callable[[Int[Tensor, "text position"]], Cells]
 BASE = "even attention"
-
-
-def _offset(back: int) -> Kind:
-    return lambda ids: torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril(-back).triu(-back)[None]
-
-
-def _first(ids: Tensor) -> Cells:
-    cells = torch.zeros(1, ids.shape[1], ids.shape[1], dtype=torch.bool)
-    cells[:, 1:, 0] = True
-    return cells
-
-
-def _same_word(after: int) -> Kind:
-    def cells(ids: Tensor) -> Cells:
-        equal = torch.zeros(len(ids), ids.shape[1], ids.shape[1], dtype=torch.bool)
-        equal[:, :, after:] = ids[:, :, None] == ids[:, None, : ids.shape[1] - after]
-        return equal.tril(-1)
-
-    return cells
-
-
-KINDS: dict[str, Kind] = {
-    "itself": _offset(0),
-    "previous": _offset(1),
-    "two back": _offset(2),
-    "first": _first,
-    "same word": _same_word(0),
-    "after same word": _same_word(1),
-}
 
 
 class HeadScores:
@@ -59,8 +29,8 @@ class HeadScores:
     whose numbers it equals, but for batches of padded texts. Padding is what the attention mask leaves out.
 
     Args:
-        kinds: names of `KINDS` ("itself", "previous", "two back", "first", "same word", "after same word": what an
-            induction head looks at), or your own: name -> a function of the ids of texts without padding in front,
+        kinds: kinds of position by name: "itself", "previous", "two back", "first", "same word", "after same word"
+            (what an induction head looks at); or your own: name -> a function of the ids of texts without padding in front,
             [text, position], that marks the cells, [text, query, key].
         leave_out_first: take the first key out of every row, and share its weight among the others in proportion: many
             heads rest there (attention sinks, Xiao et al. 2023).
