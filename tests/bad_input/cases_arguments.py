@@ -25,7 +25,7 @@ CASES = [
     ("text.bpe(['a', b'b'])", r"text 1 is a bytes"),
     ("look.AttentionMaps(torch.tensor(5.0))", "weights is one number"),
     ("learn.evaluate.links(torch.eye(3), torch.tensor(3))", r"gold is a tensor of shape \[\]"),
-    ("learn.evaluate.loss(gpt, 'x')", "batches is 'x'; give|a batch is 'x'; give tuples of tensors"),
+    ("learn.evaluate.loss(gpt, 'x')", "batches is 'x'; give|a batch is 'x'; it must be a tuple of tensors"),
     ("text.Streams([], 5, 2)", "the text has 0 tokens"),
     ("text.pad([torch.tensor(1)])", r"row 0 is \[\]"),
     ("text.Buckets(torch.tensor(3))", "a column is one number"),

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import Capture, capture
 from tfviz.study.collate import Tokenize
@@ -43,6 +44,7 @@ def compare(
     Raises:
         ValueError: the models have other layers, heads or tokens.
     """
+    checks.has_weights(second)
     names = [type(model).__name__ for model in (first, second)]
 
     def measure(seen: Capture, inputs: Inputs) -> dict[str, Table]:

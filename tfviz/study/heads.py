@@ -30,8 +30,8 @@ class HeadScores:
 
     Args:
         kinds: kinds of position by name: "itself", "previous", "two back", "first", "same word", "after same word"
-            (what an induction head looks at); or your own: name -> a function of the ids of texts without padding in front,
-            [text, position], that marks the cells, [text, query, key].
+            (what an induction head looks at). Or your own: name -> a function of the ids of texts without padding in
+            front, [text, position], that marks the cells, [text, query, key].
         leave_out_first: take the first key out of every row, and share its weight among the others in proportion: many
             heads rest there (attention sinks, Xiao et al. 2023).
 

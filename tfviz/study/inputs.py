@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz import checks
 from tfviz.logits import extract_logits
 from tfviz.shapes import Bool, Int
 from tfviz.validation import describe
@@ -42,6 +43,7 @@ class Inputs:
         Raises:
             ValueError: there is no tensor, or tensors disagree about the batch.
         """
+        checks.has_weights(model)
         device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
         args = () if isinstance(prompt, Mapping) else (prompt,) if isinstance(prompt, Tensor) else tuple(prompt)
         kwargs = dict(prompt) if isinstance(prompt, Mapping) else {}
