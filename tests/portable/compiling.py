@@ -7,7 +7,7 @@ import tfviz.view
 
 ENGINE = Path(tfviz.view.__file__).parent / "js" / "engine"
 COMPILED = ENGINE / "products-wasm.js"
-MODULE = """// `products.wat`, compiled by `tests/portable/compiling.py`: a page has no second file to fetch.
+MODULE = """// The bytes of `products.wat`, compiled by `tests/portable/compiling.py`: a page cannot fetch a second file.
 export const COMPILED_PRODUCTS =
   "{}";
 """
