@@ -7,7 +7,8 @@ import tfviz.view
 
 ENGINE = Path(tfviz.view.__file__).parent / "js" / "engine"
 COMPILED = ENGINE / "products-wasm.js"
-MODULE = """// The bytes of `products.wat`, compiled by `tests/portable/compiling.py`: a page cannot fetch a second file.
+MODULE = """\
+// The bytes of `products.wat`, compiled by `tests/portable/compiling.py`: a page cannot fetch a second file.
 export const COMPILED_PRODUCTS =
   "{}";
 """
