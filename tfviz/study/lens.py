@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar  # noqa: F401 (Any is in an annotation that is inherited, and looked up here)
 
 import torch
 from torch import Tensor, nn

@@ -1,6 +1,8 @@
 // The colours of a view. Whether they are light or dark follows the background behind the view; no listener is added to
 // the page.
 
+const LEGIBLE = 4.5; // the contrast of a text (WCAG, level AA)
+
 /** The current inks and colour ramps of a view. */
 export class Theme {
   key = "";
@@ -60,6 +62,19 @@ export class Theme {
   /** @param {{ signed: boolean }} grid @param {number} code */
   colour(grid, code) {
     return cssColour(this.lut(grid)[code]);
+  }
+
+  /**
+   * Return the background and the ink of a text shaded by a code: where neither ink is legible, between pale and deep, the
+   * next paler colour is taken on which one is.
+   * @param {{ signed: boolean }} grid
+   * @param {number} code
+   */
+  shadeOfText(grid, code) {
+    const lut = this.lut(grid);
+    const palest = grid.signed ? 128 : 0;
+    while (code !== palest && this.contrastOn(lut[code])[1] < LEGIBLE) code += code > palest ? -1 : 1;
+    return { background: this.colour(grid, code), ink: this.inkOn(lut[code]) };
   }
 
   /** Return the ink with the best contrast (WCAG) on a colour of a scale. @param {number} pixel */

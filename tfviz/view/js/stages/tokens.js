@@ -72,11 +72,10 @@ export class Tokens {
   refresh() {
     const { theme } = this.frame;
     const token = this.store.get("token");
-    const lut = theme.lut(this.grid);
     this.spans.forEach((span, i) => {
-      const pixel = lut[this.grid.codes[i]];
-      span.style.background = theme.colour(this.grid, this.grid.codes[i]);
-      span.style.color = theme.inkOn(pixel);
+      const { background, ink } = theme.shadeOfText(this.grid, this.grid.codes[i]);
+      span.style.background = background;
+      span.style.color = ink;
       span.title = formatted(this.grid.at(0, i));
       span.classList.toggle("picked", i === token);
       span.setAttribute("aria-selected", String(i === token));

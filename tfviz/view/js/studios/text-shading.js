@@ -3,7 +3,6 @@
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
 
-const LEGIBLE = 4.5; // the contrast of a text (WCAG, level AA)
 const MIN_CODE = 8; // of the 256 codes of a map: what is below has no colour in a text
 
 /**
@@ -18,7 +17,5 @@ export function shadeOf(theme, grid, row, first, last) {
   let code = 0;
   for (let key = first; key <= last; key++) code = Math.max(code, grid.codes[row * grid.cols.length + key]);
   if (code < MIN_CODE) return null;
-  // Where neither ink is legible, between pale and deep, the next paler colour is taken on which one is.
-  while (code > MIN_CODE && theme.contrastOn(theme.lut(grid)[code])[1] < LEGIBLE) code--;
-  return { background: theme.colour(grid, code), ink: theme.inkOn(theme.lut(grid)[code]) };
+  return theme.shadeOfText(grid, code);
 }
