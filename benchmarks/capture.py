@@ -21,12 +21,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 
 import torch
 import ways
-from common import EXACT, MB, Run, extra_memory, fresh, parser, race, ratio, report
+from common import EXACT, MB, Run, extra_memory, fresh, installed, parser, race, ratio, report
 from torch import Tensor
 from ways import SEED, Size
 
@@ -91,7 +90,7 @@ def timed(group: str, quick: bool, rounds: int, processor: bool) -> dict[str, li
 
 def _wraps() -> bool:
     """Whether TransformerLens looks at the Hugging Face model, as it does from version 4."""
-    return int((_installed("transformer_lens") or "0").split(".")[0]) >= 4
+    return int((installed("transformer_lens") or "0").split(".")[0]) >= 4
 
 
 def memory(group: str, name: str, quick: bool) -> float:
@@ -120,7 +119,7 @@ def table(groups: Iterable[str], quick: bool, rounds: int, processor: bool) -> l
     rows: list[list[str]] = []
     for group in groups:
         members = GROUPS[group]
-        if group != "tfviz" and not _installed(group):
+        if group != "tfviz" and not installed(group):
             rows.append([f"{group}: not installed", *["–"] * 4])
             continue
         times = fresh(timed, group, quick, rounds, processor)
@@ -130,13 +129,6 @@ def table(groups: Iterable[str], quick: bool, rounds: int, processor: bool) -> l
             shown = f"{name} (beside {group})" if name == PLAIN else name
             rows.append([shown, f"{median(times[name]):.4g}", *ratios, extra])
     return rows
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def main() -> None:
@@ -153,7 +145,7 @@ def main() -> None:
         rows.append(["Hugging Face, fused: plain, after capture was left", "–", f"{left:.2f}", f"{left:.2f}", "–"])
         notes = ["The last row's ratio is to a twin model that was never captured; no hook and no mode was left."]
     looked = ("transformers", "transformer_lens", "torchlens", "nnsight")
-    peers = ", ".join(f"{p} {_installed(p) or 'absent'}" for p in looked)
+    peers = ", ".join(f"{p} {installed(p) or 'absent'}" for p in looked)
     seconds = "processor seconds, one thread" if given.processor else "seconds"
     header = ["", seconds, "ratio to its own plain forward", "ratio to Hugging Face, fused", "extra memory, MB"]
     notes = [" ".join([f"{Size.of(given.quick)}, batch 1, float32; {given.rounds} rounds. {peers}.", *notes])]

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -132,6 +133,14 @@ def machine() -> str:
     cores = len(os.sched_getaffinity(0))
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
     return f"{model}, {cores} cores ({torch.get_num_threads()} threads), {memory:.0f} GB{gpu}"
+
+
+def installed(package: str) -> str | None:
+    """The version of a package; None if it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def report(

@@ -18,12 +18,11 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 
 import torch
 import ways
-from common import EXACT, MB, Run, clock, extra_memory, fresh, parser, report
+from common import EXACT, MB, Run, clock, extra_memory, fresh, installed, parser, report
 from torch import Tensor
 from ways import SEED, Size
 
@@ -152,20 +151,13 @@ def scores(which: str, quick: bool, processor: bool, rounds: int) -> tuple[float
     return median(times["scored"]), median(times["plain"])
 
 
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--processor", action="store_true")
     given = options.parse_args()
     size, rows = sizes(given.quick), []
-    tools = [tool for tool in TOOLS if tool == "tfviz" or _installed(tool)]
+    tools = [tool for tool in TOOLS if tool == "tfviz" or installed(tool)]
     taken = {tool: [fresh(sweep, tool, given.quick, given.processor)] for tool in tools}
     reference = torch.tensor(taken["tfviz"][0][0])
     for tool in tools:
@@ -181,7 +173,7 @@ def main() -> None:
         extra = fresh(memory, tool, given.quick, env=EXACT) / MB
         rows.append(
             [
-                f"{tool} {_installed(tool) or ''}",
+                f"{tool} {installed(tool) or ''}",
                 f"{seconds:.4g}",
                 f"{relative:.2f}",
                 f"{seconds / own:.2f}",
