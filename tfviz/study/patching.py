@@ -24,7 +24,7 @@ from tfviz.validation import check_callable
 By = Literal["clean", "corrupt", "zero", "mean", "resample", "gradient"]
 Each = Literal["head", "position", "head and position"]
 Place = tuple[int | None, int | None]  # head and position; None for all
-POSITIONS = {"cpu": 2048}  # of all texts of one run, where `batch_size` is not given, by device
+POSITIONS = {"cpu": 1024}  # of all texts of one run, where `batch_size` is not given, by device
 MANY_POSITIONS = 16_384  # on other devices, which large batches keep busy
 TITLES = {
     "clean": "The clean run's activations in the corrupt run",
@@ -69,7 +69,7 @@ def patch(
         by: the activation that replaces another, as above.
         each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
         words: of the positions, for the labels of the table.
-        batch_size: texts in one run of the model, patches times prompts; None: as many as have 2,048
+        batch_size: texts in one run of the model, patches times prompts; None: as many as have 1,024
             positions, or 16,384 on another device than a CPU.
         seed: of the choice of other texts by "resample".
         progress: show a bar.
