@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tfviz.study.inputs import Inputs
+from tfviz.study.inputs import Inputs, repeat_batch
 
 
 class BlockReplay:
@@ -120,7 +120,7 @@ class BlockReplay:
 
         def repeated(tensor: Tensor) -> Tensor:
             has_batch = tensor.dim() > 0 and tensor.shape[0] == size
-            return tensor.repeat(times, *[1] * (tensor.dim() - 1)) if has_batch else tensor.clone()
+            return repeat_batch(tensor, times) if has_batch else tensor.clone()
 
         def forward(*_: Any, **__: Any) -> Any:
             output = _map_tensors(kept, repeated)

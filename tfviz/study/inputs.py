@@ -75,7 +75,7 @@ class Inputs:
 
     def repeat(self, times: int) -> Inputs:
         """Return the batch several times over: all texts, then all of them again."""
-        return self if times == 1 else self.map(lambda tensor: tensor.repeat(times, *[1] * (tensor.dim() - 1)))
+        return self if times == 1 else self.map(lambda tensor: repeat_batch(tensor, times))
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -96,6 +96,11 @@ class Inputs:
         output = self.run(model)
         logits = extract_logits(output[0] if isinstance(output, tuple) and output else output)
         return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
+def repeat_batch(tensor: Tensor, times: int) -> Tensor:
+    """Return a tensor with its first axis, the batch, several times over."""
+    return tensor.repeat(times, *[1] * (tensor.dim() - 1))
 
 
 def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"]) -> Bool[Tensor, "text position"]:

@@ -149,8 +149,8 @@ class Sweep:
         self, model: nn.Module, inputs: dict[str, Inputs], metric: Metric, globs: list[str], by: By, seed: int
     ) -> None:
         self.model, self.metric = model, metric
-        self.is_into_corrupt = by in ("clean", "gradient")
-        self.base = inputs["corrupt" if self.is_into_corrupt else "clean"]
+        unpatched = "corrupt" if by in ("clean", "gradient") else "clean"
+        self.base = inputs[unpatched]
         self.replay = BlockReplay(model, self.base)
         self.baselines: dict[str, float] = {}
         activations = {}
@@ -159,11 +159,11 @@ class Sweep:
             with self.replay.observe(prompt is self.base), capture(model, globs if is_needed else []) as seen:
                 self.baselines[name] = measure(metric, prompt.logits(model)).item()
             activations[name] = once_each(seen)
-        base = activations["corrupt" if self.is_into_corrupt else "clean"]
+        base = activations[unpatched]
         self.sites = activation_sites(base, self.base.size)
         self.sources = {site.name: _source(site.name, activations, by, seed) for site in self.sites}
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
-        self.unpatched = self.baselines["corrupt" if self.is_into_corrupt else "clean"]
+        self.unpatched = self.baselines[unpatched]
 
     @property
     def texts_at_once(self) -> int:
@@ -222,19 +222,26 @@ class Sweep:
 
     def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
         """Return the change of the metric by each patch; the model runs once, on a copy of the texts for each."""
-        times, size, source = len(places), self.base.size, self.sources[site.name]
-
-        def paste(tensor: Tensor) -> Tensor:
-            edited = tensor.clone()
-            for number, place in enumerate(places):
-                index = place_index(site, place)
-                edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
-            return edited
-
-        blocks = self.replay.before(module_path(site.name))
-        with self.replay.skipping(blocks, times), capture(self.model, [], edit={site.name: paste}):
+        times, edit = len(places), {site.name: lambda tensor: self.pasted(tensor, site, places)}
+        with (
+            self.replay.skipping(self.replay.before(module_path(site.name)), times),
+            capture(self.model, [], edit=edit),
+        ):
             logits = self.base.repeat(times).logits(self.model)
-        return torch.stack([measure(self.metric, part) for part in logits.split(size)]).cpu() - self.unpatched
+        return self.metric_changes(logits)
+
+    def pasted(self, tensor: Tensor, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return an activation of the repeated texts with the source at one place in each repetition."""
+        edited, source, size = tensor.clone(), self.sources[site.name], self.base.size
+        for number, place in enumerate(places):
+            index = place_index(site, place)
+            edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
+        return edited
+
+    def metric_changes(self, logits: Tensor) -> Tensor:
+        """Return the change of the metric in each repetition of the texts."""
+        values = [measure(self.metric, part) for part in logits.split(self.base.size)]
+        return torch.stack(values).cpu() - self.unpatched
 
     def estimate(self, places: list[Place]) -> Tensor:
         """Return the estimated change of the metric by each patch, from one backward pass."""

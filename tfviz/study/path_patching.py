@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
-from tfviz.study.inputs import Inputs, Prompt, uncompiled
-from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.inputs import Inputs, Prompt, repeat_batch, uncompiled
+from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
-from tfviz.study.patching import Each, Place, Sweep, check_prompts, place_index, prompts
+from tfviz.study.patching import Each, Place, Sweep, check_prompts, prompts
 from tfviz.study.sites import ActivationSite, module_path
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
@@ -147,7 +147,7 @@ class PathSweep(Sweep):
             blocks = self.replay.before(module_path(first))
             with self.replay.skipping(blocks, times), capture(self.model, [], edit=arrived):
                 logits = self.base.repeat(times).logits(self.model)
-        return torch.stack([measure(self.metric, part) for part in logits.split(self.base.size)]).cpu() - self.unpatched
+        return self.metric_changes(logits)
 
     def _time(self, site: str) -> int:
         """Return when a site fired: as its module began, or, for an output, as it ended."""
@@ -163,16 +163,11 @@ class PathSweep(Sweep):
 
     def _held(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
         """Return an edit that holds a site at the unchanged run, but for the patched places of the sender."""
-        base, size = self.base_activations.get(name), self.base.size
+        base = self.base_activations.get(name)
 
         def hold(tensor: Tensor) -> Tensor:
-            held = tensor.clone() if base is None else base.repeat(len(places), *[1] * (base.dim() - 1)).to(tensor)
-            if name == site.name:
-                source = self.sources[name]
-                for number, place in enumerate(places):
-                    index = place_index(site, place)
-                    held[number * size : (number + 1) * size][index] = source[index].to(tensor)
-            return held
+            held = tensor if base is None else repeat_batch(base, len(places)).to(tensor)
+            return self.pasted(held, site, places) if name == site.name else held
 
         return hold
 
