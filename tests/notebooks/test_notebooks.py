@@ -15,7 +15,7 @@ import papermill
 import pytest
 from PIL import Image
 
-from tfviz.suite import clean, course, notebooks, parameters
+from tfviz.suite import claims, clean, course, notebooks, parameters, prose
 from tfviz.suite.clean import darken
 from tfviz.suite.runner import run
 
@@ -149,14 +149,27 @@ def test_the_skeleton(book):
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
 def test_more_words_than_code_and_no_plumbing(book):
-    prose = sum(len(cell.source.split()) for cell in read(book).cells if cell.cell_type == "markdown")
-    lines = [
-        line for cell in code(book) if "answer" not in tags(cell) for line in cell.source.splitlines() if line.strip()
-    ]
-    assert prose / len(lines) >= 6
+    sentences = [cell for cell in read(book).cells if cell.cell_type == "markdown" or "claims" in tags(cell)]
+    words = sum(len(cell.source.split()) for cell in sentences)
+    shown = [cell for cell in code(book) if not {"answer", "claims"} & set(tags(cell))]
+    lines = [line for cell in shown for line in cell.source.splitlines() if line.strip()]
+    assert words / len(lines) >= 6
     for cell in code(book):
         for body in re.findall(r"^def .*\n((?:[ \t]+.*\n?|\n)*)", cell.source, flags=re.M):
             assert len(body.strip().splitlines()) <= 10
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_every_figure_of_the_prose_is_bound_to_the_run(book):
+    assert [each for each in prose.figures(read(book)) if not each.bound] == []
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_what_a_lesson_claims_holds_in_the_committed_run(book):
+    cells = [cell for cell in code(book) if "claims.check(" in cell.source]
+    assert cells
+    assert all("claims" in tags(cell) and cell.metadata.jupyter.source_hidden and cell.outputs for cell in cells)
+    assert claims.failed(read(book)) == []
 
 
 def test_the_pictures_of_the_readme_are_those_of_the_notebooks_on_light_and_on_dark_pages():

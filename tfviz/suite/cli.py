@@ -90,7 +90,7 @@ def _exit(failed: list[str]) -> None:
 
 @main.command()
 @click.argument("names", nargs=-1)
-@click.option("--preset", default="cpu", show_default=True, help="smoke, cpu, gpu or shown (notebooks/presets.yaml)")
+@click.option("--preset", default="shown", show_default=True, help="smoke, cpu, gpu or shown (notebooks/presets.yaml)")
 @click.option("--out", type=FOLDER, default="site", show_default=True, help="where the pages go")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="lessons at a time")
 def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
@@ -100,6 +100,24 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
     failed = build(names, preset, out, jobs)
     click.echo(f"look at {out / 'index.html'}")
     _exit(failed)
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="list what is bound, too, and comparisons in words")
+def claims(names: tuple[str, ...], everything: bool) -> None:
+    """List figures in the prose of lessons (all, or NAMES) that nothing binds to the run: not code, output or check."""
+    from tfviz.suite import notebooks, prose
+
+    found = [
+        (path.stem, each) for path in notebooks.find(names) for each in prose.figures(notebooks.read(path), everything)
+    ]
+    unbound = [name for name, each in found if not each.bound]
+    for name, each in found:
+        if everything or not each.bound:
+            click.echo(f"{name} [{each.cell}] {each.bound or 'UNBOUND'}: {each.text!r} in: {each.sentence}")
+    click.echo(f"{len(unbound)} of {len(found)} are unbound")
+    sys.exit(bool(unbound) and not everything)
 
 
 @main.command()

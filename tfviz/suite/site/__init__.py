@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from tfviz.suite import demo, gallery, lesson_page, notebooks
+from tfviz.suite import claims, demo, gallery, lesson_page, notebooks
 from tfviz.suite.runner import run
 from tfviz.suite.runs import Run
 from tfviz.suite.site import markdown_pages, reference, search_index
@@ -29,7 +29,7 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
         jobs: number of lessons that run at a time.
 
     Returns:
-        The lessons that failed, whose pages may be missing.
+        The lessons that failed, whose pages may be missing, and those of which a statement does not hold in their run.
 
     Raises:
         LookupError: a lesson or preset does not exist.
@@ -50,7 +50,15 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
     click.echo("the reference ...")
     reference.write(out / "api")
     (out / ".nojekyll").touch()  # or GitHub's pages leave out some files
-    return [each.title for each in runs if each.outcome.status == "failed"]
+    return [each.title for each in runs if each.outcome.status == "failed" or _report_claims(each, out / "notebooks")]
+
+
+def _report_claims(lesson: Run, folder: Path) -> list[str]:
+    """Print and return the statements of a lesson that do not hold in its run."""
+    wrong = claims.failed(notebooks.read(lesson.path(folder, ".ipynb")))
+    for statement in wrong:
+        click.echo(f"{lesson.title}: does not hold in this run: {statement}", err=True)
+    return wrong
 
 
 def _write_lessons(runs: Sequence[Run], clone: Path, out: Path) -> None:

@@ -1,0 +1,77 @@
+"""What a lesson says of its own run: sentences computed from the run's values, and statements checked against them.
+
+A lesson runs with any parameters, so a measured figure in its prose would be wrong in most runs. `state` displays a
+sentence that is made of the values of this run. `check` displays whether statements of the prose hold in it; those of a
+published lesson must.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nbformat import NotebookNode
+
+HOLDS, FAILS = "holds in this run: ", "does not hold in this run: "
+
+
+class Statement:
+    """Text that a notebook displays as Markdown.
+
+    Attributes:
+        markdown: the text.
+        plain: the same for outputs without formatting.
+    """
+
+    def __init__(self, markdown: str, plain: str) -> None:
+        self.markdown, self.plain = markdown, plain
+
+    def __repr__(self) -> str:
+        """Return the plain text."""
+        return self.plain
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+
+def state(sentence: str) -> Statement:
+    """Return a sentence that a notebook displays as prose.
+
+    Args:
+        sentence: Markdown, usually an f-string of values of this run.
+
+    >>> state(f"Two heads are right in {0.985:.0%} of the texts.")
+    Two heads are right in 98% of the texts.
+    """
+    return Statement(sentence, sentence)
+
+
+def check(statements: Mapping[str, Any]) -> Statement:
+    """Return a list of statements, each with whether it holds in this run.
+
+    Args:
+        statements: a truth value for each statement, such as {"two heads beat one": two > one}. What can be converted
+            by `bool` is a truth value: a comparison of numbers, or `(a > b).all()` of a tensor.
+
+    Raises:
+        ValueError: there is no statement.
+
+    >>> check({"two heads beat one": 0.98 > 0.43, "one head is right in half of the texts": 0.43 > 0.5})
+    holds in this run: two heads beat one
+    does not hold in this run: one head is right in half of the texts
+    """
+    if not statements:
+        raise ValueError("no statement to check; give {sentence: truth value}")
+    results = {sentence: bool(truth) for sentence, truth in statements.items()}
+    plain = "\n".join(f"{HOLDS if truth else FAILS}{sentence}" for sentence, truth in results.items())
+    marks = "\n".join(
+        f"- ✓ {sentence}" if truth else f"- ✗ **not in this run:** {sentence}" for sentence, truth in results.items()
+    )
+    return Statement(f"Checked in this run:\n\n{marks}", plain)
+
+
+def failed(notebook: NotebookNode) -> list[str]:
+    """Return the statements that `check` found not to hold in an executed notebook."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in outputs]
+    return [line.removeprefix(FAILS) for text in texts for line in text.splitlines() if line.startswith(FAILS)]

@@ -1,0 +1,157 @@
+"""Figures and comparisons in the prose of a lesson, and what each is bound by.
+
+A figure is bound if it stands in the lesson's code (a parameter, or what a statement is checked against), or in an
+output that is the same for any parameters, or in a cell tagged `fixed`, whose figures depend on no run: they are
+defined, worked out on the spot, or cited. Quantities in words (twice, half, three times) are bound by such a tag, or by
+`claims.check` in the same section. `tests/notebooks` accepts no lesson with a figure that is unbound.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+
+FIXED, SAME_OUTPUT = "fixed", "nbval-check-output"  # tags
+COUNTS = "two|three|four|five|six|seven|eight|nine|ten|twenty|hundred"
+# Code, formulas, links, citations, names of lessons, numbers of headings and of lists, and years say nothing of a run.
+SKIPPED = re.compile(
+    r"`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|\[\d[\d, -]*\]|\b\d\d_\w+|^#+ .*$|^\s*\d+\. |\b(?:19|20)\d\d\b|</?\w+>",
+    flags=re.MULTILINE | re.DOTALL,
+)
+NUMBER = re.compile(r"(?<![\w.])\d+(?:[_,]\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?:\s?%)?(?!\.?\w)")
+RANGE = re.compile(r"(\d+)(?=\s?(?:to|and|or|–|-|,)\s?\d+(?:\.\d+)?\s?%)")  # the first share of "32 to 64 %"
+IN_WORDS = re.compile(
+    rf"\b(?:twice|thrice|half (?:of|as|the)|a third of|a quarter of|(?:{COUNTS}) (?:times|percent|points))\b"
+)
+COMPARISON = re.compile(
+    r"\b(?:\w+er than|more|less|fewer|better|worse|best|worst|most|least|largest|smallest|hardly|nearly|almost)\b"
+)
+COUNTABLE = 12  # whole numbers up to this one count what the text itself shows: heads, layers, exercises
+
+
+class Figure(NamedTuple):
+    """A figure or comparison of the prose.
+
+    Attributes:
+        cell: the number of the cell.
+        text: the figure as it is written.
+        sentence: the words around it.
+        bound: what it is bound by: "code", "output", "fixed", "check"; empty if nothing does.
+    """
+
+    cell: int
+    text: str
+    sentence: str
+    bound: str
+
+
+def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
+    """Return the figures in the Markdown cells of a lesson and in the titles of its pictures.
+
+    Args:
+        notebook: the lesson, with its outputs.
+        comparisons: add comparisons (better, most, hardly), which only a reader can bind.
+    """
+    code = {value for cell in notebook.cells if cell.cell_type == "code" for value in _literals(cell.source)}
+    outputs = _numbers("\n".join(_same_outputs(notebook)))
+    checked = _checked_sections(notebook)
+    found = []
+    for number, (cell, section) in enumerate(zip(notebook.cells, _sections(notebook))):
+        fixed = FIXED in cell.metadata.get("tags", [])
+        for text in _passages(cell):
+            for match, kind in _matches(text, comparisons):
+                value = _value(match[0]) if kind is NUMBER else None
+                bound = (
+                    "fixed" if fixed
+                    else "code" if value in code
+                    else "output" if value in outputs
+                    else "check" if kind is not NUMBER and section in checked
+                    else ""
+                )  # fmt: skip
+                found.append(Figure(number, match[0].strip(), _around(text, match), bound))
+    return found
+
+
+def _matches(text: str, comparisons: bool) -> Iterator[tuple[re.Match[str], re.Pattern[str]]]:
+    for kind in (NUMBER, IN_WORDS, *((COMPARISON,) if comparisons else ())):
+        for match in kind.finditer(text):
+            if kind is not NUMBER or not _counts(match[0]):
+                yield match, kind
+
+
+def _counts(text: str) -> bool:
+    """Return whether a number counts things that the text shows itself."""
+    return text.isdigit() and int(text) <= COUNTABLE
+
+
+def _passages(cell: NotebookNode) -> list[str]:
+    """Return the prose of a cell, without what is skipped, or the titles in its code."""
+    if cell.cell_type == "code":
+        return _titles(cell.source)
+    if cell.source.startswith("## References"):
+        return []
+    prose = SKIPPED.sub(lambda match: " " * len(match[0]), cell.source)
+    return [RANGE.sub(r"\1%", prose)]
+
+
+def _literals(source: str) -> set[float]:
+    """Return the numbers in code and in its strings that are not titles."""
+    titles, values = _titles(source), set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            values.add(float(node.value))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in titles:
+            values |= _numbers(node.value)
+    return values
+
+
+def _titles(source: str) -> list[str]:
+    """Return the titles in code that are plain strings; what an f-string inserts is computed."""
+    titles = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "title" for target in node.targets):
+            titles.append(node.value)
+        elif isinstance(node, ast.Call):
+            titles += [keyword.value for keyword in node.keywords if keyword.arg == "title"]
+    return [title.value for title in titles if isinstance(title, ast.Constant) and isinstance(title.value, str)]
+
+
+def _same_outputs(notebook: NotebookNode) -> Iterator[str]:
+    for cell in notebook.cells:
+        if SAME_OUTPUT in cell.metadata.get("tags", []):
+            for output in cell.get("outputs", []):
+                yield "".join(output.get("text", "")) + "".join(output.get("data", {}).get("text/plain", ""))
+
+
+def _sections(notebook: NotebookNode) -> Iterator[int]:
+    """Yield the number of the section of each cell; a section begins at a heading of level 2."""
+    section = 0
+    for cell in notebook.cells:
+        section += cell.cell_type == "markdown" and cell.source.startswith("## ")
+        yield section
+
+
+def _checked_sections(notebook: NotebookNode) -> set[int]:
+    cells = zip(notebook.cells, _sections(notebook))
+    return {section for cell, section in cells if cell.cell_type == "code" and "claims.check(" in cell.source}
+
+
+def _numbers(text: str) -> set[float]:
+    """Return the values of the numbers in a text."""
+    return {_value(match[0]) for match in NUMBER.finditer(RANGE.sub(r"\1%", text))}
+
+
+def _value(text: str) -> float:
+    """Return the value of a number; of a percentage, the share."""
+    value = float(re.sub(r"[,_%\s]", "", text))
+    return round(value / 100, 9) if "%" in text else value
+
+
+def _around(text: str, match: re.Match[str]) -> str:
+    """Return the words around a match, on one line."""
+    start, end = max(0, match.start() - 60), match.end() + 50
+    return " ".join(text[start:end].split())
