@@ -41,6 +41,7 @@ CONCEPTS = {
     "14_cost": [33, 40, 55, 56, 57, 58],
     "15_side_by_side": [42, 51, 59, 60, 61, 62],
     "16_your_model": [63],
+    "17_investigation": [42],
 }
 
 

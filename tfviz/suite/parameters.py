@@ -163,6 +163,18 @@ def gap(name: str, value: str, values: Values) -> None:
         raise ValueError(f"{name} is {value!r}; put bars around one word, as in 'the plot | was | good'")
 
 
+def fronts(name: str, value: str, values: Values) -> None:
+    """Check that a text is of two words or more, each of three Latin letters, so that the texts have one length.
+
+    Raises:
+        ValueError: a word is not of three letters from A to z.
+    """
+    words(2, 20)(name, value, values)
+    for word in value.split():
+        if len(word) != 3 or not (word.isascii() and word.isalpha()):
+            raise ValueError(f"{name} has {word!r}; each word must have three letters from A to z, such as 'And'")
+
+
 def other_word(name: str, value: str, values: Values) -> None:
     """Check that a text is one word, and not the last of the sentence.
 
@@ -236,4 +248,5 @@ LESSONS: dict[str, dict[str, Check]] = {
     "14_cost": {"batch": integer(multiple_of=(4,)), "longest": integer(64), "corpus": corpus(10_500, 50)},
     "15_side_by_side": {"sentence": words(11, 11), "instead": other_word},
     "16_your_model": {"sentence": words(3, 20), "corpus": corpus(20_000)},
+    "17_investigation": {"fronts": fronts, "rows": integer(2, 1000), "length": integer(12, 256), "pushes": integer(2, 50)},
 }  # fmt: skip
