@@ -15,7 +15,7 @@ const SITE_OUT = "tfviz/suite/static"; // scripts of lessons' pages and of the s
 const MINISEARCH =
   "/* with MiniSearch 7.2.0, copyright 2022 Luca Ongaro, MIT licence: github.com/lucaong/minisearch */";
 
-/** The most bytes that a bundle may have: every notebook output carries its own copy. Raise one where that is worth it. */
+/** The most bytes that a bundle may have: every notebook output carries its own copy. Raise one where that is worth it. @type {Record<string, number>} */
 const LIMITS = {
   "attention.js": 7_900,
   "charts.js": 56_400,
@@ -52,6 +52,7 @@ const common = {
   outdir: OUT,
   write: false,
 };
+/** @param {string[]} names */
 const entries = (names) => names.map((name) => `${SOURCES}/entries/${name}.js`);
 /** @type {(BuildOptions & { write: false })[]} */
 const builds = [
@@ -83,7 +84,7 @@ async function watch() {
   for (const options of builds) await (await context({ ...options, ...readable })).watch();
 }
 
-/** Compare a file with what it would be now, and with its limit. */
+/** Compare a file with what it would be now, and with its limit. @param {string} path @param {string} text */
 async function check(path, text) {
   const [name, size] = [basename(path), Buffer.byteLength(text)];
   const problems = [];

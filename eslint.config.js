@@ -5,7 +5,7 @@ import { parser, plugin as typescript } from "typescript-eslint";
 
 const VIEWS = "tfviz/view/js";
 
-/** Modules of a folder import from these folders only. */
+/** Modules of a folder import from these folders only. @param {string} folder @param {...string} folders */
 const importsOnly = (folder, ...folders) => ({
   files: [`${VIEWS}/${folder}/**/*.js`],
   rules: { "no-restricted-imports": ["error", { patterns: [{ regex: `^\\.\\./(?!(${folders.join("|")})/)` }] }] },

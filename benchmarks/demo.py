@@ -31,7 +31,7 @@ def main() -> None:
     taken = time.perf_counter() - started
     held = held[:2000] if quick else held
     loss = learn.evaluate.loss(model, text.in_order(held, demo.CONFIG["context"], BATCH))
-    path = Path(tempfile.mkdtemp()) / demo.WEIGHTS.name if quick else demo.WEIGHTS
+    path = Path(tempfile.mkdtemp()) / demo.WEIGHTS_FILE.name if quick else demo.WEIGHTS_FILE
     demo.save(model, letters, path)
     print(f"{loss:.3f} nats a letter after {taken:.0f} s, seed {SEED}; {path.stat().st_size:,} bytes")
 

@@ -3,6 +3,7 @@
 import { createInterface } from "node:readline";
 import { runInThisContext } from "node:vm";
 
+/** @param {{ load?: string, run?: string, call?: string, argument?: unknown }} request */
 async function answer({ load, run, call, argument }) {
   if (load) Object.assign(globalThis, await import(load));
   else if (run) runInThisContext(run);

@@ -68,7 +68,7 @@ def wide(model, seed=3):
 
 
 def set_to(made, most=None, **state):
-    """The same view with its knobs elsewhere."""
+    """The same view with its controls set otherwise."""
     described = {**made.document, "state": {**made.document["state"], **state}}
     return View(made, described | ({} if most is None else {"max_tokens": most}), made.data)
 

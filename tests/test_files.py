@@ -159,11 +159,11 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
     content = path.read_bytes()
     for length in random.Random(1).sample(range(len(content)), 40):
         path.write_bytes(content[:length])
-        with pytest.raises(ValueError, match=r"x is damaged, or no safetensors file"):
+        with pytest.raises(ValueError, match=r"x is damaged, or not a safetensors file"):
             files.load_tensors(path)
     for content in (b"", b"{", b"\xff\xfe{\x00", b"[" * 100_000):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"x is .*damaged, or no JSON"):
+        with pytest.raises(ValueError, match=r"x is .*damaged, or not JSON"):
             files.read_json(path)
 
 

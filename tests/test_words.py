@@ -10,18 +10,27 @@ import tfviz
 
 PACKAGE = Path(tfviz.__file__).parent
 BANNED = {
-    "alive", "answered", "answering", "aside", "asked", "asking", "barred", "carried", "committed", "darkened",
+    "alike", "alive", "answered", "answering", "aside", "asked", "asking", "barred", "carried", "committed", "darkened",
     "dialing", "door", "doors", "everything", "followed", "framed", "gear", "gears", "given", "here", "house",
     "ingredients", "kept", "laid", "lined", "living", "looked", "looking", "made", "meeting", "met", "nowhere",
     "passage", "photograph", "questioned", "room", "rooms", "said", "say", "says", "scattered", "seal",
-    "sealed", "shelf", "spelling", "spoken", "standing", "tabled", "tell", "told", "translated", "turned",
-    "wrong",
+    "sealed", "shelf", "spelling", "spoken", "standing", "tabled", "tall", "tell", "told", "translated", "turned",
+    "wide", "wrong",
 }  # fmt: skip
 SCRIPTS = ("base", "controls", "engine", "entries", "interact", "stages", "studios", "text")
 BANNED_IN_SCRIPTS = BANNED | {
-    "drawn", "found", "heard", "loud", "own", "plain", "seen", "shown", "there", "typed", "wake", "waking", "wanted",
-    "way", "ways", "whole",
+    "bench", "desk", "drawn", "found", "heard", "knob", "knobs", "loud", "own", "plain", "roomy", "seen", "shown",
+    "there", "typed", "wake", "waking", "wanted", "way", "ways", "whole",
 }  # fmt: skip
+# Constants say what they are and in which unit: none is one of these words alone.
+BARE = {
+    "above", "across", "alone", "around", "beside", "between", "broken", "coarse", "door", "edge", "exact",
+    "far", "few", "figures", "form", "given", "half", "here", "how", "inside", "knobs", "large", "least", "legible",
+    "level", "low", "many", "most", "near", "nines", "own", "pale", "quick", "rings", "room", "roomy", "same",
+    "settled", "slack", "small", "spare", "straight", "strong", "tall", "tidy", "unseen", "usual", "ways", "wide",
+    "widest", "written",
+}  # fmt: skip
+CONSTANT = re.compile(r"^(?:export )?(?:const )?([A-Z][A-Z_0-9]*)(?:: [^=\n]+)? = ", re.MULTILINE)
 DECLARED = re.compile(
     r"""\b(?:const|let|function\*?|class)\s+([\w$]+)    # a variable, a function, a class
     | ^\s+(?:async\s+|get\s+|static\s+|\*)*([\w$]+)\(.*\)\s\{$    # a method
@@ -55,6 +64,14 @@ def test_no_script_of_the_page_has_a_private_word_as_its_name():
     scripts = [path.stem for path in PACKAGE.glob("view/js/**/*.js")]
     assert len(scripts) > 100
     assert not [name for name in scripts if words(name) & BANNED]
+
+
+def test_a_constant_says_what_it_is():
+    modules = [*PACKAGE.rglob("*.py"), *PACKAGE.glob("view/js/**/*.js"), *PACKAGE.glob("suite/js/*.js")]
+    constants = {name: path.name for path in modules for name in CONSTANT.findall(path.read_text("utf-8"))}
+    assert {"MAX_PAGE_BYTES", "CONTROLS_WIDTH"} <= constants.keys()
+    bare = {f"{path}: {name}" for name, path in constants.items() if name.lower() in BARE}
+    assert not bare, f"{bare}: say the quantity and its unit, such as MAX_NAME_LENGTH or ROW_WIDTH_INCHES"
 
 
 def declared(script):

@@ -15,7 +15,7 @@ from torch import Tensor
 from tfviz.coercion import coerce, has_numbers
 from tfviz.validation import describe
 
-MAX_SEED = 2**63 - 1  # what every generator of random numbers here takes
+MAX_SEED = 2**63 - 1  # the largest seed that all random number generators accept
 
 
 def at_least(minimum: float, **values: float) -> None:
@@ -92,7 +92,7 @@ def materialized(**tensors: Tensor) -> None:
     """
     for name, tensor in tensors.items():
         if type(tensor).__name__ == "FakeTensor":  # whose module loads slowly
-            raise ValueError(f"{name} is a fake tensor, without numbers; give one that holds some")
+            raise ValueError(f"{name} is a fake tensor, without numbers; give a real one")
         if not has_numbers(tensor):
             kind = (
                 "on the meta device" if tensor.is_meta else "quantized" if tensor.is_quantized else f"{tensor.layout}"
@@ -122,7 +122,7 @@ def token_ids(**tensors: Tensor) -> None:
     """
     for name, ids in tensors.items():
         kind = str(ids.dtype).removeprefix("torch.")
-        if not ids.numel():  # of no list the kind is unknown
+        if not ids.numel():  # an object that is not a tensor has no dtype
             continue
         if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
             raise ValueError(
@@ -137,17 +137,19 @@ def device(**values: object) -> None:
 
     >>> device(device="gpu")
     Traceback (most recent call last):
-    ValueError: device is 'gpu', which is not available here; give 'cpu', say
+    ValueError: device is 'gpu', which is not available here; give another, such as 'cpu'
     """
     for name, value in values.items():
         try:
             torch.empty(1, device=value).to("cpu")  # type: ignore[call-overload]
         except (TypeError, RuntimeError, AssertionError) as error:
-            raise ValueError(f"{name} is {describe(value)}, which is not available here; give 'cpu', say") from error
+            raise ValueError(
+                f"{name} is {describe(value)}, which is not available here; give another, such as 'cpu'"
+            ) from error
 
 
 def has_weights(model: Any) -> None:
-    """Raise an error unless `model` is a module whose weights have values, none being on the meta device."""
+    """Raise an error unless `model` is a module with no weight on the meta device."""
     if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
         raise TypeError(f"model is {describe(model)}; give a model (torch.nn.Module)")
     if any(parameter.is_meta for parameter in model.parameters()):

@@ -15,7 +15,7 @@ def eval_mode(module: Any) -> Iterator[torch.device]:
     trained.
 
     Args:
-        module: a `nn.Module`, or what is known by one's methods.
+        module: an `nn.Module`, or an object with the same methods.
     """
     training = [part for part in module.modules() if part.training]
     module.eval()

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # torch loads where tensors are written or read; the command line does neither
+if TYPE_CHECKING:  # torch is imported only where tensors are read or written, which the command line does not do
     from torch import Tensor
 
-DRAFT = ".tfviz-draft"  # what is being written stands in a hidden folder, .NAME.RANDOM.tfviz-draft
+DRAFT_SUFFIX = ".tfviz-draft"  # a file is written as the hidden .NAME.RANDOM.tfviz-draft first
 
 
 @contextmanager
@@ -35,14 +35,14 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     path = _resolve(path)
     with _name_in_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=DRAFT, dir=path.parent))
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=DRAFT_SUFFIX, dir=path.parent))
         draft = folder / path.name
         try:
             yield draft
             if path.exists() and path.is_dir() != draft.is_dir():
                 kind, other = ("folder", "file") if path.is_dir() else ("file", "folder")
                 raise FileExistsError(errno.EEXIST, f"it is a {kind}; give the name of a {other}")
-            if path.is_dir():  # os.replace takes no folder's place unless that is empty
+            if path.is_dir():  # os.replace cannot replace a folder that is not empty
                 path.rename(folder / "old")
             os.replace(draft, path)
         finally:
@@ -73,7 +73,7 @@ def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapp
 
     try:
         save_file(_without_shared_memory(tensors), path, dict(metadata) if metadata else None)
-    except SafetensorError as error:  # the disk is full, say: it has no number and names no file
+    except SafetensorError as error:  # such as a full disk: safetensors gives neither errno nor file name
         raise OSError(f"{path}: {error}") from error
     _sort_header(path)
 
@@ -92,7 +92,7 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{path} is damaged, or no safetensors file: {error}") from error
+        raise ValueError(f"{path} is damaged, or not a safetensors file: {error}") from error
 
 
 def read_json(path: str | Path) -> Any:
@@ -106,13 +106,13 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except RecursionError:
-        raise ValueError(f"{path} is nested too deep to be read; it is damaged, or no JSON") from None
+        raise ValueError(f"{path} is nested too deep to be read; it is damaged, or not JSON") from None
     except ValueError as error:
-        raise ValueError(f"{path} is damaged, or no JSON: {error}") from error
+        raise ValueError(f"{path} is damaged, or not JSON: {error}") from error
 
 
 def _check_is_file(path: str | Path) -> None:
-    if not Path(path).is_file():  # a pipe would be waited for without end
+    if not Path(path).is_file():  # reading a pipe would block
         raise FileNotFoundError(f"there is no file {path}")
 
 
@@ -125,7 +125,7 @@ def _resolve(path: str | os.PathLike) -> Path:
     with _name_in_errors(target):
         target = target.resolve() if target.is_symlink() else target
         if target.exists() and not (target.is_file() or target.is_dir()):
-            raise OSError(errno.EINVAL, "it is no file (a device, a pipe or a socket)")
+            raise OSError(errno.EINVAL, "it is not a file (a device, a pipe or a socket)")
     return target
 
 
@@ -135,7 +135,9 @@ def _name_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        elsewhere = error.filename is not None and DRAFT not in str(error.filename) and str(error.filename) != str(path)
+        elsewhere = (
+            error.filename is not None and DRAFT_SUFFIX not in str(error.filename) and str(error.filename) != str(path)
+        )
         reason = f"{error.strerror or error}{f' ({error.filename})' if elsewhere else ''}"
         raise OSError(error.errno, f"{path} cannot be written: {reason}") from error
     except RuntimeError as error:

@@ -1,10 +1,10 @@
-"""What is known of models of Hugging Face's transformers, by their attributes: the library is not imported."""
+"""Recognize models of Hugging Face's transformers by their attributes, without importing the library."""
 
 from typing import Any
 
 import torch
 
-NEXT_TOKEN = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")  # ends of the names of classes
+NEXT_TOKEN_SUFFIXES = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")  # of class names
 
 
 def is_hugging_face(model: Any) -> bool:
@@ -20,7 +20,7 @@ def is_encoder_decoder(model: Any) -> bool:
 def shifts_labels(model: Any) -> bool:
     """Return whether a model of transformers compares the logits at a position with the label one position later."""
     kind = getattr(model, "loss_type", None) or type(model).__name__
-    return is_hugging_face(model) and str(kind).endswith(NEXT_TOKEN) and not is_encoder_decoder(model)
+    return is_hugging_face(model) and str(kind).endswith(NEXT_TOKEN_SUFFIXES) and not is_encoder_decoder(model)
 
 
 def dispatched_device(model: Any) -> torch.device | None:

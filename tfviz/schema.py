@@ -21,10 +21,10 @@ from typing import Any, NoReturn
 
 Check = Callable[[Any, str], None]
 MAX_MEMBERS = 1_000_000  # of a list or a dictionary
-MAX_DEPTH = 100  # lists and dictionaries within each other
+MAX_DEPTH = 100  # of nested lists and dictionaries
 MAX_SHOWN = 60  # characters of a value in a message
 MAX_INTEGER = 2**63 - 1
-SCALARS = (float, int, str, bool, type(None))
+SCALAR_TYPES = (float, int, str, bool, type(None))
 
 
 def fail(value: Any, key: str, expected: str) -> NoReturn:
@@ -64,7 +64,7 @@ def number(value: Any, key: str) -> None:
 
 def scalar(value: Any, key: str) -> None:
     """Check that a value is a number, a string, True, False or None."""
-    if not isinstance(value, SCALARS):
+    if not isinstance(value, SCALAR_TYPES):
         fail(value, key, "a number, a text, true, false or null")
 
 
@@ -142,7 +142,7 @@ def json_value(value: Any, key: str, depth: int = MAX_DEPTH) -> None:
     Raises:
         ValueError: the value is of another type, or nested too deep.
     """
-    if isinstance(value, SCALARS):
+    if isinstance(value, SCALAR_TYPES):
         return
     if not depth:
         raise ValueError(f"{key} is nested deeper than {MAX_DEPTH} lists and dictionaries")
@@ -167,7 +167,7 @@ def parse(content: str | bytes, key: str) -> Any:
     except RecursionError:
         raise ValueError(f"{key} is nested too deep to be read") from None
     except ValueError as error:
-        raise ValueError(f"{key} is no JSON: {error}") from error
+        raise ValueError(f"{key} is not JSON: {error}") from error
 
 
 @contextmanager

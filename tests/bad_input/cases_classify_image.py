@@ -44,7 +44,7 @@ CASES = [
     ("ask(grid=(-1, 3))", "rows is -1"),
     ("ask(model=nn.Conv2d(3, 2, 4))", "the patches of Conv2d cannot be found, since no attention is seen in it"),
     ("ask(model=nn.Flatten())", "Flatten has no weights"),
-    ("ask(model=Peeks())", "cannot travel"),
+    ("ask(model=Peeks())", "cannot be exported"),
     ("ask(model=ViT().half(), pixels=torch.rand(3, 4, 4).half())", "float16, and a page computes in float32"),
     ("ask(picture=torch.rand(8, 4, 3))", "picture is 4 × 8, and the model's pixels 4 × 4"),
     ("ask(picture='nowhere.png')", "there is no file nowhere.png"),

@@ -23,7 +23,7 @@ CASES = [
     ("write('/proc/none/x')", "/proc/none/x cannot be written: No such file"),
     ("write('x' * 300)", "xxx cannot be written: File name too long"),
     ("os.symlink('x', 'x'); write('x')", "x cannot be written: "),
-    ("os.mkfifo('x'); write('x')", "x cannot be written: it is no file"),
+    ("os.mkfifo('x'); write('x')", "x cannot be written: it is not a file"),
     ("write('deep/er/x')", r"= \['deep'\]"),
     ("write('x'), write('x')", r"= \(\['x'\], \['x'\]\)"),
     ("folder('x'), folder('x'), os.listdir()", r"= \(None, None, \['x'\]\)"),

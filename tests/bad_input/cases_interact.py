@@ -23,7 +23,7 @@ CASES = [
     ("returns(lambda x: None)", "returns no tensor"),
     ("returns(lambda x: 'text')", "returns no tensor"),
     ("returns(lambda x: torch.zeros(0, 3))", r"has the shape \[0, 3\]; a picture needs real numbers"),
-    ("returns(lambda x: x if x > 0 else -x)", "cannot travel: what it does depends on the values.*kernel=True"),
+    ("returns(lambda x: x if x > 0 else -x)", "cannot be exported: what it does depends on the values.*kernel=True"),
     ("returns(lambda x: torch.complex(x, x))", "complex"),
     ("returns(lambda x: x * torch.ones(600, 600))", "360,000 numbers, and a picture has room for 250,000"),
     ("returns(lambda x: x * torch.ones(25, 2, 2))", "25 grids, and a picture has room for 24"),

@@ -1,4 +1,4 @@
-"""Programs: what cannot travel, what does not fit."""
+"""Programs: what cannot be exported, what does not fit."""
 
 SETUP = """
 import numpy, torch
@@ -40,7 +40,7 @@ CASES = [
         "program(ids, edit={program.sites[0]: lambda w: None})",
         "the edit of blocks.0.attention.pattern returned NoneType",
     ),
-    ("program([[1, 2, 11]])", "id 11 is none of the table's 11 rows"),
+    ("program([[1, 2, 11]])", "id 11 is not one of the table's 11 rows"),
     ("program([[1, 2, 0.5]])", "ids is torch.float32; this program takes int64"),
     ("portable.Program(None)", "program is None; it must be a dictionary"),
     ("portable.Program({})", "program has no 'format'; it must have format, name"),
@@ -49,7 +49,7 @@ CASES = [
     ("pack({'p': square.spec})", "p is a dictionary; give a portable.Program"),
     ("stored('null')", "p: program is None; it must be a dictionary"),
     ("stored('[' * 100_000)", "p: program is nested too deep"),
-    ("stored('x')", "p: program is no JSON: "),
+    ("stored('x')", "p: program is not JSON: "),
     (
         "files.save_tensors('p', {}, {}); portable.Program.load('p')",
         "p holds no program; it is a file of something else",
@@ -60,8 +60,8 @@ CASES = [
     ("portable.export(nn.Linear, torch.ones(2, 3))", "module is the class Linear; give"),
     ("portable.export(nn.Linear(3, 2, device='meta'), torch.ones(2, 3))", "weight is a tensor on the meta device"),
     ("program(ids, edit={program.sites[0]: lambda weights: weights.to('meta')})", "returned a tensor on meta"),
-    ("program(ids + 99)", "id 102 is none of the table's 11 rows, 0 to 10"),
-    ("program(ids - 2)", "id -1 is none of the table's 11 rows"),
+    ("program(ids + 99)", "id 102 is not one of the table's 11 rows, 0 to 10"),
+    ("program(ids - 2)", "id -1 is not one of the table's 11 rows"),
     (
         "program(ids, edit={program.sites[0]: lambda one, two, three: one})",
         "takes 3 arguments; it must take a tensor, or",

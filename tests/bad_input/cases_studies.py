@@ -25,7 +25,7 @@ class Peeks(nn.Module):
     def forward(self, ids): return self.table(ids).sum(1) if ids.sum() > 3 else self.table(ids)[:, 0]
 """
 CASES = [
-    ("classify(model=Peeks())", "cannot travel"),
+    ("classify(model=Peeks())", "cannot be exported"),
     ("classify(model=nn.Flatten())", "Flatten has no weights"),
     ("classify(model=sick(reader()))", "the model's logits are not finite"),
     ("classify(model=gpt())", r"labels has 2 names, and .* the shape \[1, 2, 10\]; it must be \[1, 2\]"),
@@ -44,7 +44,7 @@ CASES = [
     ("classify(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
     ("classify(labels=['</script>', '\\0\\u202e'], text='c zz', after=1)", "= highest probability"),
     ("fill(model=reader())", r"the model gives the shape \[1, 2\]; it must be \[1, 4, 10\]"),
-    ("fill(model=Peeks())", "cannot travel"),
+    ("fill(model=Peeks())", "cannot be exported"),
     ("fill(model=sick(bert()))", "the model's logits are not finite"),
     ("fill(vocab=Bytes())", r"vocab has no \[MASK\] to mask words with"),
     ("fill(vocab=3)", "vocab is 3, which a page cannot encode with"),

@@ -53,7 +53,7 @@ CASES = [
     ("change(sites=[])", "sites is empty; name some"),
     ("change(sites='*.pattern')", r"pattern is \[2, 2, 3, 3\].*name sites of activations"),
     ("change(sites='input')", r"input is \[2, 3\], torch\.int64; name sites of activations"),
-    ("change(sites=['blocks.0', '*.output_heads'])", "the sites are of unlike sizes"),
+    ("change(sites=['blocks.0', '*.output_heads'])", "the sites differ in size"),
     ("change(sites='blocks.0', each='head')", "each is 'head', and blocks.0 has no heads"),
     ("change(each='position', words=['a', 'b'])", "there are 2 words and 3 positions; give one word for each"),
     ("change(metric=lambda logits: logits.detach().sum(), by='gradient')", "the metric does not depend on the logits"),

@@ -30,7 +30,7 @@ CASES = [
     ("translate(model=GPT(9, layers=1, heads=1, dim=4))", "GPT has no encode and decode: give a model whose encode"),
     ("translate(model=Bare())", "encode of Bare gives no named tuple of states and words"),
     ("translate(model=Seq2Seq(10, dim=4, hidden=4))", "Seq2Seq reads and writes word by word in a loop"),
-    ("translate(model=Peeks(10, context=8, layers=1, heads=1, dim=4))", "cannot travel"),
+    ("translate(model=Peeks(10, context=8, layers=1, heads=1, dim=4))", "cannot be exported"),
     ("translate(model=sick())", "the model's logits are not finite: it has nothing to translate with"),
     ("translate(vocabs='abc')", "vocabs has 'abc'; give vocabularies such as text.whole_words"),
     ("translate(vocabs=[])", "there are 0 vocabularies; give one for both languages, or two"),

@@ -149,7 +149,7 @@ CASES = [
     ("view.scatter(torch.ones(3, 3), ['a'] * 3, 't')", r"points has the shape \[3, 3\]; it must be \[point, 2\]"),
     ("view.scatter(torch.ones(0, 2), [], 't')", "at least one point"),
     ("view.scatter(torch.ones(2, 2) * nan, ['a', 'b'], 't')", "'points' holds nan"),
-    ("view.scatter(torch.ones(2, 2), ['a'], 't')", "1 names for 2 points; each point has one"),
+    ("view.scatter(torch.ones(2, 2), ['a'], 't')", "1 names for 2 points; give one for each point"),
     ("view.scatter(torch.zeros(1, 2), ['a' * 10_000], 't')._png('light')[:4]", "= PNG"),
     ("view.flow(lambda x: x + 1, torch.ones(2))", "source of <lambda> is not at hand; give a function"),
     ("view.flow(nn.functional.normalize)", "missing 1 required positional argument: 'input'"),
@@ -174,7 +174,7 @@ CASES = [
     ("home(); it = bars(one=[1, 2]).save('~/x.png').parent == Path.home()", "= True"),
     ("bars(one=[1, 2]).figure('blue')", "'blue'"),
     ("with view.theme('blue'): pass", "theme is 'blue'; it can be 'light' or 'dark'"),
-    ("view.View(bars(one=[1, 2]), {})", "(the document|described) says the kind None; it can be heads"),
+    ("view.View(bars(one=[1, 2]), {})", "(the document|described) has the kind None; it can be heads"),
     # with a kernel
     ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),
     ("view.live(maps, layer=-1)", "view.live: layer is -1; give a whole number from 0 on"),

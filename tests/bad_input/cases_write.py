@@ -29,7 +29,7 @@ class Peeks(nn.Module):
         return made if made[0, 0].sum() > 0 else -made
 """
 CASES = [
-    ("write(model=Peeks())", "cannot travel"),
+    ("write(model=Peeks())", "cannot be exported"),
     ("write(model=sick())", "the model's logits are not finite: it has nothing to write with"),
     ("write(vocab='abc')", "vocab is 'abc', which a page cannot encode with: give a vocabulary of tfviz.text"),
     ("write(vocab=None)", "vocab is None, which a page cannot encode with"),

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from tfviz import generate
 from tfviz.generate import GREEDY, Sampler
-from tfviz.generate.onednn import CACHE_BYTES, OneDNNLinear, faster_linear
+from tfviz.generate.onednn import MIN_WEIGHT_BYTES, OneDNNLinear, faster_linear
 from tfviz.layers import positions
 from tfviz.models import GPT
 from tfviz.text import Bytes, Characters
@@ -164,10 +164,10 @@ def test_the_model_comes_back_as_it_was(training, taken):
 
 
 def test_onednn_is_used_for_large_models_on_a_cpu():
-    if not isinstance(faster_linear(CACHE_BYTES + 1, torch.device("cpu")), OneDNNLinear):
+    if not isinstance(faster_linear(MIN_WEIGHT_BYTES + 1, torch.device("cpu")), OneDNNLinear):
         pytest.skip("this PyTorch has no oneDNN linear")
-    assert not isinstance(faster_linear(CACHE_BYTES, torch.device("cpu")), OneDNNLinear)
-    assert not isinstance(faster_linear(CACHE_BYTES + 1, torch.device("cuda")), OneDNNLinear)
+    assert not isinstance(faster_linear(MIN_WEIGHT_BYTES, torch.device("cpu")), OneDNNLinear)
+    assert not isinstance(faster_linear(MIN_WEIGHT_BYTES + 1, torch.device("cuda")), OneDNNLinear)
     for bias in (torch.randn(70), None):
         x, weight = torch.randn(1, 1, 50), torch.randn(70, 50)
         with torch.inference_mode(), OneDNNLinear():
@@ -200,5 +200,5 @@ def test_onednn_takes_single_float32_rows_only(monkeypatch, x, weight, used):
 def test_the_text_is_the_same_on_onednn(monkeypatch):
     model = gpt()
     expected = list(generate.ids(model, PROMPT, 20, seed=1))
-    monkeypatch.setattr("tfviz.generate.onednn.CACHE_BYTES", 0)
+    monkeypatch.setattr("tfviz.generate.onednn.MIN_WEIGHT_BYTES", 0)
     assert list(generate.ids(model, PROMPT, 20, seed=1)) == expected

@@ -188,8 +188,11 @@ def test_a_beam_with_a_cache_is_one_that_reads_all_anew():
         (lambda: generate.ids(t5(), PROMPT, 3), "T5ForConditionalGeneration reads one text and writes another"),
         (lambda: beam.search(causal("gpt2"), PROMPT[None], bos=1, eos=2), "GPT2LMHeadModel goes on with a text"),
         (lambda: generate.ids(causal("gpt2").transformer, PROMPT, 3), "GPT2Model has no head that gives logits"),
-        (lambda: list(generate.ids(causal("gpt2"), torch.tensor([31]), 3)), "id 31 is none of the model's 31 tokens"),
-        (lambda: beam.search(t5(), torch.tensor([[31]]), bos=0, eos=1), "id 31 is none of the model's 31 tokens"),
+        (
+            lambda: list(generate.ids(causal("gpt2"), torch.tensor([31]), 3)),
+            "id 31 is not one of the model's 31 tokens",
+        ),
+        (lambda: beam.search(t5(), torch.tensor([[31]]), bos=0, eos=1), "id 31 is not one of the model's 31 tokens"),
         (lambda: generate.batch(causal("gpt2"), [], 3), "prompts are empty"),
         (lambda: generate.batch(causal("gpt2"), [PROMPT, PROMPT[:0]], 3), "or one of them is"),
         (lambda: generate.batch(causal("gpt2"), [PROMPT], 38), "3 tokens and count is 38, the model's context is 40"),

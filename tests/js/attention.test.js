@@ -10,6 +10,7 @@ import { Products } from "../../tfviz/view/js/engine/products.js";
 const products = await Products.make();
 const attend = ATTENTION.scaled_dot_product_attention;
 
+/** @param {number[]} shape @param {number[]} data */
 const mask = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(data) });
 
 /** A machine that sees the weights of its attention. */

@@ -18,6 +18,7 @@ import { csv, csvs } from "../../tfviz/view/js/controls/table.js";
 import { gridOf, roundUp, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
 import { describeCell, describeLocked } from "../../tfviz/view/js/stages/aria-text.js";
 
+/** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} state */
 const grid = (rows, cols, values, state = values.map(() => OPEN), look = {}) =>
   Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), look);
 
@@ -137,10 +138,12 @@ test("a token whose key is hidden is absent from a profile", () => {
 });
 
 test("of strongest keys the codes of a range are known, and the rest of each row", async () => {
+  /** @param {number} count */
   const words = (count) => Array.from({ length: count }, String);
   // two queries, the two strongest keys of each: places, codes, what is left out as a root
   const bytes = Uint8Array.of(3, 0, 0, 0, 1, 0, 3, 0, 200, 100, 50, 150, 51, 0);
   const keys = new TopKeys(stub({ rows: words(2), cols: words(4), weights: [[0, 14, 1]], top: 2 }), async () => bytes);
+  /** @type {(rows: [number, number], cols: [number, number], block: number) => Promise<Uint8Array>} */
   const codes = (rows, cols, block) => keys.codes(0, { rows, cols, block });
   assert.deepEqual([...(await codes([0, 2], [0, 4], 1))], [100, 0, 0, 200, 0, 50, 0, 150]);
   assert.deepEqual([...(await codes([1, 2], [1, 3], 1))], [50, 0]);
@@ -167,6 +170,7 @@ test("CSV leaves out what may not be seen, and no cell of it is a formula", () =
 test("a cell is read with both words; what may not be seen, or is not there, says so", () => {
   const state = [OPEN, FORBIDDEN, ABSENT];
   const some = grid(["cat"], ["the", "cat", "sat"], [0.25, 0, 0], state);
+  /** @param {string} word */
   const where = (word) => `“\u2068cat\u2069” → “\u2068${word}\u2069”  `;
   assert.equal(describeCell(some, [0, 0], "", false), `${where("the")}0.25`);
   assert.equal(describeCell(some, [0, 1], "head 1", false), `head 1: ${where("cat")}may not look`);
@@ -196,6 +200,7 @@ test("a scale ends at a round number that is not less", () => {
 });
 
 test("a result's scale: shares end at 1, numbers with a sign diverge, others end at a round number", () => {
+  /** @param {number[]} data */
   const of = (data, spec = {}, dtype = "float32") =>
     scaleOf(
       stub({ ...tensor([1, data.length], data), dtype }),
@@ -222,26 +227,27 @@ test("a grid of results: minus infinity is forbidden, no number is absent", () =
   assert.deepEqual(wordsFor(["a"], 2), ["0", "1"]);
 });
 
-/** What anywidget gives: traits and messages. */
+/** What anywidget gives: traits and messages. @param {Record<string, any>} traits */
 function widgetModel(traits = {}) {
   const listeners = new Map();
   const [sent, saved] = [stub([]), stub([])];
   return stub({
     sent,
     saved,
-    get: (name) => traits[name],
-    set: (name, value) => (traits[name] = value),
+    get: (/** @type {string} */ name) => traits[name],
+    set: (/** @type {string} */ name, /** @type {any} */ value) => (traits[name] = value),
     save_changes: () => saved.push({ ...traits }),
-    send: (message) => sent.push(message),
-    on: (name, listener) => listeners.set(name, listener),
-    off: (name) => listeners.delete(name),
-    tell: (name, ...given) => listeners.get(name)?.(...given),
+    send: (/** @type {any} */ message) => sent.push(message),
+    on: (/** @type {string} */ name, /** @type {Function} */ listener) => listeners.set(name, listener),
+    off: (/** @type {string} */ name) => listeners.delete(name),
+    tell: (/** @type {string} */ name, /** @type {any[]} */ ...given) => listeners.get(name)?.(...given),
   });
 }
 
 test("a kernel's answer finds its question by number; its bytes come along", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const model = widgetModel();
+  /** @type {string[]} */
   const said = [];
   const client = new KernelClient(model, (text) => said.push(text));
   const [first, second] = [client.ask({ a: 1 }), client.ask({ b: 2 })];
@@ -260,6 +266,7 @@ test("a kernel's answer finds its question by number; its bytes come along", asy
 test("a client that is closed hears no more, and says nothing late", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const model = widgetModel();
+  /** @type {string[]} */
   const said = [];
   const client = new KernelClient(model, (text) => said.push(text));
   client.ask({ a: 1 });

@@ -7,7 +7,9 @@ import * as beams from "../../tfviz/view/js/studios/beam-search.js";
 
 const { likeliestTokens, logProbabilities, nextBeam, EMPTY_BEAM, ranksUpTo, scoreOf } = beams;
 const END = 0;
+/** @param {...number} shares */
 const logs = (...shares) => Float64Array.from(shares, Math.log);
+/** @param {{ tokens: number[] }[]} texts */
 const tokens = (texts) => texts.map((text) => text.tokens.join(" "));
 
 test("a score is the log divided by the length penalty ((5 + length) / 6) ** alpha", () => {

@@ -12,18 +12,20 @@ import { SpecialTokens } from "../../tfviz/view/js/studios/special-tokens.js";
 
 /** A vocabulary of one token a letter; "?" is the unknown one, and "!" cannot be read. */
 const letters = stub({
-  encode(text) {
+  encode(/** @type {string} */ text) {
     if (text.includes("!")) throw new Error("no such letter");
     return Array.from(text, (letter) => (letter === "?" ? 0 : letter.charCodeAt(0)));
   },
-  decode: (ids) => String.fromCharCode(...ids),
-  words: (ids) => ids.map((id) => (id ? String.fromCharCode(id) : "[UNK]")),
+  decode: (/** @type {number[]} */ ids) => String.fromCharCode(...ids),
+  words: (/** @type {number[]} */ ids) => ids.map((id) => (id ? String.fromCharCode(id) : "[UNK]")),
   special: { unknown: 0 },
 });
 
 test("a text is encoded once, and again after Python has read more", async () => {
   let count = 0;
+  /** @extends {EncodedText<{ text: string, count: number }>} */
   class Counted extends EncodedText {
+    /** @param {string} text */
     encode(text) {
       return { text, count: ++count };
     }

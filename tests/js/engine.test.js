@@ -13,12 +13,15 @@ import { bindLengths, evaluateSize } from "../../tfviz/view/js/engine/symbolic-s
 import { weightOf } from "../../tfviz/view/js/engine/weights.js";
 
 const products = await Products.make();
+/** @param {number[]} shape @param {number[]} data */
 const integers = (shape, data) => ({ shape, dtype: "int64", data: Int32Array.from(data) });
+/** @param {number[]} shape @param {number[]} data */
 const truths = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(data) });
 
-/** What an operation gives on a machine of its own. */
+/** What an operation gives on a machine of its own. @param {string} name @param {...any} given */
 const run = (name, ...given) => OPERATIONS[name](new Machine(products), ...given);
 
+/** @param {any} result @param {number[]} shape @param {number[]} data */
 function is(result, shape, data) {
   assert.deepEqual(result.shape, shape);
   near(result.data, data);
@@ -110,11 +113,13 @@ test("an error names the operation and the shapes", () => {
 
 // One sentence, two heads, two queries, three keys.
 const WEIGHTS = [0.5, 0.3, 0.2, 0.9, 0.1, 0, 0.2, 0.2, 0.6, 0, 0, 0];
+/** @param {...any} edits */
 const changed = (...edits) =>
   edited(
     tensor([1, 2, 2, 3], WEIGHTS),
     edits.map((edit) => ({ site: "s", ...edit })),
   ).data;
+/** @param {...any} edits */
 const head0 = (...edits) => changed(...edits.map((edit) => ({ head: 0, ...edit }))).subarray(0, 6);
 
 test("a head that is switched off has no weights, the others keep theirs", () => {
@@ -200,6 +205,7 @@ test("a length is what the first input says, and all inputs have to agree", () =
     lengths: {},
   });
   assert.deepEqual(bindLengths(spec, [tensor([3, 2], Array(6)), tensor([3], Array(3))]), { words: 3 });
+  /** @param {...number[]} shapes */
   const bind = (...shapes) =>
     bindLengths(
       spec,
@@ -214,6 +220,7 @@ test("weights travel as halves, as bytes with a scale for each row, and as they 
   new Uint16Array(bytes.buffer, 0, 4).set([0x3c00, 0xc100, 0x0001, 0x7c00]); // 1, -2.5, the smallest, infinity
   new Int8Array(bytes.buffer, 8, 4).set([127, -2, 10, 0]);
   new Float32Array(bytes.buffer, 12, 4).set([0.5, 3, 0.25, 8]);
+  /** @type {(shape: number[], stored: string, start: number, length: number, scale?: number[]) => Iterable<number>} */
   const read = (shape, stored, start, length, scale) =>
     weightOf(stub({ shape, dtype: "float32", stored, at: [start, length], scale }), bytes).data;
   assert.deepEqual([...read([4], "float16", 0, 8)], [1, -2.5, 2 ** -24, Infinity]);
@@ -293,11 +300,17 @@ test("what is carried stays in the engine as an input of the next run", () => {
 
 /** An engine whose other end answers when it is told to. */
 function asked() {
+  /** @type {any[]} */
   const sent = [];
+  /** @type {(message: any) => void} */
   let listener;
-  const port = { post: (message) => sent.push(message), hear: (heard) => (listener = heard), close() {} };
+  const port = {
+    post: (/** @type {any} */ message) => sent.push(message),
+    hear: (/** @type {typeof listener} */ heard) => (listener = heard),
+    close() {},
+  };
   const engine = new Engine(null, () => port);
-  return { engine, sent, answer: (message) => listener(message) };
+  return { engine, sent, answer: (/** @type {any} */ message) => listener(message) };
 }
 
 test("answers find their questions by number, in any order", async () => {
@@ -327,8 +340,9 @@ test("of the calls that come while one runs only the last is run", async () => {
 });
 
 test("a request is answered with its number, an error with its words", async () => {
+  /** @type {any[][]} */
   const posted = [];
-  const endpoint = stub({ postMessage: (...given) => posted.push(given) });
+  const endpoint = stub({ postMessage: (/** @type {any[]} */ ...given) => posted.push(given) });
   const buffer = new ArrayBuffer(8);
   answerRequests(endpoint, async ({ run: name }) => {
     if (name === "bad") throw new Error("no such thing");

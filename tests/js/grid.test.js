@@ -102,24 +102,25 @@ test("few cells stand on a linear scale", () => {
 test("a pixel is the strongest cell under it, a forbidden cell is hatched", () => {
   globalThis.ImageData = stub(
     class {
-      constructor(width, height) {
+      constructor(/** @type {number} */ width, /** @type {number} */ height) {
         Object.assign(this, { width, height, data: new Uint8ClampedArray(4 * width * height) });
       }
     },
   );
   const lut = Uint32Array.from({ length: 256 }, (_, code) => code);
   const theme = stub({ lut: () => lut, blank: 1000, hatched: 2000 });
+  /** @param {ReturnType<typeof grid>} some @param {import("../../tfviz/view/js/types.d.ts").Window} window @param {number} width @param {number} height */
   const pixels = (some, window, width, height) =>
     new Uint32Array(paint(some, window, width, height, theme).data.buffer);
   const some = grid([..."ab"], [..."cdef"], [0, 0.04, 0.16, 0, 0, 0, 0, 1], [0, 0, 0, 0, FORBIDDEN, FORBIDDEN, 0, 0]);
-  const all = { x: 0, y: 0, wide: 4, tall: 2 };
+  const all = { x: 0, y: 0, width: 4, height: 2 };
   assert.deepEqual([...pixels(some, all, 4, 2)], [0, 51, 102, 0, 1000, 1000, 0, 255]);
   assert.deepEqual([...pixels(some, all, 2, 1)], [51, 255]);
-  assert.deepEqual([...pixels(some, { x: 2, y: 0, wide: 2, tall: 1 }, 4, 1)], [102, 102, 0, 0]);
+  assert.deepEqual([...pixels(some, { x: 2, y: 0, width: 2, height: 1 }, 4, 1)], [102, 102, 0, 0]);
   assert.deepEqual(
-    [...pixels(grid(["a"], [..."bc"], [0.04, 0], [OPEN, FORBIDDEN]), { ...all, wide: 2, tall: 1 }, 1, 1)],
+    [...pixels(grid(["a"], [..."bc"], [0.04, 0], [OPEN, FORBIDDEN]), { ...all, width: 2, height: 1 }, 1, 1)],
     [51],
   );
-  const hatched = pixels(grid(["a"], ["b"], [0], [FORBIDDEN]), { x: 0, y: 0, wide: 1, tall: 1 }, 12, 12);
+  const hatched = pixels(grid(["a"], ["b"], [0], [FORBIDDEN]), { x: 0, y: 0, width: 1, height: 1 }, 12, 12);
   assert.equal(hatched.filter((pixel) => pixel === 2000).length, 24); // a stripe each six pixels
 });

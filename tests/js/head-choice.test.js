@@ -35,16 +35,18 @@ function chosen(state = {}, { document = {}, parts = [{}] } = {}) {
   const source = {
     document: { arrange: "choose", axes: ["query", "key"], ...document },
     parts: parts.map((part) => ({ name: "part", rows, cols: WORDS, layers: 2, heads: 2, groups: null, ...part })),
-    head: async (part, _layer, head) => {
+    head: async (/** @type {number} */ part, /** @type {number} */ _layer, /** @type {number} */ head) => {
       const { rows: down, cols: across } = source.parts[part];
       return Grid.of(down, across, Float32Array.from(HEADS[head]), new Uint8Array(down.length * across.length));
     },
-    fullHead: (part, layer, head) => source.head(part, layer, head),
-    isPartial: (_part, layer) => layer === 1,
+    fullHead: (/** @type {number} */ part, /** @type {number} */ layer, /** @type {number} */ head) =>
+      source.head(part, layer, head),
+    isPartial: (/** @type {number} */ _part, /** @type {number} */ layer) => layer === 1,
   };
   return new HeadChoice(stub(source), new Store(stub({ ...STATE, ...state })));
 }
 
+/** @param {import("../../tfviz/view/js/types.d.ts").AnyGrid} grid */
 const values = (grid) => grid.rows.flatMap((_, row) => grid.cols.map((__, col) => grid.at(row, col)));
 
 test("one head is shown, or those that are marked; numbers that are too large mean the last", () => {

@@ -9,7 +9,7 @@ import { breadthOf, habitSentence, habitsOf } from "../../tfviz/view/js/studios/
 /** @param {number} _query @param {number} _key */
 const NO_MASK = (_query, _key) => false;
 
-/** Queries that look at one key each. */
+/** Queries that look at one key each. @param {number[]} keys */
 function looking(keys, forbidden = NO_MASK) {
   const n = keys.length;
   const cells = Array.from({ length: n * n }, (_, i) => [Math.floor(i / n), i % n]);
@@ -22,6 +22,7 @@ function looking(keys, forbidden = NO_MASK) {
     Uint8Array.from(cells, (cell) => (forbidden(cell[0], cell[1]) ? FORBIDDEN : 0)),
   );
 }
+/** @param {Grid} grid @param {number[]} ids */
 const counts = (grid, ids) =>
   Object.fromEntries(habitsOf(grid, ids).flatMap(({ kind, count }) => (count ? [[kind, count]] : [])));
 
@@ -59,6 +60,7 @@ test("the same token before, and what followed it", () => {
 });
 
 test("of equal weights the first counts, and no forbidden one", () => {
+  /** @param {Uint8Array} state */
   const equal = (state) => Grid.of(["a", "b"], ["x", "y", "z"], new Float32Array(6).fill(1 / 3), state);
   assert.deepEqual(counts(equal(new Uint8Array(6)), []), { "at -1": 1, first: 1 });
   assert.deepEqual(counts(equal(Uint8Array.of(0, 0, 0, FORBIDDEN, 0, 0)), []), { "at 0": 1 });

@@ -7,6 +7,7 @@ import { near, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
 import { Heatmap } from "../../tfviz/view/js/stages/heatmap.js";
 
+/** @param {number} count @param {string} letter */
 const words = (count, letter) => Array.from({ length: count }, (_, i) => `${letter}${i}`);
 
 /** A heatmap of `rows` x `cols` cells, placed in 600 pixels. */
@@ -17,7 +18,8 @@ function placed(rows = 20, cols = 40) {
   return map;
 }
 
-const shown = ({ window: { x, y, wide, tall } }) => [x, y, wide, tall];
+/** @param {Heatmap} map */
+const shown = ({ window: { x, y, width, height } }) => [x, y, width, height];
 
 test("at first all cells are shown", () => {
   assert.deepEqual(shown(placed()), [0, 0, 40, 20]);
@@ -70,18 +72,19 @@ test("a point is in the cell whose box holds it, also where the map is zoomed", 
     [14, 29],
     [9, 17],
   ]) {
-    const [x, y, wide, tall] = map.box(row, col);
-    assert.deepEqual(map.cell(x + 0.01 * wide, y + 0.01 * tall), [row, col]);
-    assert.deepEqual(map.cell(x + 0.99 * wide, y + 0.99 * tall), [row, col]);
+    const [x, y, width, height] = map.box(row, col);
+    assert.deepEqual(map.cell(x + 0.01 * width, y + 0.01 * height), [row, col]);
+    assert.deepEqual(map.cell(x + 0.99 * width, y + 0.99 * height), [row, col]);
   }
   const [x, y] = map.box(5, 10);
   assert.deepEqual(map.cell(map.left, map.top), [5, 10]);
-  assert.deepEqual(map.cell(map.left + map.wide, map.top + map.tall), [null, null]);
+  assert.deepEqual(map.cell(map.left + map.mapWidth, map.top + map.mapHeight), [null, null]);
   assert.deepEqual(map.cell(x - 1, y + 1), [5, null]);
   assert.deepEqual(map.cell(x + 1, y - 1), [null, 10]);
 });
 
 test("cells are square in a square map, and no cell is more than four times as long as wide", () => {
+  /** @param {Heatmap} map */
   const side = (map) => map.box(0, 0).slice(2);
   const [wide, tall] = side(placed(9, 9));
   assert.equal(wide, tall);

@@ -30,9 +30,9 @@ export function recorder() {
   /** @type {Record<"line" | "rect" | "text", any[][]>} */
   const calls = { line: [], rect: [], text: [] };
   const pen = stub({
-    line: (...given) => calls.line.push(given),
-    rect: (...given) => calls.rect.push(given),
-    text: (...given) => calls.text.push(given),
+    line: (/** @type {any[]} */ ...given) => calls.line.push(given),
+    rect: (/** @type {any[]} */ ...given) => calls.rect.push(given),
+    text: (/** @type {any[]} */ ...given) => calls.text.push(given),
   });
   return { pen, calls };
 }

@@ -5,9 +5,11 @@ import { test } from "node:test";
 import { addressOf, choicesOf, History } from "../../tfviz/view/js/base/history.js";
 import { Store } from "../../tfviz/view/js/base/store.js";
 
+/** @import { TestContext } from "node:test" */
+
 const NAMES = ["layer", "rows"];
 
-/** A store and its history, at a clock that stands still until it is moved. */
+/** A store and its history, at a clock that stands still until it is moved. @param {TestContext} t */
 function followed(t, state = { layer: 0, rows: [], cursor: null }) {
   const clock = { now: 10_000 };
   t.mock.method(performance, "now", () => clock.now);
@@ -15,6 +17,7 @@ function followed(t, state = { layer: 0, rows: [], cursor: null }) {
   /** @type {Store<any>} */
   const store = new Store(state);
   const history = new History(store, NAMES, () => told.moved++);
+  /** @param {number} milliseconds */
   const later = (milliseconds) => (clock.now += milliseconds);
   return { store, history, told, later };
 }
@@ -41,6 +44,7 @@ test("a store keeps its values apart from those that it was given", () => {
 
 test("a listener that is taken off by another still hears of the change at hand", () => {
   const store = new Store({ a: 1 });
+  /** @type {string[]} */
   const heard = [];
   store.on(() => {
     heard.push("first");
@@ -159,6 +163,7 @@ test("an address holds what differs from the beginning, and is read again", (t) 
 
 test("an address gives only known choices, each of the kind that it was; none where it cannot be read", () => {
   const state = { layer: 0, rows: [], word: "a", at: null };
+  /** @param {object} choices */
   const read = (choices) => choicesOf(encodeURIComponent(JSON.stringify(choices)), state);
   assert.deepEqual(read({ layer: 2, other: 3 }), { layer: 2 });
   assert.deepEqual(read({ layer: "2", rows: { 0: 1 }, word: 5 }), {});

@@ -3,6 +3,7 @@
 import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { near } from "./helpers.js";
 import { FORBIDDEN, Grid, OPEN } from "../../tfviz/view/js/base/grid.js";
 import { weightLimit } from "../../tfviz/view/js/base/patch-grid.js";
 import { effectSentence, looksAt, lookSentence, topPatches } from "../../tfviz/view/js/studios/image-summary.js";
@@ -11,10 +12,9 @@ const WORDS = ["cls", "(0,0)", "(0,1)", "(1,0)", "(1,1)"];
 const PATCHES = { first: 1, rows: 2, columns: 2, upward: false };
 const EVEN = [0.2, 0.2, 0.2, 0.2, 0.2];
 
-/** A head of these rows; the others are even. */
+/** A head of these rows; the others are even. @param {Record<number, number[]>} rows */
 const head = (rows, state = new Uint8Array(25).fill(OPEN)) =>
   Grid.of(WORDS, WORDS, Float32Array.from(WORDS.flatMap((_, i) => rows[i] ?? EVEN)), state);
-const near = (values, expected) => expected.forEach((one, i) => assert.ok(Math.abs(values[i] - one) < 1e-6));
 
 test("a query looks with its row, all in the mean with the mean of theirs", () => {
   const grid = head({ 0: [0.1, 0.5, 0.2, 0.1, 0.1] });
@@ -32,6 +32,7 @@ test("the strongest patches are counted from the first patch, and the class toke
 });
 
 test("a sentence of what a head looks at", () => {
+  /** @param {number[]} row */
   const says = (row) => lookSentence(looksAt(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
   assert.equal(says([0.1, 0.1, 0.5, 0.2, 0.1]), "looks from cls most at patch (0,1): 0.5, 2.5 times the even weight.");
   assert.equal(
@@ -55,6 +56,7 @@ test("a sentence of what is lost", () => {
 });
 
 test("a scale on a picture ends at the largest weight, and at 16 even weights at least", () => {
+  /** @param {number} value @param {number} keys */
   const limit = (value, keys) => weightLimit([{ values: Float32Array.of(value, 0) }], keys);
   assert.equal(limit(0.017, 64), 0.25);
   assert.equal(limit(0.5, 64), 0.5);

@@ -12,6 +12,7 @@ const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", h
 const OPEN = new Uint8Array(8);
 const WEIGHTS = [0.6, 0.3, 0.1, 0, 0.5, 0.5, 0.01, 0.01, 0.98];
 
+/** @param {any} look */
 function drawn(look) {
   const grid = Grid.of([..."abc"], [..."xyz"], Float32Array.from(WEIGHTS), new Uint8Array(9));
   const lines = new LinkDiagram(theme, ["query", "key"]);
@@ -45,7 +46,7 @@ test("a locked word has a sign, and the cursor a frame on its side", () => {
 });
 
 test("what is scrolled out of sight is not drawn", () => {
-  const { calls } = drawn({ scroll: 10_000, tall: 100 });
+  const { calls } = drawn({ scroll: 10_000, height: 100 });
   assert.equal(calls.text.length, 2);
 });
 

@@ -11,6 +11,7 @@ function full() {
   ["a", "b", "c"].forEach((key, i) => cache.set(key, i));
   return cache;
 }
+/** @param {LruCache<number>} cache */
 const keys = (cache) => [...cache.entries.keys()].join("");
 
 test("the entry longest unused goes", () => {

@@ -18,12 +18,13 @@ const theme = stub({
   focus: "focus",
 });
 
-/** What a sheet of 2 layers and 3 heads draws, none of which has arrived. */
+/** What a sheet of 2 layers and 3 heads draws, none of which has arrived. @param {object} [look] */
 function drawn(look) {
   const sheet = new Sheet(theme, []);
   sheet.place(stub({ layers: 2, heads: 3, rows: [..."abcd"], cols: [..."abcd"] }), 600);
   const { pen, calls } = recorder();
   sheet.draw(pen, { grids: new Map(), chosen: [0, 0], marked: [], focused: false, ...look });
+  /** @param {string} ink */
   const outlined = (ink) => calls.rect.filter(([, , , , { stroke }]) => stroke === ink).map((box) => box.slice(0, 2));
   return { sheet, calls, outlined };
 }

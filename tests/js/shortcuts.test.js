@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { stub } from "./helpers.js";
 import { shortcuts } from "../../tfviz/view/js/studios/shortcuts.js";
 
-/** What a key does: the actions called, and whether the event was used up. */
+/** What a key does: the actions called, and whether the event was used up. @param {string} key @param {string} code */
 function pressed(key, code, properties = {}) {
   /** @type {string[]} */
   const called = [];

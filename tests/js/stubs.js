@@ -3,5 +3,7 @@
 import { stub } from "./helpers.js";
 
 globalThis.document = stub({
-  createElement: () => ({ getContext: () => ({ measureText: (text) => ({ width: 6 * [...text].length }) }) }),
+  createElement: () => ({
+    getContext: () => ({ measureText: (/** @type {string} */ text) => ({ width: 6 * [...text].length }) }),
+  }),
 });

@@ -9,16 +9,17 @@ import { MersenneTwister, SeededNumbers } from "../../tfviz/view/js/studios/samp
 import { signOf, TextPieces } from "../../tfviz/view/js/studios/text-pieces.js";
 
 const LETTERS = "abcdefgh";
-/** A vocabulary of letters. */
+/** A vocabulary of letters. @param {{ kind: string } | null} joiner */
 const letters = (joiner) =>
   stub({
     joiner,
-    encode: (text) => Array.from(text, (letter) => LETTERS.indexOf(letter)),
-    decode: (ids) => ids.map((id) => LETTERS[id]).join(""),
-    words: (ids) => ids.map((id) => LETTERS[id]),
+    encode: (/** @type {string} */ text) => Array.from(text, (letter) => LETTERS.indexOf(letter)),
+    decode: (/** @type {number[]} */ ids) => ids.map((id) => LETTERS[id]).join(""),
+    words: (/** @type {number[]} */ ids) => ids.map((id) => LETTERS[id]),
     special: {},
   });
 const prompt = { text: "abc", ids: [0, 1, 2] };
+/** @param {{ text: string, first: number, last: number }[]} pieces */
 const places = (pieces) => pieces.map(({ text, first, last }) => `${text} ${first} ${last}`);
 
 test("pieces have their tokens' places; before what the model reads they are negative", () => {

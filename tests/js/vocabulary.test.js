@@ -8,7 +8,7 @@ import { byteSigns } from "../../tfviz/view/js/text/pairs.js";
 import { splitter } from "../../tfviz/view/js/text/splitters.js";
 import { makeVocabulary } from "../../tfviz/view/js/text/make-vocabulary.js";
 
-/** A set of characters as Python describes it: lengths of runs outside and inside, in turn. */
+/** A set of characters as Python describes it: lengths of runs outside and inside, in turn. @param {string} characters */
 function runs(characters) {
   const codes = Array.from(characters, (character) => Number(character.codePointAt(0))).sort((a, b) => a - b);
   return codes.flatMap((code, i) => [code - (i ? codes[i - 1] + 1 : 0), 1]);
@@ -17,7 +17,7 @@ const LETTERS = runs("abcdefghijklmnopqrstuvwxyz");
 const SIGNS = runs("!',.?");
 const WORDS = { kind: "bert", words: LETTERS, signs: SIGNS };
 
-/** A vocabulary of pieces of words. */
+/** A vocabulary of pieces of words. @param {string[]} tokens @param {object} more */
 const pieces = (tokens, more = {}) =>
   makeVocabulary({
     kind: "subwords",
@@ -39,8 +39,8 @@ test("characters are found by their place, and a stranger is named", () => {
   assert.equal(letters.decode([1, 0]), "😀a");
   assert.deepEqual(letters.words([2]), ["⏎"]);
   assert.throws(() => letters.encode("ab"), /"b" \(U\+0062\) at place 1 is not among the 4/);
-  assert.throws(() => letters.decode([4]), /id 4 is none of the 4 tokens, 0 to 3/);
-  assert.throws(() => letters.decode([0.5]), /id 0.5 is none/);
+  assert.throws(() => letters.decode([4]), /id 4 is not one of the 4 tokens, 0 to 3/);
+  assert.throws(() => letters.decode([0.5]), /id 0.5 is not one/);
 });
 
 test("bytes are those of UTF-8, and each has a word", () => {
@@ -92,6 +92,7 @@ test("the pair that was learned first is joined first, of equal ones the leftmos
   const tokens = [...bytes, "ab", "bc", "abc", "aa"];
   const [a, b, c] = ["a", "b", "c"].map((letter) => letter.charCodeAt(0));
   const [ab, bc, abc, aa] = [256, 257, 258, 259];
+  /** @param {number[][]} merges */
   const pairs = (merges) =>
     pieces(tokens, {
       splitter: { kind: "bytes", letters: LETTERS, numbers: runs("0123456789"), spaces: runs(" ") },
@@ -145,8 +146,9 @@ test("a text is made even in the order of the steps", () => {
 });
 
 test("a vocabulary of the kernel asks for each text once, and knows what its tokens say", async () => {
+  /** @type {string[][]} */
   const asked = [];
-  const ask = async (texts) => {
+  const ask = async (/** @type {string[]} */ texts) => {
     asked.push(texts);
     return texts.map((text) => [text.length]);
   };

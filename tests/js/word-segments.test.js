@@ -5,14 +5,15 @@ import { test } from "node:test";
 import { stub } from "./helpers.js";
 import { segmentsOf, segmentsWithin } from "../../tfviz/view/js/studios/word-segments.js";
 
-/** A vocabulary that cuts a text by a rule; a token is its text, "?" the unknown one. */
+/** A vocabulary that cuts a text by a rule; a token is its text, "?" the unknown one. @param {RegExp} rule */
 const cutting = (rule) =>
   stub({
-    encode: (text) => text.match(rule) ?? [],
-    decode: (ids) => ids.join(""),
-    words: (ids) => [...ids],
+    encode: (/** @type {string} */ text) => text.match(rule) ?? [],
+    decode: (/** @type {string[]} */ ids) => ids.join(""),
+    words: (/** @type {string[]} */ ids) => [...ids],
     special: { unknown: "?" },
   });
+/** @param {{ text: string }[]} segments */
 const texts = (segments) => segments.map(({ text }) => text);
 
 test("signs stand apart from words where their tokens do", () => {

@@ -64,7 +64,7 @@ def test_folders_of_others_are_neither_deleted_nor_replaced(tmp_path):
         (tmp_path / f"step-00000000{step}").mkdir()
         (tmp_path / f"step-00000000{step}" / "mine.txt").write_text("mine")
     checkpoint.save(tmp_path, gpt(), step=6, keep=1)
-    with pytest.raises(FileExistsError, match="is no checkpoint"):
+    with pytest.raises(FileExistsError, match="is not a checkpoint"):
         checkpoint.save(tmp_path, gpt(), step=5)
     assert [path.name for path in checkpoint.list_checkpoints(tmp_path)] == [f"step-00000000{n}" for n in (1, 5, 6)]
 

@@ -14,7 +14,7 @@ from torch import nn
 from torch._dynamo.testing import CompileCounter
 
 from tfviz.learn import adamw, checkpoint, evaluate, fit, losses, muon, schedule
-from tfviz.learn.trainer import CheckpointedBlocks, _create_accelerator, default_precision
+from tfviz.learn.prepared_model import CheckpointedBlocks, _create_accelerator, default_precision
 from tfviz.models import GPT, Transformer, TransformerXL
 from tfviz.text import Buckets, Streams, Windows, in_order
 

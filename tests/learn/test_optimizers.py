@@ -29,12 +29,12 @@ def test_all_singular_values_become_about_one(shape):
 
 
 def test_the_small_product_gives_what_the_whole_matrix_would():
-    from tfviz.learn.optimizers import NORM_MARGIN, POLYNOMIALS
+    from tfviz.learn.optimizers import NORM_MARGIN, POLYNOMIAL_COEFFICIENTS
 
     torch.manual_seed(0)
     given = torch.randn(2, 6, 13)
     x = given / (given.norm(dim=(1, 2), keepdim=True) * NORM_MARGIN)
-    for a, b, c in POLYNOMIALS:  # as it is written everywhere
+    for a, b, c in POLYNOMIAL_COEFFICIENTS:  # as it is written everywhere
         product = x @ x.mT
         x = a * x + (b * product + c * product @ product) @ x
     torch.testing.assert_close(orthogonalize(given), x, atol=1e-5, rtol=1e-4)
@@ -110,7 +110,7 @@ def test_many_large_matrices_are_moved_some_at_a_time(monkeypatch):
 
     together, sizes = moved(), []
     whole = optimizers.orthogonalize
-    monkeypatch.setattr(optimizers, "MAX_STACKED", 40)
+    monkeypatch.setattr(optimizers, "MAX_STACKED_NUMBERS", 40)
     monkeypatch.setattr(optimizers, "orthogonalize", lambda given: (sizes.append(len(given)), whole(given))[1])
     torch.testing.assert_close(moved(), together)
     assert sizes == [2, 2, 2, 1]

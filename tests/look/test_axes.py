@@ -176,7 +176,7 @@ def test_weights_over_channels_are_told(fused):
         return (q @ q.mT).softmax(-1) @ q
 
     model = Calls(crossed, num_heads=H)
-    told = "these weights mix channels, not words: the model; their rows are no queries"
+    told = "these weights mix channels, not words: the model; their rows are not queries"
     with pytest.warns(UserWarning, match=told), capture(model) as seen:
         model(random(B, 10, H * 4))
     assert seen["pattern"].shape == (B, H, 4, 4)

@@ -198,7 +198,7 @@ RAW = {
 @pytest.mark.parametrize("queries", [5, 1])
 def test_raw_attention(monkeypatch, name, chunk, queries):
     if chunk:
-        monkeypatch.setattr("tfviz.look.attention_call.CHUNK", chunk)
+        monkeypatch.setattr("tfviz.look.attention_call.CHUNK_BYTES", chunk)
     given = dict(RAW[name])
     query, key, value = random(2, 3, 5, 4)[:, :, :queries], random(2, 3, 7, 4), random(2, 3, 7, 6)
     mask = given.get("attn_mask")
@@ -306,7 +306,7 @@ unfused = pytest.mark.filterwarnings("ignore:flex_attention called without torch
 @unfused
 def test_flex_attention_is_seen(monkeypatch, name, chunk):
     if chunk:
-        monkeypatch.setattr("tfviz.look.attention_call.CHUNK", chunk)
+        monkeypatch.setattr("tfviz.look.attention_call.CHUNK_BYTES", chunk)
     model, (query, key, value), scores, mask = flexing(name)
     with capture(model, "*") as seen:
         inside = model(IDS)

@@ -87,7 +87,7 @@ def test_a_module_used_again_shows_its_last_firing_and_says_so():
     both = AttentionMaps.of(seen, firings="layers")
     assert both.sites == ["0.pattern, 1 of 2", "0.pattern, 2 of 2"]
     assert torch.equal(both[0], first[0])
-    with pytest.raises(ValueError, match="more than once on the same 5 keys: these are no steps in time"):
+    with pytest.raises(ValueError, match="more than once on the same 5 keys: these are not steps in time"):
         AttentionMaps.over_time(seen)
     with pytest.raises(ValueError, match="firings is 'all'"):
         AttentionMaps.of(seen, firings="all")

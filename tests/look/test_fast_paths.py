@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tfviz import portable
 from tfviz.look import AttentionMaps, attention, capture
-from tfviz.look.external_kernels import KERNELS
+from tfviz.look.external_kernels import KERNELS_BY_FUNCTION
 
 INT = {"dtype": torch.int32}
 
@@ -168,10 +168,10 @@ def packed(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, softmax_scale=None
 
 @pytest.fixture
 def registered():
-    before = dict(KERNELS)
+    before = dict(KERNELS_BY_FUNCTION)
     yield attention
-    KERNELS.clear()
-    KERNELS.update(before)
+    KERNELS_BY_FUNCTION.clear()
+    KERNELS_BY_FUNCTION.update(before)
 
 
 @pytest.mark.parametrize(("kernel", "axes"), [(unbatched, "n h d"), (heads_first, "h n d")])

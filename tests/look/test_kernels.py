@@ -55,7 +55,7 @@ def packages(monkeypatch):
         setattr(module, function.__name__, function)
         monkeypatch.setitem(sys.modules, name, module)
     yield
-    external_kernels.KERNELS.clear()
+    external_kernels.KERNELS_BY_FUNCTION.clear()
 
 
 def given():
@@ -140,7 +140,7 @@ def test_ones_own_kernel_with_other_names():
         with capture(model) as seen:
             plain = model(*parts)
     finally:
-        external_kernels.KERNELS.clear()
+        external_kernels.KERNELS_BY_FUNCTION.clear()
     scores = (parts[0] @ parts[1].mT / math.sqrt(D)).masked_fill(~mask, -torch.inf)
     torch.testing.assert_close(seen["pattern"], scores.softmax(-1))
     assert plain.shape == (B, H, Q, D)

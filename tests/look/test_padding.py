@@ -200,7 +200,7 @@ def test_kinds_of_words_need_words():
 def test_heads_of_large_maps_are_taken_one_by_one_with_the_same_result(monkeypatch):
     maps = padded(*drawn(), 2, 3, "see", per_head=True)
     whole = statistics(maps)
-    monkeypatch.setattr("tfviz.look.padding.LARGE", 0)
+    monkeypatch.setattr("tfviz.look.padding.LARGE_LAYER_BYTES", 0)
     for name, value in statistics(maps).items():
         torch.testing.assert_close(value, whole[name], rtol=0, atol=1e-6, msg=name)
 

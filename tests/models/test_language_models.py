@@ -91,5 +91,5 @@ def test_a_cache_that_an_interruption_left_uneven_is_an_error():
     cache = model.new_cache()
     model(ids(), cache)
     cache[1].length -= 1
-    with pytest.raises(ValueError, match="unlike lengths"):
+    with pytest.raises(ValueError, match="different lengths"):
         model(ids(length=1), cache)

@@ -238,5 +238,5 @@ def test_the_setup_checks_the_parameters_and_every_preset_passes(book):
     assert f'parameters.check("{book.stem}", globals())' in read(book).cells[2].source
     for preset in notebooks.presets():
         values = notebooks.values(book, preset, {"corpus": "pydoc", "prompt": "The "})  # others would be fetched
-        assert parameters.LESSONS[book.stem].keys() <= values.keys()
+        assert parameters.LESSON_CHECKS[book.stem].keys() <= values.keys()
         parameters.check(book.stem, values)

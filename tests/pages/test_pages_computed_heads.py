@@ -29,7 +29,7 @@ RULES = {
 @pytest.fixture
 def large(monkeypatch):
     """As if these maps were too large to travel whole."""
-    monkeypatch.setattr(payload, "CELLS", 0)
+    monkeypatch.setattr(payload, "MAX_PAGE_CELLS", 0)
 
 
 def made(rule="causal", groups=HEADS, scale=0.9, strength=1.0):

@@ -429,13 +429,13 @@ def table_controls():
 @pytest.mark.parametrize(("width", "beside"), [(1280, True), (400, False)])
 def test_controls_stand_at_the_left_of_the_results_and_above_them_on_a_telephone(opened, shown, width, beside):
     page = opened(shown(), width=width)
-    knobs, results = (page.locator(where).bounding_box() for where in (".bench > .knobs", ".bench > .results"))
+    controls, results = (page.locator(where).bounding_box() for where in (".layout > .arguments", ".layout > .results"))
     if beside:
-        assert knobs["x"] + knobs["width"] <= results["x"]
-        assert knobs["y"] == results["y"]
+        assert controls["x"] + controls["width"] <= results["x"]
+        assert controls["y"] == results["y"]
     else:
-        assert knobs["y"] + knobs["height"] <= results["y"]
-        assert knobs["x"] == results["x"]
+        assert controls["y"] + controls["height"] <= results["y"]
+        assert controls["x"] == results["x"]
     inside = page.locator(".results canvas").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
     assert max(inside) <= results["x"] + results["width"]
 
@@ -460,7 +460,7 @@ def test_bars_fill_the_place_that_there_is_and_the_card_is_no_wider_than_it_need
 
 def test_controls_are_large_enough_for_a_finger(opened):
     page = opened(every(), width=400)
-    sizes = page.locator(".knobs input[type=range], .knobs select, .point, .cell, .ordered").evaluate_all(
+    sizes = page.locator(".arguments input[type=range], .arguments select, .point, .cell, .ordered").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect().height)"
     )
     assert min(sizes) >= 36
@@ -640,8 +640,8 @@ def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(new_page, tmp
     left = new_page()
     goto_view(left, takes(page, "HTML", tmp_path))
     assert tables(ready(left)) == [[["0.5"], ["0"], ["1"]]]
-    assert "Still: this was computed by Python" in left.locator(".note").inner_text()
-    assert left.locator(".controls.knobs").get_attribute("inert") is not None
+    assert "Static: Python computed this" in left.locator(".note").inner_text()
+    assert left.locator(".controls.arguments").get_attribute("inert") is not None
     page.evaluate("close_view()")
     assert page.locator(".tfviz").count() == 0
 

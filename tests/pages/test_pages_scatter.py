@@ -116,7 +116,7 @@ def test_groups_have_colours_and_marked_names_come_first(open_view, tmp_path):
         view.scatter(crowd, list("abcd"), "No", groups=["a", "b"])
     with pytest.raises(ValueError, match="room for 6"):
         view.scatter(torch.eye(7, 2), list("abcdefg"), "No", groups=list("abcdefg"))
-    with pytest.raises(LookupError, match="marked names 'e', and no point is called so"):
+    with pytest.raises(LookupError, match="marked names 'e', but no point has this name"):
         view.scatter(crowd, list("abcd"), "No", mark=["e"])
 
 
@@ -145,7 +145,7 @@ def test_planes_show_the_same_points_side_by_side():
         ({}, {}, ValueError, "give planes by name"),
         ({"a": square, "b": square[:3]}, {}, (ValueError, TypeError), "'b'"),
         ({"a": square}, {"paths": [[0, 4]]}, LookupError, "0 to 3"),
-        ({"a": square}, {"mark": ["e"]}, LookupError, "no point is called so"),
+        ({"a": square}, {"mark": ["e"]}, LookupError, "no point has this name"),
         ({"a": square.T[:, :3]}, {}, ValueError, r"a has the shape \[2, 3\]"),
     ]:
         with pytest.raises(error, match=said):

@@ -40,7 +40,7 @@ def switch(page, layer, head):
     wait_until_idle(page)
 
 
-def knobs(given):
+def controls(given):
     return {"temperature": given.get("temperature", 1), "top_k": given.get("top_k", 0), "top_p": given.get("top_p", 1)}
 
 
@@ -89,7 +89,7 @@ def hugging_face():
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_a_seed_writes_the_text_of_python_past_the_context(studio, tmp_path, name):
     model, made = written("rotary" if name == "plain" else "learned")
-    page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **knobs(SAMPLERS[name])))
+    page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **controls(SAMPLERS[name])))
     button(page, RUN).click()
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
     assert says(page) == "40 letters are written, and this stops here; Write on goes on"
@@ -676,7 +676,7 @@ def test_a_kernel_answers_and_leaves_the_last_heads(new_page, tmp_path):
     ]
     left = new_page()
     goto_view(left, takes(page, "HTML", tmp_path))
-    assert "Still: a model in Python said this" in left.locator(".note").inner_text()
+    assert "Static: a model in Python computed this" in left.locator(".note").inner_text()
     assert not model.training
     page.evaluate("close_view()")
     assert page.locator(".tfviz").count() == 0

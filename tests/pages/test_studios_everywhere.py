@@ -215,8 +215,8 @@ def test_what_a_kernel_answered_is_left_as_it_was_last(house, new_page, made, ex
     views = page.locator(".tfviz[data-alive]")
     expect(views).to_have_count(5)
     for number in (0, 2, 3, 4):
-        expect(views.nth(number)).to_contain_text("a model in Python said this, and it is not here any more")
+        expect(views.nth(number)).to_contain_text("a model in Python computed this, and its kernel has ended")
     expect(views.first.locator("h1, h3")).to_contain_text("the plot")
-    expect(views.nth(1)).to_contain_text("this was computed by Python, which is not here any more")
+    expect(views.nth(1)).to_contain_text("Python computed this, and its kernel has ended")
     views.nth(1).locator("details", has_text="Table").locator("summary").click()
     expect(views.nth(1).locator(".twin td").first).to_have_text("4")

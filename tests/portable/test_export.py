@@ -1,4 +1,4 @@
-"""From a model to a program: what it says of itself, what is kept of it, what cannot travel."""
+"""From a model to a program: what it says of itself, what is kept of it, what cannot be exported."""
 
 import json
 import sys
@@ -181,13 +181,13 @@ class Counter(nn.Module):
          lambda: portable.export(lambda x: torch.linalg.svd(x)[1] + x[0].erfinv(), torch.rand(3, 3))),
         (ValueError, "depends on the values",
          lambda: portable.export(lambda x: torch.tensor(x[0].item()), torch.ones(3))),
-        (ValueError, "the whole number 2654435761 cannot travel",
+        (ValueError, "the whole number 2654435761 cannot be exported",
          lambda: portable.export(lambda x: x * 2654435761 % 64, torch.ones(3).long())),
         (ValueError, "the whole number 1099511627776 cannot",
          lambda: portable.export(lambda x: x + torch.tensor([2**40]), torch.ones(1).long())),
         (ValueError, "changes a buffer", lambda: portable.export(Counter(), torch.ones(2))),
         (ValueError, "returns no tensor", lambda: portable.export(lambda x: None, torch.ones(2))),
-        (ValueError, "complex numbers cannot travel", lambda: portable.export(torch.fft.fft, torch.ones(4))),
+        (ValueError, "complex numbers cannot be exported", lambda: portable.export(torch.fft.fft, torch.ones(4))),
         (TypeError, "scripted, traced or exported",
          lambda: portable.export(torch.jit.script(nn.Linear(2, 3)), torch.ones(2))),
     ],
@@ -293,7 +293,7 @@ def test_an_operation_of_somebody_elses_is_named():
 
 @pytest.mark.parametrize(("limit", "shown"), [(1, True), (10**9, False)])
 def test_the_export_of_a_large_model_shows_how_far_it_is(monkeypatch, capsys, limit, shown):
-    monkeypatch.setattr(sys.modules["tfviz.portable.export"], "LARGE", limit)
+    monkeypatch.setattr(sys.modules["tfviz.portable.export"], "PROGRESS_BAR_MIN_WEIGHTS", limit)
     portable.export(nn.Linear(3, 2), torch.randn(4, 3), lengths={"input": {0: "rows"}})
     bar = capsys.readouterr().err
     assert ("exporting Linear: done: 100%" in bar) == shown

@@ -27,7 +27,7 @@ WRONG = [
     (Case("view", (X, [4, -1])), "view of [2, 3]: [2, 3] cannot be reshaped to [4, -1]"),
     (Case("sum.dim_IntList", (X, [2])), "sum.dim_IntList of [2, 3]: axis 2 is out of range for 2 axes"),
     (Case("sum.dim_IntList", (X, [1, -1])), "sum.dim_IntList of [2, 3]: the axes [1, -1] name an axis twice"),
-    (Case("amax", (X[:0], [0])), "amax of [0, 3]: no numbers have no largest or smallest"),
+    (Case("amax", (X[:0], [0])), "amax of [0, 3]: an empty row has no largest or smallest number; give at least one"),
     (Case("cat", ([X, X[:, :1]],)), "cat of [2, 3], [2, 1]: [2, 3] and [2, 1] cannot be joined along axis 0"),
     (Case("select.int", (X, 0, 2)), "select.int of [2, 3]: index 2 is out of range for a length of 2"),
     (Case("embedding", (X, torch.tensor([0, 2]))), "embedding of [2, 3], [2]: id 2 is out of range for 2 embeddings"),

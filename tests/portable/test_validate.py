@@ -12,7 +12,7 @@ from torch import nn
 
 from tfviz import files, models, portable
 from tfviz.checks import total_memory
-from tfviz.portable.operators import ZEROED, call_operator, operator
+from tfviz.portable.operators import REPLACED_OPS, call_operator, operator
 from tfviz.portable.program import pack
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -51,7 +51,7 @@ def test_no_operation_but_those_listed_is_called(linear, tmp_path):
     for name in others:
         nodes = [{**first, "op": name, "args": [str(secret), True, 16, None]}]
         changed = {**linear.spec, "nodes": nodes, "outputs": [{"name": "y", "t": count}]}
-        with pytest.raises(ValueError, match=r"program\.nodes\[0\]\.op: .* is no operation of a program"):
+        with pytest.raises(ValueError, match=r"program\.nodes\[0\]\.op: .* is not an operation of a program"):
             portable.Program(changed, linear.tensors)
         files.save_tensors(tmp_path / "evil", linear.tensors, {"program": json.dumps(changed)})
         with pytest.raises(ValueError, match=r"evil: program\.nodes\[0\]\.op"):
@@ -73,7 +73,7 @@ def test_all_that_can_be_named_changes_nothing():
     for name in portable.OPERATIONS:
         schema = operator(name).overload._schema
         assert not schema.is_mutable, name
-        assert schema.name == f"aten::{ZEROED.get(name, name).partition('.')[0]}"
+        assert schema.name == f"aten::{REPLACED_OPS.get(name, name).partition('.')[0]}"
 
 
 TRAINS = {
@@ -217,7 +217,7 @@ WRONG = {  # what is changed, what is said
     ),
     "a later value": (put(["nodes", 0, "args", 0], {"t": 3}), r"nodes\[0\]\.args\[0\]\.t is 3; .* from 0 to 2"),
     "a text for a tensor": (put(["nodes", 0, "args", 0], "x"), r'args\[0\] is \'x\'; it must be a value {"t": number}'),
-    "a size of nothing": (put(["nodes", 0, "out", 0, 0], "cols"), "is 'cols', which is no length; there are rows"),
+    "a size of nothing": (put(["nodes", 0, "out", 0, 0], "cols"), "is 'cols', which is not a length; there are rows"),
     "an operator": (put(["nodes", 0, "out", 0, 0], ["**", "rows", 9]), r"has the operator '\*\*'; there are \+, \*"),
     "no result": (lambda d, t: d["nodes"][0].update(out=[], dtype=[]), "out has 0 members"),
     "a site that is none": (

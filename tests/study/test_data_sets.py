@@ -138,12 +138,12 @@ def test_a_run_that_stopped_goes_on(tmp_path):
 
     from tfviz.study import data_set
 
-    seconds, data_set.SECONDS = data_set.SECONDS, 0.0
+    seconds, data_set.WRITE_INTERVAL_SECONDS = data_set.WRITE_INTERVAL_SECONDS, 0.0
     try:
         with pytest.raises(KeyboardInterrupt):
             run()
     finally:
-        data_set.SECONDS = seconds
+        data_set.WRITE_INTERVAL_SECONDS = seconds
     calls.clear()
     limit = 100
     check(run(), values(model))

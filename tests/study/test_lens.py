@@ -129,7 +129,7 @@ def test_a_stream_that_is_changed_in_place_and_a_compiled_model(compiled):
 def test_many_layers_are_read_a_few_at_a_time(monkeypatch):
     model = build(*FAMILIES["Llama"][:2])
     whole = lens(model, ONE)
-    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "POSITIONS", 7)
+    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "MAX_POSITIONS_PER_RUN", 7)
     parts = lens(model, ONE)
     torch.testing.assert_close(parts.values, whole.values)
     torch.testing.assert_close(parts.probabilities, whole.probabilities)

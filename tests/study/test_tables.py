@@ -73,7 +73,7 @@ def test_files_that_hold_something_else(tmp_path):
     good = {"format": "tfviz.Table/1", "title": '""', "unit": '""', "axes": '{"a": ["x", "y"]}', "notes": "{}"}
     for changed, says in (
         ({"format": "other"}, "holds no table"),
-        ({"axes": "{"}, "axes is no JSON"),
+        ({"axes": "{"}, "axes is not JSON"),
         ({"axes": '{"a": [1, 2]}'}, r"metadata\.axes\.a\[0\] is 1"),
         ({"axes": '{"a": ["x"]}'}, r"values are \[2\]"),
         ({"notes": "[]"}, "metadata.notes"),

@@ -21,7 +21,7 @@ def write(folder, name, *cells, parameters="steps = 3  # how many\nword = 'a'"):
     questions = "**Questions:** Why *could* `x` < y? And then?"
     title = v4.new_markdown_cell(f"# About {name} <b>\n\nA promise & more.\n\n{questions}")
     path = folder / f"{name}.ipynb"
-    nbformat.write(v4.new_notebook(cells=[title, *code], metadata={"kernelspec": clean.KERNEL}), path)
+    nbformat.write(v4.new_notebook(cells=[title, *code], metadata={"kernelspec": clean.KERNEL_SPEC}), path)
     return path
 
 
@@ -30,7 +30,9 @@ def suite(tmp_path, monkeypatch):
     """A folder of two notebooks in place of the lessons, one of which fails."""
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    (folder / notebooks.PRESETS).write_text(yaml.safe_dump({"cpu": {}, "smoke": {"01_good": {"steps": 1, "gone": 1}}}))
+    (folder / notebooks.PRESETS_FILE).write_text(
+        yaml.safe_dump({"cpu": {}, "smoke": {"01_good": {"steps": 1, "gone": 1}}})
+    )
     write(folder, "01_good", ("print('did', steps * 10, word)", ["result"]))
     write(folder, "02_bad", "first = 1\nfirst", "raise RuntimeError('on purpose')", parameters="dim = 1")
     monkeypatch.setattr(notebooks, "folder", lambda: folder)

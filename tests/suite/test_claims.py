@@ -67,10 +67,10 @@ def test_what_binds_a_figure():
     text = new_markdown_cell("It takes 300 steps, 1,024 tokens, and 25 % are right; 0.5 is cited.")
     assert unbound(text) == ["300", "1,024", "25 %", "0.5"]
     assert unbound(text, code("steps = 300\nassert right < 0.25")) == ["1,024", "0.5"]
-    same = code("print(tokens)", prose.SAME_OUTPUT)
+    same = code("print(tokens)", prose.SAME_OUTPUT_TAG)
     same.outputs = [{"output_type": "stream", "name": "stdout", "text": "1024 tokens, 25%\n"}]
     assert unbound(text, same) == ["300", "0.5"]
-    text.metadata["tags"] = [prose.FIXED]
+    text.metadata["tags"] = [prose.FIXED_TAG]
     assert unbound(text) == []
 
 
@@ -79,7 +79,10 @@ def test_a_share_is_not_a_number_of_its_digits():
 
 
 def test_a_check_binds_words_of_its_own_section_alone():
-    first, second = new_markdown_cell("## One\n\nIt is twice as good."), new_markdown_cell("## Two\n\nHalf of the rest.")
+    first, second = (
+        new_markdown_cell("## One\n\nIt is twice as good."),
+        new_markdown_cell("## Two\n\nHalf of the rest."),
+    )
     half = new_markdown_cell("It loses half of it.")
     check = code("claims.check({'a is twice b': a > 2 * b})")
     assert unbound(first, check, second, half) == ["half of"]

@@ -33,8 +33,8 @@ def ran(tmp_path):
         v4.new_output("stream", name="stderr", text="50 %"),
         v4.new_output("stream", name="stdout", text="a"),
         v4.new_output("stream", name="stdout", text="b"),
-        v4.new_output("display_data", data={**data, clean.WIDGET: {}}),
-        v4.new_output("display_data", data={clean.WIDGET: {}, "text/plain": "bar"}),
+        v4.new_output("display_data", data={**data, clean.WIDGET_MIME_TYPE: {}}),
+        v4.new_output("display_data", data={clean.WIDGET_MIME_TYPE: {}, "text/plain": "bar"}),
         v4.new_output("execute_result", data={"text/html": "<i>"}, execution_count=9),
     ]
     cells = [

@@ -49,8 +49,8 @@ def test_an_installed_package_opens_copies_of_its_version(tmp_path, monkeypatch)
     became = []
     monkeypatch.setattr(os, "execve", lambda *arguments: became.append(arguments))
     lab.open_lab(())
-    assert became[0][1][3].endswith(lab.COPIES)
-    assert (tmp_path / lab.COPIES).is_dir()
+    assert became[0][1][3].endswith(lab.COPIES_FOLDER)
+    assert (tmp_path / lab.COPIES_FOLDER).is_dir()
 
 
 def test_the_demo_holds_the_model_and_opens_only_if_asked(tmp_path, monkeypatch):
@@ -59,7 +59,7 @@ def test_the_demo_holds_the_model_and_opens_only_if_asked(tmp_path, monkeypatch)
     out = tmp_path / "a page.html"
     assert str(out) in tfviz("demo", "--out", out, "--no-browser").output
     assert not opened
-    assert max(out.stat().st_size, demo.WEIGHTS.stat().st_size) < 4_000_000
+    assert max(out.stat().st_size, demo.WEIGHTS_FILE.stat().st_size) < 4_000_000
     assert "open the file" in tfviz("demo", "--out", out).output  # this browser did not open
     assert opened == [out.resolve().as_uri()]
 
@@ -104,8 +104,8 @@ def test_doctor_and_data_run_without_a_network(monkeypatch, tmp_path):
     [
         (["fetch", "nothing"], "there are: pydoc, shakespeare"),
         (["path", "../x"], "there are: pydoc, shakespeare"),
-        (["list"], "nowhere, which is no folder"),
-        (["verify"], "nowhere, which is no folder"),
+        (["list"], "nowhere, which is not a folder"),
+        (["verify"], "nowhere, which is not a folder"),
     ],
 )
 def test_data_that_is_not_there_is_named(arguments, says, tmp_path):
@@ -114,7 +114,7 @@ def test_data_that_is_not_there_is_named(arguments, says, tmp_path):
     assert ended.exit_code == 1
     assert says in ended.output
     assert ended.output.startswith("Error: ")
-    assert "nowhere is no folder" in tfviz("doctor", TFVIZ_DATA="nowhere").output
+    assert "nowhere is not a folder" in tfviz("doctor", TFVIZ_DATA="nowhere").output
 
 
 def test_letters_that_a_terminal_does_not_know_are_shown_by_number(tmp_path):

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfviz.text import Buckets, Streams, add_special_tokens, buckets, pad, sentence_pairs
-from tfviz.text.subwords import CLS, EOS, PAD, SEP, SPECIALS
+from tfviz.text.subwords import CLS, EOS, PAD, SEP, SPECIAL_TOKENS
 
 assert_equal = partial(torch.testing.assert_close, rtol=0, atol=0)
 quick = settings(max_examples=30, deadline=None)
-FIRST = len(SPECIALS)
+FIRST = len(SPECIAL_TOKENS)
 LENGTHS = [3, 1, 7, 3, 2, 3, 5, 3, 7, 3, 2]
 
 

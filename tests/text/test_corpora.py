@@ -156,7 +156,7 @@ def test_a_pipe_or_a_folder_is_no_text(tmp_path, data, make):
 def test_a_data_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "typo"))
     for use in (corpora.load, corpora.fetch, corpora.paths, corpora.verify):
-        with pytest.raises(ValueError, match=r"TFVIZ_DATA is .*typo', which is no folder"):
+        with pytest.raises(ValueError, match=r"TFVIZ_DATA is .*typo', which is not a folder"):
             use("shakespeare")
     assert corpora.load("pydoc")
 

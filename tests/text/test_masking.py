@@ -6,9 +6,9 @@ from tokenizers import Tokenizer, models
 
 from tfviz.text import Buckets, MaskedTokens, Subwords, WordDropout, whole_words
 from tfviz.text.batches import step_seed
-from tfviz.text.subwords import CLS, MASK, PAD, SEP, SPECIALS, UNK
+from tfviz.text.subwords import CLS, MASK, PAD, SEP, SPECIAL_TOKENS, UNK
 
-FIRST = len(SPECIALS)
+FIRST = len(SPECIAL_TOKENS)
 
 IDS = torch.cat([torch.randint(7, 99, (40, 50)), torch.zeros(40, 3, dtype=torch.long)], 1)
 BATCHES = [(IDS, torch.arange(40))] * 3
@@ -110,6 +110,6 @@ def test_a_vocabulary_that_cannot_hide_is_refused():
         MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
         MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(padding=7))
-    specials = {name: place for place, name in enumerate(SPECIALS)}
+    specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
     with pytest.raises(ValueError, match="vocab is 7"):
         MaskedTokens(Fixed(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))

@@ -65,9 +65,9 @@ def test_lower_case_is_all_that_is_lost():
 
 @every
 def test_special_tokens_are_the_first(vocab):
-    assert [vocab[special] for special in subwords.SPECIALS] == list(range(7))
+    assert [vocab[special] for special in subwords.SPECIAL_TOKENS] == list(range(7))
     assert [subwords.PAD, subwords.BOS, subwords.EOS, subwords.CLS, subwords.SEP, subwords.MASK] == [0, 2, 3, 4, 5, 6]
-    assert tuple(vocab.words(range(7))) == subwords.SPECIALS
+    assert tuple(vocab.words(range(7))) == subwords.SPECIAL_TOKENS
     assert vocab.decode(range(7)) == ""
     assert vocab[vocab.tokenizer.id_to_token(len(vocab) - 1)] == len(vocab) - 1
 

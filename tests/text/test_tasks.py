@@ -125,7 +125,9 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("language", "pattern", "source", "gold"), BY_HAND)
 def test_dates_by_hand(language, pattern, source, gold):
-    example = tasks._align(tasks._date_words(DAY, pattern, language), tasks._date_words(DAY, tasks.ISO, "en"))
+    example = tasks._align(
+        tasks._date_words(DAY, pattern, language), tasks._date_words(DAY, tasks.ISO_DATE_FORMAT, "en")
+    )
     assert " ".join(example.source) == source
     assert example.target == ("2021", "-", "03", "-", "05")
     assert example.gold == gold

@@ -44,7 +44,7 @@ def test_the_order_of_a_vocabulary_is_its_own():
     assert vocab.encode("abcab").tolist() == [1, 2, 0, 1, 2]
     assert vocab.decode(torch.tensor([2, 0])) == "bc"
     assert vocab.words(torch.tensor([0])) == ["c"]
-    with pytest.raises(ValueError, match="id 3 is none of the 3 tokens"):
+    with pytest.raises(ValueError, match="id 3 is not one of the 3 tokens"):
         vocab.decode(torch.tensor([3]))
 
 

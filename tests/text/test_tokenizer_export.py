@@ -8,7 +8,7 @@ from unportable_tokenizers import TEXTS as FOREIGN_TEXTS
 from unportable_tokenizers import fallback, regex, unigram
 
 from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, tokenizer_export, whole_words, wordpiece
-from tfviz.text.token_labels import VISIBLE
+from tfviz.text.token_labels import VISIBLE_SIGNS
 
 TEXTS = ["The cat sat on the mat.", "für die Straße"]
 PAIRS, PIECES = bpe(TEXTS, 280), wordpiece(TEXTS, 60)
@@ -75,12 +75,14 @@ REFUSED = {
         PAIRS, pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True)
     ),
     "its decoder is BPEDecoder": lambda: changed(decoder=decoders.BPEDecoder()),
-    "its model is Unigram": lambda: changed(model=models.Unigram([(token, 0.0) for token in subwords.SPECIALS], 1)),
+    "its model is Unigram": lambda: changed(
+        model=models.Unigram([(token, 0.0) for token in subwords.SPECIAL_TOKENS], 1)
+    ),
     "no token has the id 7": lambda: changed(model=models.Unigram([("a", 0.0)], 0)),
     "its model BPE follows the pre_tokenizer BertPreTokenizer": lambda: changed(model=models.BPE()),
     "its model BPE has dropout = 0.5": lambda: changed(PAIRS, model=models.BPE(dropout=0.5)),
     "it lacks 256 of the 256 bytes": lambda: changed(PAIRS, model=models.BPE()),
-    r"unknown, '\[UNK\]', is none of": lambda: changed(model=models.WordPiece({"a": 7}, unk_token="[UNK]")),
+    r"unknown, '\[UNK\]', is not one of": lambda: changed(model=models.WordPiece({"a": 7}, unk_token="[UNK]")),
     "the added token 'dog' is not a special one": lambda: with_added(AddedToken("dog", special=False)),
     "it has padding; take that away with tokenizer.no_padding": padded,
     "it has truncation; take that away with tokenizer.no_truncation": cut,
@@ -121,7 +123,7 @@ def test_a_page_shows_the_words_that_python_shows(tokenizer):
     vocab = Subwords(tokenizer)
     spec = vocab.to_decoding_spec()
     for index, word in enumerate(vocab.words(range(len(vocab)))):
-        shown = "".join(VISIBLE.get(sign, sign) for sign in spec["texts"][index])
+        shown = "".join(VISIBLE_SIGNS.get(sign, sign) for sign in spec["texts"][index])
         assert word == spec["names"].get(index, bytes(spec["bytes"].get(index, [])).hex(" ") or shown)
 
 

@@ -405,7 +405,7 @@ WRONG = [
     (lambda: view.interact(scaled, x=(0.0, math.inf)), ValueError, "from a smaller number"),
     (lambda: view.interact(scaled, x=(0.0, 1.0, 0.0)), ValueError, "the step must be above 0"),
     (lambda: view.interact(scaled, x=[]), ValueError, "x is an empty menu"),
-    (lambda: view.interact(cannot, x=(0.0, 1.0)), ValueError, "cannot travel: .*torch.where.*with kernel=True"),
+    (lambda: view.interact(cannot, x=(0.0, 1.0)), ValueError, "cannot be exported: .*torch.where.*with kernel=True"),
     (lambda: view.interact(scaled, x=PAIR, draw={"y": view.draw.number()}), LookupError, "draw names y; .* output"),
     (lambda: drawn(view.draw.grid(), (0.0, 1.0)), ValueError, r"\[\]; grid draws \[row, col\]"),
     (lambda: drawn(view.draw.bars("y")), LookupError, "the controls that have words: x"),
@@ -468,11 +468,11 @@ def test_a_kernel_answers_for_what_cannot_travel():
     left = live.view()
     assert left.document["kind"] == "interact-snapshot"
     assert left.document["state"] == {"values": {"x": -0.25}}
-    assert "Still: this was computed by Python" in left.document["note"]
+    assert "Static: Python computed this" in left.document["note"]
     assert "output" not in left.summary.splitlines()[0]
     assert "number: 0.25" in left.summary
     data, _ = live._repr_mimebundle_()
-    assert "Still: this was computed by Python" in data["text/plain"]
+    assert "Static: Python computed this" in data["text/plain"]
     assert "image/png" in data
 
 

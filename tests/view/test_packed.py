@@ -14,7 +14,7 @@ from tfviz.look.lazy import LazyAttention
 from tfviz.view.page import heads as page_heads
 from tfviz.view.page import payload
 from tfviz.view.page.maps import token_groups
-from tfviz.view.still.downsampling import COARSE, largest_weight
+from tfviz.view.still.downsampling import SEARCH_BLOCK_CELLS, largest_weight
 
 
 def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
@@ -104,7 +104,7 @@ def computed():
 
 @pytest.mark.parametrize("kind", ["weights", "computed"])
 def test_all_of_it_takes_no_more_than_the_budget(kind, monkeypatch):
-    monkeypatch.setattr(payload, "CELLS", 0 if kind == "computed" else payload.CELLS)
+    monkeypatch.setattr(payload, "MAX_PAGE_CELLS", 0 if kind == "computed" else payload.MAX_PAGE_CELLS)
     some = computed() if kind == "computed" else maps(3, 4, 64, 64, seed=5)
     forms = set()
     for budget in range(4_000, 44_000, 2_000):
@@ -167,7 +167,7 @@ def test_the_sharpest_look_of_a_map_that_is_computed_is_that_of_the_whole():
     beyond = 0
     for head in range(8):
         row, col = divmod(int(some[0, head].argmax()), 200)
-        beyond += row >= COARSE and col >= COARSE
+        beyond += row >= SEARCH_BLOCK_CELLS and col >= SEARCH_BLOCK_CELLS
         found = largest_weight(some, 0, head)
         assert found == (row, col, pytest.approx(float(some[0, head].max())))
         assert f"'{row}' looks most sharply, at '{col}'" in repr(view.head(some, 0, head))

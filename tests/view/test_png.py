@@ -50,7 +50,11 @@ def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
 
     with view.theme(style):
         shades = {coded(shade) for shade in scale().colors}
-        ends = (palette.LOW, palette.HIGH) if scale is palette.diverging_colormap else (palette.RAMP,)
+        ends = (
+            (palette.LOW_COLOURS, palette.HIGH_COLOURS)
+            if scale is palette.diverging_colormap
+            else (palette.RAMP_COLOURS,)
+        )
         assert {coded(palette._ink(pair)) for pair in ends} <= shades
     assert len(shades) >= 199
     assert shades - colours(Picture(draw, "a scale"), style) == set()
@@ -61,7 +65,7 @@ def test_rare_shades_come_back_among_many_blends():
         figure = Figure(figsize=(8, 3))
         axes = figure.add_axes((0, 0, 1, 0.004))  # each shade in a few dots only
         axes.set_axis_off()
-        values = (numpy.arange(palette.SHADES)[None] + 0.5) / palette.SHADES
+        values = (numpy.arange(palette.SCALE_COLOUR_COUNT)[None] + 0.5) / palette.SCALE_COLOUR_COUNT
         axes.imshow(values, cmap=palette.sequential_colormap(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         for row in range(12):
             figure.text(0, 0.1 + 0.07 * row, "many words with soft edges " * 4, color=f"C{row % 8}", alpha=0.9)

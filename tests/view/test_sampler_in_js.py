@@ -52,15 +52,17 @@ def test_probabilities_and_tokens_are_the_samplers(ask, sampler):
     given = {"temperature": sampler.temperature, "topK": sampler.top_k, "topP": sampler.top_p}
     for logits in rows():
         expected = sampler.probabilities(logits)
-        made = ask("([row, knobs]) => [...probabilities(Float32Array.from(row), knobs)]", [logits.tolist(), given])
+        made = ask(
+            "([row, settings]) => [...probabilities(Float32Array.from(row), settings)]", [logits.tolist(), given]
+        )
         torch.testing.assert_close(torch.tensor(made, dtype=torch.float32), expected, rtol=1e-5, atol=1e-7)
         if sampler.temperature == 0:
             continue
         draw = torch.Generator().manual_seed(9)
         tokens = [sampler.choose(logits, draw) for _ in range(60)]
         told = ask(
-            "([row, knobs]) => { const t = new MersenneTwister(9);"
-            " const shares = probabilities(Float32Array.from(row), knobs);"
+            "([row, settings]) => { const t = new MersenneTwister(9);"
+            " const shares = probabilities(Float32Array.from(row), settings);"
             " return Array.from({ length: 60 }, () => sampleFrom(shares, t.number())); }",
             [logits.tolist(), given],
         )

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.view.spec import DIFFERENCE
+from tfviz.view.spec import DIFFERENCE_SCALE
 from tfviz.view.still import attention, heatmap, links, palette
 from tfviz.view.still import words as running_text
 
@@ -274,7 +274,7 @@ def test_a_difference_is_the_second_minus_the_first():
 
 
 def test_no_difference_is_the_page_and_small_ones_show():
-    norm = heatmap.norm(DIFFERENCE)
+    norm = heatmap.norm(DIFFERENCE_SCALE)
     numpy.testing.assert_allclose(norm([-1, -0.25, 0, 0.01, 1]), [0, 0.25, 0.5, 0.55, 1])
     numpy.testing.assert_allclose(norm.inverse(norm([-0.3, 0.7])), [-0.3, 0.7])
 

@@ -8,7 +8,7 @@ from writing_studios import CONTEXT, VOCAB, gpt, written
 from tfviz import portable, view
 from tfviz.look import capture
 from tfviz.text import Subwords, bpe
-from tfviz.view.page.heads import STATE
+from tfviz.view.page.heads import HEADS_STATE
 
 COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "open"}
 
@@ -25,7 +25,7 @@ def test_the_still_picture_has_the_likeliest_next_tokens():
 
 def test_the_page_is_told_all_choices_and_where_to_look():
     model, made = written()
-    assert set(made.document["state"]) == COMES | set(STATE)
+    assert set(made.document["state"]) == COMES | set(HEADS_STATE)
     assert made.document["context"] == CONTEXT
     with torch.no_grad(), capture(model, "*.pattern") as seen:
         model(VOCAB.encode("abc")[None])

@@ -83,7 +83,7 @@ def joined_to(signs):
     """Byte pairs of each of these signs with any byte: what stands in one word is seen."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pairs = [(sign, byte) for sign in signs for byte in alphabet]
-    places = {token: place for place, token in enumerate([*subwords.SPECIALS, *alphabet, *map("".join, pairs)])}
+    places = {token: place for place, token in enumerate([*subwords.SPECIAL_TOKENS, *alphabet, *map("".join, pairs)])}
     return changed(bpe(STORY, 330), model=models.BPE(places, pairs))
 
 
@@ -105,7 +105,20 @@ BUILT = {
     ),
 }
 BUILT["not tidied"] = changed(decoder=decoders.WordPiece(prefix="##", cleanup=False))
-ODD = [*subwords.SPECIALS, *"a##b .?!,'", "##.", "##'s", "n't", "'m", "'s", "'ve", "'re", " ' ", "do not", " do not"]
+ODD = [
+    *subwords.SPECIAL_TOKENS,
+    *"a##b .?!,'",
+    "##.",
+    "##'s",
+    "n't",
+    "'m",
+    "'s",
+    "'ve",
+    "'re",
+    " ' ",
+    "do not",
+    " do not",
+]
 BUILT["odd pieces"] = changed(model=models.WordPiece({token: at for at, token in enumerate(dict.fromkeys(ODD))}))
 BUILT["no decoder"] = changed(decoder=None)
 every = pytest.mark.parametrize("vocab", BUILT.values(), ids=BUILT)
@@ -182,7 +195,7 @@ def test_special_tokens_have_their_ids(vocab, node):
     told = asked(node, vocab.to_spec())["special"]
     names = ["pad", "unknown", "begin", "end", "classification", "separator", "mask"]
     assert told == ({} if vocab.__class__ is not Subwords else {name: place for place, name in enumerate(names)})
-    assert [vocab[token] for token in subwords.SPECIALS] == list(told.values()) if told else True
+    assert [vocab[token] for token in subwords.SPECIAL_TOKENS] == list(told.values()) if told else True
 
 
 def test_ids_that_are_none_and_halves_of_characters_are_told(node):
@@ -193,7 +206,7 @@ def test_ids_that_are_none_and_halves_of_characters_are_told(node):
         *wrong, right = told[kind]
         assert right == expected
         assert wrong == [
-            f"Error: id {name} is none of the 9 tokens, 0 to 8" for name in ("9", "-1", "0.5", "0", "null")
+            f"Error: id {name} is not one of the 9 tokens, 0 to 8" for name in ("9", "-1", "0.5", "0", "null")
         ]
     assert asked(node, {"kind": "bytes"}, ["\ud800"])["ids"] == [
         'Error: the character "\\ud800" (U+D800) is half of a character, which has no bytes'

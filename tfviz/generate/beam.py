@@ -9,12 +9,12 @@ from torch import Tensor
 
 from tfviz.checks import at_least, between, has_weights, token_ids
 from tfviz.eval_mode import eval_mode
-from tfviz.generate.beam_state import PAD, Beam, extend, initial_beam, length_penalty, likeliest_tokens
+from tfviz.generate.beam_state import PAD_ID, Beam, extend, initial_beam, length_penalty, likeliest_tokens
 from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 
-MAX_ALPHA = 10.0  # beyond it the penalty of a long text leaves no digit of its probability
+MAX_ALPHA = 10.0  # a larger exponent would leave no digit of a long text's probability
 MAX_WIDTH = 1000
 
 
@@ -87,7 +87,7 @@ def steps(
     """
     at_least(1, width=width, length=length)
     between(1, MAX_WIDTH, width=width)
-    at_least(0, bos=bos)  # of T5 it is the padding
+    at_least(0, bos=bos)  # T5 begins with its padding token
     at_least(1, eos=eos)  # 0 is padding, which never comes
     between(0, MAX_ALPHA, alpha=alpha)
     if source.dim() != 2 or not source.numel():
@@ -95,7 +95,7 @@ def steps(
     token_ids(source=source)
     has_weights(model)
     encoder_decoder = as_encoder_decoder(model)
-    if source.device.type == "cpu" and (source == PAD).all(1).any():
+    if source.device.type == "cpu" and (source == PAD_ID).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")
     return _steps(encoder_decoder, source, bos, eos, width, alpha, length)
 
@@ -105,8 +105,8 @@ def _steps(
 ) -> Iterator[Beam]:
     with eval_mode(model) as device:
         source = source.to(device)
-        forbidden = source.new_tensor([token for token in {PAD, bos} if token != eos])
-        with torch.no_grad():  # not inference_mode: what comes out may meet gradients later
+        forbidden = source.new_tensor([token for token in {PAD_ID, bos} if token != eos])
+        with torch.no_grad():  # not inference_mode, since the results may be used with gradients later
             next_logits = _decoder(model, model.encode(source), width, length)
         beam = initial_beam(source, bos, width, alpha)
         for _ in range(length):

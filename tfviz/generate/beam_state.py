@@ -7,8 +7,8 @@ from torch import Tensor
 
 from tfviz.shapes import Bool, Float, Int
 
-TOPK_BLOCK = 64  # tokens whose largest logarithm is found first
-PAD = 0  # in sources and, after an end, in texts
+TOPK_BLOCK = 64  # tokens in a block, of which the largest logarithm is found first
+PAD_ID = 0  # of sources, and of texts after their end token
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
     """Return the beam before the first step: for each row of `source`, `width` texts with only the token `bos`."""
     zeros = torch.zeros(len(source), width, dtype=torch.long, device=source.device)
     sums = torch.full(zeros.shape, -torch.inf, device=source.device)
-    sums[:, 0] = 0.0  # all texts are the same at first: only one may count
+    sums[:, 0] = 0.0  # all texts are equal at first, so only one has a finite score
     return Beam(zeros.unsqueeze(-1) + bos, sums, zeros.bool(), zeros, zeros, alpha)
 
 
@@ -98,11 +98,11 @@ def extend(
     """Return the best of all continuations by one of these tokens, given their log-probabilities."""
     width, choices = logs.shape[1:]
     ended, stay = beam.ended.unsqueeze(-1), torch.full_like(logs[0, 0], -torch.inf)
-    stay[0] = 0.0  # what has ended goes on with padding, for nothing
+    stay[0] = 0.0  # an ended text continues with padding, at no cost
     sums = beam.sums.unsqueeze(-1) + torch.where(ended, stay, logs)
     lengths = beam.lengths + ~beam.ended
     best = (sums / length_penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
-    parents, tokens = best // choices, torch.where(ended, PAD, tokens).flatten(1).gather(1, best)
+    parents, tokens = best // choices, torch.where(ended, PAD_ID, tokens).flatten(1).gather(1, best)
     texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
     return replace(
         beam,

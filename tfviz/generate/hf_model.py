@@ -65,7 +65,7 @@ class CausalModel(nn.Module):
         return Past()
 
     def forward(self, ids: Tensor, cache: Any = (), mask: Tensor | None = None) -> Tensor:
-        """Return the logits of the new tokens; `mask` is 0 at padding, which stands on the left of a text so far."""
+        """Return the logits of the new tokens; `mask` is 0 at padding, which is on the left."""
         if not isinstance(cache, Past):
             return self.model(input_ids=_checked(self.model, ids), use_cache=False).logits
         if cache.states is None:
@@ -75,18 +75,18 @@ class CausalModel(nn.Module):
         cache.states = getattr(output, "past_key_values", None)
         if cache.states is None:
             name = type(self.model).__name__
-            raise ValueError(f"{name} keeps no past_key_values; with generate.ids(..., cache=False) it reads all anew")
+            raise ValueError(f"{name} keeps no past_key_values; take generate.ids(..., cache=False)")
         return output.logits
 
     def _padding(self, mask: Tensor, new: int) -> dict[str, Tensor]:
-        """Return the arguments for padding: the mask and, of models with positions, those counted without padding."""
+        """Return the arguments for padding: the mask and, if the model takes them, positions without padding."""
         if "position_ids" not in inspect.signature(self.model.forward).parameters:
             return {"attention_mask": mask}
         return {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, -new:]}
 
 
 class Encoded(NamedTuple):
-    """What the encoder of a model of transformers made of texts, and where they are not padding."""
+    """The encoder's output of a model of transformers, and a mask that is False at padding."""
 
     states: Tensor
     mask: Tensor
@@ -159,14 +159,14 @@ def _check_head(model: Any) -> None:
 
 
 def _checked(model: Any, ids: Tensor) -> Tensor:
-    """Return ids after checking that the model has them: PyTorch's own error names neither.
+    """Return ids after checking that the model has them; PyTorch's own error names neither id nor limit.
 
     Raises:
-        ValueError: an id is none of the model's tokens.
+        ValueError: an id is not one of the model's tokens.
     """
     tokens = getattr(model.get_input_embeddings(), "num_embeddings", None)
     if tokens is not None and ids.numel() and (largest := int(ids.max())) >= tokens:
-        raise ValueError(f"id {largest} is none of the model's {tokens} tokens, which count from 0 to {tokens - 1}")
+        raise ValueError(f"id {largest} is not one of the model's {tokens} tokens, which count from 0 to {tokens - 1}")
     return ids
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-CACHE_BYTES = 32 * 2**20  # weights below this stay in the processor's cache, where any kernel is fast
+MIN_WEIGHT_BYTES = 32 * 2**20  # smaller weights fit into the processor's cache, where any kernel is fast
 
 
 class OneDNNLinear(TorchFunctionMode):
@@ -28,7 +28,7 @@ class OneDNNLinear(TorchFunctionMode):
 def faster_linear(weight_bytes: int, device: torch.device) -> AbstractContextManager:
     """Return `OneDNNLinear` if it speeds up a model with so many bytes of weights, otherwise an empty context."""
     available = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    return OneDNNLinear() if available and device.type == "cpu" and weight_bytes > CACHE_BYTES else nullcontext()
+    return OneDNNLinear() if available and device.type == "cpu" and weight_bytes > MIN_WEIGHT_BYTES else nullcontext()
 
 
 def _is_row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> bool:

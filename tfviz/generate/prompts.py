@@ -21,11 +21,11 @@ def batch(
     *,
     seed: int = 0,
 ) -> list[list[int]]:
-    """Return what each prompt goes on with: up to `count` tokens, fewer after an end token of the model.
+    """Return the continuation of each prompt: up to `count` tokens, fewer after an end token of the model.
 
     Text i is that of `ids(model, prompts[i], count, sampler, seed=seed + i)`, which yields the tokens of one text as
-    they come; here all are computed in one batch, in which shorter prompts are padded on the left. The models of tfviz
-    read no padding on the left, so that only those of Hugging Face are taken.
+    they come; here all are computed in one batch, in which shorter prompts are padded on the left. Only models of
+    Hugging Face are supported, since those of tfviz do not accept padding on the left.
 
     Args:
         model: a causal model of Hugging Face.

@@ -17,7 +17,7 @@ from tfviz.shapes import Float, Int
 from tfviz.text.subwords import as_vocabulary
 from tfviz.validation import describe
 
-MIN_TEMPERATURE = 1e-30  # by which float32 logits can still be divided
+MIN_TEMPERATURE = 1e-30  # float32 logits can still be divided by it
 
 
 @runtime_checkable
@@ -82,15 +82,15 @@ class Sampler:
         if self.temperature == 0:
             return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
         differences = logits.float() - logits.max()
-        impossible = differences == -torch.inf  # also where the temperature is infinite
+        impossible = differences == -torch.inf  # also if the temperature is infinite
         scaled = (differences / self.temperature).masked_fill(impossible, -torch.inf)
         if self.top_k is not None and self.top_k < len(scaled):
             scaled = scaled.masked_fill(scaled < scaled.topk(self.top_k).values[-1], -torch.inf)
         probabilities = scaled.softmax(-1)
         if self.top_p is not None:
             ordered, order = probabilities.sort(descending=True)
-            likelier = ordered.cumsum(-1) - ordered  # the probability of all that come before a token
-            excluded = order[1:][likelier[1:] >= self.top_p]  # the likeliest stays, however small top_p is
+            likelier = ordered.cumsum(-1) - ordered  # the total probability of the tokens before each
+            excluded = order[1:][likelier[1:] >= self.top_p]  # the likeliest token always remains
             probabilities = probabilities.index_fill(-1, excluded, 0.0)
         return probabilities / probabilities.sum()
 

@@ -48,7 +48,7 @@ class KeyValues:
         return self.keys[:, :, :stop], self.values[:, :, :stop]
 
     def reorder(self, rows: Int[Tensor, "batch"]) -> None:
-        """Replace the text in each row of the batch by that of `rows`, as beam search requires.
+        """Replace the text in each row of the batch by the text in row `rows[i]`, as beam search requires.
 
         Raises:
             ValueError: the number of rows is not the batch size of the cache.

@@ -25,7 +25,7 @@ def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
     low, high = map(int, ids.aminmax())
     if low < 0 or high >= count:
         unknown_id = low if low < 0 else high
-        raise IndexError(f"id {unknown_id} is none of the model's {count} {names}, 0 to {count - 1}")
+        raise IndexError(f"id {unknown_id} is not one of the model's {count} {names}, 0 to {count - 1}")
 
 
 class Tokens(nn.Embedding):

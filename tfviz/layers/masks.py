@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, between
-from tfviz.layers.mask import Mask, PerHead
+from tfviz.layers.mask_predicate import Mask, PerHead
 from tfviz.shapes import Bool, Int
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Training: the loop, losses, optimizers, schedules, checkpoints and evaluation."""
 
 from tfviz.learn import checkpoint, evaluate, losses, schedule
+from tfviz.learn.fit import Step, fit
 from tfviz.learn.optimizers import adamw, muon
-from tfviz.learn.train import Step, fit
 from tfviz.validation import validate_public
 
 __all__ = ["Step", "adamw", "checkpoint", "evaluate", "fit", "losses", "muon", "schedule"]

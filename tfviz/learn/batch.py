@@ -13,7 +13,7 @@ from tfviz.text.batches import step_seed
 from tfviz.text.buckets import Batches
 
 Batch = tuple[Tensor, ...] | Mapping[str, Tensor]
-FORM = (
+BATCH_TYPES = (
     "a tuple of tensors whose first axis is the batch, such as (inputs, targets), or a mapping of such; of a dataset "
     "of rows, give a DataLoader"
 )
@@ -42,21 +42,21 @@ def check_batch(batch: Any, name: str) -> Batch:
     """Return a batch after checking that it is a tuple or a mapping of tensors.
 
     Raises:
-        TypeError: it is not; the message begins with its name.
+        TypeError: it is not; the message begins with `name`.
     """
     if not isinstance(batch, tuple | list | Mapping) or not batch:
-        raise TypeError(f"{name} is {validation.describe(batch)}; it must be {FORM}")
+        raise TypeError(f"{name} is {validation.describe(batch)}; it must be {BATCH_TYPES}")
     for key, part in batch.items() if isinstance(batch, Mapping) else enumerate(batch):
         if not isinstance(part, Tensor):
             held = validation.describe(part) + (f" as {key!r}" if isinstance(batch, Mapping) else "")
-            raise TypeError(f"{name} holds {held}; it must be {FORM}")
+            raise TypeError(f"{name} holds {held}; it must be {BATCH_TYPES}")
     return dict(batch) if isinstance(batch, Mapping) else tuple(batch)
 
 
 def _check_rows(batch: Batch, name: str) -> None:
     """Raise TypeError or ValueError unless all tensors of a batch have the same number of rows."""
     if any(not part.dim() for part in tensors(batch)):
-        raise TypeError(f"{name} holds a tensor of shape []; it must be {FORM}")
+        raise TypeError(f"{name} holds a tensor of shape []; it must be {BATCH_TYPES}")
     rows = [len(part) for part in tensors(batch)]
     if min(rows) != max(rows) or not rows[0]:
         raise ValueError(f"{name} has parts of {rows} rows; they must have as many, at least 1")
@@ -83,7 +83,7 @@ def length(batches: Any) -> int | None:
     """Return the number of batches in an epoch; None if it is unknown."""
     try:
         return len(batches)
-    except TypeError:  # a loader of a stream has the method, and raises
+    except TypeError:  # a loader of an IterableDataset has `__len__`, which raises
         return None
 
 
@@ -102,7 +102,7 @@ class Epochs:
     def __init__(self, loader: Iterable[Any], seed: int):
         self.loader, self.seed = loader, seed
         self._iterator: Iterator[Any] | None = None
-        self._step = 0  # of the batch that comes next
+        self._step = 0  # number of the next batch
 
     def __getitem__(self, step: int) -> Any:
         if step < self._step:

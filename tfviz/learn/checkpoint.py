@@ -26,13 +26,13 @@ from tfviz.learn.state_tensors import (
     unwrap,
 )
 
-FOLDER, PATTERN, LAST_STEP = "step-{:09d}", "step-" + "[0-9]" * 9, 10**9 - 1
-MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
-# What plays no part in a trained model, or is its user's to set: dropout, a configuration of Hugging Face's.
+FOLDER_FORMAT, FOLDER_GLOB, MAX_STEP = "step-{:09d}", "step-" + "[0-9]" * 9, 10**9 - 1
+MODEL_FILE, OPTIMIZER_FILE, STATE_FILE = "model.safetensors", "optimizer.safetensors", "state.json"
+# Settings that do not affect a trained model, or that users may change: dropout, the config of Hugging Face's models.
 UNCOMPARED_SETTINGS = re.compile(r"drop|(^|\.)p$|(^|\.)config\b")
 STATE_SCHEMA = schema.object_of(
     {
-        "step": schema.integer(0, LAST_STEP),
+        "step": schema.integer(0, MAX_STEP),
         "model": schema.dict_of(schema.scalar),
         "optimizer": schema.optional(schema.string()),
         "optimizer_numbers": schema.dict_of(schema.scalar),
@@ -83,13 +83,13 @@ def save(
         OSError: the disk is full or read-only; earlier checkpoints are untouched.
         ValueError: `step` or `keep` is out of range, or JSON cannot hold `state`.
     """
-    checks.between(0, LAST_STEP, step=step)
+    checks.between(0, MAX_STEP, step=step)
     checks.at_least(1, keep=keep)
     model = unwrap(model)
     checks.has_weights(model)
     if optimizer is not None:
         check_optimizer_of(model, optimizer)
-    target = as_folder(folder) / FOLDER.format(step)
+    target = as_folder(folder) / FOLDER_FORMAT.format(step)
     _check_state(state)
     tensors, aliases = model_tensors(model)
     moments, numbers = optimizer_tensors(optimizer)
@@ -104,20 +104,20 @@ def save(
         "optimizer_numbers": numbers,
         "state": state,
     }
-    if target.is_dir() and not (target / STATE).is_file() and any(target.iterdir()):
-        raise FileExistsError(f"{target} is a folder that is no checkpoint; move it, or save elsewhere")
+    if target.is_dir() and not (target / STATE_FILE).is_file() and any(target.iterdir()):
+        raise FileExistsError(f"{target} is a folder that is not a checkpoint; move it, or save elsewhere")
     with files.atomic(target) as draft:
         draft.mkdir()
-        files.save_tensors(draft / MODEL, tensors, aliases)
-        files.save_tensors(draft / OPTIMIZER, moments)
-        (draft / STATE).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        files.save_tensors(draft / MODEL_FILE, tensors, aliases)
+        files.save_tensors(draft / OPTIMIZER_FILE, moments)
+        (draft / STATE_FILE).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
     _delete_oldest(target, keep)
     return target
 
 
 def list_checkpoints(folder: str | Path) -> list[Path]:
     """Return the checkpoints in a folder, oldest first."""
-    return sorted(path for path in as_folder(folder).glob(PATTERN) if path.is_dir())
+    return sorted(path for path in as_folder(folder).glob(FOLDER_GLOB) if path.is_dir())
 
 
 def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
@@ -146,16 +146,16 @@ def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
     """
     model, path = unwrap(model), as_folder(path)
     path = (list_checkpoints(path) or [path])[-1]
-    if not (path / STATE).is_file():
-        raise FileNotFoundError(f"no checkpoint at {path}; a checkpoint is a folder that holds {STATE}")
+    if not (path / STATE_FILE).is_file():
+        raise FileNotFoundError(f"no checkpoint at {path}; a checkpoint is a folder that holds {STATE_FILE}")
     try:
-        content = files.read_json(path / STATE)
-        STATE_SCHEMA(content, STATE)
-        if re.fullmatch(PATTERN, path.name) and path.name != FOLDER.format(content["step"]):
+        content = files.read_json(path / STATE_FILE)
+        STATE_SCHEMA(content, STATE_FILE)
+        if re.fullmatch(FOLDER_GLOB, path.name) and path.name != FOLDER_FORMAT.format(content["step"]):
             raise ValueError(f"its content is of step {content['step']}")
-        tensors, aliases = files.load_tensors(path / MODEL)
+        tensors, aliases = files.load_tensors(path / MODEL_FILE)
         tensors |= {name: tensors[first] for name, first in aliases.items() if first in tensors}
-        moments, _ = files.load_tensors(path / OPTIMIZER)
+        moments, _ = files.load_tensors(path / OPTIMIZER_FILE)
         _check_same(path, content, tensors, model, optimizer)
         entries = moments | content["optimizer_numbers"]
         state = {} if optimizer is None else optimizer_state(entries, optimizer)
@@ -188,16 +188,19 @@ def as_folder(path: str | Path) -> Path:
 def _delete_oldest(newest: Path, keep: int) -> None:
     """Delete checkpoints beyond `keep`, but not other folders that happen to have such a name."""
     for old in list_checkpoints(newest.parent)[:-keep]:
-        if old != newest and (old / STATE).is_file():
-            shutil.rmtree(old.rename(old.with_name(f".{old.name}{files.DRAFT}")))  # a kill leaves no half checkpoint
-    for draft in newest.parent.glob(f".{PATTERN}*{files.DRAFT}"):  # of a run that was killed while it wrote
+        if old != newest and (old / STATE_FILE).is_file():
+            shutil.rmtree(
+                old.rename(old.with_name(f".{old.name}{files.DRAFT_SUFFIX}"))
+            )  # so that a kill leaves no incomplete checkpoint
+    # drafts of a run that was killed while writing
+    for draft in newest.parent.glob(f".{FOLDER_GLOB}*{files.DRAFT_SUFFIX}"):
         shutil.rmtree(draft, ignore_errors=True)
 
 
 def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor], model: nn.Module,
                 optimizer: torch.optim.Optimizer | None) -> None:  # fmt: skip
     """Raise CheckpointMismatchError unless a checkpoint belongs to this model, and this optimizer if any."""
-    check_model_tensors(path / MODEL, tensors, model)
+    check_model_tensors(path / MODEL_FILE, tensors, model)
     compared = {name: value for name, value in content["model"].items() if not UNCOMPARED_SETTINGS.search(name)}
     if difference := config.first_difference(compared, config.describe_config(model)):
         name, stored, current = difference

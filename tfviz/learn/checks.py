@@ -37,7 +37,7 @@ def check_labelled(batch: Any) -> Tensor:
     """Return the labels of a batch, which must be a mapping of the model's arguments with `labels`.
 
     Raises:
-        TypeError: the batch is no mapping, or its labels are no tensor.
+        TypeError: the batch is not a mapping, or its labels are not a tensor.
         ValueError: it has no labels.
     """
     if not isinstance(batch, Mapping):
@@ -87,7 +87,7 @@ def check_labels(labels: Tensor, shape: Sequence[int], classes: int, noun: str =
     outside = labels[(labels < 0) | (labels >= classes)]
     if len(outside):
         raise ValueError(
-            f"label {int(outside[0])} is none of the model's {classes} {noun}, which count from 0 to {classes - 1}: "
+            f"label {int(outside[0])} is not one of the model's {classes} {noun}, which count from 0 to {classes - 1}: "
             "number the labels so, leave out rows that have none, or build a larger model"
         )
 

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from tfviz.learn.schedule import Schedule, lr_factor
 
 Config = dict[str, Any]  # from a dotted name to a number, a string, True, False or None
-SCALARS = bool | int | float | str | None
+SCALAR_TYPES = bool | int | float | str | None
 MAX_DEPTH, MAX_MEMBERS, MAX_ENTRIES, MAX_HASHED = 8, 12, 20_000, 2**20
 SCHEDULE_SAMPLES = 8  # steps at which a schedule is evaluated
-# Of an optimizer's groups: what fit sets itself, and what changes no number.
+# Settings of an optimizer's groups that `fit` sets, or that do not change the result.
 UNCOMPARED_SETTINGS = {"lr", "initial_lr", "params", "fused", "foreach", "capturable"}
 
 
@@ -86,7 +86,7 @@ def first_difference(stored: Config, current: Config) -> tuple[str, Any, Any] | 
 
 
 def _entries(value: Any, name: str, ancestors: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, SCALARS):
+    if isinstance(value, SCALAR_TYPES):
         yield name, str(value) if isinstance(value, float) else value  # JSON holds no NaN and no infinity
     elif isinstance(value, Tensor):
         yield name, _describe_tensor(value)
@@ -129,7 +129,7 @@ def _closure_settings(function: FunctionType) -> dict[str, Any]:
     settings = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with suppress(ValueError):  # an empty cell
-            if isinstance(cell.cell_contents, SCALARS | FunctionType | partial):
+            if isinstance(cell.cell_contents, SCALAR_TYPES | FunctionType | partial):
                 settings[name] = cell.cell_contents
     return settings
 

@@ -12,12 +12,12 @@ from tfviz.eval_mode import eval_mode as restore_modes_after
 from tfviz.hugging_face import shifts_labels
 from tfviz.learn.batch import Batch, check_batch, map_tensors
 from tfviz.learn.checks import check_labelled, check_labels, note_inputs, unpack
-from tfviz.learn.losses import IGNORED, Loss, default
+from tfviz.learn.losses import HF_IGNORE_INDEX, Loss, default
 from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
 from tfviz.validation import check_callable
 
-MAX_NATS = 709.0  # e to a larger power is no float
+MAX_NATS = 709.0  # its exponential is nearly the largest float
 Link = tuple[int, ...]  # (target position, source position); of several pairs of texts, the pair's number first
 
 
@@ -90,7 +90,7 @@ def _logits_and_labels(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, 
         if shifts_labels(unwrap(model)):
             logits, labels = logits[..., :-1, :], labels[..., 1:]
         labels = labels.to(logits.device)
-        return logits, labels, labels != IGNORED
+        return logits, labels, labels != HF_IGNORE_INDEX
     *inputs, labels = unpack(batch, "model inputs", "labels", variadic=True)
     with note_inputs(model, batch):
         logits = extract_logits(model(*inputs))

@@ -20,9 +20,9 @@ from tfviz.logits import extract_logits
 from tfviz.validation import describe
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int | Tensor]]
-PAD = 0  # nothing is predicted where the target is padding
-IGNORE_NOTHING = -(2**63)  # PyTorch's own ignore_index, -100, may stand among labels by mistake
-IGNORED = -100  # labels of Hugging Face where nothing is predicted
+PAD_ID = 0  # targets of this id are not predicted
+UNUSED_IGNORE_INDEX = -(2**63)  # PyTorch's default, -100, could be among the labels by mistake
+HF_IGNORE_INDEX = -100  # Hugging Face's label for positions without a prediction
 
 
 def default(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
@@ -34,7 +34,7 @@ def model_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, T
     """Return the loss that the model itself computes of a mapping with `labels`, as models of Hugging Face do.
 
     The model is called as `model(**batch)`. Its loss is a mean over the labels that are not -100, and is multiplied by
-    their number; a causal language model predicts the label one position later, so that of it the first do not count.
+    their number; a causal language model predicts the label one position later, so its first label does not count.
 
     Raises:
         ValueError: the batch has no labels, or the model's output has no loss.
@@ -48,8 +48,8 @@ def model_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, T
             "where this is GPT2Model, or loss=, a function of model and batch"
         )
     labels = labels[..., 1:] if shifts_labels(unwrap(model)) else labels
-    count = (labels != IGNORED).sum().to(mean.device)
-    return torch.where(count > 0, mean * count, 0.0), count  # of no label the mean is NaN
+    count = (labels != HF_IGNORE_INDEX).sum().to(mean.device)
+    return torch.where(count > 0, mean * count, 0.0), count  # the mean over no labels is NaN
 
 
 def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -75,7 +75,7 @@ def translation(label_smoothing: float = 0.0) -> Loss:
         source, target = unpack(batch, "source", "target")
         inputs = target[:, :-1]
         if is_hugging_face(unwrap(model)):
-            output = model(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=inputs)
+            output = model(input_ids=source, attention_mask=(source != PAD_ID).long(), decoder_input_ids=inputs)
         else:
             output = model(source, inputs)
         return _padded_cross_entropy(extract_logits(output), target[:, 1:], label_smoothing)
@@ -105,7 +105,7 @@ def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     ids, targets, *pairs = unpack(batch, "ids", "targets", variadic=True)
     if pairs:
         unpack(batch, "ids", "targets", "segments", "follows")
-    masked, segments = targets != PAD, pairs[0] if pairs else None
+    masked, segments = targets != PAD_ID, pairs[0] if pairs else None
     tokens, follows = _masked_logits(model, ids, segments, masked)
     total, count = _cross_entropy(tokens, targets[masked], "tokens")
     if pairs:
@@ -119,7 +119,7 @@ def _masked_logits(model: nn.Module, ids: Tensor, segments: Tensor | None, maske
         output = model(ids, segments, masked)
         return output.tokens, output.follows
     named = {} if segments is None else {"token_type_ids": segments}
-    output = model(input_ids=ids, attention_mask=(ids != PAD).long(), **named)
+    output = model(input_ids=ids, attention_mask=(ids != PAD_ID).long(), **named)
     logits = getattr(output, "prediction_logits", None)
     follows = getattr(output, "seq_relationship_logits", None)
     if segments is not None and follows is None:
@@ -128,7 +128,7 @@ def _masked_logits(model: nn.Module, ids: Tensor, segments: Tensor | None, maske
             "BertForPreTraining, or batches of (ids, targets)"
         )
     logits = extract_logits(output) if logits is None else logits
-    return logits[masked], None if follows is None else follows.flip(-1)  # theirs are (yes, no)
+    return logits[masked], None if follows is None else follows.flip(-1)  # Hugging Face's order is (yes, no)
 
 
 class SegmentRecurrentLoss:
@@ -141,7 +141,9 @@ class SegmentRecurrentLoss:
     """
 
     def __init__(self) -> None:
-        self.memories: dict[tuple[tuple[int, ...], ...], list[Tensor]] = {}  # by the places of their next segment
+        self.memories: dict[
+            tuple[tuple[int, ...], ...], list[Tensor]
+        ] = {}  # memories by the places of the next segment
 
     def __call__(self, model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         inputs, targets, places = unpack(batch, "inputs", "targets", "places")
@@ -198,7 +200,9 @@ def squared_error(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, in
     *inputs, values = unpack(batch, "model inputs", "values", variadic=True)
     predicted = extract_logits(model(*inputs)).float()
     if predicted.shape != values.shape:
-        raise ValueError(f"values are {list(values.shape)}, the model gives {list(predicted.shape)}; make them alike")
+        raise ValueError(
+            f"values are {list(values.shape)}, the model gives {list(predicted.shape)}; give values of that shape"
+        )
     return (predicted - values).square().sum(), values.numel()
 
 
@@ -231,14 +235,14 @@ def _row_norms(vectors: Tensor) -> Tensor:
 def _cross_entropy(logits: Tensor, targets: Tensor, noun: str = "classes") -> tuple[Tensor, int]:
     check_labels(targets, logits.shape[:-1], logits.shape[-1], noun)
     flat = logits.reshape(-1, logits.shape[-1]).float()
-    targets = targets.to(logits.device)  # of a model on several devices, the last one
-    total = functional.cross_entropy(flat, targets.flatten(), ignore_index=IGNORE_NOTHING, reduction="sum")
+    targets = targets.to(logits.device)  # for a model on several devices, the device of the last one
+    total = functional.cross_entropy(flat, targets.flatten(), ignore_index=UNUSED_IGNORE_INDEX, reduction="sum")
     return total, targets.numel()
 
 
 def _padded_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float) -> tuple[Tensor, int]:
     check_labels(targets, logits.shape[:-1], logits.shape[-1], "tokens")
     targets = targets.to(logits.device)
-    total = functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=PAD,
+    total = functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=PAD_ID,
                                      reduction="sum", label_smoothing=label_smoothing)  # fmt: skip
-    return total, int((targets != PAD).sum())
+    return total, int((targets != PAD_ID).sum())

@@ -15,18 +15,18 @@ from tfviz.shapes import Float
 
 # Each (a, b, c) is a polynomial of the singular values, a x + b x^3 + c x^5, that brings them closer to 1: the first
 # four of those that Amsel et al. 2025 ("The Polar Express", section 3) find best for values from 0.001 on
-POLYNOMIALS = (
+POLYNOMIAL_COEFFICIENTS = (
     (8.156554524902461, -22.48329292557795, 15.878769915207462),
     (4.042929935166739, -2.808917465908714, 0.5000178451051316),
     (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
     (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
 )
-NORM_MARGIN = 1.02  # by which the norm is taken larger than it is, so that rounding leads no value above 1
+NORM_MARGIN = 1.02  # factor on the norm, so that rounding raises no singular value above 1
 # Root mean square of a matrix's step, in learning rates. AdamW's is about 0.2, to which Liu et al. 2025 (section 2.2)
-# bring Muon's; small models bear, and learn from, three times as much, and so share the rate that AdamW likes.
+# bring Muon's; small models tolerate three times as much, learn faster with it, and can then use AdamW's learning rate.
 UPDATE_RMS = 0.6
-TINY = 1e-20
-MAX_STACKED = 2**24  # numbers of matrices that are orthogonalized together
+EPSILON = 1e-20
+MAX_STACKED_NUMBERS = 2**24  # of matrices that are orthogonalized in one batch
 
 
 def adamw(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.Optimizer:
@@ -120,13 +120,13 @@ def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, 
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonalize(matrices.mT).mT
     with torch.autocast(matrices.device.type, enabled=False):
-        x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) * NORM_MARGIN + TINY)
+        x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) * NORM_MARGIN + EPSILON)
         product, polynomial = x @ x.mT, None
-        for number, (a, b, c) in enumerate(POLYNOMIALS, 1):
+        for number, (a, b, c) in enumerate(POLYNOMIAL_COEFFICIENTS, 1):
             factor = torch.baddbmm(product, product, product, beta=b, alpha=c)
             factor.diagonal(dim1=1, dim2=2).add_(a)
             polynomial = factor if polynomial is None else factor @ polynomial
-            if number < len(POLYNOMIALS):
+            if number < len(POLYNOMIAL_COEFFICIENTS):
                 product = factor @ product @ factor
         return polynomial @ x
 
@@ -145,11 +145,11 @@ def _decay_groups(weights: Iterable[nn.Parameter], weight_decay: float) -> list[
 
 
 def _stacks_by_shape(weights: list[Tensor]) -> Iterator[list[Tensor]]:
-    """Yield lists of matrices of one shape and device, at most `MAX_STACKED` numbers: they need four times as much."""
+    """Yield lists of matrices of one shape and device, each of at most `MAX_STACKED_NUMBERS` numbers."""
     for (shape, _), group in groupby(
         sorted(weights, key=lambda weight: (tuple(weight.shape), str(weight.device))),
         key=lambda weight: (weight.shape, weight.device),
     ):
-        same_shape, count = list(group), max(1, MAX_STACKED // max(1, shape.numel()))
+        same_shape, count = list(group), max(1, MAX_STACKED_NUMBERS // max(1, shape.numel()))
         for start in range(0, len(same_shape), count):
             yield same_shape[start : start + count]

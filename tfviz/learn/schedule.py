@@ -7,7 +7,7 @@ from tfviz import checks
 from tfviz.validation import check_callable
 
 Schedule = Callable[[int, int], float]
-TOLERANCE = 1e-6  # of a factor that was computed
+FACTOR_TOLERANCE = 1e-6  # for rounding in computed factors
 
 
 def constant(step: int, steps: int) -> float:
@@ -42,7 +42,7 @@ def inverse_square_root(warmup: int = 4000) -> Schedule:
     checks.at_least(1, warmup=warmup)
 
     def factor(step: int, steps: int) -> float:
-        checks.at_least(0, step=step)  # how many there will be makes no difference
+        checks.at_least(0, step=step)  # independent of the number of steps
         return min((step + 1) / warmup, (warmup / (step + 1)) ** 0.5)
 
     return factor
@@ -56,7 +56,7 @@ def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
     """
     check_callable("step", "steps", schedule=schedule)
     factor = schedule(step, steps)
-    if not (hasattr(factor, "__float__") and 0 <= float(factor) <= 1 + TOLERANCE):
+    if not (hasattr(factor, "__float__") and 0 <= float(factor) <= 1 + FACTOR_TOLERANCE):
         raise ValueError(f"schedule({step}, {steps}) is {factor}; it must be a share of the rate, from 0 to 1")
     return float(factor)
 

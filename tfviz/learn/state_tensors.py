@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tfviz.learn.distributed import shard_like
 
-SAME_SHAPE = (
+PARAMETER_SHAPED = (
     "exp_avg",
     "exp_avg_sq",
     "max_exp_avg_sq",
@@ -89,9 +89,11 @@ def optimizer_state(stored: Mapping[str, Any], optimizer: torch.optim.Optimizer)
     for key, value in stored.items():
         index, _, name = key.partition(".")
         if not (name and index.isdecimal() and len(index) < 9 and int(index) < len(parameters)):
-            raise ValueError(f"the optimizer's state holds {key!r}, of none of {len(parameters)} parameters")
+            raise ValueError(
+                f"the optimizer's state holds {key!r}, which belongs to none of {len(parameters)} parameters"
+            )
         like = parameters[int(index)]
-        if name in SAME_SHAPE and getattr(value, "shape", None) != like.shape and value is not None:
+        if name in PARAMETER_SHAPED and getattr(value, "shape", None) != like.shape and value is not None:
             raise ValueError(f"{key} of the optimizer's state has not the shape of its parameter, {list(like.shape)}")
         state.setdefault(int(index), {})[name] = shard_like(value, like)
     return state

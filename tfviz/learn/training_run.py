@@ -17,8 +17,8 @@ from tfviz import schema
 from tfviz.learn import checkpoint
 from tfviz.learn.batch import Batch, Epochs, draw_batch, tensors
 from tfviz.learn.config import Config, first_difference
+from tfviz.learn.prepared_model import PreparedModel
 from tfviz.learn.schedule import Schedule, lr_factor
-from tfviz.learn.trainer import Trainer
 from tfviz.text.batches import step_seed
 from tfviz.text.buckets import Batches
 
@@ -52,7 +52,7 @@ class TrainingRun:
         checkpoint_dir: folder for checkpoints, one every `checkpoint_every` steps.
     """
 
-    trainer: Trainer
+    prepared: PreparedModel
     batches: Batches | Epochs
     schedule: Schedule
     config: Config
@@ -63,18 +63,18 @@ class TrainingRun:
         self.history: list[Step] = []
         self.saved_steps = 0  # steps that the newest checkpoint holds
         self.optimizer_step_interrupted = False
-        self.buffers_before: dict[str, Tensor] | None = None  # those before a step, until it is whole
+        self.buffers_before: dict[str, Tensor] | None = None  # buffers before the current step, until it is complete
 
     def steps(self, progress: bool) -> Generator[Step]:
         """Yield past steps, then take new ones; however the run ends, save the model after the last complete step."""
         from tqdm import tqdm
 
         with ExitStack() as stack:
-            stack.callback(_restore_modes, {module: module.training for module in self.trainer.model.modules()})
-            stack.callback(self.trainer.restore_lrs)
+            stack.callback(_restore_modes, {module: module.training for module in self.prepared.model.modules()})
+            stack.callback(self.prepared.restore_lrs)
             self._resume()
             yield from list(self.history)
-            total, hidden = self.config["steps"], not (progress and self.trainer.is_main)
+            total, hidden = self.config["steps"], not (progress and self.prepared.is_main)
             bar = stack.enter_context(
                 tqdm(total=total, initial=len(self.history), unit="step", disable=hidden, mininterval=0.5)
             )
@@ -87,34 +87,34 @@ class TrainingRun:
                         len(self.history) % self.checkpoint_every == 0 or len(self.history) == total
                     ):
                         self._save()
-                        self.trainer.accelerator.wait_for_everyone()
+                        self.prepared.accelerator.wait_for_everyone()
                     yield step
-            except GeneratorExit:  # the loop was left between two steps
+            except GeneratorExit:  # the caller left the loop between two steps
                 if problem := self._save_last_step():
                     warnings.warn(problem, stacklevel=1)
                 raise
             except BaseException as error:
-                # of several processes the others may stand elsewhere, and will not help to gather shards
-                problem = "" if self.trainer.is_sharded else self._save_last_step()
+                # the other processes may be elsewhere and cannot help to gather shards
+                problem = "" if self.prepared.is_sharded else self._save_last_step()
                 error.add_note(problem or self._resume_hint())
                 raise
 
     def _take_step(self) -> Step:
         """Take the next step with random numbers from seed and step alone; the caller's generator is unchanged."""
-        with _forked_rng(self.trainer.accelerator.device):
+        with _forked_rng(self.prepared.accelerator.device):
             number, started = len(self.history), time.perf_counter()
             torch.manual_seed(step_seed(self.config["seed"], number))
             factor = lr_factor(self.schedule, number, self.config["steps"])
-            lr = factor * max(self.trainer.lrs)
+            lr = factor * max(self.prepared.lrs)
             batch = draw_batch(self.batches, number)
-            self.buffers_before = self.trainer.clone_buffers()
+            self.buffers_before = self.prepared.clone_buffers()
             try:
-                loss = self.trainer.compute_gradients(batch)
+                loss = self.prepared.compute_gradients(batch)
             except FloatingPointError as error:
                 self._save_last_step()
                 raise FloatingPointError(self._not_finite_message(error, batch, number, lr)) from None
             self.optimizer_step_interrupted = True
-            self.trainer.optimizer_step(factor)
+            self.prepared.optimizer_step(factor)
             speed = tensors(batch)[0].numel() / (time.perf_counter() - started)
             self.history.append(Step(number, loss, lr, speed))
             self.optimizer_step_interrupted, self.buffers_before = False, None
@@ -126,14 +126,14 @@ class TrainingRun:
         Raises:
             ValueError: the checkpoint belongs to another run, or is damaged.
         """
-        if self.checkpoint_dir and self.trainer.is_distributed:  # the first process may still be writing
-            self.trainer.accelerator.wait_for_everyone()
+        if self.checkpoint_dir and self.prepared.is_distributed:  # the first process may still be writing
+            self.prepared.accelerator.wait_for_everyone()
         if not self.checkpoint_dir or not checkpoint.list_checkpoints(self.checkpoint_dir):
             return
-        newest = checkpoint.read(self.checkpoint_dir, self.trainer.model, self.trainer.unwrapped_optimizer)
+        newest = checkpoint.read(self.checkpoint_dir, self.prepared.model, self.prepared.unwrapped_optimizer)
         stored = newest.state.get("config")
         if not isinstance(stored, dict):
-            raise ValueError(f"{newest.path} is of no run: `checkpoint.save` wrote it; give another folder")
+            raise ValueError(f"{newest.path} belongs to no run, since `checkpoint.save` wrote it; give another folder")
         if difference := first_difference(stored, self.config):
             name, stored_value, value = difference
             raise ValueError(
@@ -143,28 +143,28 @@ class TrainingRun:
         step, row = newest.state["step"], schema.list_of(schema.number, 3, 3)
         with schema.errors_name(newest.path):
             schema.list_of(row, step, step)(newest.state.get("history"), "history")
-        if self.trainer.loss_scale is not None and "loss_scale" in newest.state:
+        if self.prepared.loss_scale is not None and "loss_scale" in newest.state:
             with schema.errors_name(newest.path):
                 schema.number(newest.state["loss_scale"], "loss_scale")
-            self.trainer.loss_scale.value = newest.state["loss_scale"]
-        newest.restore(self.trainer.model, self.trainer.unwrapped_optimizer)
+            self.prepared.loss_scale.value = newest.state["loss_scale"]
+        newest.restore(self.prepared.model, self.prepared.unwrapped_optimizer)
         self.history = [Step(number, *row) for number, row in enumerate(newest.state["history"])]
         self.saved_steps = len(self.history)
 
     def _save(self) -> None:
         assert self.checkpoint_dir is not None
         history = [list(astuple(step)[1:]) for step in self.history]
-        model, optimizer, steps = self.trainer.model, self.trainer.unwrapped_optimizer, len(self.history)
+        model, optimizer, steps = self.prepared.model, self.prepared.unwrapped_optimizer, len(self.history)
         scale: dict[str, Any] = {}
-        if self.trainer.loss_scale is not None:
-            scale["loss_scale"] = self.trainer.loss_scale.value
+        if self.prepared.loss_scale is not None:
+            scale["loss_scale"] = self.prepared.loss_scale.value
         checkpoint.save(self.checkpoint_dir, model, optimizer, step=steps, history=history, config=self.config, **scale)
         self.saved_steps = steps
 
     def _save_last_step(self) -> str:
         """Save the model after the last complete step; return the error, if any."""
         if self.buffers_before is not None and not self.optimizer_step_interrupted:
-            self.trainer.restore_buffers(self.buffers_before)
+            self.prepared.restore_buffers(self.buffers_before)
             self.buffers_before = None
         if self.checkpoint_dir and not self.optimizer_step_interrupted and self.saved_steps < len(self.history):
             try:
@@ -200,7 +200,7 @@ def _restore_modes(modes: dict[nn.Module, bool]) -> None:
 @contextmanager
 def _forked_rng(device: torch.device) -> Iterator[None]:
     """Leave PyTorch's random generators, those of the CPU, of a device and of the current GPU, unchanged."""
-    if device.type == "mps":  # which has one generator, and no number
+    if device.type == "mps":  # these devices have a single generator
         state = torch.mps.get_rng_state()
     module = getattr(torch, device.type, None)
     kind = device.type if device.type != "mps" and hasattr(module, "get_rng_state") else "cuda"

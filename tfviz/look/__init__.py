@@ -24,6 +24,7 @@ from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import Capture, capture
 from tfviz.look.external_kernels import attention
+from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import pack, unpack
@@ -32,6 +33,7 @@ from tfviz.validation import validate_public
 __all__ = [
     "AttentionMaps",
     "Capture",
+    "LazyAttention",
     "ablate",
     "attention",
     "capture",
@@ -43,5 +45,5 @@ __all__ = [
 ]
 
 validate_public(globals(), __all__)
-validate_public(vars(measures), [name for name in measures.__all__ if name != "KINDS"])
+validate_public(vars(measures), [name for name in measures.__all__ if name != "SCORE_KINDS"])
 validate_public(vars(edits), edits.__all__)

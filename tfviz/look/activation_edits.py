@@ -17,7 +17,7 @@ from tfviz import checks
 from tfviz.shapes import Float
 
 Positions = int | Sequence[int] | None
-WEIGHTS = ("pattern", "scores", "softmax", "implicit")  # last parts of sites that hold no activations
+WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class ActivationEdit:
 
     def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
         kind = site.rpartition(".")[2]
-        if kind in WEIGHTS and (self.name, kind) != ("zero", "pattern"):
+        if kind in WEIGHT_SUFFIXES and (self.name, kind) != ("zero", "pattern"):
             raise ValueError(
                 f"{site}: edits.{self.name} changes activations; name a module, its .input or its .output_heads"
             )

@@ -17,8 +17,8 @@ from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.quantize import quantize
 from tfviz.shapes import Bool, Float
 
-ALL = slice(None)
-CHUNK = 2 * 2**20  # bytes of float32 scores at a time: small enough to stay in the processor's cache
+ALL_PLACES = slice(None)
+CHUNK_BYTES = 2 * 2**20  # of float32 scores computed at a time: they stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ class AttentionCall:
         added = [self.mask] if isinstance(self.mask, Tensor) and self.mask.is_floating_point() else []
         return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in (self.query, self.key, *added))
 
-    def allowed(self, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "#batch #head row key"] | None:
+    def allowed(
+        self, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES
+    ) -> Bool[Tensor, "#batch #head row key"] | None:
         """Return True where a query may look; None if all may look everywhere."""
         if self.score_mod is not None:
             return compact_mask(is_unmasked(self.scores(rows, keys)))
@@ -100,7 +102,7 @@ class AttentionCall:
         seen = allowed.flatten(0, 2).any(0).nonzero()
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
 
-    def scores(self, rows: slice = ALL, keys: slice = ALL) -> Float[Tensor, "batch head row key"]:
+    def scores(self, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Float[Tensor, "batch head row key"]:
         """Return scaled dot products of some rows with some keys, -inf (or lowered by a float mask) where forbidden."""
         query, key = self.query[:, :, rows].float(), self.key[:, :, keys].float()
         scores = _matmul_per_head(query * self.scale, key.transpose(-1, -2))
@@ -127,7 +129,7 @@ class AttentionCall:
         dtype = dtype if dtype != torch.uint8 or self.is_finite else torch.float32
         call = replace(self, query=self.query.float(), key=self.key.float().contiguous())  # once, not for each chunk
         stored = torch.zeros(self.shape, dtype=dtype, device=self.query.device)
-        height = max(1, CHUNK // max(1, 4 * batch * heads * keys))
+        height = max(1, CHUNK_BYTES // max(1, 4 * batch * heads * keys))
         for start in range(0, queries, height):
             rows = slice(start, min(start + height, queries))
             seen = call.key_range(rows)
@@ -209,7 +211,7 @@ def _apply_score_mod(scores: Tensor, score_mod: Callable[..., Tensor], *cut: tup
     """Apply a function of a score and its four indices to all scores, as eager FlexAttention does."""
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 
-    chosen = [(ALL, scores.shape[0]), (ALL, scores.shape[1]), *cut]
+    chosen = [(ALL_PLACES, scores.shape[0]), (ALL_PLACES, scores.shape[1]), *cut]
     cells = [torch.arange(size, device=scores.device)[part] for part, size in chosen]
     for axis in (3, 2, 1, 0):
         over = [0 if axis == index else None for index in range(4)]

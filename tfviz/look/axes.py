@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from tfviz.look.products import Product
 
-HEADS = re.compile(r"n_?heads?|num_?heads?|heads|num_attention_heads|attention_heads|num_attn_heads")
-KV_HEADS = re.compile(r"num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads|num_groups_kv")
-AXIS = re.compile(r"\((?P<several>[^()]*)\)|(?P<single>\w+)")
-EXAMPLES = 'in turn, such as "b h q k", "(b h) q k" or "b q h k"; "(b h=8) q k" says how many heads there are'
+HEAD_COUNT_NAME = re.compile(r"n_?heads?|num_?heads?|heads|num_attention_heads|attention_heads|num_attn_heads")
+KV_HEAD_COUNT_NAME = re.compile(r"num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads|num_groups_kv")
+AXIS_PATTERN = re.compile(r"\((?P<several>[^()]*)\)|(?P<single>\w+)")
+AXES_EXAMPLES = 'in turn, such as "b h q k", "(b h) q k" or "b q h k"; "(b h=8) q k" says how many heads there are'
 
 
 class Layout(NamedTuple):
@@ -95,7 +95,7 @@ class OutputAxes(NamedTuple):
         for axis, letter in enumerate(letters):
             if axis == keys:
                 permutation += dims
-            elif letter is not None or weights.shape[axis] != 1:  # an axis without a letter is of size 1, and broadcast
+            elif letter is not None or weights.shape[axis] != 1:  # an axis without a letter has size 1 and is broadcast
                 at = product.output.index(letter) if letter in product.output else None
                 if at is None or output.shape[at] != weights.shape[axis]:
                     return None
@@ -131,7 +131,11 @@ class Heads:
     @classmethod
     def of(cls, modules: Sequence[nn.Module], count: int | None = None, batch_sizes: Iterable[int] = ()) -> Heads:
         """Look up the counts in modules, innermost first, and their configs; keep `count` if it is known."""
-        return cls(count or _attribute(modules, HEADS), _attribute(modules, KV_HEADS), frozenset(batch_sizes))
+        return cls(
+            count or _attribute(modules, HEAD_COUNT_NAME),
+            _attribute(modules, KV_HEAD_COUNT_NAME),
+            frozenset(batch_sizes),
+        )
 
 
 def _attribute(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | None:
@@ -161,7 +165,7 @@ def roles(product: Product, place: int, keys: int) -> list[str]:
     axis_roles = []
     for axis, letter in enumerate(letters):
         broadcast = letter is None or letter in product.batch or letter in value_letters
-        averaged = letter not in product.output  # over heads, say
+        averaged = letter not in product.output  # such as a sum over heads
         axis_roles.append("k" if axis == keys else "shared" if broadcast or averaged else "q")
     return axis_roles
 
@@ -184,13 +188,13 @@ def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Lay
     texts, queries, keys = (math.prod(shape[axis] for axis in axes) for axes in (batch, query, key))
     stated = 1 if head is None else shape[head]
     if count and heads.kv_count == stated < count == stated * queries and queries > 1:
-        # heads that share a key stand on the axis of the one query, as transformers packs grouped queries of one token
+        # grouped queries of one token: heads that share a key are on the query axis, as in transformers
         return Layout(shape, shape, order, (texts, count, 1, keys))
     if count and count > 1 and head is None and len(batch) == 1 and texts % count == 0:
-        # heads of one text stand beside those of the next on a single axis: [b * h, q, k]
+        # texts and heads share an axis: [b * h, q, k]
         return _split_heads(shape, order, batch[0], count, (texts // count, count, queries, keys))
     if count and count > 1 and head is not None and len(shared) == 2 and stated != count:
-        # the same, and beside it an axis of windows of each text: [b * h, window, q, k]
+        # texts and heads share an axis, followed by an axis of windows: [b * h, window, q, k]
         joined, windows = shape[shared[0]], shape[shared[1]]
         if joined % count == 0 and joined // count in heads.batch_sizes and joined not in heads.batch_sizes:
             sizes = (joined // count * windows, count, queries, keys)
@@ -227,20 +231,20 @@ def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
     Raises:
         ValueError: the axes do not fit the weights, or cannot be parsed.
     """
-    groups = [[axis["single"]] if axis["single"] else axis["several"].split() for axis in AXIS.finditer(axes)]
-    if len(groups) != len(shape) or AXIS.sub("", axes).strip():
-        raise ValueError(f"axes is {axes!r}, the weights have the shape {list(shape)}: name each axis {EXAMPLES}")
+    groups = [[axis["single"]] if axis["single"] else axis["several"].split() for axis in AXIS_PATTERN.finditer(axes)]
+    if len(groups) != len(shape) or AXIS_PATTERN.sub("", axes).strip():
+        raise ValueError(f"axes is {axes!r}, the weights have the shape {list(shape)}: name each axis {AXES_EXAMPLES}")
     split: list[int] = []
     names: list[str] = []
     for size, group in zip(shape, groups):
         sizes = [_stated_size(name, heads if len(group) > 1 else Heads()) for name in group]
         known = math.prod(stated for stated in sizes if stated is not None)
         if sizes.count(None) > 1 or size % known or (None not in sizes and known != size):
-            raise ValueError(f"axes is {axes!r}, which does not divide an axis of {size}: name them {EXAMPLES}")
+            raise ValueError(f"axes is {axes!r}, which does not divide an axis of {size}: name them {AXES_EXAMPLES}")
         split += [size // known if stated is None else stated for stated in sizes]
         names += [name.partition("=")[0] for name in group]
     if sorted(names) not in (sorted("bhqk"), sorted("hqk"), sorted("bqk"), sorted("qk")):
-        raise ValueError(f"axes is {axes!r}; the axes of the weights are b, h, q and k: name them {EXAMPLES}")
+        raise ValueError(f"axes is {axes!r}; the axes of the weights are b, h, q and k: name them {AXES_EXAMPLES}")
     order = tuple(names.index(name) for name in "bhqk" if name in names)
     batch, head, query, key = (split[names.index(name)] if name in names else 1 for name in "bhqk")
     return Layout(tuple(shape), tuple(split), order, (batch, head, query, key))

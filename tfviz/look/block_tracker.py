@@ -24,10 +24,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 from tfviz.look.axes import Layout
 from tfviz.look.lineage import SHAPE_OPS
 from tfviz.look.products import Operation, Product, align_axes, is_learned
-from tfviz.look.text_blocks import UNKNOWN, Block, Origin, Text, word_of
+from tfviz.look.text_blocks import UNKNOWN_TEXT, Block, Origin, Text, word_of
 
-# what modules call the sizes of blocks; a sliding window is a mask
-SIZES = re.compile(
+# names of block sizes in modules; a sliding window is only a mask
+BLOCK_SIZE_NAME = re.compile(
     r"(?!sliding_window|max_window_layers|relative|chunk_size_feed).*(block|chunk|window|local|bucket).*"
 )
 MOVE_OPS = SHAPE_OPS | {
@@ -46,7 +46,7 @@ def may_cut_text(model: nn.Module) -> bool:
         vars(owner) for owner in (*parts, *configs, *{type(part) for part in parts}) if hasattr(owner, "__dict__")
     ]
     names = {name for owner in owners for name, value in owner.items() if type(value) in (int, tuple, list) and value}
-    return any(SIZES.fullmatch(name) for name in names)
+    return any(BLOCK_SIZE_NAME.fullmatch(name) for name in names)
 
 
 class BlockTracker:
@@ -109,7 +109,7 @@ class BlockTracker:
             self._project(op.args[0], output, op.name in NORM_OPS)
         elif op.name in MOVE_OPS:
             self._move(op, output)
-        elif isinstance(output, Tensor):  # other numbers in the same cells
+        elif isinstance(output, Tensor):  # the cells are the same, with other numbers
             alike = (arg for arg in op.args if isinstance(arg, Tensor) and arg.shape == output.shape)
             origin = next((self.known[arg] for arg in alike if arg in self.known), None)
             if origin is not None:
@@ -176,7 +176,7 @@ class BlockTracker:
                 raise LookupError("not all of its keys are of the text")
             return align_axes(side.replay(0), letters[which], output_letters).expand(shape)
 
-        texts, features = zip(*((side.text, side.features[0]) if side else (UNKNOWN, 1) for side in sides))
+        texts, features = zip(*((side.text, side.features[0]) if side else (UNKNOWN_TEXT, 1) for side in sides))
         self.known[output] = Origin(texts[0], features, False, replay, other=texts[1])
 
     def _assign(self, target: Tensor, index: Any, value: Any) -> None:
@@ -200,7 +200,7 @@ def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
     kwargs = {key: value for key, value in op.kwargs.items() if key not in ("input", "tensors")}
     if name == "pad":
         sides = op.argument(1, "pad")
-        return lambda cells: nn.functional.pad(cells, sides)  # of numbers, with 0, whatever it was before
+        return lambda cells: nn.functional.pad(cells, sides)  # fill numbered cells with 0
     if name == "view":  # numbered cells may lie in memory in another way
         return lambda cells: cells.reshape(*args)
     if name in ("view_as", "reshape_as", "expand_as"):

@@ -19,7 +19,7 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyStore
 from tfviz.look.recorder import Firing
 from tfviz.look.text_blocks import join_blocks
-from tfviz.look.tracer import OPEN, AttentionTracer
+from tfviz.look.tracer import OPEN_TRACERS, AttentionTracer
 from tfviz.validation import validated
 
 
@@ -235,12 +235,12 @@ class _OpenCapture(AbstractContextManager[Capture]):
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
         try:
             self._tracer.close()
-        except BaseException:  # an interrupt, of which there is hardly a second
+        except BaseException:  # an interrupt; a second one is unlikely
             self._tracer.close()
             raise
         if kind is None:
             caveats.check(self._tracer.state)
 
     def __del__(self) -> None:
-        if self._tracer in OPEN:  # an interrupt came between the body and `__exit__`, or in it
+        if self._tracer in OPEN_TRACERS:  # an interrupt came between the body and `__exit__`, or in it
             self._tracer.close()

@@ -19,7 +19,7 @@ from tfviz.look.recorder import Allowed, Recorder, matches
 from tfviz.look.text_blocks import Block
 from tfviz.look.torch_state import untraced
 
-NEAR = 3  # running modules, from the innermost on, that may say how many heads there are
+MAX_MODULES_ASKED = 3  # running modules, innermost first, whose attributes may give the number of heads
 
 
 @dataclass
@@ -72,9 +72,11 @@ class CaptureState:
     def heads(self) -> Heads:
         """Return the head counts that the innermost running modules declare."""
         state = self.stack.state
-        near = (*(frame.path for frame in state.frames[-NEAR:]), state.num_heads)
+        near = (*(frame.path for frame in state.frames[-MAX_MODULES_ASKED:]), state.num_heads)
         if near not in self._heads:
-            self._heads[near] = Heads.of(self.stack.innermost(NEAR), state.num_heads, self.stack.first_sizes)
+            self._heads[near] = Heads.of(
+                self.stack.innermost(MAX_MODULES_ASKED), state.num_heads, self.stack.first_sizes
+            )
         return self._heads[near]
 
     def layout(self, shape: Sequence[int], roles: Sequence[str]) -> Layout:

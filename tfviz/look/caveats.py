@@ -15,12 +15,12 @@ from tfviz.look.capture_state import CaptureState
 from tfviz.look.quantize import range_problem, unpack
 from tfviz.look.recorder import matches
 
-SITES_LISTED = 40
-MODULES_LISTED = 5
-ATTENTION = re.compile(r"attention|attn|multihead", re.IGNORECASE)
-TOLERANCE = 0.05  # how far from 1 the sum of a row may be
-TOLERANCE_BYTES = 0.3  # the same, of weights stored as bytes
-ROWS_CHECKED = 64  # of each head of bytes
+MAX_SITES_LISTED = 40
+MAX_MODULES_LISTED = 5
+ATTENTION_NAME = re.compile(r"attention|attn|multihead", re.IGNORECASE)
+ROW_SUM_TOLERANCE = 0.05  # largest distance of a row's sum from 1
+QUANTIZED_ROW_SUM_TOLERANCE = 0.3  # the same for weights stored as bytes
+MAX_ROWS_CHECKED = 64  # of each head stored as bytes
 
 
 def summary(state: CaptureState) -> str:
@@ -75,9 +75,12 @@ def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
 def _rows_sum_to_1(weights: Tensor) -> bool:
     """Return whether all nonzero rows sum to 1; of bytes, only some rows are checked."""
     if weights.is_floating_point():
-        sums, tolerance = weights.sum(-1, dtype=torch.float32), TOLERANCE
+        sums, tolerance = weights.sum(-1, dtype=torch.float32), ROW_SUM_TOLERANCE
     else:
-        sums, tolerance = unpack(weights[:, :: 1 + weights.shape[1] // ROWS_CHECKED]).sum(-1), TOLERANCE_BYTES
+        sums, tolerance = (
+            unpack(weights[:, :: 1 + weights.shape[1] // MAX_ROWS_CHECKED]).sum(-1),
+            QUANTIZED_ROW_SUM_TOLERANCE,
+        )
     return not bool(((sums - 1).abs() > tolerance)[sums != 0].any())
 
 
@@ -102,9 +105,9 @@ def check(state: CaptureState) -> None:
         "grad=True, and the model ran without gradients (torch.no_grad): there are none": recorder.grad
         and notes.without_grad,
         f"not all could be seen: {_unseen_parts(state)}": stack.unseen,
-        f"these weights mix channels, not words: {_joined(notes.channels)}; their rows are no queries": notes.channels,
+        f"these weights mix channels, not words: {_joined(notes.channels)}; their rows are not queries": notes.channels,
         f"weights that may be of several heads or windows are shown as texts of a batch: "
-        f"{', '.join(unclear[:SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
+        f"{', '.join(unclear[:MAX_SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
             unclear and stack.sizes
         ),
     }.items():
@@ -130,8 +133,8 @@ def no_site(glob: str, sites: list[str]) -> str:
     kinds = {site.rpartition(".")[2] for site in sites}
     near = get_close_matches(glob.rpartition(".")[2], kinds, n=1) or (["pattern"] if "pattern" in kinds else kinds)
     listed = [site for site in sites if site.rpartition(".")[2] in near]
-    more = f", and {len(listed) - SITES_LISTED} more" if len(listed) > SITES_LISTED else ""
-    return f"no site matches {glob!r}; this model has {len(listed)}: {', '.join(listed[:SITES_LISTED])}{more}"
+    more = f", and {len(listed) - MAX_SITES_LISTED} more" if len(listed) > MAX_SITES_LISTED else ""
+    return f"no site matches {glob!r}; this model has {len(listed)}: {', '.join(listed[:MAX_SITES_LISTED])}{more}"
 
 
 def _no_match(glob: str, state: CaptureState) -> str:
@@ -163,7 +166,7 @@ def _no_match(glob: str, state: CaptureState) -> str:
         f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
         "there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them; what "
         f"linear attention comes to is '*.implicit'){f'; hidden from view: {unseen}' if unseen else ''}{softmaxes}; "
-        f"its other sites are {', '.join(sites[:SITES_LISTED]) or 'none'}"
+        f"its other sites are {', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
     )
 
 
@@ -172,7 +175,7 @@ def _unseen_parts(state: CaptureState) -> str:
     model = state.stack.model
     scripted = [path for path, part in model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
     unseen = [f"{site or 'the model'} ({why})" for site, why in state.stack.unseen.items()]
-    unseen += [f"{path} (TorchScript)" for path in scripted[:SITES_LISTED]]
+    unseen += [f"{path} (TorchScript)" for path in scripted[:MAX_SITES_LISTED]]
     unseen += ["an exported graph"] if isinstance(model, torch.fx.GraphModule) else []
     return ", ".join(unseen)
 
@@ -185,7 +188,7 @@ def _modules_with_maps(state: CaptureState) -> list[str]:
 def _modules_without_maps(state: CaptureState, fired: list[str]) -> list[str]:
     """Return the innermost modules that ran, have a name like those of attention, and gave no map."""
     modules = state.stack.modules
-    named = [path for path in state.stack.called if ATTENTION.search(type(modules[path]).__name__)]
+    named = [path for path in state.stack.called if ATTENTION_NAME.search(type(modules[path]).__name__)]
     inner = [path for path in named if not any(other != path and _is_within(other, path) for other in named)]
     return [path for path in inner if not any(_is_within(site, path) or _is_within(path, site) for site in fired)]
 
@@ -227,4 +230,4 @@ def _naming_hint(site: str) -> str:
 
 def _joined(paths: Iterable[str]) -> str:
     names = [path or "the model" for path in paths]
-    return ", ".join(names[:MODULES_LISTED]) + (", ..." if len(names) > MODULES_LISTED else "")
+    return ", ".join(names[:MAX_MODULES_LISTED]) + (", ..." if len(names) > MAX_MODULES_LISTED else "")

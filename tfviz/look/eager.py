@@ -125,7 +125,7 @@ class EagerAttention:
             axis = -1
         elif dim is not None:
             axis = dim
-        else:  # as PyTorch guesses it
+        else:  # the axis that PyTorch guesses
             axis = int(input.dim() not in (0, 1, 3))
         site = self.state.stack.site("scores")
         if self.state.recorder.is_edited(site) and input.dim() > 1:
@@ -200,7 +200,7 @@ class EagerAttention:
             edited = layout.from_bhqk(edited).to(tensor.dtype)
             is_writable = not (tensor.requires_grad or 0 in undropped.stride())
             if weights.scores is not None and is_writable:
-                undropped.copy_(edited)  # for whoever reads them later, such as the caller that they are returned to
+                undropped.copy_(edited)  # for later readers, such as the caller that gets the weights
                 known.status = Status.EDITED if known.undropped is None else known.status
             if known.undropped is not None:
                 surviving = (tensor != 0) | (undropped == 0)

@@ -20,7 +20,7 @@ __all__ = ["add", "even", "hide", "mean", "noise", "paste", "pin", "zero"]
 
 Weights = Float[Tensor, "batch head query key"]
 Cell = tuple[int | None, int | None]  # query, key; None for every one
-SLACK = 1e-6  # of a sum of weights
+ROW_SUM_TOLERANCE = 1e-6  # by which pinned weights of a row may exceed 1
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class ZeroHeads:
     def __call__(self, tensor: Tensor, site: str = "pattern") -> Tensor:
         kind = site.rpartition(".")[2]
         if kind in ("scores", "softmax"):
-            raise ValueError(f"{site}: a score of zero is no weight of zero; name the site that ends in .pattern")
+            raise ValueError(f"{site}: a score of zero is not a weight of zero; name the site that ends in .pattern")
         if kind != "pattern":
             return zero_activations(self.head)(tensor, site)
         _check_axes(tensor)
@@ -120,16 +120,16 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
             _warn_of_steps(shapes, tuple(weights.shape[-2:]))
         pinned = _cell_mask(cells, weights.shape[-2:]).to(weights.device)
         rest = 1 - to * pinned.sum(-1, keepdim=True, dtype=torch.float64)
-        if (rest < -SLACK).any():
-            query, count = _first_row(rest < -SLACK, pinned)
+        if (rest < -ROW_SUM_TOLERANCE).any():
+            query, count = _first_row(rest < -ROW_SUM_TOLERANCE, pinned)
             most = f"more than 1 in all; give at most {1 / count:.4g}, or fewer"
             raise ValueError(f"to is {to}, for {count} keys of query {query}: {most}")
-        rows = weights if weights.dtype == torch.float64 else weights.float()  # halves are too rough for sums
-        rest = rest.clamp(min=0).to(rows)  # exactly 0 where nothing is left but for rounding
+        rows = weights if weights.dtype == torch.float64 else weights.float()  # float16 is too coarse for sums
+        rest = rest.clamp(min=0).to(rows)  # exactly 0 if only rounding errors are left
         others = rows.masked_fill(pinned, 0.0)
         sums = others.sum(-1, keepdim=True)
         changed = pinned.any(-1, keepdim=True) & (rows.sum(-1, keepdim=True) != 0)
-        if to and (lost := changed & (sums == 0) & (rest > SLACK)).any():
+        if to and (lost := changed & (sums == 0) & (rest > ROW_SUM_TOLERANCE)).any():
             query, count = _first_row(lost, pinned)
             raise ValueError(
                 f"to is {to}, for {count} of the keys of query {query}, which sees no other that could have the rest: "

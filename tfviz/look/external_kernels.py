@@ -19,29 +19,29 @@ import torch
 from torch import Tensor
 
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.torch_state import ACTIVE, SharedSetting, is_paused
+from tfviz.look.torch_state import ACTIVE_CAPTURES, SharedSetting, is_paused
 from tfviz.shapes import Bool, Int
 
-SLOT = "__tfviz_kernel__"  # in the globals of a function's module
-AXES = ("b h n d", "b n h d", "n h d", "h n d")
-FLASH = {"scale": "softmax_scale", "window": "window_size", "neutral": {"softcap": 0.0, "alibi_slopes": None}}
-TORCH = {"query": "query", "key": "key", "value": "value", "scale": "scale", "causal": None}
-KNOWN: dict[tuple[str, str], dict[str, Any]] = {  # module and name -> arguments of `attention`
-    ("flash_attn.flash_attn_interface", "flash_attn_func"): FLASH,
+KERNEL_GLOBAL = "__tfviz_kernel__"  # name in the globals of a kernel's module
+KERNEL_AXES = ("b h n d", "b n h d", "n h d", "h n d")
+FLASH_ARGUMENTS = {"scale": "softmax_scale", "window": "window_size", "neutral": {"softcap": 0.0, "alibi_slopes": None}}
+TORCH_ARGUMENTS = {"query": "query", "key": "key", "value": "value", "scale": "scale", "causal": None}
+KERNEL_ARGUMENTS: dict[tuple[str, str], dict[str, Any]] = {  # (module, name) -> arguments of `attention`
+    ("flash_attn.flash_attn_interface", "flash_attn_func"): FLASH_ARGUMENTS,
     ("flash_attn.flash_attn_interface", "flash_attn_varlen_func"): {
-        **FLASH,
+        **FLASH_ARGUMENTS,
         "cu_seqlens": ("cu_seqlens_q", "cu_seqlens_k"),
         "axes": "n h d",
         "neutral": {"softcap": 0.0, "alibi_slopes": None, "block_table": None},
     },
     ("torch.nn.attention.varlen", "varlen_attn"): {
-        **TORCH,
+        **TORCH_ARGUMENTS,
         "window": "window_size",
         "cu_seqlens": ("cu_seq_q", "cu_seq_k"),
         "axes": "n h d",
         "neutral": {"seqused_k": None, "block_table": None},
     },
-    ("xformers.ops.fmha", "memory_efficient_attention"): {**TORCH, "mask": "attn_bias"},
+    ("xformers.ops.fmha", "memory_efficient_attention"): {**TORCH_ARGUMENTS, "mask": "attn_bias"},
 }
 
 
@@ -138,14 +138,14 @@ def packed_mask(
             raise ValueError(f"texts of the {name} begin at {known}; they must rise from 0 to at most {count}")
     allowed = torch.zeros(rows, columns, dtype=torch.bool)
     for (top, bottom), (left, right) in zip(pairwise(queries.tolist()), pairwise(keys.tolist())):
-        # from a query to a key, where the last query stands at the last key
+        # distance from query to key; the last query is at the last key
         distance = torch.arange(left - right, 0) - torch.arange(top - bottom, 0)[:, None]
         is_near = ((distance >= -before) | (before < 0)) & ((distance <= after) | (after < 0))
         allowed[top:bottom, left:right] = is_near
     return allowed
 
 
-KERNELS: dict[FunctionType, Kernel] = {}
+KERNELS_BY_FUNCTION: dict[FunctionType, Kernel] = {}
 
 
 def attention(
@@ -192,8 +192,8 @@ def attention(
         inner = wraps if hasattr(function, "__wrapped__") else " (with variables of a function around it)"
         inner = inner if getattr(function, "__closure__", None) else ""
         raise TypeError(f"function is {getattr(function, '__name__', function)!r}{inner}; give a plain Python function")
-    if axes not in AXES:
-        raise ValueError(f"axes is {axes!r}; it can be one of {', '.join(map(repr, AXES))}")
+    if axes not in KERNEL_AXES:
+        raise ValueError(f"axes is {axes!r}; it can be one of {', '.join(map(repr, KERNEL_AXES))}")
     if cu_seqlens is not None and "b" in axes:
         raise ValueError(f"axes is {axes!r}; packed texts have no axis b: give 'n h d' or 'h n d'")
     others = tuple((neutral or {}).items())
@@ -203,16 +203,16 @@ def attention(
     if missing := [name for name in [*named, *(neutral or {})] if name not in there]:
         without = "; give causal=None, if it has no such switch" if missing[0] == causal else ""
         raise ValueError(f"{function.__name__} has no argument {missing[0]!r}; it has {', '.join(there)}{without}")
-    KERNELS[function] = kernel
+    KERNELS_BY_FUNCTION[function] = kernel
 
 
 def _watch(undo: list[Callable[[], None]]) -> None:
     """Replace the code of kernels that were registered, and of known ones whose packages are loaded."""
-    for (module, name), arguments in KNOWN.items():
+    for (module, name), arguments in KERNEL_ARGUMENTS.items():
         function = getattr(sys.modules.get(module), name, None)
-        if isinstance(function, FunctionType) and not function.__closure__ and function not in KERNELS:
+        if isinstance(function, FunctionType) and not function.__closure__ and function not in KERNELS_BY_FUNCTION:
             attention(function, **arguments)
-    for kernel in list(KERNELS.values()):
+    for kernel in list(KERNELS_BY_FUNCTION.values()):
         function = kernel.function
         undo.append(partial(_restore, function, function.__code__, function.__defaults__, function.__kwdefaults__))
         _replace_code(kernel)
@@ -220,7 +220,7 @@ def _watch(undo: list[Callable[[], None]]) -> None:
 
 def _restore(function: FunctionType, code: CodeType, defaults: Any, keyword_defaults: Any) -> None:
     function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, keyword_defaults
-    function.__globals__.pop(f"{SLOT}{id(function)}", None)
+    function.__globals__.pop(f"{KERNEL_GLOBAL}{id(function)}", None)
 
 
 KERNEL_CALLS = SharedSetting(_watch)
@@ -238,14 +238,14 @@ def _replace_code(kernel: Kernel) -> None:
     parameters = inspect.signature(original)
 
     def observed(*args: Any, **kwargs: Any) -> Any:
-        tracers: list[Any] = [tracer for tracer in ACTIVE.get() if tracer.stack.running]
+        tracers: list[Any] = [tracer for tracer in ACTIVE_CAPTURES.get() if tracer.stack.running]
         if not tracers or is_paused():
             return original(*args, **kwargs)
         bound = parameters.bind(*args, **kwargs)
         bound.apply_defaults()
         return tracers[-1].fused.kernel(kernel, dict(bound.arguments), lambda: original(*args, **kwargs))
 
-    slot = f"{SLOT}{id(function)}"
+    slot = f"{KERNEL_GLOBAL}{id(function)}"
     function.__globals__[slot] = observed
     namespace: dict[str, Any] = {}
     exec(f"def stand_in(*args, **kwargs):\n    return {slot}(*args, **kwargs)", namespace)

@@ -44,5 +44,6 @@ def is_compiled() -> bool:
     for frame in frames():
         if not inside and frame.f_globals.get("__name__") == "torch._dynamo.eval_frame":
             return True
-        inside &= frame.f_code.co_name != "flex_attention"  # which, uncompiled, compiles its inner part to run eagerly
+        # uncompiled, flex_attention compiles its inner part to run eagerly
+        inside &= frame.f_code.co_name != "flex_attention"
     return False

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
-from weakref import ref
 
 import torch
 from torch import Tensor
@@ -22,7 +21,8 @@ from tfviz.look.key_history import KeyRecord, keys_of_call
 from tfviz.look.lazy import LazyStore
 from tfviz.look.torch_state import in_checkpoint, paused, untraced
 
-FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls: the first call of it that a mode sees
+# What `flex_attention` calls, and a mode sees first.
+FLEX_ATTENTION_OP = torch.ops.higher_order.flex_attention
 
 
 @dataclass
@@ -93,7 +93,7 @@ class FusedAttention:
     ) -> Tensor:
         """Compute `scaled_dot_product_attention` and record its weights."""
         inputs = (query, key, value)
-        is_repeated = self._repeats_last(query, key)
+        is_repeated = self.state.stack.repeats_last_sdpa(query, key)
         site = self.state.stack.site("pattern")
         if dropout_p:
             self.state.notes.dropout[site] = dropout_p
@@ -133,7 +133,7 @@ class FusedAttention:
         """Compute `flex_attention`: its output and its rows' logsumexp, which edits of weights leave unchanged."""
         inputs = query, key, value
         query, key, value = self._edit_inputs(*inputs)
-        if is_compiled():  # its kernel reads the listed blocks only, and asks no mask_mod in those that are full
+        if is_compiled():  # the compiled kernel reads only listed blocks, and does not call mask_mod in full ones
             block_mask = (*block_mask[:-1], compiled_mask_mod(block_mask))
         mask_mod = block_mask[-1]
 
@@ -145,7 +145,7 @@ class FusedAttention:
 
         off = self._zeroed_heads(make, inputs)
         edited = None if off is not None else self.observe(make, inputs)
-        output, *rows = FLEX(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
+        output, *rows = FLEX_ATTENTION_OP(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
         output = output if off is None else output.masked_fill(off, 0.0)
         output = self._edit_output(output if edited is None else edited, make, outer=edited is not None)
         return (output, *rows)
@@ -161,7 +161,7 @@ class FusedAttention:
         query, key, value = self._edit_inputs(*inputs)
         is_changed = any(new is not old for new, old in zip((query, key, value), inputs))
         call = replace(call, query=query, key=key, value=value)
-        for outer in self.state.running_outer():  # which see no torch call of it
+        for outer in self.state.running_outer():  # these captures see no torch call of the kernel
             outer.fused.observe(lambda: call, (query, key, value))
         edited = self.observe(lambda: call, (query, key, value))
         with paused():
@@ -249,12 +249,6 @@ class FusedAttention:
             recorder.record_keys(site, weights.key_record)
             self._record(lambda: weights, inputs, off)
         return off
-
-    def _repeats_last(self, query: Tensor, key: Tensor) -> bool:
-        """Return whether these tensors are those of the last call, now with other values (DiffLlama)."""
-        state = self.state.stack.state
-        last, state.last_sdpa = state.last_sdpa, (ref(query), ref(key))
-        return last is not None and last[0]() is query and last[1]() is key and query is not key
 
     def _edit_inputs(self, *inputs: Tensor) -> Iterator[Tensor]:
         """Edit and record query, key and value: at `.query_heads` and so on, where the module has a part `query`."""

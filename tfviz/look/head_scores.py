@@ -42,7 +42,7 @@ def _mark_same_word(after: int) -> Kind:
 
 
 # kinds of position: name -> function that marks the keys of the kind for each query
-KINDS: dict[str, Kind] = {
+SCORE_KINDS: dict[str, Kind] = {
     "itself": _mark_offset(0),
     "previous": _mark_offset(1),
     "two back": _mark_offset(2),
@@ -54,13 +54,13 @@ COMPARE_WORDS = ("same word", "after same word")
 
 
 def head_scores(
-    maps: AttentionMaps | Capture, kinds: Sequence[str] = tuple(KINDS)
+    maps: AttentionMaps | Capture, kinds: Sequence[str] = tuple(SCORE_KINDS)
 ) -> dict[str, Float[Tensor, "layer head"]]:
     """Return, for square maps, the share of each head's attention, 0 to 1, that goes to each kind of position.
 
     Args:
         maps: the attention maps, as many queries as keys; or the capture of one text, which has no words.
-        kinds: kinds of position, of `KINDS`: "itself", "previous", "two back", "first", "same word", "after same
+        kinds: kinds of position, of `SCORE_KINDS`: "itself", "previous", "two back", "first", "same word", "after same
             word".
 
     Raises:
@@ -75,10 +75,10 @@ def head_scores(
     if isinstance(kinds, str):
         raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
     if not kinds:
-        raise ValueError(f"kinds is empty; there are: {', '.join(KINDS)}")
-    unknown = next((kind for kind in kinds if kind not in KINDS), None)
+        raise ValueError(f"kinds is empty; there are: {', '.join(SCORE_KINDS)}")
+    unknown = next((kind for kind in kinds if kind not in SCORE_KINDS), None)
     if unknown is not None:
-        raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(KINDS)}")
+        raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORE_KINDS)}")
     maps = as_maps(maps)
     positions = Positions.of(maps)
     queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
@@ -99,7 +99,7 @@ def head_scores(
     codes = torch.tensor([[numbers.setdefault(word, len(numbers)) for word in words]])
 
     def shares(weights: Tensor, counts: Tensor) -> Tensor:
-        return torch.stack([_mean_share(weights, counts, KINDS[kind](codes)[0]) for kind in kinds], dim=-1)
+        return torch.stack([_mean_share(weights, counts, SCORE_KINDS[kind](codes)[0]) for kind in kinds], dim=-1)
 
     scores = statistic(maps, shares, positions)
     return {kind: scores[..., place] for place, kind in enumerate(kinds)}

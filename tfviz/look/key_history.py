@@ -20,10 +20,10 @@ from tfviz.look.products import Product
 from tfviz.look.torch_state import frames
 from tfviz.shapes import Bool, Float, Int
 
-WIDTH = 8  # numbers for a key
-TOLERANCE = 1e-3  # relative distance of two signatures of one key that was computed twice in float32
-TOLERANCE_HALF = 2e-2  # the same in half precision
-CALLERS = 32  # frames above a call of the model in which a beam search may stand
+SIGNATURE_SIZE = 8  # numbers in the signature of a key
+SIGNATURE_TOLERANCE = 1e-3  # relative distance of two signatures of one key, computed twice in float32
+SIGNATURE_TOLERANCE_HALF = 2e-2  # the same in half precision
+MAX_CALLER_FRAMES = 32  # frames above the model's call in which a beam search is looked for
 
 Keys = Float[Tensor, "_ _ width"]  # batch key width
 
@@ -94,7 +94,7 @@ class SiteHistory:
         differs = (before[:, :common] != keys[:, :common]).any(-1).any(0)
         start = int(differs.to(torch.uint8).argmax()) if differs.any() else common
         unchanged = 0
-        if before.shape[1] == keys.shape[1] and start < common:  # a cache of fixed size: the rest is as it was
+        if before.shape[1] == keys.shape[1] and start < common:  # a cache of fixed size: the rest is unchanged
             unchanged = int(differs.flip(0).to(torch.uint8).argmax())
         if not self.grows and start < keys.shape[1] and firing.queries < keys.shape[1]:
             self.grows = bool((before[0] == keys[0, 0]).all(-1).any())
@@ -104,7 +104,7 @@ class SiteHistory:
         """Yield the signatures of each firing."""
         last: Keys | None = None
         for start, keys, unchanged in self._changes:
-            if last is None or not (start or unchanged):  # nothing stayed; the batch may have another size
+            if last is None or not (start or unchanged):  # no key is the same; the batch size may differ
                 last = keys
             else:
                 last = torch.cat([last[:, :start], keys, last[:, last.shape[1] - unchanged :]], 1)
@@ -117,17 +117,17 @@ class History:
     def __init__(self) -> None:
         self.calls = 0
         self.sites: dict[str, SiteHistory] = {}
-        self._leader: str | None = None  # the last site that was seen to look at a text that grows
+        self._leader: str | None = None  # the last site seen to attend to a growing text
         self._beam_calls: set[int] = set()
-        self._cached: dict[int, tuple[int, int]] = {}  # call -> number of its cache, and how many tokens that held
-        self._final_lengths: dict[int, int] = {}  # number of a cache -> how many tokens it holds in the end
+        self._cached: dict[int, tuple[int, int]] = {}  # call -> number of its cache, and of the tokens in it
+        self._final_lengths: dict[int, int] = {}  # number of a cache -> its final number of tokens
         self._cache: Any = None  # the one in use
 
     def begin_call(self) -> None:
         """Record the start of a call of the model."""
         self.calls += 1
         self._leader = next((site for site, log in reversed(self.sites.items()) if log.grows), None)
-        if any("beam_search" in frame.f_code.co_name for frame in islice(frames(), CALLERS)):
+        if any("beam_search" in frame.f_code.co_name for frame in islice(frames(), MAX_CALLER_FRAMES)):
             self._beam_calls.add(self.calls)
 
     def end_call(self, kwargs: dict[str, Any], output: Any) -> None:
@@ -187,12 +187,12 @@ def _visible_range(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys)
 
 @lru_cache(maxsize=64)
 def _directions(size: int, device: torch.device) -> Float[Tensor, "size width"]:
-    return torch.randn(size, WIDTH, generator=torch.Generator().manual_seed(size)).to(device) / size**0.5
+    return torch.randn(size, SIGNATURE_SIZE, generator=torch.Generator().manual_seed(size)).to(device) / size**0.5
 
 
 def _tolerance(dtype: torch.dtype) -> float:
     """Return the relative distance within which two signatures belong to the same key."""
-    return TOLERANCE_HALF if dtype in (torch.float16, torch.bfloat16) else TOLERANCE
+    return SIGNATURE_TOLERANCE_HALF if dtype in (torch.float16, torch.bfloat16) else SIGNATURE_TOLERANCE
 
 
 def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
@@ -227,7 +227,7 @@ def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> 
     sizes = [projected.shape[shared.index(axis)] if axis in shared else 1 for axis in range(len(letters))]
     sizes[keys] = projected.shape[-2]
     places = sorted(range(len(order)), key=[*shared, keys].__getitem__)
-    return _arranged(projected.permute(*places, len(order)).reshape(*sizes, WIDTH), layout)
+    return _arranged(projected.permute(*places, len(order)).reshape(*sizes, SIGNATURE_SIZE), layout)
 
 
 def _arranged(projected: Float[Tensor, "*axes width"], layout: Layout) -> Keys:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tfviz.shapes import Bool, Int
 
-ROWS = 256  # of a mask that are looked at together
+ROWS_PER_CHUNK = 256  # rows of a mask that are read at a time
 
 
 class KeyRanges(NamedTuple):
@@ -39,7 +39,7 @@ class KeyRanges(NamedTuple):
         [[[2, 3]]]
         """
         parts = []
-        for rows in mask.split(ROWS, dim=2):  # a few rows at a time, which take little room
+        for rows in mask.split(ROWS_PER_CHUNK, dim=2):  # a few rows at a time, which take little room
             begins = torch.cat([rows[..., :1], rows[..., 1:] & ~rows[..., :-1]], -1)
             if (begins.sum(-1) > 1).any():
                 return None

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.attention_call import ALL, AttentionCall, is_unmasked, softmax_weights
+from tfviz.look.attention_call import ALL_PLACES, AttentionCall, is_unmasked, softmax_weights
 from tfviz.look.key_ranges import KeyRanges, select
 from tfviz.look.map_arguments import unexpanded
 from tfviz.look.quantize import max_pool_2d, max_pool_keys
 from tfviz.shapes import Bool, Float
 
-TILE = 16 * 2**20  # bytes of float32 scores at a time
+TILE_BYTES = 16 * 2**20  # of float32 scores computed at a time
 
 
 class LazyStore:
@@ -37,7 +37,7 @@ class LazyStore:
             kv_heads: the number of heads of keys, if the model declares it, since it may have repeated them.
         """
         mask = self._shared_mask(call.mask) if isinstance(call.mask, Tensor) else call.mask
-        if isinstance(mask, KeyRanges) and mask.first.shape[2] < call.shape[2]:  # one row that stands for all
+        if isinstance(mask, KeyRanges) and mask.first.shape[2] < call.shape[2]:  # one row, equal to all others
             first, stop = (part.expand(-1, -1, call.shape[2]) for part in mask[:2])
             mask = KeyRanges(first, stop, mask.keys)
         query, key = self._copy(call.query), self._copy(_without_repeats(call.key, kv_heads))
@@ -59,7 +59,7 @@ class LazyStore:
                 if key_ranges is None
                 else key_ranges.to(self.device or mask.device)
             )
-            self._masks[known] = mask, copy  # the mask is kept alive, so that no other can take its address
+            self._masks[known] = mask, copy  # keep the mask alive, so that its address is not reused
         return self._masks[known][1]
 
     def _copy_mask(self, mask: Tensor) -> Tensor:
@@ -122,9 +122,9 @@ class LazyAttention:
         row, keys = cells[0], cells[1:]
         rows = row if isinstance(row, slice) else slice(row, row + 1 or None)
         weights = softmax_weights(call.scores(rows))[0, 0].cpu()
-        return weights[(ALL if isinstance(row, slice) else 0, *keys)]
+        return weights[(ALL_PLACES if isinstance(row, slice) else 0, *keys)]
 
-    def allowed(self, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "row key"] | None:
+    def allowed(self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Bool[Tensor, "row key"] | None:
         """Return a mask, True where a query may look; None if nothing is forbidden."""
         allowed = self._head(head).allowed(rows, keys)
         return None if allowed is None else allowed[0, 0].cpu()
@@ -144,7 +144,9 @@ class LazyAttention:
         return allowed
 
     @torch.no_grad()
-    def tile(self, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1) -> Float[Tensor, "down across"]:
+    def tile(
+        self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, block: int = 1
+    ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `block` x `block` cells of a part of the map.
 
         The normalizer of each row is computed once and cached.
@@ -152,7 +154,7 @@ class LazyAttention:
         call, (_, queries, count) = self._head(head), self.shape
         (top, bottom, _), (left, right, _) = rows.indices(queries), keys.indices(count)
         tile = torch.zeros(-(-(bottom - top) // block), -(-(right - left) // block), device=call.query.device)
-        height = max(block, TILE // (4 * count) // block * block)
+        height = max(block, TILE_BYTES // (4 * count) // block * block)
         for start in range(top, bottom, height):
             part = slice(start, min(start + height, bottom))
             reach = call.key_range(part)

@@ -43,7 +43,7 @@ class Stage(Enum):
 class Status(Enum):
     """The outcome of applying weights to values, possibly several times."""
 
-    NEW = auto()  # they have not met any
+    NEW = auto()  # not yet multiplied with values
     RECORDED = auto()
     EDITED = auto()  # and were overwritten by an edit
 
@@ -76,7 +76,7 @@ class TrackedWeights:
     def key_axes(self) -> list[int]:
         """The key axes: a single axis, unless it was joined with another."""
         axes = strided_axes(self.key_index)
-        if len(axes) > 1:  # reshaping has copied the index of axes that were joined, and perhaps parted again
+        if len(axes) > 1:  # reshaping copies the index of axes that are joined and split
             return [axis for axis in axes if bool((self.key_index != self.key_index.narrow(axis, 0, 1)).any())]
         return axes or [self.key_index.dim() - 1]
 

@@ -9,13 +9,15 @@ from fnmatch import fnmatchcase
 from tfviz.checks import one_of
 from tfviz.look import map_layers
 from tfviz.look.capture import Capture
-from tfviz.look.map_layers import NUMBERED
+from tfviz.look.map_layers import FIRING_NUMBER
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.recorder import Firing
 from tfviz.validation import describe
 
-CROSS = re.compile(r"cross|encoder_attn|encdec|encoder_decoder|src_attn", re.IGNORECASE)  # of one text to another
-NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # of a layer: a part of a path by itself
+CROSS_ATTENTION_NAME = re.compile(
+    r"cross|encoder_attn|encdec|encoder_decoder|src_attn", re.IGNORECASE
+)  # of one text to another
+LAYER_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a path that is a number
 Words = Sequence[str] | Mapping[str, Sequence[str]]
 Shape = tuple[int, ...]
 
@@ -50,7 +52,7 @@ def groups(
     chosen = {**map_layers.choose_firings(pictures, "layers"), **map_layers.choose_firings(others, firings)}
     alike: dict[tuple[str, Shape], dict[str, Firing]] = {}
     for label, firing in chosen.items():
-        kind = NUMBER.sub("*", NUMBERED.sub("", label)), tuple(firing[0].shape[1:])
+        kind = LAYER_NUMBER.sub("*", FIRING_NUMBER.sub("", label)), tuple(firing[0].shape[1:])
         alike.setdefault(kind, {})[label] = firing
     named: dict[str, dict[str, Firing]] = {}
     shapes: dict[str, Shape] = {}
@@ -75,7 +77,7 @@ def _are_pictures(some: Sequence[Firing]) -> bool:
 def _match_start(name: str, glob: str) -> int | None:
     """Return the index in its path from which a name matches a glob; a decoder's `encoder_attn` is not an encoder."""
     parts = name.split(".")
-    starts = [0, *(at for at in range(1, len(parts)) if not CROSS.search(parts[at]))]
+    starts = [0, *(at for at in range(1, len(parts)) if not CROSS_ATTENTION_NAME.search(parts[at]))]
     return next((at for at in starts if fnmatchcase(".".join(parts[at:]), glob)), None)
 
 
@@ -100,10 +102,10 @@ def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> N
 
 def _group_name(labels: Sequence[str]) -> str:
     """Return the common path of labels, with a star for parts that differ, and the firings if not all are included."""
-    sites = list(dict.fromkeys(NUMBERED.sub("", label) for label in labels))
+    sites = list(dict.fromkeys(FIRING_NUMBER.sub("", label) for label in labels))
     paths = [site.removesuffix("pattern").removesuffix(".").split(".") for site in sites]
     shared = [parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*paths)]
-    numbers = [(int(match[1]), int(match[2])) for label in labels if (match := NUMBERED.search(label))]
+    numbers = [(int(match[1]), int(match[2])) for label in labels if (match := FIRING_NUMBER.search(label))]
     name, chosen = ".".join(shared) or "attention", sorted({number for number, _ in numbers})
     if not numbers or chosen == list(range(1, numbers[0][1] + 1)):
         return name
@@ -115,7 +117,7 @@ def _words_of_both_axes(
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the words of a group's rows and columns."""
     _, queries, keys = shape
-    if cols is None and isinstance(rows, Mapping) and CROSS.search(name):
+    if cols is None and isinstance(rows, Mapping) and CROSS_ATTENTION_NAME.search(name):
         row_glob = _best_glob(rows, name)
         others = (some for glob, some in rows.items() if glob != row_glob and len(some) == keys)
         return _words_for_group(rows, name, queries), next(others, None)

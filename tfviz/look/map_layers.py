@@ -13,12 +13,12 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.key_history import History
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.quantize import unpack
-from tfviz.look.recorder import WEIGHTS, Firing
+from tfviz.look.recorder import WEIGHT_SUFFIXES, Firing
 from tfviz.look.text_matching import Timeline
 from tfviz.look.text_selection import Sequences
 from tfviz.shapes import Bool
 
-NUMBERED = re.compile(r", (\d+) of (\d+)$")  # in the name of one of several firings
+FIRING_NUMBER = re.compile(r", (\d+) of (\d+)$")  # the suffix of a site with several firings
 Layer = Tensor | LazyAttention
 
 
@@ -28,7 +28,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
     Raises:
         LookupError: no captured site matches.
     """
-    chosen = [site for site in seen if site.rpartition(".")[2] in WEIGHTS and fnmatchcase(site, sites)]
+    chosen = [site for site in seen if site.rpartition(".")[2] in WEIGHT_SUFFIXES and fnmatchcase(site, sites)]
     if not chosen:
         meant = "" if sites == "*" else f" of {sites!r}"
         raise LookupError(f"no pattern{meant} was captured, only: {', '.join(seen) or 'nothing'}")
@@ -38,7 +38,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
 def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Firing]:
     """Return one firing of each site: the last, or all as separate layers; see `AttentionMaps.of`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
-    if firings == "layers":  # `NUMBERED` finds these names
+    if firings == "layers":  # `FIRING_NUMBER` finds these names
         return {
             f"{site}, {number} of {len(some)}" if len(some) > 1 else site: firing
             for site, some in every.items()
@@ -106,7 +106,7 @@ def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[li
     """Return the layers if they have the same shape, and a common mask."""
     shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
     if len(shapes) > 1:
-        each = ", firings='layers'" if any(NUMBERED.search(site) for site in joined) else ""
+        each = ", firings='layers'" if any(FIRING_NUMBER.search(site) for site in joined) else ""
         raise ValueError(
             f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are alike "
             "together, sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
@@ -164,5 +164,5 @@ def _pad_keys(tensor: Tensor, keys: int, first: int = 0) -> Tensor:
 def _concatenate(parts: Sequence[Tensor]) -> Tensor:
     if len(parts) == 1:  # which is not copied
         return parts[0]
-    same = len({part.dtype for part in parts}) == 1  # what no byte can say is kept in float32
+    same = len({part.dtype for part in parts}) == 1  # numbers that bytes cannot hold stay in float32
     return torch.cat([part if same else unpack(part) for part in parts], dim=1)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least, integer, materialized, one_of
 from tfviz.look import caveats, map_layers, quantize, serialization
-from tfviz.look.attention_call import ALL
+from tfviz.look.attention_call import ALL_PLACES
 from tfviz.look.capture import Capture
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
@@ -122,7 +122,7 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Return maps with a layer for each named firing: the result of `of` and `look.groups`."""
         weights, mask = map_layers.layers(firings, batch)
-        known = seen.provenance(map_layers.NUMBERED.sub("", name) for name in firings)
+        known = seen.provenance(map_layers.FIRING_NUMBER.sub("", name) for name in firings)
         return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})
 
     @classmethod
@@ -199,7 +199,7 @@ class AttentionMaps:
 
     @validated
     def tile(
-        self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1
+        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, block: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return a head, or part of it, as the largest weight of each `block` x `block` cells."""
         at_least(1, block=block)
@@ -227,7 +227,9 @@ class AttentionMaps:
         return quantize.pool_and_pack(weights[head], block, where)
 
     @validated
-    def allowed(self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "query key"] | None:
+    def allowed(
+        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES
+    ) -> Bool[Tensor, "query key"] | None:
         """Return a mask, True where this head's queries may look; None if nothing was forbidden."""
         weights = self._layer(layer, head)
         if isinstance(weights, LazyAttention):

@@ -1,8 +1,8 @@
 """Measures of attention: entropy, distance, change, head scores, rollout, relevance, value-weighted norms.
 
-For `AttentionMaps`, or the `Capture` of one text, a measure is the mean over the queries of a text that see something.
-Padding is removed as if the
-text did not contain it: keys that no query may look at (if the mask is known), and in self-attention the queries at
+For `AttentionMaps`, or the `Capture` of one text, a measure is the mean over the queries that see something.
+Padding is removed as if the text did not contain it: keys that no query may look at (if the mask is known), and in
+    self-attention the queries at
 their positions. So the first key is the first that is not padding, and distances do not count padding.
 """
 
@@ -13,14 +13,14 @@ from torch import Tensor
 
 from tfviz.checks import between
 from tfviz.look.capture import Capture
-from tfviz.look.head_scores import KINDS, head_scores
+from tfviz.look.head_scores import SCORE_KINDS, head_scores
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.look.padding import Positions, check_weights, head_weights, mean, statistic
 from tfviz.shapes import Float
 
 __all__ = [
-    "KINDS", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "value_weighted_norms",
+    "SCORE_KINDS", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "value_weighted_norms",
 ]  # fmt: skip
 
 
@@ -203,4 +203,4 @@ def value_weighted_norms(
         )
     check_weights(weights, normalized=False)
     lengths = values.norm(dim=-1).unsqueeze(-2).repeat_interleave(weights.shape[-3] // values.shape[-3], dim=-3)
-    return torch.where(weights == 0, 0.0, weights * lengths)  # whatever stands at padding, nothing is taken of it
+    return torch.where(weights == 0, 0.0, weights * lengths)  # the values at padding are ignored

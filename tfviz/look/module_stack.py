@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+from weakref import ref
 
 import torch
 from torch import Tensor, nn
@@ -81,7 +83,7 @@ class ModuleStack:
         self.state.frames.append(Frame(path, tuple(tensors[0].shape) if tensors else ()))
         self.called[path] = None
         if any(isinstance(arg, Tensor) and arg.is_nested and arg.layout is torch.strided for arg in args):
-            self.unseen[path] = "nested tensors"  # PyTorch's fast paths alone take them, and a mode would close those
+            self.unseen[path] = "nested tensors"  # only PyTorch's fast paths accept them, which a mode disables
             guard = torch._C.DisableTorchFunction()
             guard.__enter__()
             self.state.guards.append((path, guard))
@@ -100,6 +102,14 @@ class ModuleStack:
             guards.pop()[1].__exit__(None, None, None)
         return True
 
+    def repeats_last_sdpa(self, query: Tensor, key: Tensor) -> bool:
+        """Return whether a fused call has the query and key of the last one in this thread, with other values.
+
+        DiffLlama applies the same weights twice.
+        """
+        last, self.state.last_sdpa = self.state.last_sdpa, (ref(query), ref(key))
+        return last is not None and last[0]() is query and last[1]() is key and query is not key
+
     def note_inputs(self, *inputs: Any) -> None:
         """Record the sizes of the model's inputs when its outermost call ends."""
         self.sizes |= {size for value in inputs if is_dense(value) for size in value.shape[:2]}
@@ -110,6 +120,12 @@ class ModuleStack:
         self.state.skipped = None
         while self.state.guards:
             self.state.guards.pop()[1].__exit__(None, None, None)
+
+
+def first_tensor_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Tensor | None]:
+    """Return the first tensor among the arguments of a call, after its index or name; None for both without one."""
+    named = (*enumerate(args), *kwargs.items())
+    return next(((name, value) for name, value in named if isinstance(value, Tensor)), (None, None))
 
 
 def is_dense(value: Any) -> bool:

@@ -49,7 +49,7 @@ class MultiHeadForward:
         masks = {name: arguments.get(name) for name in ("attn_mask", "key_padding_mask")}
         floats = {name: mask for name, mask in masks.items() if isinstance(mask, Tensor) and mask.is_floating_point()}
         if not any(bool((is_unmasked(mask) & (mask != 0)).any()) for mask in floats.values()):
-            return  # they forbid, and no more
+            return  # these masks forbid and do not shift scores
         stack = self.state.stack
         around = [stack.modules[frame.path] for frame in stack.state.frames]
         if any(isinstance(module, nn.TransformerEncoderLayer) and takes_fast_path(module) for module in around):

@@ -11,11 +11,11 @@ from torch import Tensor
 from tfviz.checks import materialized
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import unexpanded
-from tfviz.look.map_groups import CROSS
+from tfviz.look.map_groups import CROSS_ATTENTION_NAME
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
 
-LARGE = 64 * 2**20  # bytes of a layer's weights in float32, from which on its heads are taken one by one
+LARGE_LAYER_BYTES = 64 * 2**20  # the heads of a layer with larger float32 weights are processed one by one
 
 
 class Positions(NamedTuple):
@@ -56,7 +56,7 @@ class Positions(NamedTuple):
 
     def counts(self, weights: Float[Tensor, "head row column"], layer: int, head: int) -> Bool[Tensor, "head row"]:
         """Return a mask of the remaining queries that see anything, for heads from `head` on."""
-        sees_any = weights.sum(-1) != 0  # NaN counts, and shows
+        sees_any = weights.sum(-1) != 0  # a query with NaN counts, so that the NaN is visible
         if self.sees is None:
             return sees_any
         sees = self.sees[layer if len(self.sees) > 1 else 0][:, self.queries]
@@ -65,14 +65,18 @@ class Positions(NamedTuple):
 
 def is_self_attention(maps: AttentionMaps) -> bool:
     """Return whether queries and keys are the positions of one text."""
-    return maps.shape[2] == maps.shape[3] and maps.rows == maps.cols and not any(map(CROSS.search, maps.sites))
+    return (
+        maps.shape[2] == maps.shape[3]
+        and maps.rows == maps.cols
+        and not any(map(CROSS_ATTENTION_NAME.search, maps.sites))
+    )
 
 
 def head_weights(maps: AttentionMaps, layer: int) -> Iterator[tuple[int, Float[Tensor, "head query key"]]]:
     """Yield (first head, weights) of a layer: of all heads at once where they are small, else head by head."""
     _, heads, queries, keys = maps.shape
     normalized = not maps.provenance.get("unnormalized")
-    if 4 * heads * queries * keys <= LARGE:
+    if 4 * heads * queries * keys <= LARGE_LAYER_BYTES:
         yield 0, check_weights(maps[layer], normalized)
     else:
         yield from ((head, check_weights(maps[layer, head][None], normalized)) for head in range(heads))
@@ -149,7 +153,7 @@ def _in_use(maps: AttentionMaps) -> Bool[Tensor, "position"]:
     """Return a mask of the positions that give or receive any weight."""
     used = torch.zeros(maps.shape[2], dtype=torch.bool)
     for layer in maps.layers:
-        assert isinstance(layer, Tensor)  # of others a mask is known
+        assert isinstance(layer, Tensor)  # for other maps the mask is known
         used |= (layer.sum(-1) != 0).any(0)
         if not used.all():
             used |= (layer.sum(1) != 0).any(0)

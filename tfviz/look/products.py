@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 Letters = tuple[Any, ...]
-MATMUL = ("matmul", "__matmul__", "bmm", "mm", "mv")
+MATMUL_OPS = ("matmul", "__matmul__", "bmm", "mm", "mv")
 
 
 class Product(NamedTuple):
@@ -78,7 +78,7 @@ def tensors(values: Iterable[Any]) -> Iterator[Tensor]:
 
 def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
     """Return the product that a call computes; None if it is not a product of two tensors."""
-    if name in MATMUL and len(args) == 2:
+    if name in MATMUL_OPS and len(args) == 2:
         return _matmul(args[0], args[1], recompute=lambda a, b: func(a, b, **kwargs))
     if name == "__rmatmul__" and len(args) == 2:
         return _matmul(args[1], args[0], recompute=lambda a, b: func(b, a, **kwargs))

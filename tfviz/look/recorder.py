@@ -13,12 +13,12 @@ from torch import Tensor
 from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
 from tfviz.look.key_history import History, KeyRecord
-from tfviz.look.module_stack import ModuleStack
+from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantize import is_packable, pack
 from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced
 
-WEIGHTS = ("pattern", "implicit")  # last parts of sites that hold weights
-KINDS = (*WEIGHTS, "scores", "softmax")  # those whose tensors are stored as the dtype asked for
+WEIGHT_SUFFIXES = ("pattern", "implicit")  # of sites that hold weights
+ATTENTION_SUFFIXES = (*WEIGHT_SUFFIXES, "scores", "softmax")  # of sites whose tensors are stored in the requested dtype
 Allowed = Callable[[], Tensor | None]
 Firing = tuple[Tensor | AttentionCall, Tensor | None]  # what fired, and where queries of a pattern may look
 
@@ -157,8 +157,7 @@ class Recorder:
 
     def record_input(self, site: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Edit and record the first tensor that a module takes; return changed arguments, or None."""
-        named: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
-        name, first = next((pair for pair in named if isinstance(pair[1], Tensor)), (None, None))
+        name, first = first_tensor_argument(args, kwargs)
         if first is None:
             return None
         changed = self.edit_and_record(site, first)
@@ -170,17 +169,17 @@ class Recorder:
 
     def copy(self, site: str, tensor: Tensor) -> Tensor:
         """Return a copy in stored form, which later steps of the model cannot change."""
-        if not tensor.is_floating_point() or not site.endswith(KINDS):
+        if not tensor.is_floating_point() or not site.endswith(ATTENTION_SUFFIXES):
             return tensor.clone()
         if self.dtype == torch.uint8:
-            packed = site.endswith(WEIGHTS) and is_packable(tensor)
+            packed = site.endswith(WEIGHT_SUFFIXES) and is_packable(tensor)
             return pack(tensor) if packed else tensor.to(torch.float32, copy=True)
         return tensor.to(self.dtype, copy=True)
 
 
 def _zero_masked_weights(site: str, tensor: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Return weights with four axes and zeros in fully masked rows, where a softmax gives even weights or NaN."""
-    if site.endswith(WEIGHTS):
+    if site.endswith(WEIGHT_SUFFIXES):
         tensor = as_4d(tensor)
         if allowed is not None and allowed.numel():
             blind = ~allowed.any(-1, keepdim=True)

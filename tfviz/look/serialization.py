@@ -16,29 +16,34 @@ from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import unexpanded
 
 FORMAT = "tfviz.AttentionMaps/2"
-LAZY_FORMAT = "tfviz.AttentionMaps/3"  # where some layers are lazy
-LABELS = ("rows", "cols", "sites", "provenance")
-FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
-INTEGERS = (torch.int32, torch.int64)
-_LAYER = schema.object_of({"scale": schema.number, "rule": schema.optional(schema.integer(0))})
-_NAMES = schema.list_of(schema.string(10**7))
-METADATA = schema.object_of(
-    {"rows": _NAMES, "cols": _NAMES, "sites": _NAMES, "provenance": schema.dict_of(schema.json_value)},
-    {"made": schema.list_of(schema.optional(_LAYER), 1)},
+LAZY_FORMAT = "tfviz.AttentionMaps/3"  # for maps with lazy layers
+LABEL_KEYS = ("rows", "cols", "sites", "provenance")
+FLOAT_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+INTEGER_DTYPES = (torch.int32, torch.int64)
+_LAYER_SCHEMA = schema.object_of({"scale": schema.number, "rule": schema.optional(schema.integer(0))})
+_NAMES_SCHEMA = schema.list_of(schema.string(10**7))
+METADATA_SCHEMA = schema.object_of(
+    {
+        "rows": _NAMES_SCHEMA,
+        "cols": _NAMES_SCHEMA,
+        "sites": _NAMES_SCHEMA,
+        "provenance": schema.dict_of(schema.json_value),
+    },
+    {"made": schema.list_of(schema.optional(_LAYER_SCHEMA), 1)},
 )
 
 
 def write(
     path: str | Path, layers: Sequence[Tensor | LazyAttention], mask: Tensor | None, labels: Mapping[str, Any]
 ) -> Path:
-    """Write one file, atomically; `labels` are those of `LABELS`, anything JSON can hold.
+    """Write one file, atomically; `labels` are those of `LABEL_KEYS`, anything JSON can hold.
 
     Raises:
         ValueError: JSON cannot hold the provenance, or scores are changed by a function, which cannot be stored.
     """
     tensors: dict[str, Tensor] = {}
     lazy: list[dict[str, Any] | None] = []
-    masks: dict[object, int] = {}  # which layers share
+    masks: dict[object, int] = {}  # shared by layers
     for number, layer in enumerate(layers):
         if isinstance(layer, Tensor):
             tensors[f"layer.{number}"] = layer
@@ -53,7 +58,7 @@ def write(
     schema.json_value(labels["provenance"], "provenance")
     try:
         metadata = {"format": LAZY_FORMAT if any(lazy) else FORMAT}
-        metadata |= {name: json.dumps(labels[name]) for name in LABELS} | (
+        metadata |= {name: json.dumps(labels[name]) for name in LABEL_KEYS} | (
             {"made": json.dumps(lazy)} if any(lazy) else {}
         )
     except (TypeError, ValueError, RecursionError) as error:
@@ -94,7 +99,7 @@ def read(path: str | Path) -> dict[str, Any]:
         raise ValueError(f"{path} is a file of tfviz, but holds no attention maps; AttentionMaps.save writes those")
     with schema.errors_name(path):
         labels = {name: schema.parse(text, name) for name, text in metadata.items() if name != "format"}
-        METADATA(labels, "metadata")
+        METADATA_SCHEMA(labels, "metadata")
         lazy = labels.pop("made", None) or [None] * sum(name.startswith("layer.") for name in tensors)
         reader = _LayerReader(tensors)
         arguments = {
@@ -137,8 +142,8 @@ class _LayerReader:
             ValueError: query and key do not fit each other.
         """
         if lazy is None:
-            return self.tensor(name, 3, (*FLOATS, torch.uint8))
-        query, key = (self.tensor(f"{name}.{part}", 3, FLOATS) for part in ("query", "key"))
+            return self.tensor(name, 3, (*FLOAT_DTYPES, torch.uint8))
+        query, key = (self.tensor(f"{name}.{part}", 3, FLOAT_DTYPES) for part in ("query", "key"))
         if not len(key) or len(query) % len(key) or query.shape[2] != key.shape[2] or query.dtype != key.dtype:
             sizes = f"{list(query.shape)} and {list(key.shape)}, {query.dtype} and {key.dtype}"
             raise ValueError(f"{name}.query and {name}.key are {sizes}; they do not fit each other")
@@ -153,11 +158,11 @@ class _LayerReader:
             ValueError: the key ranges do not fit the layer.
         """
         if name in self.tensors:
-            mask = self.tensor(name, 4, (*FLOATS, torch.bool))
+            mask = self.tensor(name, 4, (*FLOAT_DTYPES, torch.bool))
             _check_broadcast(mask, name, (1, *shape))
             return mask
-        first, stop = (self.tensor(f"{name}.{part}", 3, INTEGERS) for part in ("first", "stop"))
-        keys = int(self.tensor(f"{name}.keys", 0, INTEGERS))
+        first, stop = (self.tensor(f"{name}.{part}", 3, INTEGER_DTYPES) for part in ("first", "stop"))
+        keys = int(self.tensor(f"{name}.keys", 0, INTEGER_DTYPES))
         if keys != shape[2]:
             raise ValueError(f"{name}.keys is {keys}; the layer has {shape[2]} keys")
         for part, tensor in (("first", first), ("stop", stop)):

@@ -29,7 +29,7 @@ class Text:
         self.size = self.batch, self.words = shape[0], math.prod(shape[1:-1])
 
 
-UNKNOWN = Text((0, 0, 0))
+UNKNOWN_TEXT = Text((0, 0, 0))
 
 
 @dataclass(eq=False)
@@ -86,10 +86,10 @@ class Block(NamedTuple):
     @property
     def text(self) -> Text:
         """Text of the keys; that of the queries if it is unknown."""
-        if self.values is None and self.weights is not None and self.weights.text is UNKNOWN:
-            return self.weights.other or UNKNOWN
+        if self.values is None and self.weights is not None and self.weights.text is UNKNOWN_TEXT:
+            return self.weights.other or UNKNOWN_TEXT
         known = self.values or self.weights
-        return known.text if known else UNKNOWN
+        return known.text if known else UNKNOWN_TEXT
 
     def coordinates(self) -> Coordinates:
         """Return the position of each weight in the text.

@@ -93,8 +93,8 @@ class SiteFirings:
             candidates = range(len(self.keys[number])) if rows is None else rows.get(number, ())
             match = self._find_keys(number, keys[:needed], candidates, row)
             if match is None:
-                continue  # a firing of another text, or one whose tokens were all thrown away
-            element, shift = match  # a sliding cache has dropped keys since: they stood `shift` further on
+                continue  # a firing of another text, or one whose tokens were all discarded
+            element, shift = match  # a sliding cache has dropped keys since, so positions have moved by `shift`
             info = self.infos[number]
             first = int(info.ends[element]) - info.queries
             accepted = min(needed + shift, first + info.queries) - first  # the queries whose keys are still there

@@ -27,7 +27,7 @@ class Sequences:
 
     def __init__(self, history: History, row: int, beams: Tensor | None, generation: int | None) -> None:
         self.history, self.row, self.beams, self.generation = history, row, beams, generation
-        # a batch element of the last firing: of a beam search any, since all have gone through the same firings
+        # a batch element of the last firing; for a beam search any, since all went through the same firings
         self._last_row = 0 if beams is not None else row
         self._sites: dict[str, SiteFirings] = {}
         self._timelines: dict[str, Timeline] = {}
@@ -99,9 +99,9 @@ class Sequences:
             if any(firings.infos[number].call == call for number in left):
                 raise ValueError(
                     f"{firings.site} fired {len(firings.infos)} times, more than once on the same {len(text.keys)} "
-                    "keys: these are no steps in time; AttentionMaps.of(seen, firings='layers') shows each"
+                    "keys: these are not steps in time; AttentionMaps.of(seen, firings='layers') shows each"
                 )
-            if text.grows:  # shorter beginnings of the text are earlier readings of it
+            if text.grows:  # prefixes of the text are earlier readings of it
                 left -= {number for number in left if firings.is_prefix(number, self._last_row, text.keys)}
             text.has_earlier = bool(left)
             yield text
@@ -118,7 +118,7 @@ class Sequences:
             if len(text.segments) == 1 and len(firings.infos) > 1:
                 raise ValueError(
                     f"{firings.site} fired {len(firings.infos)} times, and what its last firing looks at is in none "
-                    "before: these are no steps in time; AttentionMaps.of(seen, firings='layers') shows each"
+                    "before: these are not steps in time; AttentionMaps.of(seen, firings='layers') shows each"
                 )
         return text
 

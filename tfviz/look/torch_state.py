@@ -24,7 +24,7 @@ from torch.utils import checkpoint
 from torch.utils._python_dispatch import _disable_current_modes
 
 # the captures that are open in this thread or task, outermost first
-ACTIVE: ContextVar[tuple[Any, ...]] = ContextVar("captures", default=())
+ACTIVE_CAPTURES: ContextVar[tuple[Any, ...]] = ContextVar("captures", default=())
 _PAUSED = threading.local()
 EXPECTED_WARNINGS = [  # about hooks and eager FlexAttention, which capture uses on purpose
     ("ignore", re.compile(text, re.IGNORECASE), Warning, None, 0)
@@ -74,7 +74,7 @@ class SharedSetting:
 
 
 def _hide_warnings(undo: list[Callable[[], None]]) -> None:
-    def restore_filters() -> None:  # these filters alone go: others may have come and gone since
+    def restore_filters() -> None:  # remove only these filters, since others may have been added
         warnings.filters[:] = [entry for entry in warnings.filters if entry not in EXPECTED_WARNINGS]  # type: ignore[index]
 
     undo.append(restore_filters)
@@ -86,7 +86,7 @@ def _run_eagerly(undo: list[Callable[[], None]]) -> None:
     undo.append(lambda: stance.__exit__(None, None, None))
 
 
-WARNINGS, EAGER = SharedSetting(_hide_warnings), SharedSetting(_run_eagerly)
+HIDDEN_WARNINGS, EAGER_MODE = SharedSetting(_hide_warnings), SharedSetting(_run_eagerly)
 
 
 @contextmanager

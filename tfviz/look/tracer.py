@@ -55,15 +55,15 @@ from tfviz.look.block_tracker import BlockTracker, may_cut_text
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.eager import EagerAttention
 from tfviz.look.external_kernels import KERNEL_CALLS
-from tfviz.look.fused import FLEX, FusedAttention
+from tfviz.look.fused import FLEX_ATTENTION_OP, FusedAttention
 from tfviz.look.lazy import LazyStore
 from tfviz.look.module_stack import ModuleStack, is_dense
 from tfviz.look.multi_head import MultiHeadForward
 from tfviz.look.recorder import Recorder
 from tfviz.look.torch_state import (
-    ACTIVE,
-    EAGER,
-    WARNINGS,
+    ACTIVE_CAPTURES,
+    EAGER_MODE,
+    HIDDEN_WARNINGS,
     CaptureMode,
     in_functorch,
     is_paused,
@@ -72,10 +72,11 @@ from tfviz.look.torch_state import (
     resume,
 )  # fmt: skip
 
-OPEN: set[AttentionTracer] = set()  # in whatever thread
-SETTINGS = (WARNINGS, KERNEL_CALLS)
+OPEN_TRACERS: set[AttentionTracer] = set()  # of all threads
+SHARED_SETTINGS = (HIDDEN_WARNINGS, KERNEL_CALLS)
 FLEX_MODULE = "torch.nn.attention.flex_attention"
-TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})  # others give no tensor
+# the attributes of a tensor that are tensors
+TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})
 
 
 class AttentionTracer(CaptureMode):
@@ -106,7 +107,7 @@ class AttentionTracer(CaptureMode):
         self.stack = ModuleStack(model)
         self.recorder = Recorder(self.stack, edits, globs, dtype, grad, device)
         self.state = CaptureState(
-            self.stack, self.recorder, axes, [tracer for tracer in ACTIVE.get() if tracer in OPEN]
+            self.stack, self.recorder, axes, [tracer for tracer in ACTIVE_CAPTURES.get() if tracer in OPEN_TRACERS]
         )
         self.state.block_tracker = BlockTracker() if may_cut_text(model) else None
         self.fused = FusedAttention(self.state, store)
@@ -122,28 +123,28 @@ class AttentionTracer(CaptureMode):
     def open(self) -> None:
         """Start tracing modules."""
         _remove_leftovers()
-        OPEN.add(self)
-        for setting in SETTINGS:
+        OPEN_TRACERS.add(self)
+        for setting in SHARED_SETTINGS:
             setting.acquire(self)
         self._run_eagerly()
         hooked = [module for module in self.stack.model.modules() if module._forward_hooks]
         self._hooked = set(map(id, hooked))
         register_module_forward_pre_hook(self._before_forward)
         register_module_forward_hook(self._after_call, with_kwargs=True, always_call=True)
-        for module in hooked:  # a site is what flows on after their own hooks
+        for module in hooked:  # so that a site holds the output after the modules' own hooks
             module.register_forward_hook(self._after_hooks)
         for path, module in self.stack.modules.items():
             site = self.stack.input_site(path)
             if site is not None and self.recorder.wants_input(site):
                 module.register_forward_pre_hook(self._before_input, with_kwargs=True)
-        ACTIVE.set((*ACTIVE.get(), self))
+        ACTIVE_CAPTURES.set((*ACTIVE_CAPTURES.get(), self))
 
     def close(self) -> None:
         """Undo all changes; safe to call again after an interrupt."""
-        ACTIVE.set(tuple(tracer for tracer in ACTIVE.get() if tracer is not self))
+        ACTIVE_CAPTURES.set(tuple(tracer for tracer in ACTIVE_CAPTURES.get() if tracer is not self))
         for hooks in (_modules._global_forward_pre_hooks, _modules._global_forward_hooks):
             for number in self._remove_hooks(hooks):
-                _modules._global_forward_hooks_with_kwargs.pop(number, None)  # which PyTorch forgets
+                _modules._global_forward_hooks_with_kwargs.pop(number, None)  # PyTorch does not remove it
                 _modules._global_forward_hooks_always_called.pop(number, None)
         for module in self.stack.modules.values():
             self._remove_hooks(module._forward_hooks)
@@ -151,10 +152,10 @@ class AttentionTracer(CaptureMode):
                 module._forward_pre_hooks_with_kwargs.pop(number, None)
         self.stack.clear()
         remove_modes(lambda mode: mode is self)
-        for setting in (EAGER, *SETTINGS):
+        for setting in (EAGER_MODE, *SHARED_SETTINGS):
             setting.release(self)
         self.recorder.history.close()
-        OPEN.discard(self)
+        OPEN_TRACERS.discard(self)
 
     def _remove_hooks(self, hooks: dict[int, Any]) -> list[int]:
         """Remove the hooks that are this tracer's methods; return their numbers."""
@@ -167,7 +168,7 @@ class AttentionTracer(CaptureMode):
         kwargs = kwargs or {}
         if not self.stack.state.frames or is_paused() or in_functorch() or _reads_attribute(func):
             return func(*args, **kwargs)
-        if func is FLEX:
+        if func is FLEX_ATTENTION_OP:
             return self.fused.flex(*args, **kwargs)
         matcher = self._matchers.get(getattr(func, "__name__", ""))  # a wrapper has the name of what it wraps
         return matcher(*args, **kwargs) if matcher else self.eager.call(func, args, kwargs)
@@ -177,7 +178,7 @@ class AttentionTracer(CaptureMode):
         path = self.stack.paths.get(id(module))
         if path is None or is_paused():
             return None
-        if self in ACTIVE.get():
+        if self in ACTIVE_CAPTURES.get():
             return path
         self.stack.called_elsewhere = True
         return None
@@ -188,7 +189,7 @@ class AttentionTracer(CaptureMode):
         if path is None:
             return
         state = self.stack.state
-        if not state.frames:  # the model, or a part of it that is called by itself
+        if not state.frames:  # the model, or a part of it that is called directly
             if state.skipped is not None:
                 return
             if is_tracing([arg for arg in args if is_dense(arg)]):
@@ -239,7 +240,7 @@ class AttentionTracer(CaptureMode):
         """Run compiled parts eagerly, since a kernel shows nothing: once there may be any, for dynamo loads slowly."""
         if not self._runs_eagerly and ("torch._dynamo" in sys.modules or FLEX_MODULE in sys.modules):
             self._runs_eagerly = True
-            EAGER.acquire(self)
+            EAGER_MODE.acquire(self)
 
 
 def _reads_attribute(func: Any) -> bool:
@@ -250,8 +251,8 @@ def _reads_attribute(func: Any) -> bool:
 def _remove_leftovers() -> None:
     """Remove hooks, modes and pauses of this thread that interrupted captures left behind."""
     owners = [getattr(hook, "__self__", None) for hook in _modules._global_forward_pre_hooks.values()]
-    for left in [owner for owner in owners if isinstance(owner, AttentionTracer) and owner not in OPEN]:
+    for left in [owner for owner in owners if isinstance(owner, AttentionTracer) and owner not in OPEN_TRACERS]:
         left.close()
-    remove_modes(lambda mode: isinstance(mode, AttentionTracer) and mode not in OPEN)
-    if not any(tracer in OPEN for tracer in ACTIVE.get()):
+    remove_modes(lambda mode: isinstance(mode, AttentionTracer) and mode not in OPEN_TRACERS)
+    if not any(tracer in OPEN_TRACERS for tracer in ACTIVE_CAPTURES.get()):
         resume()

@@ -16,9 +16,9 @@ from tfviz.look.torch_state import untraced
 
 LOGSUMEXP_OPS = frozenset({"logsumexp", "special_logsumexp", "sub", "__sub__", "subtract"})
 JOIN_OPS = SHAPE_OPS | CAST_OPS | DROPOUT_OPS | {"cat", "concat", "concatenate", "stack"}
-ROUNDING = 200  # units of rounding by which a row of weights may miss 1
+MAX_ROUNDING_UNITS = 200  # units in the last place by which the sum of a row may differ from 1
 
-Match = tuple[int, TrackedWeights]  # which factor of a product has weights, and what is known of them
+Match = tuple[int, TrackedWeights]  # index of the factor with weights, and the facts known about them
 
 
 class WeightFinder:
@@ -96,7 +96,7 @@ class WeightFinder:
         if product.factors[1 - place] in self.samples:
             return True
         others = [letter for letter in product.letters[1 - place] if letter not in product.letters[place]]
-        if len(others) < 2:  # those of a query and a key
+        if len(others) < 2:  # the axes of a query and a key
             return False
         other = self.lineage.known.get(product.factors[1 - place])
         if other and not other.times:
@@ -114,8 +114,8 @@ class WeightFinder:
             return None
         with untraced(), torch.no_grad():
             last = rows.movedim(axes[0], -1)
-            first = last[(0,) * (last.dim() - 1)]  # one row tells most that are none
-            tolerance = min(ROUNDING * torch.finfo(rows.dtype).eps, 1e-2)
+            first = last[(0,) * (last.dim() - 1)]  # a single row rules out most tensors
+            tolerance = min(MAX_ROUNDING_UNITS * torch.finfo(rows.dtype).eps, 1e-2)
             if not (abs(first.sum() - 1) < tolerance and (first >= 0).all()):
                 return None
             return axes[0] if bool(((last.sum(-1) - 1).abs() < tolerance).all() and (last >= 0).all()) else None

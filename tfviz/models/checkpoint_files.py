@@ -10,7 +10,8 @@ from torch import Tensor
 from tfviz import files, schema
 from tfviz.models.checkpoint_names import Family
 
-BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
+# masks and position counters, which are not learned
+BUFFER_SUFFIXES = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")
 
 
 def read_config(folder: Path, family: Family) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
         name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
         if name in tensors:
             raise ValueError(f"{stored_name} in {path} comes twice; get the file again")
-        if name.endswith(BUFFERS):
+        if name.endswith(BUFFER_SUFFIXES):
             continue
         if not tensor.is_floating_point() or not tensor.isfinite().all():
             raise ValueError(f"{stored_name} in {path} is {tensor.dtype}, or holds NaN or infinity; get it again")

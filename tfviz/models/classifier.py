@@ -14,7 +14,7 @@ from tfviz.shapes import Bool, Float, Int
 States = Float[Tensor, "batch position dim"]
 Words = Bool[Tensor, "batch position"]  # False at padding
 Pooled = Float[Tensor, "batch dim"]
-Pooling = Callable[[Tensor, Tensor], Tensor]  # from states and words to what is pooled
+Pooling = Callable[[Tensor, Tensor], Tensor]  # function of states and words that returns the pooled vectors
 Embedding = Callable[[int, int], nn.Module]  # from vocabulary and width to a module that turns ids into vectors
 
 

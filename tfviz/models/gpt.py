@@ -78,12 +78,14 @@ class GPT(nn.Module):
         check_parts(cache, len(self.blocks))
         start = cache[0].length
         if not torch.compiler.is_compiling() and any(part.length != start for part in cache):
-            raise ValueError("layers of the cache hold unlike lengths, as after an interrupted call; begin a new one")
+            raise ValueError(
+                "layers of the cache hold different lengths, as after an interrupted call; begin a new cache"
+            )
         return start
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
         """Return the attention mask of the `length` positions from `start` on, in each of `batch` texts."""
-        if self.mask is masks.causal:  # which `MultiHead` moves on by what is cached
+        if self.mask is masks.causal:  # `MultiHead` shifts it by the cached positions
             return masks.causal
         return self.mask.dense(length, start + length, batch=batch, heads=self.heads, start=start, device=device)
 

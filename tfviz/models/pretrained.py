@@ -15,8 +15,8 @@ from tfviz.models.bert import BERT
 from tfviz.models.checkpoint_names import Family
 from tfviz.models.gpt import GPT
 
-TANH = partial(nn.GELU, approximate="tanh")
-ACTIVATIONS = {"gelu_new": TANH, "gelu_pytorch_tanh": TANH, "gelu": nn.GELU, "relu": nn.ReLU}
+TANH_GELU = partial(nn.GELU, approximate="tanh")
+ACTIVATIONS = {"gelu_new": TANH_GELU, "gelu_pytorch_tanh": TANH_GELU, "gelu": nn.GELU, "relu": nn.ReLU}
 
 
 def gpt2(folder: str | Path) -> GPT:
@@ -36,7 +36,7 @@ def gpt2(folder: str | Path) -> GPT:
     config = checkpoint_files.read_config(Path(folder), names)
     vocab, context, layers, heads, dim = (config[size] for size in names.sizes)
     activation, inner = config.get("activation_function", "gelu_new"), config.get("n_inner")
-    if activation not in [*ACTIVATIONS]:  # a list, since what a file says may have no hash
+    if activation not in [*ACTIVATIONS]:  # a list, since the value in the file may be unhashable
         raise ValueError(f"activation_function is {activation!r}; it can be {', '.join(ACTIVATIONS)}")
     if inner not in (None, 4 * dim):
         raise ValueError(f"n_inner is {inner}; the networks of GPT are 4 n_embd = {4 * dim} wide inside")

@@ -33,7 +33,9 @@ class SparseTransformer(GPT):
         patterns = [pattern] if callable(pattern) else pattern
         mask = masks.causal & masks.per_head(*(make(stride) for make in patterns))
         super().__init__(vocab, mask=mask, **parts)
-        self.block_masks: dict[tuple[int, torch.device], Any] = {}  # at most one: making it costs more than using it
+        self.block_masks: dict[
+            tuple[int, torch.device], Any
+        ] = {}  # at most one is stored: making it costs more than using it
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
         unbiased = type(self.positions).bias is Positions.bias
@@ -44,6 +46,6 @@ class SparseTransformer(GPT):
     def block_mask(self, length: int, device: torch.device) -> Any:
         """Return the `BlockMask` for texts of this length, made when the length changes."""
         if (length, device) not in self.block_masks:
-            heads = self.heads if self.mask.heads else None  # one for all where they are alike
+            heads = self.heads if self.mask.heads else None  # equal masks are made once
             self.block_masks = {(length, device): self.mask.block_mask(length, length, heads=heads, device=device)}
         return self.block_masks[length, device]

@@ -98,7 +98,7 @@ class Transformer(nn.Module):
         attention = {
             "mask": masks.causal,
             "positions": self.positions,
-        }  # self-attention adds what is cached to the mask
+        }  # self-attention shifts the mask by the cached positions
         for block, past, cross in zip(self.decoder, caches[::2], caches[1::2], strict=True):
             x = block(x, memory.states, memory.words[:, None, None], cross, cache=past, **attention)
         return functional.linear(self.decoder_norm(x), self.target.weight)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from tfviz.portable.operations import LEFT_OUT
+from tfviz.portable.operations import OMITTED_ARGUMENTS
 from tfviz.portable.symbolic_sizes import Size, encode_size
 
 INT32_MAX, TO_THE_END = 2**31 - 1, 2**62  # a slice without an end has the largest number there is
@@ -46,12 +46,12 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
             return check_int32(value)
         if value is None or isinstance(value, bool | float | str):
             return value
-        raise ValueError(f"an argument of the kind {type(value).__name__} cannot travel: {value}")
+        raise ValueError(f"an argument of the kind {type(value).__name__} cannot be exported: {value}")
 
     return [
         encode(named.get(argument.name, argument.default_value if argument.has_default_value() else None))
         for argument in schema
-        if argument.name not in LEFT_OUT
+        if argument.name not in OMITTED_ARGUMENTS
     ]
 
 
@@ -62,7 +62,9 @@ def check_int32(value: int) -> int:
         ValueError: it needs more than 32 bits.
     """
     if INT32_MAX < abs(value) < TO_THE_END:
-        raise ValueError(f"the whole number {value} cannot travel: a page computes with 32 bits; use one below 2**31")
+        raise ValueError(
+            f"the whole number {value} cannot be exported: a page computes with 32 bits; use one below 2**31"
+        )
     return max(-INT32_MAX, min(INT32_MAX, value))
 
 
@@ -83,7 +85,9 @@ def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
     except LookupError as error:
         raise ValueError(DATA_DEPENDENT.capitalize()) from error
     except NotImplementedError as error:
-        raise ValueError(f"{error} cannot travel: it is no sum, product, quotient or extreme of lengths") from error
+        raise ValueError(
+            f"{error} cannot be exported: it is not a sum, product, quotient or extreme of lengths"
+        ) from error
     return size if isinstance(size, int) else {"s": size}
 
 
@@ -96,5 +100,5 @@ def dtype_name(dtype: torch.dtype) -> str:
     if dtype == torch.bool:
         return "bool"
     if dtype.is_complex:
-        raise ValueError("complex numbers cannot travel; compute with the real and the imaginary part")
+        raise ValueError("complex numbers cannot be exported; compute with the real and the imaginary part")
     return "float32" if dtype.is_floating_point else "int64"

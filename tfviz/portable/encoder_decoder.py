@@ -12,7 +12,7 @@ from tfviz.eval_mode import eval_mode
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
-FIELDS = ("states", "words")  # of the memory that the encoder leaves for the decoder
+MEMORY_FIELDS = ("states", "words")  # of the encoder's output for the decoder
 ADVICE = "use a model such as models.Transformer, or look at maps of this one with view.sources or view.live"
 
 
@@ -56,7 +56,7 @@ def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], 
     )
 
     def encode(source: Tensor) -> dict[str, Any]:
-        return dict(zip(FIELDS, model.encode(source)))  # type: ignore[operator]
+        return dict(zip(MEMORY_FIELDS, model.encode(source)))  # type: ignore[operator]
 
     def decode(target: Tensor, states: Tensor, words: Tensor) -> dict[str, Any]:
         many = target.shape[0]
@@ -70,7 +70,7 @@ def _example_memory(model: Any, source: Tensor) -> tuple[Any, Any]:
     """Return the class of the memory that the encoder returns, and the memory of this source."""
     with eval_mode(model), torch.no_grad():
         memory = model.encode(source)
-    if getattr(memory, "_fields", None) == FIELDS:
+    if getattr(memory, "_fields", None) == MEMORY_FIELDS:
         return type(memory), memory
     if "summary" in getattr(memory, "_fields", ()):
         raise _loop_error(model)

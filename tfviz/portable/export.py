@@ -24,9 +24,9 @@ from tfviz.portable.program import Program
 from tfviz.portable.validate import FORMAT
 from tfviz.validation import describe
 
-WEIGHTS = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
+WEIGHT_DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 Lengths = Mapping[str, Mapping[int, str]]  # argument -> axis -> name of the length
-LARGE = 20e6  # numbers of a model whose export shows a progress bar
+PROGRESS_BAR_MIN_WEIGHTS = 20e6  # the export of a larger model shows a progress bar
 
 
 def export(
@@ -58,8 +58,8 @@ def export(
     >>> program.operations, program.spec["lengths"]
     (['mT', 'matmul', 'softmax.int'], {'words': [1, None]})
     """
-    if weights not in WEIGHTS:
-        raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHTS))}")
+    if weights not in WEIGHT_DTYPES:
+        raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHT_DTYPES))}")
     if isinstance(module, type):
         raise TypeError(
             f"module is {describe(module)}; give an instance, {module.__name__}(...), or a function of tensors"
@@ -74,7 +74,7 @@ def export(
         exported = _export(wrapped, example, shapes, name)
         advance("storing weights")
         symbols, ranges = _symbols_and_ranges(exported, leaves, lengths)
-        reader = GraphReader(exported, leaves, symbols, wrapped.prefix, WEIGHTS[weights])
+        reader = GraphReader(exported, leaves, symbols, wrapped.prefix, WEIGHT_DTYPES[weights])
         spec = {"format": FORMAT, "name": name, "lengths": ranges, **reader.to_spec()}
         program = Program._of_model(spec, reader.tensors)
         advance("comparing with the model")
@@ -91,7 +91,9 @@ def _progress(module: nn.Module, name: str) -> Iterator[Callable[[str], None]]:
     from tqdm import tqdm
 
     numbers = sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers()))
-    with tqdm(total=3, desc=f"exporting {name}: tracing", unit="stage", disable=numbers < LARGE) as bar:
+    with tqdm(
+        total=3, desc=f"exporting {name}: tracing", unit="stage", disable=numbers < PROGRESS_BAR_MIN_WEIGHTS
+    ) as bar:
 
         def advance(stage: str) -> None:
             bar.set_description_str(f"exporting {name}: {stage}", refresh=False)
@@ -167,9 +169,9 @@ def _export(module: FunctionModule, example: Sequence[Any], shapes: tuple[Any, .
             _check_called(module, example, name)
             message = str(error)
             if "data-dependent" in message.lower() or "data dependent" in message.lower() or "_local_scalar" in message:
-                raise ValueError(f"{name} cannot travel: {DATA_DEPENDENT}") from error
+                raise ValueError(f"{name} cannot be exported: {DATA_DEPENDENT}") from error
             first = next((line for line in message.splitlines() if line.strip()), type(error).__name__)
-            raise ValueError(f"{name} cannot travel: torch.export says: {first}") from error
+            raise ValueError(f"{name} cannot be exported: torch.export says: {first}") from error
 
 
 def _check_called(module: FunctionModule, example: Sequence[Any], name: str) -> None:

@@ -16,9 +16,20 @@ from tfviz.portable.arguments import DATA_DEPENDENT, check_int32, dtype_name, en
 from tfviz.portable.operations import OPERATIONS
 from tfviz.portable.program import quantize
 
-IDENTITY = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # tensors of a page never change
-RESHAPE = {"view", "_unsafe_view", "reshape"}
-CHECKS = ("_assert", "sym_constrain", "sym_size")  # what such steps check holds for the lengths that a program allows
+IDENTITY_OPS = {  # tensors of a page are never modified in place
+    "clone",
+    "alias",
+    "detach",
+    "contiguous",
+    "lift_fresh_copy",
+    "dropout",
+}  # tensors of a page never change
+RESHAPE_OPS = {"view", "_unsafe_view", "reshape"}
+CHECK_OPS = (  # prefixes of assertions, which hold for all lengths that a program allows
+    "_assert",
+    "sym_constrain",
+    "sym_size",
+)  # what such steps check holds for the lengths that a program allows
 
 
 def is_supported(exported: ExportedProgram) -> bool:
@@ -45,11 +56,11 @@ def operation_name(node: fx.Node) -> str:
         return ""
     name = getattr(node.target, "__name__", str(node.target))
     if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
-        return "" if name == "getitem" or "assert" in name or name.startswith(CHECKS) else str(node.target)
+        return "" if name == "getitem" or "assert" in name or name.startswith(CHECK_OPS) else str(node.target)
     name = str(node.target).removeprefix("aten.").removesuffix(".default")
-    if name.startswith(CHECKS):
+    if name.startswith(CHECK_OPS):
         return ""
-    return "reshape" if name in RESHAPE else name
+    return "reshape" if name in RESHAPE_OPS else name
 
 
 def output_names(structure: Any) -> list[str]:
@@ -169,7 +180,7 @@ class GraphReader:
             if getattr(node.target, "__name__", "") == "getitem" and isinstance(value, Tensor):
                 self.numbers[node] = self.numbers[source][node.args[1]]  # type: ignore[index]
             return None
-        if name in IDENTITY or (name == "to.dtype" and source.meta["val"].dtype == value.dtype):
+        if name in IDENTITY_OPS or (name == "to.dtype" and source.meta["val"].dtype == value.dtype):
             self.numbers[node] = self.numbers[source]
             return None
         several = isinstance(value, list | tuple)
@@ -215,5 +226,5 @@ class GraphReader:
         if not outputs:
             raise ValueError("it returns no tensor: there would be nothing to see")
         if skipped:
-            warnings.warn(f"results that are no tensors are left out: {', '.join(skipped)}", stacklevel=6)
+            warnings.warn(f"results that are not tensors are left out: {', '.join(skipped)}", stacklevel=6)
         return outputs

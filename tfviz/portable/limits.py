@@ -12,12 +12,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tfviz.checks import total_memory
 
-MAX_WORK = 10**12  # multiplications, some minutes of them
-PER_NUMBER, PER_CALL = 8, 10**6  # multiplications that a number read or written, and a call, count as
+MAX_MULTIPLICATIONS = 10**12  # which take some minutes
+(
+    MULTIPLICATIONS_PER_NUMBER,
+    MULTIPLICATIONS_PER_CALL,
+) = (  # the cost of reading or writing a number, and of a call, in multiplications
+    8,
+    10**6,
+)  # multiplications that a number read or written, and a call, count as
 MAX_RESULTS = 100_000  # of one operator
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution", "_cdist_forward", "mkldnn_rnn_layer")
-POOLS = ("max_pool2d_with_indices", "avg_pool2d")
-SPLITS = ("split", "split_with_sizes", "unbind", "unsafe_split")
+PRODUCT_OPS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution", "_cdist_forward", "mkldnn_rnn_layer")
+POOL_OPS = ("max_pool2d_with_indices", "avg_pool2d")
+SPLIT_OPS = ("split", "split_with_sizes", "unbind", "unsafe_split")
 
 
 class CostLimit(TorchDispatchMode):
@@ -33,27 +39,27 @@ class CostLimit(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = func._schema.name.removeprefix("aten::")
-        if name in SPLITS and _result_count(*args) > MAX_RESULTS:
+        if name in SPLIT_OPS and _result_count(*args) > MAX_RESULTS:
             raise ValueError(f"{name} makes more than {MAX_RESULTS:,} tensors")
         result = func(*args, **(kwargs or {}))
         results = list(_tensors([result]))
         inputs = list(_tensors(args))
-        self.work += PER_CALL + _operation_cost(name, inputs, results, args)
+        self.work += MULTIPLICATIONS_PER_CALL + _operation_cost(name, inputs, results, args)
         if not func.is_view:
             self.bytes += sum(result.numel() * result.element_size() for result in results)
         if self.bytes > self.max_bytes:
             raise ValueError(f"it takes more than the {self.max_bytes // 10**9:,} GB of memory that this machine has")
-        if self.work > MAX_WORK:
+        if self.work > MAX_MULTIPLICATIONS:
             raise ValueError("it would take more than some minutes of work")
         return result
 
 
 def _operation_cost(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], args: Sequence[Any]) -> int:
     sizes = [tensor.numel() for tensor in (*inputs, *results)]
-    work = PER_NUMBER * sum(sizes)
-    if name in PRODUCTS:  # [n k] times [k m]: the product of their sizes is the square of n k m
+    work = MULTIPLICATIONS_PER_NUMBER * sum(sizes)
+    if name in PRODUCT_OPS:  # [n k] times [k m]: the product of their sizes is the square of n k m
         work += math.isqrt(math.prod(filter(None, sizes)))
-    if name in POOLS:
+    if name in POOL_OPS:
         work += sum(result.numel() for result in results) * math.prod(args[1])
     return work
 

@@ -33,4 +33,4 @@ OPERATIONS = frozenset(
     """.split()  # noqa: SIM905
 )
 # arguments that say where or how a result lies in memory, or do not change it
-LEFT_OUT = {"memory_format", "layout", "device", "pin_memory", "generator", "out", "non_blocking", "copy"}
+OMITTED_ARGUMENTS = {"memory_format", "layout", "device", "pin_memory", "generator", "out", "non_blocking", "copy"}

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tfviz.portable.operations import LEFT_OUT, OPERATIONS
+from tfviz.portable.operations import OMITTED_ARGUMENTS, OPERATIONS
 
 # memory that nothing was written to would show what lay in it
-ZEROED = {"empty.memory_format": "zeros", "empty_like": "zeros_like"}
-TRUNCATING = ("div.Scalar_mode", "div.Tensor_mode")
+REPLACED_OPS = {"empty.memory_format": "zeros", "empty_like": "zeros_like"}
+TRUNCATING_OPS = ("div.Scalar_mode", "div.Tensor_mode")
 
 
 class Parameter(NamedTuple):
@@ -52,13 +52,13 @@ def operator(name: str) -> Operator:
         ValueError: the operator is not one of `OPERATIONS`.
     """
     if name not in OPERATIONS:
-        raise ValueError(f"{name!r} is no operation of a program; tfviz.portable.OPERATIONS lists them")
-    overload = _overload(ZEROED.get(name, name))
+        raise ValueError(f"{name!r} is not an operation of a program; tfviz.portable.OPERATIONS lists them")
+    overload = _overload(REPLACED_OPS.get(name, name))
     arguments = overload._schema.arguments
     parameters = tuple(
         Parameter(argument.name, str(argument.real_type), argument.kwarg_only)
         for argument in arguments
-        if argument.name not in LEFT_OUT
+        if argument.name not in OMITTED_ARGUMENTS
     )
     creates = not any("Tensor" in parameter.kind for parameter in parameters)
     return Operator(overload, parameters, creates and any(argument.name == "device" for argument in arguments))
@@ -72,7 +72,7 @@ def call_operator(name: str, args: list[Any], device: str) -> Any:
         named["dropout_p"] = 0.0
     if name == "embedding" and device != "meta":
         _check_rows(named["indices"], len(named["weight"]))
-    if name in TRUNCATING and named["rounding_mode"] == "trunc":
+    if name in TRUNCATING_OPS and named["rounding_mode"] == "trunc":
         return _truncated_division(named["self"], named["other"])
     keywords = {parameter.name: named.pop(parameter.name) for parameter in called.parameters if parameter.keyword}
     keywords = {key: value for key, value in keywords.items() if value is not None}
@@ -85,7 +85,7 @@ def call_operator(name: str, args: list[Any], device: str) -> Any:
 def _check_rows(ids: Tensor, rows: int) -> None:
     if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
         outside = int(ids.min() if ids.min() < 0 else ids.max())
-        raise ValueError(f"id {outside} is none of the table's {rows} rows, 0 to {rows - 1}")
+        raise ValueError(f"id {outside} is not one of the table's {rows} rows, 0 to {rows - 1}")
 
 
 def _truncated_division(dividend: Any, divisor: Any) -> Tensor:

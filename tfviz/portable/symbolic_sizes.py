@@ -21,9 +21,9 @@ OPERATORS: dict[str, Callable[..., int]] = {
     "max": max,
     "min": min,
 }
-BINARY = ("-", "//", "%")
+BINARY_OPERATORS = ("-", "//", "%")
 MAX_PARTS, MAX_DEPTH, INT32_MAX = 1000, 100, 2**31 - 1
-SYMBOLS = {
+OPERATOR_SYMBOLS = {
     sympy.Add: "+",
     sympy.Mul: "*",
     sympy.Mod: "%",
@@ -61,7 +61,7 @@ def encode_size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> S
         return names[value.name]
     if isinstance(value, sympy.Pow) and isinstance(value.exp, sympy.Integer) and value.exp > 0:
         return ["*", *[encode_size(value.base, names)] * int(value.exp)]
-    symbol = SYMBOLS.get(type(value))
+    symbol = OPERATOR_SYMBOLS.get(type(value))
     if symbol is None:
         raise NotImplementedError(f"the size {value}")
     return [symbol, *(encode_size(part, names) for part in value.args)]
@@ -85,11 +85,13 @@ def _remaining_parts(value: Any, key: str, lengths: Collection[str], parts: int,
         return parts - 1
     if type(value) is str:
         if value not in lengths:
-            raise ValueError(f"{key} is {value[:60]!r}, which is no length; there are {', '.join(lengths) or 'none'}")
+            raise ValueError(
+                f"{key} is {value[:60]!r}, which is not a length; there are {', '.join(lengths) or 'none'}"
+            )
         return parts - 1
     if type(value) is not list or not depth or len(value) < 2 or type(value[0]) is not str:
-        raise ValueError(f"{key} is no size; it must be a number, the name of a length, or [operator, size, ...]")
-    if value[0] not in OPERATORS or (value[0] in BINARY and len(value) != 3):
+        raise ValueError(f"{key} is not a size; it must be a number, the name of a length, or [operator, size, ...]")
+    if value[0] not in OPERATORS or (value[0] in BINARY_OPERATORS and len(value) != 3):
         raise ValueError(f"{key} has the operator {value[0][:60]!r}; there are {', '.join(OPERATORS)}, of two or more")
     for part in value[1:]:
         parts = _remaining_parts(part, key, lengths, parts, depth - 1)

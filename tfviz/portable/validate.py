@@ -16,18 +16,18 @@ from tfviz.schema import boolean, dict_of, enum, fail, integer, list_of, number,
 
 FORMAT = "tfviz/program/1"
 DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
-STORED = {  # how weights of each dtype may be kept
+STORAGE_DTYPES = {  # dtype of a weight -> dtypes it may be stored in
     "float32": (torch.float32, torch.float16, torch.int8),
     "int64": (torch.int64,),
     "bool": (torch.bool,),
 }
-ATTENTION = ("softmax.int", "scaled_dot_product_attention")
-NAME = string(10_000)
+ATTENTION_OPS = ("softmax.int", "scaled_dot_product_attention")
+NAME_SCHEMA = string(10_000)
 
 
 def _check_side(value: Any, key: str) -> None:
     if type(value) is str:
-        NAME(value, key)
+        NAME_SCHEMA(value, key)
     elif type(value) is not int or not 0 <= value <= INT32_MAX:
         fail(value, key, "a size from 0 to 2**31 - 1, or the name of a length")
 
@@ -36,26 +36,30 @@ def _accept_any(value: Any, key: str) -> None:
     """Accept any value: arguments and sizes are checked with their operator."""
 
 
-SHAPE = list_of(_check_side, maximum=64)
-DTYPE = enum(*DTYPES)
-NODE = {
+SHAPE_SCHEMA = list_of(_check_side, maximum=64)
+DTYPE_SCHEMA = enum(*DTYPES)
+NODE_SCHEMA = {
     "op": string(100),
     "args": list_of(_accept_any, maximum=100),
-    "site": NAME,
+    "site": NAME_SCHEMA,
     "out": list_of(list_of(_accept_any, maximum=64), 1),
-    "dtype": list_of(DTYPE),
+    "dtype": list_of(DTYPE_SCHEMA),
 }
-SPEC = object_of(
+PROGRAM_SCHEMA = object_of(
     {
         "format": enum(FORMAT),
-        "name": NAME,
+        "name": NAME_SCHEMA,
         "lengths": dict_of(list_of(optional(integer(0, INT32_MAX)), 2, 2), 1000),
-        "inputs": list_of(object_of({"name": NAME, "shape": SHAPE, "dtype": DTYPE}), maximum=10_000),
-        "weights": list_of(
-            object_of({"name": NAME, "shape": list_of(integer(0, INT32_MAX), maximum=64), "dtype": DTYPE}),
+        "inputs": list_of(
+            object_of({"name": NAME_SCHEMA, "shape": SHAPE_SCHEMA, "dtype": DTYPE_SCHEMA}), maximum=10_000
         ),
-        "nodes": list_of(object_of(NODE, {"pattern": NAME})),
-        "outputs": list_of(object_of({"name": NAME, "t": integer(0)}), 1),
+        "weights": list_of(
+            object_of(
+                {"name": NAME_SCHEMA, "shape": list_of(integer(0, INT32_MAX), maximum=64), "dtype": DTYPE_SCHEMA}
+            ),
+        ),
+        "nodes": list_of(object_of(NODE_SCHEMA, {"pattern": NAME_SCHEMA})),
+        "outputs": list_of(object_of({"name": NAME_SCHEMA, "t": integer(0)}), 1),
     }
 )
 
@@ -68,7 +72,7 @@ def validate(spec: Any, tensors: Any) -> None:
     """
     if type(spec) is dict and spec.get("format", FORMAT) != FORMAT:
         raise ValueError(f"program is of the format {str(spec['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
-    SPEC(spec, "program")
+    PROGRAM_SCHEMA(spec, "program")
     for key in ("inputs", "outputs", "weights"):
         _check_unique(key, [entry["name"] for entry in spec[key]])
     _check_lengths(spec["lengths"], spec["inputs"])
@@ -107,7 +111,7 @@ def _check_weights(weights: Sequence[Mapping[str, Any]], tensors: Any) -> None:
     for place, weight in enumerate(weights):
         key, name = f"program.weights[{place}] ({weight['name']!r})", weight["name"]
         tensor = _checked_tensor(tensors, name, key, weight["shape"])
-        if tensor.dtype not in STORED[weight["dtype"]]:
+        if tensor.dtype not in STORAGE_DTYPES[weight["dtype"]]:
             raise ValueError(f"{key} is {weight['dtype']}, and its tensor {tensor.dtype}; the two do not fit")
         left.discard(name)
         if tensor.dtype == torch.int8:
@@ -152,7 +156,7 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
     for place, shape in enumerate(node["out"]):
         for axis, side in enumerate(shape):
             check_size(side, f"{key}.out[{place}][{axis}]", lengths)
-    if "pattern" in node and node["op"] not in ATTENTION:
+    if "pattern" in node and node["op"] not in ATTENTION_OPS:
         raise ValueError(f"{key}.pattern is at {node['op']}, which gives no attention; it must be at a softmax")
 
 
@@ -189,11 +193,11 @@ def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Ca
     if kind in REFERENCED_KINDS.get(form, ()):
         references[form](value[form], f"{key}.{form}")
     else:
-        KINDS[kind](value, key)
+        PARAMETER_CHECKS[kind](value, key)
 
 
 def _check_finite(value: Any, key: str) -> None:
-    (INTEGER if type(value) is int else number)(value, key)
+    (INTEGER_SCHEMA if type(value) is int else number)(value, key)
 
 
 def _check_scalar(value: Any, key: str) -> None:
@@ -207,19 +211,19 @@ def _check_tensor_or_scalar(value: Any, key: str) -> None:
     _check_scalar(value, key)
 
 
-FLOAT = enum("inf", "-inf", "nan")
-INTEGER = integer(-INT32_MAX, INT32_MAX)
-REFERENCED_KINDS = {  # the kinds of parameters that each can stand for; PyTorch takes a number where it wants a tensor
+NON_FINITE_SCHEMA = enum("inf", "-inf", "nan")
+INTEGER_SCHEMA = integer(-INT32_MAX, INT32_MAX)
+REFERENCED_KINDS = {  # reference -> kinds of parameters it can stand for; PyTorch accepts a number for a tensor
     "t": ("Tensor",),
     "s": ("Tensor", "number", "float", "int"),
     "f": ("Tensor", "number", "float"),
 }
-KINDS = {  # kind of parameter -> check of a plain value
+PARAMETER_CHECKS = {  # kind of parameter -> check of a plain value
     "Tensor": _check_tensor_or_scalar,
     "number": _check_scalar,
     "float": _check_finite,
-    "int": INTEGER,
+    "int": INTEGER_SCHEMA,
     "bool": boolean,
     "str": string(10_000),
-    "ScalarType": DTYPE,
+    "ScalarType": DTYPE_SCHEMA,
 }

@@ -1,16 +1,15 @@
 """Study a model: patch activations, read layers, attribute logits, score heads over a data set.
 
 An analysis returns a `Table` (numbers, a name for each axis, a label for each place, a unit), or, over a data set,
-`Statistics`, whose mean is one.
-
-    patching      activations of one run put into another (sites, metrics; partial_results keeps long sweeps);
-    path_patching   through chosen later heads alone
-    lens          what each layer would say
-    attribution   what each part adds to a logit (residual_terms finds what adds up to the residual stream)
+`Statistics`, whose mean is one.    patching      the effect of activations copied from one run into another (sites,
+metrics; partial_results);
+    path_patching   the same, only through chosen later heads
+    lens          the prediction after each layer
+    attribution   the contribution of each part to a logit (residual_terms)
     data_set      any measure over a data set (collate, statistics); heads: scores of heads; compare: two checkpoints
     training_film, map_store   maps while a model is trained; many maps in one folder
 
-Below them: `inputs`, what a model is called with, and `block_replay`, which does not run again what cannot change.
+They use `inputs`, the arguments of a model's call, and `block_replay`, which skips blocks whose output cannot change.
 """
 
 from tfviz.study.attribution import attribute

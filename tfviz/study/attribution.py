@@ -1,4 +1,4 @@
-"""Direct logit attribution: what each part of a model adds to a logit (Elhage et al. 2021; Nanda 2022)."""
+"""Direct logit attribution: the contribution of each part of a model to a logit (Elhage et al. 2021; Nanda 2022)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-LINEAR = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
-TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
+LINEARITY_TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
 
 
 def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["part", "head"] = "part") -> Table:
-    """Return what each part of a model, or each head, adds to a logit or to a difference of logits.
+    """Return the contribution of each part of a model, or each head, to a logit or a difference of logits.
 
-    The residual stream is a sum: the embeddings, and what every attention and feed-forward network adds. With the last
-    norm's scale held at its value, logits are linear in it, so each term has its share, and the shares add up to the
-    target. It is the direct effect alone, not what a part does to later ones; `patch` measures that.
+    The residual stream is the sum of the embeddings and the outputs of all attentions and feed-forward networks. With
+    the scale of the last norm held fixed, logits are linear in this sum, so each term has a share, and the shares add
+    up to the target. This is the direct effect only; `patch` also measures the effect on later parts.
 
     Args:
         model: the model to explain.
@@ -61,7 +61,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
 
 
 class _Run:
-    """One run of the model, with the terms of its residual stream and the direction in which they count.
+    """One run of the model: the terms of its residual stream, and the direction onto which they are projected.
 
     Attributes:
         value: of the target.
@@ -72,15 +72,15 @@ class _Run:
     def __init__(self, model: nn.Module, inputs: Inputs, target: Metric, keeps_heads: bool) -> None:
         self.model = model
         self.trace = ResidualTerms(model)
-        self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and when
+        self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and the time of the call
         edit = {"*.output_heads": self._keep} if keeps_heads else {}
         with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
             logits = inputs.logits(model)
             value = measure_with_gradient("target", target, logits)
         self.value = value.item()
-        self.noise = 8 * torch.finfo(_dtype(model)).eps * logits.detach().abs().max().item()  # of rounding
+        self.noise = 8 * torch.finfo(_dtype(model)).eps * logits.detach().abs().max().item()  # rounding error
         norm, stream, normed = self.trace.last_norm()
-        with torch.enable_grad():  # through which the heads' shares are found
+        with torch.enable_grad():  # gradients flow through it to the heads
             self.norm, self.terms = norm, self.trace.terms(stream)
         (gradient,) = torch.autograd.grad(value, normed, retain_graph=True, allow_unused=True)
         if gradient is None:
@@ -105,7 +105,7 @@ class _Run:
         return kept * 1  # a model may change it in place
 
     def _check_linear(self, inputs: Inputs, target: Metric) -> None:
-        """Raise ValueError if half of the last norm's output does not give half of the target."""
+        """Raise ValueError unless half of the last norm's output results in half of the target."""
         with capture(self.model, [], edit={self.norm: lambda tensor: tensor / 2}):
             half = measure(target, inputs.logits(self.model)).item()
         expected = self.rest + (self.value - self.rest) / 2
@@ -128,7 +128,7 @@ class _Run:
         """Return the share of each head, and the axes.
 
         Raises:
-            ValueError: what heads give passes more than a linear map before it is added; layers of unlike many heads.
+            ValueError: there is more than a linear map between heads and residual stream; layers differ in heads.
         """
         shares: dict[str, Tensor] = {}
         before = self.terms[0].time
@@ -145,7 +145,7 @@ class _Run:
         return torch.stack(list(shares.values())), {name: labels, "head": heads}
 
     def _head_share(self, site: str, term: Term) -> Float[Tensor, "head"]:
-        """Return what each head adds to the target through a term, which is linear in its output."""
+        """Return the contribution of each head to the target through a term, which is linear in the head's output."""
         outputs, _ = self.heads[site]
         with torch.enable_grad():
             share = (term.tensor * self.direction).sum()
@@ -155,11 +155,16 @@ class _Run:
         return (gradient * outputs.detach()).sum((0, 2, 3)).cpu()
 
     def _check_linear_path(self, site: str, start: int, term: Term) -> None:
-        """Raise ValueError if anything but linear maps stands between heads and a term."""
+        """Raise ValueError if there is anything but linear maps between heads and a term."""
         passed = [path for time, path in self.trace.leaves.items() if start < time <= term.time]
         kinds = {path: type(self.model.get_submodule(path)) for path in passed}
         other = next(
-            (path for path, kind in kinds.items() if not (kind.__name__ in LINEAR or issubclass(kind, nn.Linear))), None
+            (
+                path
+                for path, kind in kinds.items()
+                if not (kind.__name__ in LINEAR_MODULES or issubclass(kind, nn.Linear))
+            ),
+            None,
         )
         if other is not None:
             raise ValueError(
@@ -197,7 +202,7 @@ def frozen_norm(
         gains = [torch.ones(())] if weight is None else [weight.detach().double(), weight.detach().double() + 1]
         for gain in gains:
             error = (centered * size * gain + bias - y).abs().max()
-            if error <= TOLERANCES.get(returned.dtype, 1e-3) * max(1.0, y.abs().max().item()):
+            if error <= LINEARITY_TOLERANCES.get(returned.dtype, 1e-3) * max(1.0, y.abs().max().item()):
                 break
         else:
             continue

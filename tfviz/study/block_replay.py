@@ -1,8 +1,8 @@
-"""`BlockReplay`: runs a model again with blocks replaced by what they returned before.
+"""`BlockReplay`: run a model again with some blocks replaced by their earlier outputs.
 
-A sweep over a model changes one place in each run. What lies before that place computes what it computed in the
-unchanged run, so the blocks before it need not run: a stub returns what they returned. Layer by layer this halves the
-work of a sweep, and a logit lens runs no block at all.
+A sweep over a model changes one place in each run. The blocks before that place have the same outputs as in the
+unchanged run, so stubs return these instead. This halves the work of a sweep over all layers, and a logit lens runs no
+block at all.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from tfviz.look.module_stack import first_tensor_argument
 from tfviz.study.inputs import Inputs, repeat_batch
 
 
 class BlockReplay:
-    """The order in which a model's modules ran in one run, and what its blocks returned.
+    """The order in which a model's modules ran in one run, and the outputs of its blocks.
 
     A block is a member of a `nn.ModuleList` that is not itself inside a block.
 
@@ -57,7 +58,7 @@ class BlockReplay:
             self._clock += 1
             self.starts.setdefault(path, self._clock)
             if path in self._candidates:
-                first = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+                _, first = first_tensor_argument(args, kwargs)
                 if first is not None:
                     self.block_inputs.setdefault(path, first.detach().clone())
 
@@ -97,12 +98,12 @@ class BlockReplay:
 
     @contextmanager
     def skipping(self, paths: list[str], times: int, outputs: Mapping[str, Tensor] | None = None) -> Iterator[None]:
-        """Replace blocks by stubs that return what they returned, for the batch repeated `times` times.
+        """Replace blocks by stubs that return their earlier outputs, for the batch repeated `times` times.
 
         Args:
             paths: the paths of the blocks.
             times: how often the batch is repeated.
-            outputs: path -> what its stub returns as the first tensor instead, already repeated.
+            outputs: path -> another first tensor for its stub to return, already repeated.
         """
         with ExitStack() as undo:
             for path in paths:

@@ -1,4 +1,4 @@
-"""Batches of whatever texts come as: batches already, strings, or the rows of a `datasets.Dataset`."""
+"""Make batches of texts: of batches, strings, or the rows of a `datasets.Dataset`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tokenize = Callable[[list[str]], Prompt]
 
 
 def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int) -> Iterable[Prompt]:
-    """Return batches of texts; those that are batches already are left as they are.
+    """Return batches of texts; batches are returned unchanged.
 
     Raises:
         TypeError: strings without `tokenize`.
@@ -40,7 +40,7 @@ def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int)
 
 
 class _Chunks:
-    """Batches of single texts; of a list it is known how many there are."""
+    """Batches of single texts; their number is known if the texts are a list."""
 
     def __init__(
         self, texts: Any, first: Any, rest: Iterator[Any], size: int, collate: Callable[[list[Any]], Prompt]
@@ -60,7 +60,7 @@ class _Chunks:
 
     def __len__(self) -> int:
         if self._count is None:
-            raise TypeError("it is not known how many texts there are")
+            raise TypeError("the number of texts is unknown")
         return -(-self._count // self._size)
 
 

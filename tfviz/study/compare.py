@@ -1,4 +1,4 @@
-"""`compare`: how far two checkpoints of a model differ, head by head, over a data set."""
+"""`compare`: the difference between two checkpoints of a model, head by head, over a data set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compare(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> dict[str, Statistics]:
-    """Return how far two checkpoints differ: their heads, and their predictions.
+    """Return the differences between two checkpoints: of their heads and of their predictions.
 
     Arguments are those of `over`.
 
@@ -86,7 +86,7 @@ def _check_patterns(seen: Capture) -> None:
 def _distance(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
     """Return the mean distance of each text and head, [text, head], over its words."""
     distances = (first.float() - second.float()).abs().sum(-1) / 2
-    if distances.shape[-1] != words.shape[1]:  # of queries that are not the words, such as a decoder's
+    if distances.shape[-1] != words.shape[1]:  # queries are not the words of the mask, such as a decoder's
         return distances.mean(-1)
     counts = words[:, None] & ((first.sum(-1) != 0) | (second.sum(-1) != 0))
     return torch.where(counts, distances, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)

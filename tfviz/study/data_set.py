@@ -1,4 +1,4 @@
-"""`over`: any measure, text by text, over a data set of any size."""
+"""`over`: statistics of any measure over a data set of any size."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from tfviz.look.capture import Capture, capture
 from tfviz.study.collate import Tokenize, as_batches
 from tfviz.study.inputs import Inputs
 from tfviz.study.partial_results import fingerprint
-from tfviz.study.statistics import PARTS, Statistics
+from tfviz.study.statistics import STATE_FIELDS, Statistics
 from tfviz.study.table import Table
 from tfviz.validation import check_callable, describe
 
 Measure = Callable[[Capture, Inputs], Table | Tensor | Mapping[str, Table | Tensor]]
 Result = dict[str, Statistics]
 FORMAT = "tfviz.over/1"
-SECONDS = 30.0  # between two writes
-ALONE = "value"  # name of a measure that gives one table
-_AXES = schema.dict_of(schema.list_of(schema.string()))
-_DESCRIBED = schema.list_of(schema.object_of({"name": schema.string(), "axes": _AXES, "unit": schema.string()}))
+WRITE_INTERVAL_SECONDS = 30.0
+SINGLE_TABLE_NAME = "value"  # the name of the table of a measure that returns only one
+_AXES_SCHEMA = schema.dict_of(schema.list_of(schema.string()))
+_TABLES_SCHEMA = schema.list_of(
+    schema.object_of({"name": schema.string(), "axes": _AXES_SCHEMA, "unit": schema.string()})
+)
 
 
 def over(
@@ -48,7 +50,7 @@ def over(
     """Return statistics of a measure over a data set: mean, variance and the texts with the largest values.
 
     Memory does not grow with the data set. Under `torchrun` or `accelerate launch` every process takes its share of the
-    batches and has the whole result at the end; processes without `torch.distributed` merge by `Statistics.merge`.
+    batches and has the complete result at the end; processes without `torch.distributed` merge by `Statistics.merge`.
 
     Args:
         model: the model to measure.
@@ -56,15 +58,16 @@ def over(
             or single texts, a list of strings or a `datasets.Dataset`, which are batched here. Every process goes
             through all of them.
         measure: called with the capture and the inputs of each batch; returns values for each of its texts: a tensor
-            [batch, ...], a `Table` whose first axis is "text", or several by name. NaN where a text has none. Such as
-            `study.HeadScores()`.
-        sites: what is captured for the measure.
+            [batch, ...], a `Table` whose first axis is "text", or several by name, with NaN for a text without a value.
+            An example is `study.HeadScores()`.
+        sites: globs of the sites to capture for the measure.
         tokenize: strings -> the model's arguments, padded, such as a Hugging Face tokenizer with `padding=True` and
             `return_tensors="pt"`; for strings only.
-        batch_size: of single texts.
-        top: how many texts with the largest values are kept.
+        batch_size: number of single texts in a batch.
+        top: number of texts with the largest values to keep.
         progress: show a bar.
-        resume: a file in which the statistics are kept from time to time; a call with the same arguments goes on there.
+        resume: a file to which the statistics are written from time to time; a call with the same arguments continues
+            from it.
 
     Returns:
         `Statistics`; or name -> `Statistics`, if the measure returns several.
@@ -92,7 +95,7 @@ def over(
     result = _reduced(run.statistics)
     if not result:
         raise ValueError("there is no text to measure")
-    return result[ALONE] if list(result) == [ALONE] else result
+    return result[SINGLE_TABLE_NAME] if list(result) == [SINGLE_TABLE_NAME] else result
 
 
 def _named(measure: Measure) -> str:
@@ -101,9 +104,9 @@ def _named(measure: Measure) -> str:
 
 
 def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
-    """Yield what a measure returns as tables, by name."""
+    """Yield the tables that a measure returned, by name."""
     given = measure(seen, inputs)
-    for name, value in given.items() if isinstance(given, Mapping) else [(ALONE, given)]:
+    for name, value in given.items() if isinstance(given, Mapping) else [(SINGLE_TABLE_NAME, given)]:
         if isinstance(value, Tensor):
             if not value.dim():
                 raise TypeError(f"measure gives one number for {inputs.size} texts; give one for each, [batch]")
@@ -124,7 +127,7 @@ class _Run:
 
     Attributes:
         statistics: by name.
-        done: how many batches of this process are in them.
+        done: number of this process's batches in the statistics.
     """
 
     def __init__(self, path: str | Path | None, fingerprint: str) -> None:
@@ -135,7 +138,7 @@ class _Run:
             self.path = self.path.with_name(f"{self.path.name}.{rank}")
         self.statistics: Result = {}
         self.done, self._fingerprint, self._written = 0, fingerprint, time.monotonic()
-        self._first_batch = ""  # a hash of it, in a file
+        self._first_batch = ""  # a hash of the first texts, stored in the file
         if self.path is not None and self.path.exists():
             self._read(self.path)
 
@@ -155,12 +158,12 @@ class _Run:
                     if own > self.done:
                         yield first, inputs
                         self.done = own
-                        if time.monotonic() - self._written > SECONDS:
+                        if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
                             self.write()
                 first += inputs.size
 
     def _check_first(self, batch: str, path: Path) -> None:
-        """Raise ValueError if the file was made of texts that begin otherwise."""
+        """Raise ValueError if the file belongs to texts with another beginning."""
         if self._first_batch not in ("", batch):
             raise ValueError(f"{path} holds statistics of other texts; give another file, or delete it")
         self._first_batch = batch
@@ -168,7 +171,9 @@ class _Run:
     def add(self, found: Result) -> None:
         """Merge the statistics of a batch."""
         if self.statistics and set(found) != set(self.statistics):
-            raise ValueError(f"the measure gives {sorted(found)}, and gave {sorted(self.statistics)} before")
+            raise ValueError(
+                f"the measure returned {sorted(found)}, and {sorted(self.statistics)} before; return equal names"
+            )
         self.statistics = {
             name: self.statistics[name].merge(batch) if name in self.statistics else batch
             for name, batch in found.items()
@@ -207,10 +212,10 @@ class _Run:
             )
         with schema.errors_name(path):
             described = schema.parse(metadata.get("described", ""), "described")
-            _DESCRIBED(described, "described")
+            _TABLES_SCHEMA(described, "described")
             for number, part in enumerate(described):
-                kept = {name: tensors[f"{number}.{name}"] for name in PARTS if f"{number}.{name}" in tensors}
-                if len(kept) < len(PARTS):
+                kept = {name: tensors[f"{number}.{name}"] for name in STATE_FIELDS if f"{number}.{name}" in tensors}
+                if len(kept) < len(STATE_FIELDS):
                     raise ValueError(f"tensors of {part['name']!r} are missing")
                 self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **kept)
             if not metadata.get("done", "").isdecimal():
@@ -219,7 +224,7 @@ class _Run:
 
 
 def _rank() -> tuple[int, int]:
-    """Return this process's number, and how many there are."""
+    """Return the rank of this process and the number of processes."""
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
     return 0, 1

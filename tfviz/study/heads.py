@@ -1,4 +1,4 @@
-"""Scores of heads over padded batches: how much attention goes to positions of one kind, beside even attention."""
+"""Scores of heads over padded batches: the share of attention to positions of a kind, beside even attention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.capture import Capture
-from tfviz.look.head_scores import KINDS, Cells, Kind
+from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind
 from tfviz.shapes import Bool, Float, Int
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
@@ -19,33 +19,35 @@ from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 
-BASE = "even attention"
+BASELINE = "even attention"
 
 
 class HeadScores:
     """Measure for `over`: the share of each head's attention, 0 to 1, that goes to positions of a kind.
 
-    The mean over the queries of a text that see something and have such a position; as `look.measures.head_scores`,
-    whose numbers it equals, but for batches of padded texts. Padding is what the attention mask leaves out.
+    The scores equal those of `look.measures.head_scores`, but for batches of padded texts: means over the queries of a
+    text that see something and have such a position. Padding is given by the attention mask.
 
     Args:
         kinds: kinds of position by name: "itself", "previous", "two back", "first", "same word", "after same word"
-            (what an induction head looks at). Or your own: name -> a function of the ids of texts without padding in
-            front, [text, position], that marks the cells, [text, query, key].
-        leave_out_first: take the first key out of every row, and share its weight among the others in proportion: many
-            heads rest there (attention sinks, Xiao et al. 2023).
+            (where an induction head looks); or name -> a function from the ids of texts without padding in front,
+            [text, position], to a mask of the cells, [text, query, key].
+        leave_out_first: remove the first key from every row and rescale the other weights, since the first key is often
+            an attention sink (Xiao et al. 2023).
 
-    The result has a second table for each kind, "KIND, even attention": what a head would have that looks at all that
-    it may see alike.
+    The result has a second table for each kind, "KIND, even attention": the score of a head with the same weight for
+    every key that it may see.
     """
 
-    def __init__(self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(KINDS), leave_out_first: bool = False) -> None:
+    def __init__(
+        self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS), leave_out_first: bool = False
+    ) -> None:
         if isinstance(kinds, str):
             raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
-        named = dict(kinds) if isinstance(kinds, Mapping) else {name: KINDS.get(name) for name in kinds}
+        named = dict(kinds) if isinstance(kinds, Mapping) else {name: SCORE_KINDS.get(name) for name in kinds}
         unknown = next((name for name, kind in named.items() if kind is None), None)
         if unknown is not None or not named:
-            raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(KINDS)}")
+            raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORE_KINDS)}")
         self.kinds: dict[str, Kind] = {name: kind for name, kind in named.items() if kind is not None}
         self.leave_out_first = leave_out_first
 
@@ -56,7 +58,7 @@ class HeadScores:
         """Return kind -> shares, [text, layer, head].
 
         Raises:
-            ValueError: the maps are not of one text that looks at itself; layers of unlike many heads.
+            ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
         ids = _ids(inputs)
         aligned = _Aligned(ids, word_mask(inputs, ids))
@@ -72,7 +74,7 @@ class HeadScores:
         axes = {"text": text, label: labels, "head": head}
         tables = {}
         for number, name in enumerate(self.kinds):
-            for title, layers in ((name, scores), (f"{name}, {BASE}", even)):
+            for title, layers in ((name, scores), (f"{name}, {BASELINE}", even)):
                 values = torch.stack([layer[..., number] for layer in layers], 1)
                 tables[title] = Table(values, axes, "share of attention")
         return tables
@@ -110,7 +112,7 @@ class _Marks(NamedTuple):
 
     @classmethod
     def of(cls, kinds: Mapping[str, Cells], words: Bool[Tensor, "text position"]) -> _Marks:
-        """Return the marks of each kind, at words alone."""
+        """Return the marks of each kind, without padding."""
         both = words[:, :, None] & words[:, None, :]
         stacked = torch.stack([marked & both for marked in kinds.values()], -1)
         return cls(stacked.flatten(1, 2).float(), stacked.any(2).float())
@@ -125,10 +127,10 @@ class _Marks(NamedTuple):
 
 
 class _Aligned:
-    """Texts of a batch with their words in front, wherever the padding was.
+    """The texts of a batch with padding moved to the end.
 
     Attributes:
-        ids, words: [text, position]; where a word stands, not padding.
+        ids, words: [text, position]; `words` is False at padding.
     """
 
     def __init__(self, ids: Int[Tensor, "text position"], words: Bool[Tensor, "text position"]) -> None:
@@ -144,7 +146,7 @@ class _Aligned:
         return weights if self.words.all() else weights * self.words[:, None, :, None]
 
     def allowed(self, mask: Tensor | None) -> Bool[Tensor, "text #head query key"]:
-        """Return where a query may look, at words alone."""
+        """Return a mask, True where a query may look, without padding."""
         words = self.words[:, None, None, :].expand(-1, 1, self.length, -1)
         if mask is None:
             return words
@@ -187,7 +189,7 @@ def _checked(name: str, cells: Any, ids: Tensor) -> Cells:
 def find_heads(
     model: nn.Module,
     texts: Iterable[Any],
-    kinds: Sequence[str] | Mapping[str, Kind] = tuple(KINDS),
+    kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS),
     *,
     sites: str | Sequence[str] = "*.pattern",
     leave_out_first: bool = False,
@@ -198,8 +200,9 @@ def find_heads(
 ) -> dict[str, Statistics]:
     """Return, for each kind of position, the statistics of every head's score over a data set, and of even attention.
 
-    A head does what a kind says where its score is far above what even attention gives: `found["previous"].mean` beside
-    `found["previous, even attention"].mean`. Arguments are those of `HeadScores` and of `over`.
+    A head has the behaviour of a kind if its score is far above that of even attention: compare
+    `found["previous"].mean` with `found["previous, even attention"].mean`. Arguments are those of `HeadScores` and of
+    `over`.
     """
     measure = HeadScores(kinds, leave_out_first)
     return over(  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""`Inputs`: what a model is called with, a batch that can be repeated and cut."""
+"""`Inputs`: the arguments of a model's call, as a batch that can be repeated and cut."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfviz.logits import extract_logits
 from tfviz.shapes import Bool, Int
 from tfviz.validation import describe
 
-MASKS = ("attention_mask", "padding_mask")  # arguments that tell padding, 0, from words
+MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # arguments that are 0 at padding
 Prompt = Tensor | Mapping[str, Any] | Sequence[Any]
 
 
@@ -53,14 +53,14 @@ class Inputs:
             shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(prompt)}"
             raise ValueError(f"{name}: {shapes}; give ids [batch, position], or tensors that share their first axis")
         if _takes(model, "use_cache") and not args[1:]:
-            kwargs.setdefault("use_cache", False)  # of keys and values, which one pass over a text needs not
+            kwargs.setdefault("use_cache", False)  # a cache, which a single pass over a text does not need
         moved = cls(args, kwargs, sizes.pop())
         return moved.map(lambda tensor: tensor.to(device))
 
     def with_last_logits(self, model: nn.Module) -> Inputs:
-        """Ask a Hugging Face model for the logits of the last position alone, if it can be asked.
+        """Return inputs for which a Hugging Face model computes only the last position's logits, if it supports this.
 
-        A large vocabulary is a third of a small model's work, and most of its memory.
+        With a large vocabulary, logits take a third of a small model's time and most of its memory.
         """
         if not _takes(model, "logits_to_keep") or "labels" in self.kwargs:
             return self
@@ -74,7 +74,7 @@ class Inputs:
         return replace(changed, size=changed.tensors[0].shape[0])
 
     def repeat(self, times: int) -> Inputs:
-        """Return the batch several times over: all texts, then all of them again."""
+        """Return the batch repeated as a whole: all texts, then all texts again."""
         return self if times == 1 else self.map(lambda tensor: repeat_batch(tensor, times))
 
     @property
@@ -92,20 +92,20 @@ class Inputs:
         return model(*self.args, **self.kwargs)
 
     def logits(self, model: nn.Module) -> Tensor:
-        """Run the model; return its logits, as float32 where they are of half precision."""
+        """Run the model; return its logits, converted to float32 if they are in half precision."""
         output = self.run(model)
         logits = extract_logits(output[0] if isinstance(output, tuple) and output else output)
         return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
 
 
 def repeat_batch(tensor: Tensor, times: int) -> Tensor:
-    """Return a tensor with its first axis, the batch, several times over."""
+    """Return a tensor repeated along its first axis, the batch."""
     return tensor.repeat(times, *[1] * (tensor.dim() - 1))
 
 
 def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"]) -> Bool[Tensor, "text position"]:
-    """Return where a word stands: by the attention mask, if there is one, else everywhere."""
-    mask = next((inputs.kwargs[name] for name in MASKS if isinstance(inputs.kwargs.get(name), Tensor)), None)
+    """Return a mask, False at padding: the attention mask if there is one, else True everywhere."""
+    mask = next((inputs.kwargs[name] for name in MASK_ARGUMENTS if isinstance(inputs.kwargs.get(name), Tensor)), None)
     if mask is None:
         return torch.ones_like(ids, dtype=torch.bool)
     if mask.shape != ids.shape:
@@ -116,7 +116,7 @@ def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"]) -> Bool[Tensor,
 
 
 def uncompiled(model: nn.Module) -> nn.Module:
-    """Return the model that `torch.compile` was given: hooks do not reach into compiled code."""
+    """Return the original of a model compiled by `torch.compile`, since hooks do not work in compiled code."""
     return getattr(model, "_orig_mod", model)
 
 

@@ -1,4 +1,4 @@
-"""The logit lens: what a model would say, if it ended after an earlier layer (nostalgebraist 2020)."""
+"""The logit lens: the predictions of a model that ends after an earlier layer (nostalgebraist 2020)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 
-POSITIONS = 8192  # of all layers that are read in one run
+MAX_POSITIONS_PER_RUN = 8192  # over all layers
 Names = Callable[[Sequence[int]], Sequence[str]]
 
 
@@ -27,8 +27,8 @@ class LensTable(Table):
 
     Attributes:
         ids: [layer, position, rank], the likeliest first.
-        probabilities: of these.
-        tokens: their names, [layer][position][rank].
+        probabilities: probabilities of these tokens.
+        tokens: names of these tokens, [layer][position][rank].
     """
 
     ids: Int[Tensor, "layer position rank"] | None = None
@@ -46,7 +46,7 @@ class LensTable(Table):
         sizes = [(len(row), [len(cell) for cell in row]) for row in self.tokens]
         for name, ranked in (("ids", self.ids), ("probabilities", self.probabilities)):
             if ranked is None or ranked.dim() != 3 or ranked.shape[:2] != self.values.shape:
-                raise ValueError(f"{name} is no tensor [layer, position, rank] for values {list(self.values.shape)}")
+                raise ValueError(f"{name} is not a tensor [layer, position, rank] for values {list(self.values.shape)}")
         count = self.values.shape[1]
         if len(sizes) != len(self.values) or any(len(cells) != count or len(set(cells)) > 1 for _, cells in sizes):
             raise ValueError(f"tokens have no list of names for each cell of values {list(self.values.shape)}")
@@ -60,25 +60,25 @@ def lens(
     token: int | None = None,
     top: int = 10,
 ) -> LensTable:
-    """Return what each layer's residual stream says at each position, read by the model's own last norm and output.
+    """Return the prediction of each layer's residual stream at each position, by the model's last norm and output.
 
-    The model is run again for each layer, with what that layer gave in place of what the last block gives. So whatever
-    a model does after its blocks (a norm, a projection, a cap on logits) is done; blocks are not run again.
+    For each layer, the model is run with that layer's output in place of the last block's output. So everything after
+    the blocks (a norm, a projection, a cap on logits) is applied; blocks are not run again.
 
     Args:
         model: the model to read.
         ids: one text, [1, position], or a model's arguments by name.
         names: ids -> their names, such as `vocab.words` or `tokenizer.convert_ids_to_tokens`.
-        token: whose probability the table shows; None: of each cell the likeliest token's.
-        top: how many tokens are kept of each cell.
+        token: the token whose probability the table shows; None: the likeliest token of each cell.
+        top: number of likeliest tokens to keep for each cell.
 
     Returns:
-        A table of layer x position, the probability, 0 to 1. The first layer is the embedding, "in"; the last is what
-        the model says.
+        A table of layer x position, the probability, 0 to 1. The first layer is the embedding, "in"; the last is the
+        model's own prediction.
 
     Raises:
         LookupError: the model has no stack of blocks.
-        ValueError: more than one text; logits that are not of positions and tokens; no such token.
+        ValueError: there is more than one text or no such token, or the logits are not [batch, position, vocab].
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3]])
@@ -100,7 +100,7 @@ def lens(
         if token is not None and not 0 <= token < vocab:
             raise ValueError(f"token is {token}; there are {vocab}, counted from 0")
         stack = replay.stack()
-        kept, likeliest, named = [], [], []  # of each run, never of the whole vocabulary
+        kept, likeliest, named = [], [], []  # by run, never for the whole vocabulary
         for part in _read_layers(model, inputs, replay, stack):
             shares = part.softmax(-1)
             best = shares.topk(min(top, vocab), dim=-1)
@@ -126,10 +126,10 @@ def lens(
 
 
 def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: list[str]) -> Iterator[Tensor]:
-    """Yield the logits that the model gives of each layer's residual stream, some layers at a time."""
+    """Yield the logits for each layer's residual stream, several layers at a time."""
     outputs = [first_tensor(replay.blocks[path]) for path in stack]
     streams = [replay.block_inputs[stack[0]], *(stream for stream in outputs if stream is not None)]
-    at_once = max(1, POSITIONS // streams[0].shape[1])
+    at_once = max(1, MAX_POSITIONS_PER_RUN // streams[0].shape[1])
     for first in range(0, len(streams), at_once):
         chunk = streams[first : first + at_once]
         with replay.skipping(list(replay.blocks), len(chunk), {stack[-1]: torch.cat(chunk)}):
@@ -137,7 +137,7 @@ def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: l
 
 
 def _read_ids(inputs: Inputs) -> list[int]:
-    """Return the ids at whose positions the model predicts: of an encoder-decoder, the decoder's."""
+    """Return the ids of the positions with predictions; for an encoder-decoder, the decoder's ids."""
     named = [inputs.kwargs[name] for name in ("decoder_input_ids", "input_ids") if name in inputs.kwargs]
     placed = [value for value in reversed(inputs.args) if isinstance(value, Tensor)]
     ids = next(iter([*named[:1], *placed]), None)

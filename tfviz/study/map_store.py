@@ -1,4 +1,4 @@
-"""`MapStore`: many attention maps in one folder, each opened when it is asked for."""
+"""`MapStore`: many attention maps in one folder, each loaded when it is requested."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tfviz import schema
 from tfviz.files import atomic, expand_user, read_json
 from tfviz.look.maps import AttentionMaps
 
-INDEX = "index.json"
+INDEX_FILE = "index.json"
 FORMAT = "tfviz.MapStore/1"
-_ENTRY = schema.object_of(
+_ENTRY_SCHEMA = schema.object_of(
     {"file": schema.string(), "shape": schema.list_of(schema.integer(1), 4), "notes": schema.dict_of(schema.json_value)}
 )
-_INDEX = schema.object_of({"format": schema.enum(FORMAT), "maps": schema.dict_of(_ENTRY)})
+_INDEX_SCHEMA = schema.object_of({"format": schema.enum(FORMAT), "maps": schema.dict_of(_ENTRY_SCHEMA)})
 
 
 class MapStore(Mapping[str, AttentionMaps]):
-    """A folder of attention maps by name, with an index that tells shapes and notes without opening them.
+    """A folder of attention maps by name, with an index of their shapes and notes.
 
     Args:
-        folder: is made if it is not there.
+        folder: the path of the folder, which is created if it does not exist.
 
     Raises:
         ValueError: the folder holds other files, or a damaged index.
@@ -38,18 +38,18 @@ class MapStore(Mapping[str, AttentionMaps]):
     def __init__(self, folder: str | Path) -> None:
         self.folder = expand_user(folder)
         self._entries: dict[str, dict[str, Any]] = {}
-        if (self.folder / INDEX).exists():
-            index = read_json(self.folder / INDEX)
-            with schema.errors_name(self.folder / INDEX):
-                _INDEX(index, "index")
+        if (self.folder / INDEX_FILE).exists():
+            index = read_json(self.folder / INDEX_FILE)
+            with schema.errors_name(self.folder / INDEX_FILE):
+                _INDEX_SCHEMA(index, "index")
             self._entries = index["maps"]
         elif self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file; give a folder")
         elif self.folder.exists() and any(self.folder.iterdir()):
-            raise ValueError(f"{self.folder} holds other files and no {INDEX}; give an empty folder, or a store's")
+            raise ValueError(f"{self.folder} holds other files and no {INDEX_FILE}; give an empty folder, or a store's")
 
     def add(self, name: str, maps: AttentionMaps, **notes: Any) -> None:
-        """Write maps under a name; what stood there is replaced.
+        """Write maps under a name, replacing earlier ones.
 
         Args:
             name: the name in the store.
@@ -61,7 +61,7 @@ class MapStore(Mapping[str, AttentionMaps]):
         file = Path(known["file"]).name if known else f"{len(self._entries):06d}.safetensors"
         maps.save(self.folder / file)
         self._entries[name] = {"file": file, "shape": list(maps.shape), "notes": notes}
-        with atomic(self.folder / INDEX) as draft:
+        with atomic(self.folder / INDEX_FILE) as draft:
             draft.write_text(json.dumps({"format": FORMAT, "maps": self._entries}), encoding="utf-8")
 
     def __getitem__(self, name: str) -> AttentionMaps:
@@ -82,7 +82,7 @@ class MapStore(Mapping[str, AttentionMaps]):
 
     @property
     def notes(self) -> dict[str, dict[str, Any]]:
-        """Name -> what `add` was told."""
+        """Name -> the notes passed to `add`."""
         return {name: entry["notes"] for name, entry in self._entries.items()}
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Metrics: one number of a model's logits, by which runs are compared."""
+"""Metrics: functions from a model's logits to one number, by which runs are compared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def logit(token: Ids, position: int = -1) -> Metric:
 
     Args:
         token: its id, or one for each text.
-        position: where it is predicted.
+        position: the position at which it is predicted.
     """
     return _of_logits(lambda logits: _at(logits, token, position), "logit", position)
 
@@ -48,7 +48,7 @@ def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str, position: int) ->
 
 
 def _at(logits: Tensor, token: Ids, position: int) -> Float[Tensor, "batch"]:
-    """Return the logits of a token at a position; of a model of one output a text, there."""
+    """Return the logits of a token at a position; a model with one output per text has no positions."""
     if logits.dim() == 3 and not -logits.shape[1] <= position < logits.shape[1]:
         raise ValueError(
             f"position is {position}; there are {logits.shape[1]}, counted from 0, or from the end with -1"
@@ -93,7 +93,7 @@ def measure(metric: Metric, logits: Tensor) -> Tensor:
 
 
 def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Tensor:
-    """Return the metric of some logits, which has gradients.
+    """Return the metric of some logits, with a gradient.
 
     Args:
         name: of the metric, for the message.

@@ -1,4 +1,4 @@
-"""`PartialResults`: the values of a long analysis, kept in a file as they come."""
+"""`PartialResults`: the values of a long analysis, written to a file as they are computed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from tfviz.files import atomic, expand_user, load_tensors, save_tensors
 
 FORMAT = "tfviz.PartialResults/1"
-SECONDS = 5.0  # between two writes
+WRITE_INTERVAL_SECONDS = 5.0
 
 
 class PartialResults:
     """Values that are computed one after another, NaN until then.
 
     Args:
-        path: of the file; None: they are kept in memory alone.
-        count: how many there will be.
-        fingerprint: of what they are computed from: a file of other values is refused.
+        path: the path of the file; None: the values are kept only in memory.
+        count: the total number of values.
+        fingerprint: a hash of the arguments of the analysis; a file with another hash is rejected.
 
     Raises:
         ValueError: the file holds something else, or was made with other arguments.
@@ -44,13 +44,13 @@ class PartialResults:
             self.values = tensors["values"]
 
     def missing(self, first: int, stop: int) -> list[int]:
-        """Return the numbers from `first` on, below `stop`, whose values are still to be computed."""
+        """Return the indices from `first` to `stop - 1` whose values are not computed yet."""
         return [number for number in range(first, stop) if self.values[number].isnan()]
 
     def add(self, numbers: Iterable[int], values: Tensor) -> None:
-        """Keep values; write them if the last time is some seconds ago."""
+        """Store values; write the file if the last write was some seconds ago."""
         self.values[list(numbers)] = values.to(self.values)
-        if time.monotonic() - self._written > SECONDS:
+        if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
             self.write()
 
     def write(self) -> None:
@@ -62,7 +62,7 @@ class PartialResults:
 
 
 def fingerprint(model: nn.Module, *described: object) -> str:
-    """Return a hash of a model's weights and of what else results depend on: tensors, and whatever `repr` tells."""
+    """Return a hash of a model's weights and of the other arguments: tensors, and the `repr` of anything else."""
     digest = hashlib.sha256()
     sums = [parameter.detach().double().sum().item() for parameter in model.parameters()]
     for value in (type(model).__name__, sums, *described):

@@ -1,4 +1,4 @@
-"""Activation patching: how much a metric changes when one activation is taken from another run."""
+"""Activation patching: the change of a metric when one activation is taken from another run."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tfviz.validation import check_callable
 By = Literal["clean", "corrupt", "zero", "mean", "resample", "gradient"]
 Each = Literal["head", "position", "head and position"]
 Place = tuple[int | None, int | None]  # head and position; None for all
-POSITIONS = {"cpu": 1024}  # of all texts of one run, where `batch_size` is not given, by device
-MANY_POSITIONS = 16_384  # on other devices, which large batches keep busy
+POSITIONS_PER_RUN = {"cpu": 1024}  # default total length of the texts of a run, by device
+DEFAULT_POSITIONS_PER_RUN = 16_384  # on other devices, which need large batches to be busy
 TITLES = {
     "clean": "The clean run's activations in the corrupt run",
     "corrupt": "The corrupt run's activations in the clean run",
@@ -51,29 +51,31 @@ def patch(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> Table:
-    """Return how much a metric changes when the activation at one place is replaced, for every place of the sites.
+    """Return the change of a metric when the activation at one place is replaced, for every place of the sites.
 
-    By "clean", the corrupt prompt is run, and one activation of the clean run is put into it (denoising): what alone
-    brings the clean answer back. By "corrupt" the other way round (noising): what alone spoils it. By "zero", "mean" or
-    "resample" (another text's activation) the clean prompt is run without what stood there. By "gradient", "clean" is
-    estimated for all places from one backward pass: (clean - corrupt) times the gradient (Nanda 2023).
+    With `by="clean"`, the corrupt prompt is run with one activation of the clean run (denoising), which shows the
+    places that restore the clean answer. `"corrupt"` is the reverse (noising), which shows the places that destroy it.
+    With `"zero"`, `"mean"` or `"resample"` (another text's activation), the clean prompt is run without the original
+    activation. `"gradient"` estimates "clean" for all places from one backward pass: (clean - corrupt) times the
+    gradient (Nanda 2023).
 
     Args:
         model: the model to run.
         clean: the prompt with the answer in question: ids [batch, position], or a model's arguments by name, as a
             tokenizer returns them.
         corrupt: a prompt with a different answer, of the same shapes, with the words that matter at the same positions;
-            None where `by` needs none.
+            None if `by` does not need it.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`.
         sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`.
         by: the activation that replaces another, as above.
-        each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
-        words: of the positions, for the labels of the table.
-        batch_size: texts in one run of the model, patches times prompts; None: as many as have 1,024
-            positions, or 16,384 on another device than a CPU.
-        seed: of the choice of other texts by "resample".
+        each: the unit that is patched: "head", at all positions (the default if the site has heads), or "position".
+        words: words of the positions, as labels of the table.
+        batch_size: number of texts in one run of the model, patches times prompts; None: up to 1,024 positions in all
+            on a CPU, and 16,384 on other devices.
+        seed: seed of the choice of texts for "resample".
         progress: show a bar.
-        resume: a file in which values are kept as they come; a call with the same arguments goes on from it.
+        resume: a file to which values are written as they are computed; a call with the same arguments continues from
+            it.
 
     Returns:
         A table of site (or layer) x head, x position, or x head x position: the change of the metric. Its notes have
@@ -83,7 +85,7 @@ def patch(
         LookupError: no site matches.
         TypeError: the metric is not one number.
         ValueError: the prompts have different shapes; a site holds no activations, or is computed several times in a
-            run; sites of unlike sizes.
+            run; sites differ in size.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3], [1, 4, 3]])
@@ -117,7 +119,7 @@ def patch(
 
 
 def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
-    """Return the inputs of both runs, by name; if the metric reads the last position, no other's logits are made."""
+    """Return the inputs of both runs by name, with only the last position's logits if the metric reads no others."""
     named = {"clean": clean} if corrupt is None else {"clean": clean, "corrupt": corrupt}
     inputs = {name: Inputs.of(name, prompt, model) for name, prompt in named.items()}
     return {name: prompt.with_last_logits(model) for name, prompt in inputs.items()} if reads_last(metric) else inputs
@@ -138,10 +140,10 @@ def check_prompts(inputs: dict[str, Inputs], by: By) -> None:
 
 
 class Sweep:
-    """One metric of many runs, each with one activation replaced.
+    """A metric of many runs, in each of which one activation is replaced.
 
     Attributes:
-        sites: those that are patched.
+        sites: the sites that are patched.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch.
     """
 
@@ -167,12 +169,12 @@ class Sweep:
 
     @property
     def texts_at_once(self) -> int:
-        """How many texts are run at a time: as many as keep the device busy, in little memory."""
-        positions = POSITIONS.get(self.base.tensors[0].device.type, MANY_POSITIONS)
+        """The number of texts in one run: enough to keep the device busy, with little memory."""
+        positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
         return max(self.base.size, positions // self.sites[0].positions)
 
     def places(self, each: Each | None) -> list[Place]:
-        """Return what is patched at a time, of each site."""
+        """Return the places of each site that are patched one at a time."""
         heads, positions = self.sites[0].heads, self.sites[0].positions
         each = each or ("position" if heads is None else "head")
         if heads is None and each != "position":
@@ -249,7 +251,7 @@ class Sweep:
 
         def keep(tensor: Tensor, site: str) -> Tensor:
             kept[site] = tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
-            return kept[site] * 1  # a model may add to it in place
+            return kept[site] * 1  # a copy, since a model may add to it in place
 
         with torch.enable_grad(), capture(self.model, [], edit={site.name: keep for site in self.sites}):
             value = measure_with_gradient("metric", self.metric, self.base.logits(self.model))
@@ -273,7 +275,7 @@ def place_index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
 
 
 def _source(site: str, activations: dict[str, dict[str, Tensor]], by: By, seed: int) -> Tensor:
-    """Return what is put in place of a site's activations."""
+    """Return the replacement of a site's activations."""
     if by in ("clean", "corrupt"):
         return activations[by][site]
     clean = activations["clean"][site]

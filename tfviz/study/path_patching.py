@@ -1,4 +1,4 @@
-"""Path patching: the effect of one head on a metric through chosen later heads, or straight to the output."""
+"""Path patching: the effect of a head on a metric only through chosen later heads, or directly on the output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
 Receivers = str | Sequence[str] | Mapping[str, int | Sequence[int] | None] | None
-TO = {"clean": "corrupt", "corrupt": "clean"}
+OTHER_RUN = {"clean": "corrupt", "corrupt": "clean"}
 
 
 def patch_path(
@@ -37,26 +37,27 @@ def patch_path(
     batch_size: int | None = None,
     progress: bool = True,
 ) -> Table:
-    """Return how much a metric changes by each sender through the receivers alone (Wang et al. 2023, section 3.1).
+    """Return the change of a metric by each sender through the receivers only (Wang et al. 2023, section 3.1).
 
-    Each sender takes its activation from the other run while all other frozen sites keep theirs, so that only the
-    direct path, by the residual stream and what is not frozen (the feed-forward networks), carries the change. What
-    arrives at the receivers is then put into an unchanged run, and the metric is read there.
+    Each sender takes its activation from the other run while all other frozen sites keep theirs, so that the change
+        spreads only by the direct path: through the residual stream and unfrozen sites (the
+    feed-forward networks). The changed inputs of the receivers are then put into an unchanged run, whose metric is
+    returned.
 
     Args:
-        model: with heads whose output is known to `look.capture`.
+        model: a model with heads that `look.capture` finds.
         clean: the prompt of the clean run, as for `patch`.
         corrupt: the prompt of the corrupt run, of the same shapes.
         metric: logits -> one number.
         receivers: sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or site -> head or heads;
             None: the output itself.
         senders: globs of the sites whose effect is measured.
-        frozen: globs of the sites that stay as they were. Add the feed-forward networks, `"*.mlp"`, for the path by
-            the residual stream alone.
+        frozen: globs of the sites that keep their activations. Add the feed-forward networks, `"*.mlp"`, for the path
+            through the residual stream only.
         by: "corrupt": senders of the corrupt run in the clean one; "clean": the other way round.
-        each: what is patched at a time, as for `patch`.
-        words: of the positions, for the labels of the table.
-        batch_size: texts in one run of the model, patches times prompts.
+        each: the unit that is patched, as for `patch`.
+        words: words of the positions, as labels of the table.
+        batch_size: number of texts in one run of the model, patches times prompts.
         progress: show a bar.
 
     Returns:
@@ -75,7 +76,7 @@ def patch_path(
     [0.0, 0.0, 0.0]
     """
     check_callable("logits", metric=metric)
-    checks.one_of(TO, by=by)
+    checks.one_of(OTHER_RUN, by=by)
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     model = uncompiled(model)
@@ -96,13 +97,13 @@ def patch_path(
         values.reshape([len(labels) for labels in axes.values()]),
         axes,
         unit_of(metric),
-        f"The {by} run's activations in the {TO[by]} run{arriving}",
+        f"The {by} run's activations in the {OTHER_RUN[by]} run{arriving}",
         {"model": type(model).__name__, "by": by, **sweep.baselines},
     )
 
 
 class PathSweep(Sweep):
-    """A sweep whose patches reach the metric by the receivers alone.
+    """A sweep whose patches affect the metric only through the receivers.
 
     Args:
         frozen: globs of sites that keep the activations of the unchanged run.
@@ -150,19 +151,19 @@ class PathSweep(Sweep):
         return self.metric_changes(logits)
 
     def _time(self, site: str) -> int:
-        """Return when a site fired: as its module began, or, for an output, as it ended."""
+        """Return the time of a site: the start of its module or, for an output, the end."""
         path = module_path(site)
         return self.replay.ends[path] if path == site else self.replay.starts[path]
 
     def _live(self, edits: dict[str, Callable[[Tensor], Tensor]], path: str) -> dict[str, Callable[[Tensor], Tensor]]:
-        """Return the edits of sites that are not in blocks that are skipped."""
+        """Return the edits of sites outside of skipped blocks."""
         skipped = self.replay.before(path)
         return {
             site: edit for site, edit in edits.items() if not any(site.startswith(f"{block}.") for block in skipped)
         }
 
     def _held(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
-        """Return an edit that holds a site at the unchanged run, but for the patched places of the sender."""
+        """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places."""
         base = self.base_activations.get(name)
 
         def hold(tensor: Tensor) -> Tensor:
@@ -172,7 +173,7 @@ class PathSweep(Sweep):
         return hold
 
     def _arriving(self, site: str, arrived: Tensor, times: int) -> Callable[[Tensor], Tensor]:
-        """Return an edit that puts what arrived at a receiver's heads into the unchanged run."""
+        """Return an edit that puts the changed input of a receiver's heads into the unchanged run."""
         heads = self.receivers[site]
 
         def put(tensor: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """`ResidualTerms`: the terms that add up to the residual stream before a model's last norm.
 
-A block adds to what it takes: x = x + attention(norm(x)); x = x + mlp(norm(x)). Followed back from the last norm, sum
-by sum, the stream is the embedding plus one term for each part. The sums are seen as torch calls, whoever wrote the
-model, so parts that run in parallel, and norms after a part (Gemma 2), need no rule of their own.
+A block adds to its input: x = x + attention(norm(x)); x = x + mlp(norm(x)). Traced back from the last norm, sum by
+sum, the stream is the embedding plus one term for each part. The sums are observed as torch calls, independent of the
+model's code, so parallel parts and norms after a part (Gemma 2) need no special rules.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from tfviz.look.module_stack import first_tensor_argument
 from tfviz.study.block_replay import block_paths, first_tensor, with_first_tensor
 
 ADD_OPS = frozenset({"add", "__add__", "__radd__", "__iadd__", "add_"})
-SAME_OPS = frozenset(
+IDENTITY_OPS = frozenset(
     {"contiguous", "clone", "to", "float", "type_as", "dropout", "view", "reshape", "view_as", "clamp"}
 )
 SCALE_OPS = frozenset({"mul", "__mul__", "__rmul__", "mul_", "__imul__", "div", "__truediv__"})
-NORM = re.compile(r"norm", re.IGNORECASE)
+NORM_NAME = re.compile(r"norm", re.IGNORECASE)
 
 
 class Term(NamedTuple):
     """One term of the residual stream, [batch, position, dim].
 
     Attributes:
-        name: the path of the module that returned it, or else of the one that added it.
-        time: when it was there, in events of the run.
+        name: the path of the module that returned it, else of the module that added it.
+        time: the time of its computation, in events of the run.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Term(NamedTuple):
 
 
 class ResidualTerms(TorchFunctionMode):
-    """Sees a model's sums, and what its modules take and return, in one run inside `observe`.
+    """An observer of a model's sums and of its modules' inputs and outputs, in one run inside `observe`.
 
     Attributes:
         clock: counts the events of the run.
@@ -52,14 +53,14 @@ class ResidualTerms(TorchFunctionMode):
         super().__init__()
         self.model, self.clock = model, 0
         self.leaves: dict[int, str] = {}
-        self.norms: dict[str, tuple[Tensor, Tensor]] = {}  # after the blocks: path -> what it took and returned
+        self.norms: dict[str, tuple[Tensor, Tensor]] = {}  # norms after the blocks: path -> input and output
         self._sums: Any = WeakIdKeyDictionary()  # a sum -> its two terms, and the path of the module that adds them
-        self._same: Any = WeakIdKeyDictionary()  # a tensor -> the one with the same numbers that it was made of
-        self._scaled: Any = WeakIdKeyDictionary()  # a tensor -> the one that it is a multiple of
-        self._returned: Any = WeakIdKeyDictionary()  # a tensor -> the path of the module that returned it, and when
+        self._same: Any = WeakIdKeyDictionary()  # a tensor -> the earlier tensor with the same numbers
+        self._scaled: Any = WeakIdKeyDictionary()  # a tensor -> the tensor that it is a multiple of
+        self._returned: Any = WeakIdKeyDictionary()  # a tensor -> the path of the module that returned it, and the time
         self._blocks: set[str] = set()
         self._running: list[str] = []  # modules, outermost first
-        self._kept: list[Tensor] = []  # so that none of them goes while the model runs
+        self._kept: list[Tensor] = []  # keeps tensors alive while the model runs
 
     @contextmanager
     def observe(self) -> Iterator[None]:
@@ -68,7 +69,7 @@ class ResidualTerms(TorchFunctionMode):
         with ExitStack() as hooks:
             for path, module in self.model.named_modules():
                 is_inside = any(path.startswith(f"{block}.") for block in self._blocks)
-                is_norm = not is_inside and NORM.search(type(module).__name__) is not None
+                is_norm = not is_inside and NORM_NAME.search(type(module).__name__) is not None
                 begin, end = self._begin(path), self._end(path, is_norm)
                 hooks.callback(module.register_forward_pre_hook(begin).remove)
                 hooks.callback(module.register_forward_hook(end, with_kwargs=True).remove)
@@ -87,20 +88,20 @@ class ResidualTerms(TorchFunctionMode):
         def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
             self._running.pop()
             if path in self._blocks:
-                self.norms.clear()  # those before a block
+                self.norms.clear()  # remove norms before a block
             time, first = self.tick(), first_tensor(output)
             if next(module.children(), None) is None:
                 self.leaves[time] = path
             if first is None:
                 return None
             if is_norm and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
-                first = first.detach().requires_grad_() * 1  # of a frozen model, too, the direction is a gradient
+                first = first.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
                 output = with_first_tensor(output, first)
             known = self._returned.get(first)
             if known is None or known[0].startswith(f"{path}.") or not path:
                 self._returned[first] = (path, time if known is None else known[1])
                 self._kept.append(first)
-            taken = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+            _, taken = first_tensor_argument(args, kwargs)
             if is_norm and taken is not None:
                 self.norms[path] = (taken, first)
                 return output
@@ -119,7 +120,7 @@ class ResidualTerms(TorchFunctionMode):
         return output
 
     def _move(self, tensor: Tensor) -> Tensor:
-        """Return a copy of a tensor that is about to be changed in place, which takes over what is known of it."""
+        """Return a copy of a tensor that is about to be changed in place; the copy takes over its records."""
         copy = tensor.clone()
         for known in (self._sums, self._same, self._scaled, self._returned):
             if tensor in known:
@@ -131,7 +132,7 @@ class ResidualTerms(TorchFunctionMode):
         tensors = [arg for arg in args[:2] if isinstance(arg, Tensor)]
         if name in ADD_OPS and len(tensors) == 2:
             self._sums[output] = (*tensors, self._running[-1] if self._running else "", self.tick())
-        elif name in SAME_OPS and tensors and _is_same(name, output, tensors[0]):
+        elif name in IDENTITY_OPS and tensors and _is_same(name, output, tensors[0]):
             self._same[output] = tensors[0]
         elif name in SCALE_OPS and tensors:
             full = [tensor for tensor in tensors if tensor.shape == output.shape]
@@ -143,7 +144,7 @@ class ResidualTerms(TorchFunctionMode):
         self._kept += [output, *tensors]
 
     def last_norm(self) -> tuple[str, Tensor, Tensor]:
-        """Return the path of the last norm, what it took and what it returned.
+        """Return the path of the last norm, its input and its output.
 
         Raises:
             ValueError: no norm outside of the blocks takes a sum.
@@ -153,11 +154,11 @@ class ResidualTerms(TorchFunctionMode):
                 return path, taken, returned
         raise ValueError(
             f"{type(self.model).__name__} has no norm that takes the residual stream after its blocks (as post-norm "
-            "models have not): its logits are no sum of what its parts give"
+            "models have not): its logits are not the sum of its parts' outputs"
         )
 
     def terms(self, stream: Tensor) -> list[Term]:
-        """Return the terms of a residual stream, in the order in which they were there."""
+        """Return the terms of a residual stream, in the order of their computation."""
         found: list[Term] = []
         waiting = [(stream, "", 0)]
         while waiting:
@@ -197,7 +198,7 @@ class ResidualTerms(TorchFunctionMode):
 
 
 def _is_same(name: str, output: Tensor, tensor: Tensor) -> bool:
-    """Return whether one of `SAME_OPS` returned another tensor with the same numbers."""
-    if name == "clamp":  # a guard of half precision (T5), where nothing was too large
+    """Return whether one of `IDENTITY_OPS` returned another tensor with the same numbers."""
+    if name == "clamp":  # an overflow guard for half precision (T5) that changed nothing
         return torch.equal(output, tensor)
     return output is not tensor and output.numel() == tensor.numel()

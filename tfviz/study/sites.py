@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from tfviz.look.activation_edits import WEIGHTS
+from tfviz.look.activation_edits import WEIGHT_SUFFIXES
 from tfviz.look.capture import Capture
 
-PARTS = ("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads")
-NUMBER = re.compile(r"\d+")
+SITE_SUFFIXES = ("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads")
+LAYER_NUMBER = re.compile(r"\d+")
 
 
 class ActivationSite(NamedTuple):
     """A site, [batch, position, dim] or [batch, head, position, dim].
 
     Attributes:
-        heads: None where heads are not apart.
+        heads: the number of heads; None if there is no axis of heads.
     """
 
     name: str
@@ -31,11 +31,11 @@ def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[Acti
     """Return the sites of some captured activations.
 
     Raises:
-        ValueError: a site holds weights, or something else than activations of the batch; sizes are unlike.
+        ValueError: a site holds weights, or no activations of the batch; sites differ in size.
     """
     sites = []
     for name, tensor in activations.items():
-        is_weights = name.rpartition(".")[2] in WEIGHTS
+        is_weights = name.rpartition(".")[2] in WEIGHT_SUFFIXES
         if is_weights or not tensor.is_floating_point() or tensor.dim() not in (3, 4) or tensor.shape[0] != batch:
             raise ValueError(
                 f"{name} is {list(tensor.shape)}, {tensor.dtype}; name sites of activations, [batch, position, dim] or "
@@ -44,7 +44,7 @@ def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[Acti
         sites.append(ActivationSite(name, tensor.shape[1] if tensor.dim() == 4 else None, tensor.shape[-2]))
     if len({site[1:] for site in sites}) > 1:
         sizes = ", ".join(f"{name} ({heads or 'no'} heads, {count} positions)" for name, heads, count in sites[:6])
-        raise ValueError(f"the sites are of unlike sizes: {sizes}; call it for those of each size")
+        raise ValueError(f"the sites differ in size: {sizes}; call it separately for each size")
     return sites
 
 
@@ -67,18 +67,18 @@ def once_each(seen: Capture) -> dict[str, Tensor]:
 def module_path(site: str) -> str:
     """Return the path of the module that a site belongs to."""
     path, _, last = site.rpartition(".")
-    return path if last in PARTS else site
+    return path if last in SITE_SUFFIXES else site
 
 
 def site_axis(sites: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the name and the labels of the axis of some sites: layers, where nothing else differs.
+    """Return the name and the labels of the axis of some sites: "layer" if only the layers differ.
 
     >>> site_axis(["h.0.attn.output_heads", "h.1.attn.output_heads"])
     ('layer', ['0', '1'])
     >>> site_axis(["h.0.attn", "h.0.mlp"])
     ('site', ['h.0.attn', 'h.0.mlp'])
     """
-    patterns = {NUMBER.sub("#", site, count=1) for site in sites}
+    patterns = {LAYER_NUMBER.sub("#", site, count=1) for site in sites}
     if len(patterns) == 1 and "#" in next(iter(patterns)):
-        return "layer", [NUMBER.search(site)[0] for site in sites]  # type: ignore[index]
+        return "layer", [LAYER_NUMBER.search(site)[0] for site in sites]  # type: ignore[index]
     return "site", list(sites)

@@ -1,4 +1,4 @@
-"""`Statistics`: mean, variance and largest examples of values that come text by text, in constant memory."""
+"""`Statistics`: mean, variance and largest examples of a value of each text, in constant memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch.nn import functional
 from tfviz.shapes import Float
 from tfviz.study.table import Table, label_index
 
-PARTS = ("counts", "means", "squares", "largest", "texts")
+STATE_FIELDS = ("counts", "means", "squares", "largest", "texts")
 
 
 @dataclass(eq=False)
 class Statistics:
-    """Statistics of one value a text and cell; a cell is a place on the other axes, such as a head.
+    """Statistics of one value for each text and cell, such as each head.
 
     Texts whose value is NaN, where nothing could be measured, count in no cell. Means are updated batch by batch (Chan
     et al. 1979), so that two halves of a data set merge into exactly the statistics of the whole.
@@ -124,7 +124,7 @@ class Statistics:
 
     def state(self) -> dict[str, Tensor]:
         """Return the tensors, by name."""
-        return {name: getattr(self, name) for name in PARTS}
+        return {name: getattr(self, name) for name in STATE_FIELDS}
 
     def __repr__(self) -> str:
         return repr(self.mean)

@@ -30,9 +30,9 @@ class Table:
     Attributes:
         values: float32, of as many axes as are named.
         axes: name of an axis -> its labels, in order, such as `{"layer": ["0", "1"], "head": ["0", "1", "2"]}`.
-        unit: of the values, such as "nats".
-        title: what they are, in a line.
-        notes: what they were made of; anything that JSON can hold.
+        unit: unit of the values, such as "nats".
+        title: a description in one line.
+        notes: provenance of the values; anything that JSON can hold.
 
     >>> table = Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]}, "nats")
     >>> table
@@ -47,8 +47,8 @@ class Table:
     title: str = ""
     notes: Mapping[str, Any] = field(default_factory=dict)
 
-    format: ClassVar[str] = "tfviz.Table/1"  # of its file
-    more_tensors: ClassVar[tuple[str, ...]] = ()  # attributes that a subclass keeps in it
+    format: ClassVar[str] = "tfviz.Table/1"  # format of the file
+    more_tensors: ClassVar[tuple[str, ...]] = ()  # attributes of a subclass that the file holds
     more_labels: ClassVar[Mapping[str, schema.Check]] = {}
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""`film`: attention maps of one text, taken every so often while a model is trained."""
+"""`film`: attention maps of one text at regular intervals while a model is trained."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def film(
     The maps are taken in eval mode, without dropout, and change nothing in the training.
 
     Args:
-        steps: those of `learn.fit`, or of any loop that yields once a step.
+        steps: the steps of `learn.fit`, or of any loop that yields once for each step.
         model: the model that is trained.
         probe: ids of one text, [1, position], or the model's arguments by name.
         every: the number of steps between two captures.

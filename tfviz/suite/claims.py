@@ -12,7 +12,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-HOLDS, FAILS = "holds in this run: ", "does not hold in this run: "
+HOLDS_PREFIX, FAILS_PREFIX = "holds in this run: ", "does not hold in this run: "
 
 
 class Statement:
@@ -63,7 +63,7 @@ def check(statements: Mapping[str, Any]) -> Statement:
     if not statements:
         raise ValueError("no statement to check; give {sentence: truth value}")
     results = {sentence: bool(truth) for sentence, truth in statements.items()}
-    plain = "\n".join(f"{HOLDS if truth else FAILS}{sentence}" for sentence, truth in results.items())
+    plain = "\n".join(f"{HOLDS_PREFIX if truth else FAILS_PREFIX}{sentence}" for sentence, truth in results.items())
     marks = "\n".join(
         f"- ✓ {sentence}" if truth else f"- ✗ **not in this run:** {sentence}" for sentence, truth in results.items()
     )
@@ -74,4 +74,6 @@ def failed(notebook: NotebookNode) -> list[str]:
     """Return the statements that `check` found not to hold in an executed notebook."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in outputs]
-    return [line.removeprefix(FAILS) for text in texts for line in text.splitlines() if line.startswith(FAILS)]
+    return [
+        line.removeprefix(FAILS_PREFIX) for text in texts for line in text.splitlines() if line.startswith(FAILS_PREFIX)
+    ]

@@ -19,13 +19,13 @@ from tfviz.files import atomic
 from tfviz.suite import notebooks
 from tfviz.suite.notebooks import SITE, tagged_cells
 
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-WIDGET = "application/vnd.jupyter.widget-view+json"
-PICTURE = "picture:"  # begins the tag of a cell whose picture the README shows
+KERNEL_SPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
+PICTURE_TAG = "picture:"  # prefix of the tag of a cell whose picture the README shows
 PARAMETERS_LINE = "The outputs below were made with: "
-PAPER = 0.07  # brightness that white paper has on a dark page
+DARK_PAGE_BRIGHTNESS = 0.07  # of the dark page's background, as CSS's invert(93%) makes it
 LUMINANCE = np.array([0.213, 0.715, 0.072])  # of red, green, blue
-LIVE_LINK = "[Open the living page of this lesson]("  # begins a line of a committed lesson
+LIVE_LINK = "[Open the living page of this lesson]("  # prefix of a line in a committed lesson
 
 
 def clean(
@@ -73,7 +73,7 @@ def clean_notebook(notebook: NotebookNode) -> NotebookNode:
     """
     injected = tagged_cells(notebook, "injected-parameters")
     notebook.cells = [cell for cell in notebook.cells if cell not in injected]
-    notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
+    notebook.metadata = NotebookNode(kernelspec=KERNEL_SPEC, language_info={"name": "python"})
     count = 0
     for cell in notebook.cells:
         metadata = {key: value for key, value in cell.metadata.items() if value and key in ("tags", "jupyter")}
@@ -93,14 +93,14 @@ def _is_static(output: NotebookNode) -> bool:
     if output.output_type == "stream":
         return output.name != "stderr"
     data = output.get("data", {})
-    return WIDGET not in data or "image/png" in data
+    return WIDGET_MIME_TYPE not in data or "image/png" in data
 
 
 def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode:
     if output.output_type == "execute_result":
         output.execution_count = count
     if "image/png" in output.get("data", {}):
-        for interactive in ("text/html", WIDGET):
+        for interactive in ("text/html", WIDGET_MIME_TYPE):
             output.data.pop(interactive, None)
     output.pop("transient", None)
     return output
@@ -130,9 +130,9 @@ def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
     pictures = {}
     for cell in notebook.cells:
         for tag in cell.metadata.get("tags", []):
-            for output in cell.get("outputs", []) if tag.startswith(PICTURE) else []:
+            for output in cell.get("outputs", []) if tag.startswith(PICTURE_TAG) else []:
                 if "image/png" in output.get("data", {}):
-                    name = tag.removeprefix(PICTURE)
+                    name = tag.removeprefix(PICTURE_TAG)
                     if not re.fullmatch(r"\w[\w.-]{0,99}", name):  # a path would lead out of the folder
                         raise ValueError(f"the tag {tag!r} names no file; give letters, digits, '-', '_' and '.'")
                     pictures[name] = base64.b64decode(output.data["image/png"])
@@ -163,6 +163,6 @@ def darken(png: bytes) -> bytes:
 
 
 def _dark_filter(colours: np.ndarray) -> np.ndarray:
-    inverted = colours / 255 * (2 * PAPER - 1) + 1 - PAPER
+    inverted = colours / 255 * (2 * DARK_PAGE_BRIGHTNESS - 1) + 1 - DARK_PAGE_BRIGHTNESS
     rotated = 2 * (inverted @ LUMINANCE)[..., None] - inverted  # half a turn around the greys
     return (255 * rotated.clip(0, 1)).round().astype(np.uint8)

@@ -12,8 +12,8 @@ import click
 
 import tfviz
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-PAGE = click.Path(dir_okay=False, path_type=Path)
+FOLDER_TYPE = click.Path(file_okay=False, path_type=Path)
+PAGE_TYPE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Commands(click.Group):
@@ -53,7 +53,7 @@ def main() -> None:
 @click.argument("names", nargs=-1)
 @click.option("--preset", default="cpu", show_default=True, help="smoke, cpu, gpu or shown (notebooks/presets.yaml)")
 @click.option("-p", "values", multiple=True, metavar="KEY=VALUE", help="a parameter, over the preset's; repeatable")
-@click.option("--out", type=FOLDER, default="runs", show_default=True, help="where results go")
+@click.option("--out", type=FOLDER_TYPE, default="runs", show_default=True, help="where results go")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="notebooks at a time")
 @click.option("--force", is_flag=True, help="run again what is finished and unchanged")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="run every combination of values; repeatable")
@@ -91,7 +91,7 @@ def _exit(failed: list[str]) -> None:
 @main.command()
 @click.argument("names", nargs=-1)
 @click.option("--preset", default="shown", show_default=True, help="smoke, cpu, gpu or shown (notebooks/presets.yaml)")
-@click.option("--out", type=FOLDER, default="site", show_default=True, help="where the pages go")
+@click.option("--out", type=FOLDER_TYPE, default="site", show_default=True, help="where the pages go")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="lessons at a time")
 def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
     """Make the site: lessons (all, or NAMES) run and interactive, the guide, the reference, the measurements."""
@@ -121,7 +121,7 @@ def claims(names: tuple[str, ...], everything: bool) -> None:
 
 
 @main.command()
-@click.option("--out", type=PAGE, default="demo.html", show_default=True)
+@click.option("--out", type=PAGE_TYPE, default="demo.html", show_default=True)
 @click.option("--no-browser", is_flag=True, help="write the page and do not open it")
 def demo(out: Path, no_browser: bool) -> None:
     """A small GPT in one page, opened in your browser: type, choose a letter, switch a head off."""
@@ -135,7 +135,7 @@ def demo(out: Path, no_browser: bool) -> None:
 @click.argument("text", default="")
 @click.option("--image", type=click.Path(path_type=Path), help="a picture, for a model of pictures")
 @click.option("--compare", "other", metavar="OTHER", help="a second checkpoint: show where their attention differs")
-@click.option("--out", type=PAGE, default="look.html", show_default=True)
+@click.option("--out", type=PAGE_TYPE, default="look.html", show_default=True)
 def look(model: str, text: str, image: Path | None, other: str | None, out: Path) -> None:
     """Write one page with the attention of MODEL in TEXT; MODEL is a name on the Hub or a folder of a checkpoint."""
     from tfviz.suite.look_page import page
@@ -156,7 +156,7 @@ def lab(arguments: tuple[str, ...]) -> None:
 def data() -> None:
     """Corpora: what there is, fetch, verify, where."""
     if (local := os.environ.get("TFVIZ_DATA")) and not os.path.isdir(os.path.expanduser(local)):
-        raise ValueError(f"TFVIZ_DATA is {local}, which is no folder; make it, name another, or unset the variable")
+        raise ValueError(f"TFVIZ_DATA is {local}, which is not a folder; make it, name another, or unset the variable")
 
 
 @data.command("list")
@@ -215,8 +215,8 @@ def doctor() -> None:
 
 @main.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--to", type=FOLDER, help="write there and leave FILES as they are")
-@click.option("--pictures", type=FOLDER, help="also write tagged pictures there")
+@click.option("--to", type=FOLDER_TYPE, help="write there and leave FILES as they are")
+@click.option("--pictures", type=FOLDER_TYPE, help="also write tagged pictures there")
 def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None) -> None:
     """Reduce notebooks to what a commit keeps."""
     from tfviz.suite.clean import clean as clean_files

@@ -15,9 +15,9 @@ from nbformat import NotebookNode
 from tfviz.suite import notebooks
 from tfviz.suite.clean import without_live_link
 
-COURSE = "course.yaml"
-QUESTIONS = "**Questions:**"  # begins the paragraph of a notebook's first cell that tells what it answers
-NEEDS = "You need "  # begins the paragraph that names the lessons it builds on
+COURSE_FILE = "course.yaml"
+QUESTIONS_PREFIX = "**Questions:**"  # of the paragraph in a notebook's first cell that lists its questions
+PREREQUISITES_PREFIX = "You need "  # of the paragraph that names the lessons it builds on
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 40  # of prose and of code, when they are to be understood
 
 
@@ -68,7 +68,7 @@ def describe(notebook: NotebookNode, name: str) -> Lesson:
 
 @cache
 def _course(folder: Path) -> dict[str, Any]:
-    path = folder / COURSE
+    path = folder / COURSE_FILE
     return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {"line": [], "promises": {}}
 
 
@@ -92,13 +92,13 @@ def heading(notebook: NotebookNode, name: str) -> tuple[str, str]:
 
 def questions(notebook: NotebookNode) -> list[str]:
     """Return the questions that a notebook promises to answer, without emphasis."""
-    line = _without_emphasis(_paragraph(notebook, QUESTIONS)).replace("\n", " ")
+    line = _without_emphasis(_paragraph(notebook, QUESTIONS_PREFIX)).replace("\n", " ")
     return [question.strip() for question in re.findall(r"[^?]+\?", line)]
 
 
 def _needs(notebook: NotebookNode) -> tuple[str, ...]:
     """Return the names of lessons in the first cell's sentence on prerequisites."""
-    sentence = re.split(r"\.\s", _paragraph(notebook, NEEDS))[0]
+    sentence = re.split(r"\.\s", _paragraph(notebook, PREREQUISITES_PREFIX))[0]
     return tuple(sorted(set(re.findall(r"`(\d\d_\w+)`", sentence))))
 
 

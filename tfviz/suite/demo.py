@@ -12,7 +12,7 @@ from torch import nn
 
 from tfviz import files, models, text, view
 
-WEIGHTS = Path(__file__).with_name("demo.safetensors")  # made by benchmarks/demo.py
+WEIGHTS_FILE = Path(__file__).with_name("demo.safetensors")  # written by benchmarks/demo.py
 CONFIG: dict[str, Any] = {"layers": 4, "heads": 4, "dim": 128, "context": 256}
 PROMPT = "ROMEO:\nWhat light through yonder window breaks"
 TITLE = "A small GPT, in this page"
@@ -34,14 +34,14 @@ def page(out: Path, open_browser: bool) -> None:
         click.echo("no browser was found; open the file in one")
 
 
-def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS) -> None:
+def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS_FILE) -> None:
     """Save the model in the package's format: weights in float16, and its letters."""
     tensors = {name: tensor.half() for name, tensor in model.state_dict().items()}
     with files.atomic(path) as draft:
         files.save_tensors(draft, tensors, {"letters": letters.characters})
 
 
-def load(path: Path = WEIGHTS) -> tuple[models.GPT, text.Characters]:
+def load(path: Path = WEIGHTS_FILE) -> tuple[models.GPT, text.Characters]:
     """Load a model that `save` wrote.
 
     Raises:

@@ -44,7 +44,7 @@ def _data_rows() -> Iterator[Row]:
 
     local = os.environ.get("TFVIZ_DATA")
     if local and not os.path.isdir(os.path.expanduser(local)):
-        yield False, "data folder", f"{local} is no folder"
+        yield False, "data folder", f"{local} is not a folder"
         return
     yield True, "data folder", local or f"{corpora.cache()} (TFVIZ_DATA is not set)"
     for name in corpora.CORPORA:

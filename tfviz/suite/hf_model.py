@@ -17,14 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import look
-from tfviz.look.map_groups import CROSS
+from tfviz.look.map_groups import CROSS_ATTENTION_NAME
 from tfviz.text import subwords
 
-NEW_TOKENS = 40  # that a decoder generates, and is then shown reading
-LAZY_LENGTH = 1024  # tokens from which on maps are computed when they are needed
-LAYER_WEIGHT = re.compile(r"\.\d+\.")  # in the name of a weight of a layer
-BUFFERS = ("inv_freq", "position_ids", "masked_bias", "attn.bias")  # masks and tables, not learned
-DECODER = re.compile(r"(^|\.)decoder(\.|$)")
+MAX_NEW_TOKENS = 40  # that a decoder generates as its text
+MIN_LAZY_TOKENS = 1024  # maps of longer texts are computed when they are needed
+LAYER_WEIGHT = re.compile(r"\.\d+\.")  # in the name of a layer's weight
+BUFFER_SUFFIXES = ("inv_freq", "position_ids", "masked_bias", "attn.bias")  # masks and tables, which are not learned
+DECODER_NAME = re.compile(r"(^|\.)decoder(\.|$)")
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Checkpoint:
         base = library.PreTrainedModel
         is_model = isinstance(kind, type) and issubclass(kind, base) and kind is not base
         if not is_model and kind is not library.AutoModel:
-            raise ValueError(f"config.json of {self.name}: {name!r} is no model of transformers")
+            raise ValueError(f"config.json of {self.name}: {name!r} is not a model of transformers")
         model, report = self._load(
             kind.from_pretrained, config=self.config, output_loading_info=True, use_kernels=False, weights_only=True,
             ignore_mismatched_sizes=True,
@@ -91,7 +91,7 @@ class Checkpoint:
         unexpected = (key for key in report["unexpected_keys"] if LAYER_WEIGHT.search(key))
         problems = {
             "holds no": [key for key in report["missing_keys"] if "pooler" not in key],
-            "also holds": [key for key in unexpected if not key.endswith(BUFFERS)],
+            "also holds": [key for key in unexpected if not key.endswith(BUFFER_SUFFIXES)],
             "holds other sizes of": [key if isinstance(key, str) else key[0] for key in report["mismatched_keys"]],
         }
         for problem, keys in problems.items():
@@ -179,7 +179,7 @@ class Checkpoint:
         if not model.can_generate():
             return inputs.arguments["input_ids"]
         with torch.no_grad():
-            return model.generate(**inputs.arguments, max_new_tokens=NEW_TOKENS, do_sample=False)
+            return model.generate(**inputs.arguments, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
 
     def tokens(self, ids: Tensor) -> list[str]:
         """Return a readable token for each id."""
@@ -190,7 +190,7 @@ class Checkpoint:
     def attention(self, inputs: Inputs) -> tuple[dict[str, look.AttentionMaps], str]:
         """Return the maps of one forward pass in named groups of one shape, and a one-line summary of the capture."""
         longest = max(len(inputs.tokens), len(inputs.decoder_tokens))
-        with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > LAZY_LENGTH) as seen:
+        with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > MIN_LAZY_TOKENS) as seen:
             self.model(**inputs.arguments)
         groups = look.groups(seen, firings="last")
         return {name: _with_tokens(name, maps, inputs) for name, maps in groups.items()}, seen.summary
@@ -211,9 +211,9 @@ def _check_config(config: Mapping[str, Any], name: str) -> None:
 
 def _with_tokens(name: str, maps: look.AttentionMaps, inputs: Inputs) -> look.AttentionMaps:
     """Return maps with the tokens of each side whose number fits."""
-    in_decoder = bool(DECODER.search(name)) or not inputs.tokens
+    in_decoder = bool(DECODER_NAME.search(name)) or not inputs.tokens
     rows = inputs.decoder_tokens if in_decoder and inputs.decoder_tokens else inputs.tokens
-    cols = inputs.tokens if CROSS.search(name) else rows
+    cols = inputs.tokens if CROSS_ATTENTION_NAME.search(name) else rows
     words: Mapping[str, Any] = {
         side: tokens if len(tokens) == count else None
         for side, tokens, count in zip(("rows", "cols"), (rows, cols), maps.shape[2:])

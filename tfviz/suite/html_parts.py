@@ -13,9 +13,9 @@ from pygments.formatters import HtmlFormatter
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = Path(__file__).parent / "static"
 STYLE = (TEMPLATES / "site.css").read_text(encoding="utf-8")
-DESCRIPTION_LENGTH = 160  # characters of a page's description, as much as search engines show
+DESCRIPTION_LENGTH = 160  # characters of a page's description that search engines show
 NUMBER = re.compile(r"[<>~≈±+−–-]?\s?\d[\d.,]*(?:\s?[^\W\d_/]{1,3}(?:/[^\W\d_]{1,3})?|\s?[%×])?(?:\s?±\s?\d[\d.,]*)?")
-CELL = re.compile(r"<td((?:\s[^>]*)?)>(.*?)</td>", re.DOTALL)
+TABLE_CELL = re.compile(r"<td((?:\s[^>]*)?)>(.*?)</td>", re.DOTALL)
 environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
 
 
@@ -62,7 +62,7 @@ def scrolling_table(table: str) -> str:
         number = NUMBER.fullmatch(without_tags(match[2]))
         return f'<td class="number"{match[1]}>{match[2]}</td>' if number and "class" not in match[1] else match[0]
 
-    return f'<div class="scrolls" tabindex="0" role="group" aria-label="table">{CELL.sub(mark, table)}</div>\n'
+    return f'<div class="scrolls" tabindex="0" role="group" aria-label="table">{TABLE_CELL.sub(mark, table)}</div>\n'
 
 
 def code_colours(selector: str) -> str:

@@ -12,14 +12,14 @@ import click
 import tfviz
 from tfviz.suite import notebooks, worker
 
-COPIES = f"tfviz-notebooks-{tfviz.__version__}"
+COPIES_FOLDER = f"tfviz-notebooks-{tfviz.__version__}"
 
 
 def open_lab(arguments: tuple[str, ...]) -> None:
     """Replace this process by JupyterLab, with these arguments."""
     folder = notebooks.folder()
     if folder.parent == Path(tfviz.__file__).parent:  # an installed package, which an update would replace
-        folder = copy_lessons(folder, Path(COPIES))
+        folder = copy_lessons(folder, Path(COPIES_FOLDER))
         click.echo(f"the lessons are copied to {folder}")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", *arguments]
     sys.stdout.flush()

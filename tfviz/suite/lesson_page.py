@@ -24,7 +24,7 @@ from tfviz.suite.html_parts import (
     scrolling_table,
 )
 
-CONTENTS, TITLE = "<!-- contents -->", "<!-- title -->"  # stand in the template where these go
+CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
 LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
 
 
@@ -69,7 +69,7 @@ def write(
     }
     body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
     title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
-    body = body.replace(CONTENTS, contents(exporter.headings), 1).replace(TITLE, title, 1)
+    body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
     draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
     draft.write_text(body, encoding="utf-8", errors="replace")
     os.replace(draft, path)
@@ -106,7 +106,7 @@ def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNo
     bundles: set[str] = set()  # scripts that the page has by then
     for cell in page.cells:
         for data in (output.get("data", {}) for output in cell.get("outputs", [])):
-            data.pop(clean.WIDGET, None)
+            data.pop(clean.WIDGET_MIME_TYPE, None)
             if "text/html" in data:
                 data["text/html"] = _scrolling(deduplicate(data["text/html"], bundles))
     return page

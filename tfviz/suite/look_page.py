@@ -17,8 +17,8 @@ from tfviz.view.page.html import View, together
 from tfviz.view.still.images import read_image
 from tfviz.view.still.patch_grid import find_grids
 
-STUDIO_SIZE = 20_000_000  # parameters of the largest model that goes into a page
-RANKED = 20  # heads in the table of changes
+MAX_STUDIO_PARAMETERS = 20_000_000  # a larger model does not get a studio in the page
+MAX_HEADS_RANKED = 20  # rows of the table of changes
 STUDIOS: dict[str, Callable[..., Any]] = {
     "ForCausalLM": view.write, "LMHeadModel": view.write, "ForMaskedLM": view.fill,
     "ForSequenceClassification": view.classify,
@@ -92,8 +92,10 @@ def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
     studio = next((studio for suffix, studio in STUDIOS.items() if name.endswith(suffix)), None)
     if studio is None or checkpoint.sees_pictures:
         return {}
-    if checkpoint.size > STUDIO_SIZE:
-        click.echo(f"no studio: {checkpoint.size:,} parameters are too many for a page, which takes {STUDIO_SIZE:,}")
+    if checkpoint.size > MAX_STUDIO_PARAMETERS:
+        click.echo(
+            f"no studio: {checkpoint.size:,} parameters are too many for a page, which takes {MAX_STUDIO_PARAMETERS:,}"
+        )
         return {}
     try:
         return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text)}
@@ -115,7 +117,7 @@ def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[
     ranked.sort(key=lambda row: (-row[0], *row[1:]))
     for amount, name, layer, head in ranked[:5]:
         click.echo(f"  {amount:.2f} {name}, layer {layer}, head {head}")
-    parts: dict[str, View | str] = {"Heads by how much they changed": _change_table(ranked[:RANKED])}
+    parts: dict[str, View | str] = {"Heads by how much they changed": _change_table(ranked[:MAX_HEADS_RANKED])}
     for name in shared:
         layer, head = next((layer, head) for _, group, layer, head in ranked if group == name)
         parts[name] = view.compare(groups[name], others[name], layer, head, names)

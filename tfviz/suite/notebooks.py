@@ -13,8 +13,8 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
-PRESETS = "presets.yaml"
-SITE = "https://tfviz.github.io/tfviz/"  # where the pages of `tfviz site` are published: the one place that names it
+PRESETS_FILE = "presets.yaml"
+SITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages, which is named only here
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string", list: "a list"}
 
 
@@ -22,7 +22,7 @@ def folder() -> Path:
     """Return the folder of the lessons, in the clone or in the installed package."""
     package = Path(__file__).parents[1]
     folders = (package.parent / "notebooks", package / "notebooks")
-    return next((each for each in folders if (each / PRESETS).is_file()), folders[0])
+    return next((each for each in folders if (each / PRESETS_FILE).is_file()), folders[0])
 
 
 def find(names: Sequence[str] = ()) -> list[Path]:
@@ -94,7 +94,7 @@ def parameters(path: Path) -> dict[str, Any]:
 
 def presets() -> dict[str, dict[str, dict[str, Any]]]:
     """Return the presets of the lessons as {preset: {notebook: {parameter: value}}}."""
-    return yaml.safe_load((folder() / PRESETS).read_text(encoding="utf-8"))
+    return yaml.safe_load((folder() / PRESETS_FILE).read_text(encoding="utf-8"))
 
 
 def values(path: Path, preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:

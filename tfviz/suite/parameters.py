@@ -1,7 +1,7 @@
 """Checks of the parameters of each lesson, which run in its setup rather than after minutes of training.
 
-A parameter has the type of its default. `COMMON` and `LESSONS` add further conditions, except those that a lesson's
-models and data check themselves before training.
+A parameter has the type of its default. `COMMON_CHECKS` and `LESSON_CHECKS` add further conditions, except those that
+a lesson's models and data check themselves before training.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tfviz.text.subwords import Subwords
 
 Values = Mapping[str, Any]
 Check = Callable[[str, Any, Values], None]  # of a parameter's name, its value, and the values of all
-MAX_INTEGER = 10**6  # more of anything would not end
-WORDS = 100  # words that a picture has room for
+MAX_INTEGER = 10**6  # a larger number of anything would take forever
+MAX_PICTURE_WORDS = 100
 
 
 def check(lesson: str, values: Values) -> None:
@@ -43,7 +43,7 @@ def check(lesson: str, values: Values) -> None:
     if missing := [name for name in defaults if name not in values]:
         raise LookupError(f"{missing[0]} has no value; run the cell of the parameters first")
     values = {name: values[name] for name in defaults}
-    rules = {**COMMON, **LESSONS.get(path.stem, {})}
+    rules = {**COMMON_CHECKS, **LESSON_CHECKS.get(path.stem, {})}
     for name, default in defaults.items():
         notebooks.check_type(name, values[name], default)
         if rule := rules.get(name, integer() if type(default) is int else None):
@@ -98,7 +98,7 @@ def one_of(*names: str) -> Check:
     return lambda name, value, values: checks.one_of(names, **{name: value})
 
 
-def words(minimum: int = 1, maximum: int = WORDS, among: Collection[str] = ()) -> Check:
+def words(minimum: int = 1, maximum: int = MAX_PICTURE_WORDS, among: Collection[str] = ()) -> Check:
     """Return a check of a text's number of words, and, if `among` is not empty, that each word is in it."""
 
     def check_value(name: str, value: str, values: Values) -> None:
@@ -148,7 +148,7 @@ def task_sentence(name: str, value: str, values: Values) -> None:
     """Check that a text has words of the lesson's task, in small letters or capitals; Multi30k's takes any word."""
     words()(name, value, values)
     if values["task"] != "multi30k":
-        vocabulary = _words_of_dates(tasks.DATES) if values["task"] == "dates" else _words_of_numbers()
+        vocabulary = _words_of_dates(tasks.DATE_LANGUAGES) if values["task"] == "dates" else _words_of_numbers()
         _check_words(name, value.lower(), {word.lower() for word in vocabulary})
 
 
@@ -193,7 +193,7 @@ def _words_of_dates(languages: Iterable[str]) -> set[str]:
 
 def _words_of_numbers() -> set[str]:
     """Return the words of numbers; those below 20 have words of their own."""
-    limits = [(language, below) for language in tasks.NUMBERS for below in (20, tasks.MAX_NUMBER)]
+    limits = [(language, below) for language in tasks.NUMBER_LANGUAGES for below in (20, tasks.MAX_NUMBER)]
     drawn = [number for language, below in limits for number in tasks.numbers(200, language, seed=1, below=below)]
     return {word for number in drawn for word in number.source}
 
@@ -208,14 +208,15 @@ def _check_words(name: str, value: str, vocabulary: Collection[str]) -> None:
         )
 
 
-LAYERS = integer(maximum=100)
-COMMON: dict[str, Check] = {
-    "layers": LAYERS, "blocks": LAYERS, "rounds": LAYERS, "dim": integer(multiple_of=(2, "heads")),
+LAYER_COUNT_CHECK = integer(maximum=100)
+COMMON_CHECKS: dict[str, Check] = {
+    "layers": LAYER_COUNT_CHECK, "blocks": LAYER_COUNT_CHECK, "rounds": LAYER_COUNT_CHECK,
+    "dim": integer(multiple_of=(2, "heads")),
     "dropout": lambda name, value, values: checks.fraction(**{name: value}),
     "seed": integer(0, 10**9), "trainings": integer(maximum=9),
 }  # fmt: skip
-TRANSLATION: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": task_sentence}
-LESSONS: dict[str, dict[str, Check]] = {
+TRANSLATION_CHECKS: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": task_sentence}
+LESSON_CHECKS: dict[str, dict[str, Check]] = {
     "01_attention_from_nothing": {"sentence": words(maximum=12), "dim": integer(multiple_of=(6,))},
     "02_recommender": {
         "ratings": one_of("made", "movielens"), "dim": integer(2), "splits": integer(2, 9), "film": words(),
@@ -230,14 +231,15 @@ LESSONS: dict[str, dict[str, Check]] = {
         "corpus": corpus(1000), "prompt": prompt,
     },
     "06_alignment": {
-        "longest": integer(4, 1000), "hidden": integer(4, multiple_of=(2,)), "languages": words(among=tasks.DATES),
+        "longest": integer(4, 1000), "hidden": integer(4, multiple_of=(2,)),
+        "languages": words(among=tasks.DATE_LANGUAGES),
         "new_dates": integer(9), "date": date, "trainings": integer(2, 9),
     },
-    "07_transformer": TRANSLATION,
+    "07_transformer": TRANSLATION_CHECKS,
     "08_training_it": {
         "steps": integer(2), "short": integer(2), "dim": integer(multiple_of=(4, "heads")), "few": integer(maximum=100),
     },
-    "09_decoding_and_cost": TRANSLATION,
+    "09_decoding_and_cost": TRANSLATION_CHECKS,
     "10_classifier": {"reviews": one_of("made", "imdb"), "sentence": words()},
     "11_bert": {"pieces": corpus(1000), "sentence": gap},
     "12_gpt": {"context": integer(4), "corpus": corpus(21_000, 100), "prompt": prompt},

@@ -15,22 +15,22 @@ from typing import NamedTuple
 
 from nbformat import NotebookNode
 
-FIXED, SAME_OUTPUT = "fixed", "nbval-check-output"  # tags
-COUNTS = "two|three|four|five|six|seven|eight|nine|ten|twenty|hundred"
+FIXED_TAG, SAME_OUTPUT_TAG = "fixed", "nbval-check-output"  # tags
+COUNT_WORDS = "two|three|four|five|six|seven|eight|nine|ten|twenty|hundred"
 # Code, formulas, links, citations, names of lessons, numbers of headings and of lists, and years say nothing of a run.
-SKIPPED = re.compile(
+SKIPPED_PATTERN = re.compile(
     r"`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|\[\d[\d, -]*\]|\b\d\d_\w+|^#+ .*$|^\s*\d+\. |\b(?:19|20)\d\d\b|</?\w+>",
     flags=re.MULTILINE | re.DOTALL,
 )
-NUMBER = re.compile(r"(?<![\w.])\d+(?:[_,]\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?:\s?%)?(?!\.?\w)")
-RANGE = re.compile(r"(\d+)(?=\s?(?:to|and|or|–|-|,)\s?\d+(?:\.\d+)?\s?%)")  # the first share of "32 to 64 %"
-IN_WORDS = re.compile(
-    rf"\b(?:twice|thrice|half (?:of|as|the)|a third of|a quarter of|(?:{COUNTS}) (?:times|percent|points))\b"
+NUMBER_PATTERN = re.compile(r"(?<![\w.])\d+(?:[_,]\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?:\s?%)?(?!\.?\w)")
+RANGE_PATTERN = re.compile(r"(\d+)(?=\s?(?:to|and|or|–|-|,)\s?\d+(?:\.\d+)?\s?%)")  # the first share of "32 to 64 %"
+WORDS_PATTERN = re.compile(
+    rf"\b(?:twice|thrice|half (?:of|as|the)|a third of|a quarter of|(?:{COUNT_WORDS}) (?:times|percent|points))\b"
 )
-COMPARISON = re.compile(
+COMPARISON_PATTERN = re.compile(
     r"\b(?:\w+er than|more|less|fewer|better|worse|best|worst|most|least|largest|smallest|hardly|nearly|almost)\b"
 )
-COUNTABLE = 12  # whole numbers up to this one count what the text itself shows: heads, layers, exercises
+MAX_COUNTED = 12  # whole numbers up to this one count what the text itself shows: heads, layers, exercises
 
 
 class Figure(NamedTuple):
@@ -61,15 +61,15 @@ def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
     checked = _checked_sections(notebook)
     found = []
     for number, (cell, section) in enumerate(zip(notebook.cells, _sections(notebook))):
-        fixed = FIXED in cell.metadata.get("tags", [])
+        fixed = FIXED_TAG in cell.metadata.get("tags", [])
         for text in _passages(cell):
             for match, kind in _matches(text, comparisons):
-                value = _value(match[0]) if kind is NUMBER else None
+                value = _value(match[0]) if kind is NUMBER_PATTERN else None
                 bound = (
                     "fixed" if fixed
                     else "code" if value in code
                     else "output" if value in outputs
-                    else "check" if kind is not NUMBER and section in checked
+                    else "check" if kind is not NUMBER_PATTERN and section in checked
                     else ""
                 )  # fmt: skip
                 found.append(Figure(number, match[0].strip(), _around(text, match), bound))
@@ -77,15 +77,15 @@ def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
 
 
 def _matches(text: str, comparisons: bool) -> Iterator[tuple[re.Match[str], re.Pattern[str]]]:
-    for kind in (NUMBER, IN_WORDS, *((COMPARISON,) if comparisons else ())):
+    for kind in (NUMBER_PATTERN, WORDS_PATTERN, *((COMPARISON_PATTERN,) if comparisons else ())):
         for match in kind.finditer(text):
-            if kind is not NUMBER or not _counts(match[0]):
+            if kind is not NUMBER_PATTERN or not _counts(match[0]):
                 yield match, kind
 
 
 def _counts(text: str) -> bool:
     """Return whether a number counts things that the text shows itself."""
-    return text.isdigit() and int(text) <= COUNTABLE
+    return text.isdigit() and int(text) <= MAX_COUNTED
 
 
 def _passages(cell: NotebookNode) -> list[str]:
@@ -94,8 +94,8 @@ def _passages(cell: NotebookNode) -> list[str]:
         return _titles(cell.source)
     if cell.source.startswith("## References"):
         return []
-    prose = SKIPPED.sub(lambda match: " " * len(match[0]), cell.source)
-    return [RANGE.sub(r"\1%", prose)]
+    prose = SKIPPED_PATTERN.sub(lambda match: " " * len(match[0]), cell.source)
+    return [RANGE_PATTERN.sub(r"\1%", prose)]
 
 
 def _literals(source: str) -> set[float]:
@@ -122,7 +122,7 @@ def _titles(source: str) -> list[str]:
 
 def _same_outputs(notebook: NotebookNode) -> Iterator[str]:
     for cell in notebook.cells:
-        if SAME_OUTPUT in cell.metadata.get("tags", []):
+        if SAME_OUTPUT_TAG in cell.metadata.get("tags", []):
             for output in cell.get("outputs", []):
                 yield "".join(output.get("text", "")) + "".join(output.get("data", {}).get("text/plain", ""))
 
@@ -142,7 +142,7 @@ def _checked_sections(notebook: NotebookNode) -> set[int]:
 
 def _numbers(text: str) -> set[float]:
     """Return the values of the numbers in a text."""
-    return {_value(match[0]) for match in NUMBER.finditer(RANGE.sub(r"\1%", text))}
+    return {_value(match[0]) for match in NUMBER_PATTERN.finditer(RANGE_PATTERN.sub(r"\1%", text))}
 
 
 def _value(text: str) -> float:

@@ -16,8 +16,8 @@ from nbformat import NotebookNode
 from tfviz.files import atomic
 from tfviz.suite import notebooks
 
-ERROR_LENGTH = 2000  # characters of an error message that are shown
-NAME_LENGTH = 100  # characters of a folder's name
+MAX_ERROR_LENGTH = 2000  # characters of an error message that are shown
+MAX_NAME_LENGTH = 100  # characters of a folder's name
 
 
 class Outcome(NamedTuple):
@@ -68,7 +68,7 @@ def outcome(notebook: NotebookNode, status: str, seconds: float, error: str = ""
     outputs = [output for cell in notebooks.tagged_cells(notebook, "result") for output in cell.outputs]
     texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs]
     summary = "\n".join(text.strip().strip("'\"") for text in texts)
-    return Outcome(status, round(seconds, 1), summary, thumbnail(notebook), error[:ERROR_LENGTH])
+    return Outcome(status, round(seconds, 1), summary, thumbnail(notebook), error[:MAX_ERROR_LENGTH])
 
 
 def thumbnail(notebook: NotebookNode) -> str:
@@ -100,7 +100,7 @@ def folder_name(combination: Mapping[str, Any]) -> str:
     A name that was changed, since it is too long or has other characters, ends in a hash, so that names are unique.
     """
     text = ",".join(f"{name}={value}" for name, value in combination.items())
-    name = re.sub(r"[^\w.=+,-]", "_", text, flags=re.ASCII)[:NAME_LENGTH]
+    name = re.sub(r"[^\w.=+,-]", "_", text, flags=re.ASCII)[:MAX_NAME_LENGTH]
     return name if name == text else f"{name}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 

@@ -192,7 +192,9 @@ def sentence_pairs(
 def _check_documents(documents: Sequence[Sequence[Tensor]], length: int) -> None:
     for document in documents:
         if any(sentence.dim() != 1 or not len(sentence) for sentence in document):
-            raise ValueError("a sentence is no tensor of ids, one axis, or empty; give documents, each a list of them")
+            raise ValueError(
+                "a sentence is empty, or not a one-dimensional tensor of ids; give documents, each a list of them"
+            )
     if length < 5:
         raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
     if len(documents) < 2:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tfviz.shapes import Int
-from tfviz.text.token_labels import VISIBLE
+from tfviz.text.token_labels import VISIBLE_SIGNS
 from tfviz.validation import describe, validated
 
 
@@ -75,7 +75,7 @@ class Characters:
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """Return a visible label for each id, for the axes of a picture."""
-        return [VISIBLE.get(character, character) for character in self.decode(ids)]
+        return [VISIBLE_SIGNS.get(character, character) for character in self.decode(ids)]
 
     def to_spec(self) -> dict[str, Any]:
         """Return plain values from which a page encodes and decodes in the same way."""
@@ -105,7 +105,7 @@ class Bytes:
             raw = check_text(text).encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
             raise ValueError(
-                f"character {error.start} is a lone surrogate, U+D800 to U+DFFF, which is no text"
+                f"character {error.start} is a lone surrogate, U+D800 to U+DFFF, which is not text"
             ) from error
         return torch.from_numpy(numpy.frombuffer(raw, dtype=numpy.uint8).astype(numpy.int64))
 
@@ -122,7 +122,7 @@ class Bytes:
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """Return a visible label for each byte: the ASCII character, or two hexadecimal digits."""
-        return [VISIBLE.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in check_ids(ids, len(self))]
+        return [VISIBLE_SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in check_ids(ids, len(self))]
 
     def to_spec(self) -> dict[str, Any]:
         """Return plain values from which a page encodes and decodes in the same way."""
@@ -153,12 +153,12 @@ def check_ids(ids: Iterable, size: int) -> Iterator[int]:
         try:
             index = operator.index(value)
         except TypeError as error:
-            raise TypeError(f"{value!r} is no id; give whole numbers, of one text at a time") from error
+            raise TypeError(f"{value!r} is not an id; give whole numbers, of one text at a time") from error
         if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
-            raise TypeError(f"{value} is no id; give whole numbers")
+            raise TypeError(f"{value} is not an id; give whole numbers")
         if not 0 <= index < size:
             raise ValueError(
-                f"id {index} is none of the {size} tokens, 0 to {size - 1}; was the model built for another vocabulary?"
+                f"id {index} is not one of the {size} tokens, 0 to {size - 1}; is the model for another vocabulary?"
             )
         yield index
 

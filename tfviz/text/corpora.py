@@ -13,7 +13,14 @@ from tfviz.text import archives
 from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
 
-STATES = ("differs", "partly", "unpacked", "ok", "absent", "embedded")  # of a corpus's files, the most telling first
+FILE_STATES = (  # a corpus has the first state in this order that one of its files has
+    "differs",
+    "partly",
+    "unpacked",
+    "ok",
+    "absent",
+    "embedded",
+)  # of a corpus's files, the most telling first
 
 
 def load(name: str) -> str:
@@ -99,7 +106,7 @@ def verify(name: str) -> str:
     states = {_file_state(file) for file in _find_corpus(name).files} or {"embedded"}
     if "absent" in states and len(states) > 1:
         states.add("partly")
-    return min(states, key=STATES.index)
+    return min(states, key=FILE_STATES.index)
 
 
 def _file_state(file: File) -> str:
@@ -133,7 +140,7 @@ def _folders() -> Iterator[Path]:
     if local := os.environ.get("TFVIZ_DATA"):
         folder = Path(os.path.expanduser(local))
         if not folder.is_dir():
-            raise ValueError(f"TFVIZ_DATA is {local!r}, which is no folder; make it, name another, or unset it")
+            raise ValueError(f"TFVIZ_DATA is {local!r}, which is not a folder; make it, name another, or unset it")
         yield folder
     yield cache()
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz import checks
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.buckets import Batches
-from tfviz.text.subwords import PAD, SPECIALS, UNK
+from tfviz.text.subwords import PAD, SPECIAL_TOKENS, UNK
 from tfviz.validation import describe
 
 
@@ -69,7 +69,7 @@ class MaskedTokens(EndlessBatches):
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
         checks.seed(seed)
         if isinstance(vocab, int):
-            specials, tokens = {token: index for index, token in enumerate(SPECIALS)}, torch.arange(vocab)
+            specials, tokens = {token: index for index, token in enumerate(SPECIAL_TOKENS)}, torch.arange(vocab)
         else:
             specials, tokens = _special_ids(vocab), torch.arange(len(vocab))
         if len(tokens) <= len(specials):
@@ -112,7 +112,7 @@ def _special_ids(vocab: Vocabulary) -> dict[str, int]:
     if vocab["[PAD]"] != PAD:
         raise ValueError(f"[PAD] has the id {vocab['[PAD]']}; models and losses take {PAD} for padding")
     ids = {"[MASK]": vocab["[MASK]"]}
-    for token in SPECIALS:
+    for token in SPECIAL_TOKENS:
         with suppress(KeyError):
             ids[token] = vocab[token]
     return ids

@@ -22,11 +22,21 @@ from tfviz.text.token_labels import TokenLabels, decoding_spec
 from tfviz.text.tokenizer_export import tokenizer_spec
 from tfviz.validation import validated
 
-SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
-PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
-NAMES = ("pad", "unknown", "begin", "end", "classification", "separator", "mask")  # the same, as pages call them
-HUGGING_FACE_NAMES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # the same, as transformers calls them
-CHECKSUM = "sha256"  # of the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
+PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # their ids, in every vocabulary built here
+SPECIAL_TOKEN_NAMES = (  # the names of these tokens in a page
+    "pad",
+    "unknown",
+    "begin",
+    "end",
+    "classification",
+    "separator",
+    "mask",
+)  # the same, as pages call them
+HUGGING_FACE_NAMES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # the names of these tokens in transformers
+CHECKSUM_KEY = (  # in the part `model` of a file, where `tokenizers` ignores unknown keys
+    "sha256"  # of the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
+)
 Ids = Iterable[int] | Tensor
 
 
@@ -43,7 +53,7 @@ def as_vocabulary(tokenizer: Any) -> Any:
     backend.no_truncation()  # transformers sets both anew for each call
     backend.no_padding()
     tokens = getattr(tokenizer, "special_tokens_map", {})
-    keys = {name: f"{theirs}_token" for name, theirs in zip(NAMES, HUGGING_FACE_NAMES)}
+    keys = {name: f"{theirs}_token" for name, theirs in zip(SPECIAL_TOKEN_NAMES, HUGGING_FACE_NAMES)}
     return Subwords(backend, {name: tokens[key] for name, key in keys.items() if key in tokens})
 
 
@@ -55,8 +65,8 @@ class Subwords:
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
-        special: names of special tokens that differ from `NAMES` and `SPECIALS`, by purpose, such as `{"mask":
-            "<mask>"}`.
+        special: special tokens by name, where they differ from `SPECIAL_TOKENS`, such as `{"mask": "<mask>"}`; the
+            names are `SPECIAL_TOKEN_NAMES`.
     """
 
     def __init__(self, tokenizer: Any, special: Mapping[str, str] | None = None):
@@ -70,11 +80,11 @@ class Subwords:
         self._labels = TokenLabels(tokenizer)
         self._counted = (0, 0)  # tokens, and one more than the highest id
         for name, token in (special or {}).items():
-            if name not in NAMES:
-                raise ValueError(f"special names {name!r}; it can name {', '.join(NAMES)}")
+            if name not in SPECIAL_TOKEN_NAMES:
+                raise ValueError(f"special names {name!r}; it can name {', '.join(SPECIAL_TOKEN_NAMES)}")
             if tokenizer.token_to_id(token) is None:
-                raise ValueError(f"special says that {name} is {token!r}, which is none of the tokenizer's tokens")
-        self._special = dict(zip(NAMES, SPECIALS)) | dict(special or {})
+                raise ValueError(f"special says that {name} is {token!r}, which is not one of the tokenizer's tokens")
+        self._special = dict(zip(SPECIAL_TOKEN_NAMES, SPECIAL_TOKENS)) | dict(special or {})
 
     def __len__(self) -> int:
         """Number of ids, from 0 to the highest, including ids without a token."""
@@ -87,10 +97,10 @@ class Subwords:
         return f"{type(self).__name__}({type(self.tokenizer.model).__name__}, {len(self):,} tokens)"
 
     def __getitem__(self, token: str) -> int:
-        role = dict(zip(SPECIALS, NAMES)).get(check_text(token, "token"))
+        role = dict(zip(SPECIAL_TOKENS, SPECIAL_TOKEN_NAMES)).get(check_text(token, "token"))
         index = self.tokenizer.token_to_id(self._special[role] if role else token)
         if index is None:
-            there = [special for special in SPECIALS if self.tokenizer.token_to_id(special) is not None]
+            there = [special for special in SPECIAL_TOKENS if self.tokenizer.token_to_id(special) is not None]
             raise KeyError(f"{token!r} is not one of the {len(self):,} tokens; of the special ones there are {there}")
         return index
 
@@ -110,7 +120,7 @@ class Subwords:
         try:
             rows = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError as error:  # its word for half of a pair, which Python's strings can hold
-            raise ValueError("one of the texts has a lone surrogate, U+D800 to U+DFFF, which is no text") from error
+            raise ValueError("one of the texts has a lone surrogate, U+D800 to U+DFFF, which is not text") from error
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]
 
     def decode(self, ids: Ids) -> str:
@@ -176,7 +186,7 @@ class Subwords:
             path: the file, or a folder for it.
         """
         content = json.loads(self.tokenizer.to_str())
-        content["model"][CHECKSUM] = _checksum(content)
+        content["model"][CHECKSUM_KEY] = _checksum(content)
         with atomic(_tokenizer_path(path)) as draft:
             draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
 
@@ -197,13 +207,13 @@ class Subwords:
             raise FileNotFoundError(f"there is no tokenizer at {file}; it is a file tokenizer.json")
         content = read_json(file)
         model = content.get("model") if isinstance(content, dict) else None
-        checksum = model.pop(CHECKSUM, None) if isinstance(model, dict) else None
+        checksum = model.pop(CHECKSUM_KEY, None) if isinstance(model, dict) else None
         if checksum is not None and checksum != _checksum(content):
             raise ValueError(f"{file} was altered or is damaged: its checksum is another one; build or fetch it again")
         try:
             return cls(Tokenizer.from_str(json.dumps(content)))
         except Exception as error:  # `tokenizers` has no other class for its own
-            raise ValueError(f"{file} is damaged, or no tokenizer.json: {error}; build or fetch it again") from error
+            raise ValueError(f"{file} is damaged, or not a tokenizer.json: {error}; build or fetch it again") from error
 
 
 def _tokenizer_path(path: str | Path) -> Path:

@@ -16,8 +16,9 @@ ADJECTIVES = {
     **dict.fromkeys(("great", "brilliant", "superb"), 2),
 }
 INTENSIFIERS = {"very": 2.0, "slightly": 0.5}
-NEGATIONS = {"not": -0.5, "never": -1.0}  # not bad is less than good; never dull is all that dull is not
-AGREEING, OPPOSED = ("and",), ("but", "although")
+# "not bad" is weaker than "good"; "never dull" is fully the opposite of "dull"
+NEGATIONS = {"not": -0.5, "never": -1.0}
+AGREEING_CONJUNCTIONS, OPPOSING_CONJUNCTIONS = ("and",), ("but", "although")
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _draw_review(generator: numpy.random.Generator) -> Review:
         clause = _draw_clause(str(noun), generator)
         strength = sum(cue for _, cue in clause)
         if cued:
-            conjunctions = AGREEING if before * strength > 0 else OPPOSED
+            conjunctions = AGREEING_CONJUNCTIONS if before * strength > 0 else OPPOSING_CONJUNCTIONS
             cued.append((conjunctions[generator.integers(len(conjunctions))], 0.0))
         cued += clause
         before = strength

@@ -16,14 +16,14 @@ from tfviz.text.synthetic_reviews import Review, check_count, reviews
 
 __all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
 
-DATES = ("en", "de", "fr", "zh")
-NUMBERS = ("en", "de", "fr", "ja")
-ISO = "yyyy-MM-dd"
-FIRST, DAYS = date(1950, 1, 1), 36525  # up to 2049-12-31
+DATE_LANGUAGES = ("en", "de", "fr", "zh")
+NUMBER_LANGUAGES = ("en", "de", "fr", "ja")
+ISO_DATE_FORMAT = "yyyy-MM-dd"
+FIRST_DATE, DAY_COUNT = date(1950, 1, 1), 36525  # up to 2049-12-31
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MAX_LETTERS = 1_000_000  # letters of a text
 MAX_NUMBER = 1_000_000
-WORD = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_")
+WORD_PATTERN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_")
 
 Order = Callable[[Sequence[str]], list[int]]
 
@@ -67,7 +67,7 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     patterns, pattern = _patterns(source), _target(target)
     examples = []
     for _ in range(count):
-        day = FIRST + timedelta(days=int(generator.integers(DAYS)))
+        day = FIRST_DATE + timedelta(days=int(generator.integers(DAY_COUNT)))
         source_words = _date_words(day, patterns[generator.integers(len(patterns))], source)
         examples.append(_align(source_words, _date_words(day, pattern, "en" if target == "iso" else target)))
     return examples
@@ -130,7 +130,7 @@ def _patterns(language: str) -> list[str]:
     """Return all formats of the language for year, month and day, with or without a weekday."""
     from babel import Locale
 
-    checks.one_of(DATES, source=language)
+    checks.one_of(DATE_LANGUAGES, source=language)
     locale = Locale.parse(language)
     formats = [*locale.date_formats.values(), *locale.datetime_skeletons.values()]
     parts = {form.pattern: dict(_split_pattern(form.pattern)) for form in formats}
@@ -141,8 +141,8 @@ def _patterns(language: str) -> list[str]:
 def _target(language: str) -> str:
     from babel import Locale
 
-    checks.one_of(("iso", *DATES), target=language)
-    return ISO if language == "iso" else Locale.parse(language).date_formats["long"].pattern
+    checks.one_of(("iso", *DATE_LANGUAGES), target=language)
+    return ISO_DATE_FORMAT if language == "iso" else Locale.parse(language).date_formats["long"].pattern
 
 
 def _split_pattern(pattern: str) -> list[tuple[str, str]]:
@@ -158,7 +158,7 @@ def _date_words(day: date, pattern: str, language: str) -> list[tuple[str, str]]
     from babel.dates import format_date
 
     texts = [(field, format_date(day, part, language)) for field, part in _split_pattern(pattern)]
-    return [(field, word) for field, text in texts for word in WORD.findall(text)]
+    return [(field, word) for field, text in texts for word in WORD_PATTERN.findall(text)]
 
 
 def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Example:
@@ -171,7 +171,7 @@ def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Examp
 def _spell(language: str) -> Callable[[int], list[str]]:
     from num2words import CONVERTER_CLASSES, num2words
 
-    checks.one_of(NUMBERS, language=language)
+    checks.one_of(NUMBER_LANGUAGES, language=language)
     atoms = {*(word for value, word in CONVERTER_CLASSES["de"].cards.items() if value <= 1000), "ein", "und"}
     longest_first = "|".join(sorted(atoms, key=len, reverse=True))  # neunzehn is not neun and zehn
     word = re.compile({"de": longest_first, "ja": r"\w"}.get(language, r"\w+"))

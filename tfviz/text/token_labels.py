@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}  # what cannot be seen gets a sign that can
-BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")  # a byte as SentencePiece writes it
-PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+VISIBLE_SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}  # for invisible characters
+BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's token for a byte
+PRINTABLE_BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]
 # Byte-level BPE writes each byte as one printable character: itself where it is one, else one from U+0100 on
-BYTE_LEVEL = {chr(byte): byte for byte in PRINTABLE}
-BYTE_LEVEL |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(PRINTABLE)))}
+BYTE_LEVEL_BYTES = {chr(byte): byte for byte in PRINTABLE_BYTES}
+BYTE_LEVEL_BYTES |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(PRINTABLE_BYTES)))}
 
 
 class TokenLabels:
@@ -35,15 +35,15 @@ class TokenLabels:
     def printable(self, token: str) -> str | None:
         """Return a token as text, or None if it is not visible."""
         try:
-            text = "".join(VISIBLE.get(sign, sign) for sign in self.to_bytes(token).decode())
+            text = "".join(VISIBLE_SIGNS.get(sign, sign) for sign in self.to_bytes(token).decode())
         except UnicodeDecodeError:
             return None
         return text if any(map(str.isprintable, text)) else None
 
     def to_bytes(self, token: str) -> bytes:
         """Return the bytes that a token stands for."""
-        if self._byte_level and all(sign in BYTE_LEVEL for sign in token):
-            return bytes(BYTE_LEVEL[sign] for sign in token)
+        if self._byte_level and all(sign in BYTE_LEVEL_BYTES for sign in token):
+            return bytes(BYTE_LEVEL_BYTES[sign] for sign in token)
         if self._byte_fallback and (byte := BYTE_FALLBACK.fullmatch(token)):
             return bytes.fromhex(byte[1])
         return (token.replace("▁", " ") if self._metaspace else token).encode()
@@ -65,6 +65,6 @@ def decoding_spec(tokenizer: Any) -> dict[str, Any]:
     names = {}
     for index, text in enumerate(texts):
         label = labels.of(index)
-        if index not in partial and label != "".join(VISIBLE.get(sign, sign) for sign in text):
+        if index not in partial and label != "".join(VISIBLE_SIGNS.get(sign, sign) for sign in text):
             names[index] = label
     return {"kind": "kernel", "texts": texts, "bytes": partial, "names": names}

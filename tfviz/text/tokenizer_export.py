@@ -17,15 +17,15 @@ import numpy
 
 ADVICE = "make it with text.bpe, text.wordpiece, text.whole_words or text.letters, or use it in Python"
 # The code points to ask about. All between is alike: surrogates, which are in no text; unassigned ones; private ones
-CODES = numpy.r_[0:0xD800, 0xE000:0x34000, 0x3FFF0:0x40010, 0xDFFF0:0xE1000, 0xEFFF0:0xF0010, 0xFFFF0:0x100010]
-CODES = numpy.r_[CODES, 0x10FFF0:0x110000]
-PARTS = {  # part of a tokenizer -> the kinds that a page knows
+CODE_POINTS = numpy.r_[0:0xD800, 0xE000:0x34000, 0x3FFF0:0x40010, 0xDFFF0:0xE1000, 0xEFFF0:0xF0010, 0xFFFF0:0x100010]
+CODE_POINTS = numpy.r_[CODE_POINTS, 0x10FFF0:0x110000]
+SUPPORTED_KINDS = {  # part of a tokenizer -> kinds that a page supports
     "normalizer": ("None", "Sequence", "Lowercase", "BertNormalizer"),
     "pre_tokenizer": ("ByteLevel", "BertPreTokenizer", "Whitespace", "Split"),
     "model": ("BPE", "WordPiece", "WordLevel"),
     "decoder": ("None", "Fuse", "ByteLevel", "WordPiece"),
 }
-SETTINGS: dict[str, dict[str, Any]] = {  # kind -> settings that must have this value
+REQUIRED_SETTINGS: dict[str, dict[str, Any]] = {  # kind -> settings that must have this value
     "BPE": {
         **dict.fromkeys(("dropout", "continuing_subword_prefix", "end_of_word_suffix")),
         **dict.fromkeys(("byte_fallback", "ignore_merges"), False),
@@ -69,9 +69,9 @@ def _unsupported_error(reason: str, advice: str = ADVICE) -> ValueError:
 def _supported_type(part: Any, name: str) -> str:
     """Return the type of a part, if a page supports it with these settings."""
     kind = part["type"] if part else "None"
-    if kind not in PARTS[name]:
+    if kind not in SUPPORTED_KINDS[name]:
         raise _unsupported_error(f"its {name} is {kind}")
-    for key, value in SETTINGS.get(kind, {}).items():
+    for key, value in REQUIRED_SETTINGS.get(kind, {}).items():
         if name != "decoder" and part.get(key, value) != value:
             raise _unsupported_error(f"its {name} {kind} has {key} = {part[key]!r}")
     return kind
@@ -110,7 +110,7 @@ def _model(part: dict[str, Any], vocab: dict[str, int], splitter: str) -> dict[s
         return {"kind": "pairs", "merges": [index for merge in merges for index in merge]}
     unknown = vocab.get(part["unk_token"])
     if unknown is None:
-        raise _unsupported_error(f"its token for what is unknown, {part['unk_token']!r}, is none of its model's")
+        raise _unsupported_error(f"its token for what is unknown, {part['unk_token']!r}, is not one of its model's")
     words = {"kind": "words", "unknown": unknown, "ids": sorted(vocab.values())}
     if kind == "WordLevel":
         return words
@@ -150,7 +150,7 @@ def _lower_case() -> dict[str, Any]:
     """Return the lower-case mapping as runs: first letter, count, step between letters, shift to lower case."""
     from tokenizers import normalizers
 
-    lowered = dict(zip(CODES.tolist(), _normalized(normalizers.Lowercase())))
+    lowered = dict(zip(CODE_POINTS.tolist(), _normalized(normalizers.Lowercase())))
     changed = {code: small for code, small in lowered.items() if small != chr(code)}
     runs: list[list[int]] = []
     for code, shift in [(code, ord(small) - code) for code, small in changed.items() if len(small) == 1]:
@@ -184,7 +184,8 @@ def _strip_accents() -> dict[str, Any]:
     nfd: Callable[[str], str] = normalizers.NFD().normalize_str
     # U+0334 goes to the front of all marks that attach elsewhere, and U+0345 to the end
     moving = [
-        nfd(f"{sign}\u0334")[0] != sign or nfd(f"\u0345{sign}")[0] != "\u0345" for sign in map(chr, CODES.tolist())
+        nfd(f"{sign}\u0334")[0] != sign or nfd(f"\u0345{sign}")[0] != "\u0345"
+        for sign in map(chr, CODE_POINTS.tolist())
     ]
     marks = [text == "" for text in _normalized(_bert_step("strip_accents"))]
     return {"kind": "accents", "moving": _run_lengths(moving), "marks": _run_lengths(marks)}
@@ -199,13 +200,13 @@ def _bert_step(name: str) -> Any:
 
 
 def _normalized(normalizer: Any) -> list[str]:
-    return [normalizer.normalize_str(chr(code)) for code in CODES.tolist()]
+    return [normalizer.normalize_str(chr(code)) for code in CODE_POINTS.tolist()]
 
 
 def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
     """Return runs of the characters that a splitter keeps, or that form `count` words after "a"."""
-    inside = numpy.zeros(len(CODES), dtype=bool)
-    for span, (start, stop) in splitter.pre_tokenize_str("".join(map(chr, CODES.tolist()))):
+    inside = numpy.zeros(len(CODE_POINTS), dtype=bool)
+    for span, (start, stop) in splitter.pre_tokenize_str("".join(map(chr, CODE_POINTS.tolist()))):
         inside[start:stop] = not count or len(splitter.pre_tokenize_str("a" + span[0])) == count
     return _run_lengths(inside)
 
@@ -213,4 +214,4 @@ def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
 def _run_lengths(inside: Any) -> list[int]:
     """Return the lengths of the runs outside and inside, alternating."""
     turns = numpy.flatnonzero(numpy.diff(numpy.asarray(inside, dtype=int), prepend=0))
-    return numpy.diff(CODES[turns], prepend=0).tolist()
+    return numpy.diff(CODE_POINTS[turns], prepend=0).tolist()

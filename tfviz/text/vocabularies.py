@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tfviz.checks import between
-from tfviz.text.subwords import SPECIALS, Subwords
+from tfviz.text.subwords import SPECIAL_TOKENS, Subwords
 
-MAX_WORD_LENGTH = 100  # characters: longer ones are learned from in parts, since the time grows with their square
-WORD = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}|\s{{{MAX_WORD_LENGTH}}}")
-MAX_VOCABULARY = 10**8  # tokens; the trainer takes memory for them before it begins
+MAX_WORD_LENGTH = 100  # characters; longer words are split, since the trainer's time grows with the square
+LONG_WORD_PART = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}|\s{{{MAX_WORD_LENGTH}}}")
+MAX_VOCABULARY_TOKENS = 10**8  # the trainer allocates memory for them at the start
 
 
 def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwords:
@@ -47,7 +47,7 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
     options["special_tokens"] += [f"##{letter}" for letter in inside]
     tokenizer.train_from_iterator(_split_long_words(texts), trainers.WordPieceTrainer(**options))
     tokenizer = _bert_tokenizer(models.WordPiece(tokenizer.get_vocab(), unk_token="[UNK]"), lower)
-    tokenizer.add_special_tokens(list(SPECIALS))
+    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     return Subwords(tokenizer)
 
 
@@ -72,13 +72,13 @@ def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
 
 
 def _trainer_options(size: int, alphabet: int = 0) -> dict[str, Any]:
-    min_size = len(SPECIALS) + alphabet + 1
+    min_size = len(SPECIAL_TOKENS) + alphabet + 1
     if size < min_size:
         raise ValueError(
             f"a vocabulary of {size} tokens is too small; {min_size - 1} are taken already: ask for {min_size}"
         )
-    between(min_size, MAX_VOCABULARY, size=size)
-    return {"vocab_size": size, "special_tokens": list(SPECIALS), "show_progress": False}
+    between(min_size, MAX_VOCABULARY_TOKENS, size=size)
+    return {"vocab_size": size, "special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
 
 
 def _check_texts(texts: Iterable[str]) -> list[str]:
@@ -87,7 +87,7 @@ def _check_texts(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"text {place} is a {type(text).__name__}; vocabularies are built of strings")
         if any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise ValueError(f"text {place} has a lone surrogate, U+D800 to U+DFFF, which is no text")
+            raise ValueError(f"text {place} has a lone surrogate, U+D800 to U+DFFF, which is not text")
     if not any(text.strip() for text in texts):
         raise ValueError("there is no text to build a vocabulary of")
     return texts
@@ -97,7 +97,7 @@ def _split_long_words(texts: Iterable[str]) -> Iterator[str]:
     """Yield the texts, cut wherever a word or a gap between words is longer than `MAX_WORD_LENGTH`."""
     for text in texts:
         start = 0
-        for word in WORD.finditer(text):
+        for word in LONG_WORD_PART.finditer(text):
             yield text[start : word.end()]
             start = word.end()
         yield text[start:]

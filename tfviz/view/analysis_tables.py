@@ -18,9 +18,9 @@ from tfviz.view.still import tables as still_tables
 from tfviz.view.still.check_numbers import check_at_most
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.picture import Picture
-from tfviz.view.tables import CELLS, TABLES, table_panel, tables_document
+from tfviz.view.tables import MAX_CELLS, MAX_TABLES, table_panel, tables_document
 
-SHARE = "share"  # units that begin so, and probabilities, end at 1
+SHARE_UNIT = "share"  # a scale ends at 1 for units that begin so, and for probabilities
 
 
 def table(table: Table, title: str | None = None) -> View:
@@ -43,12 +43,12 @@ def table(table: Table, title: str | None = None) -> View:
     """
     if not 1 <= table.values.dim() <= 3 or not table.values.numel():
         raise ValueError(f"the table is {list(table.values.shape)}; a table of one to three axes can be shown")
-    check_at_most(table.values.numel(), CELLS, "cells", "give a part of the table")
+    check_at_most(table.values.numel(), MAX_CELLS, "cells", "give a part of the table")
     if title is None:
         is_named = not table.unit or table.unit in table.title
         title = table.title if is_named else f"{table.title}, in {table.unit}".removeprefix(", ")
     sheets = _sheets(table)
-    check_at_most(len(sheets), TABLES, "sheets", "give a part of the table")
+    check_at_most(len(sheets), MAX_TABLES, "sheets", "give a part of the table")
     blobs = BlobStore()
     documents: list[TableSheet] = []
     for name, heatmap in sheets:
@@ -94,7 +94,7 @@ def _scale(table: Table) -> Scale:
     largest = float(known.abs().max()) if len(known) else 1.0
     if len(known) and known.min() < 0:
         return Scale("diverging", largest or 1.0)
-    is_share = (table.unit.startswith(SHARE) or table.unit == "probability") and largest <= 1
+    is_share = (table.unit.startswith(SHARE_UNIT) or table.unit == "probability") and largest <= 1
     return Scale("linear", 1.0 if is_share else largest or 1.0)
 
 

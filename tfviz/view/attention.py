@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from tfviz.look.maps import AttentionMaps
-from tfviz.view.page.heads import BUDGET, WIDGET_BUDGET, heads_view
+from tfviz.look import AttentionMaps
+from tfviz.view.page.heads import MAX_PAGE_BYTES, MAX_WIDGET_BYTES, heads_view
 from tfviz.view.page.html import View
 from tfviz.view.still import attention as still
 from tfviz.view.still import links as still_links
@@ -28,7 +28,7 @@ def heads(
     names: Sequence[str] = (),
     *,
     top: int | None = None,
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
 
@@ -56,7 +56,7 @@ def head(
     *,
     divide: int | None = None,
     top: int | None = None,
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show one head with its words, to read weights, lock rows and columns, and zoom; `top` as for `heads`.
 
@@ -81,7 +81,7 @@ def links(
     title: str | None = None,
     *,
     min_weight: float = 0.02,
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show two columns of words, queries left and keys right, with a line for each weight and a colour for each head.
 
@@ -117,7 +117,7 @@ def words(
     row: int | None = None,
     title: str | None = None,
     *,
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show the sentence, shaded by the attention of one of its words, by default the last."""
     picture = still_words.words(maps, layer, head, row, title)
@@ -132,7 +132,7 @@ def alignment(
     title: str | None = None,
     *,
     axes: tuple[str, str] = ("target", "source"),
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show the attention between two sentences, from each target word to the source words.
 
@@ -164,7 +164,7 @@ def compare(
     names: tuple[str, str] = ("first", "second"),
     title: str | None = None,
     *,
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show two captures side by side with a shared cursor, and their difference: second minus first.
 
@@ -186,7 +186,7 @@ def steps(
     title: str | None = None,
     *,
     divide: int | None = None,
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show a slider over steps of training or generation, by name, from the last back to the first.
 
@@ -202,7 +202,7 @@ def steps(
     return heads_view(picture, parts, state, title, budget=budget, arrange="steps", divide=divide)
 
 
-def sources(title: str | None = None, *, budget: float = BUDGET, **parts: AttentionMaps) -> View:
+def sources(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:
     """Show several captures of one model in one view, one at a time; their depths may differ.
 
     An encoder-decoder, captured once:
@@ -231,7 +231,7 @@ def live(
     *,
     title: str | None = None,
     arrange: str = "choose",
-    budget: float = WIDGET_BUDGET,
+    budget: float = MAX_WIDGET_BYTES,
     **chosen: Any,
 ) -> LiveView:
     """Show maps with a kernel behind them: `view.live(maps, layer=2)`; see `LiveView`. Needs anywidget."""

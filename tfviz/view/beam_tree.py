@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfviz.view.still.check_numbers import check_at_most
 from tfviz.view.still.formatting import counted, fixed
-from tfviz.view.still.palette import BOLD, axis_labels, drawable, has_glyphs, soft
+from tfviz.view.still.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
 from tfviz.view.still.picture import Picture, set_title
 
 MAX_NODES = 1500
@@ -114,7 +114,7 @@ def _draw_node(
     if ended:
         return
     token = axis_labels([words[int(beam.texts[place][-1])]])[0]
-    face: Any = {"family": BOLD, "weight": "bold"} if won and has_glyphs(BOLD, token) else {}
+    face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}
     # a long word hides the ends of the lines that lead to it and from it
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
     centre: Any = {"ha": "center", "va": "center"}

@@ -12,20 +12,20 @@ from math import prod
 from typing import Any
 from unicodedata import east_asian_width
 
-from tfviz.look.maps import AttentionMaps
-from tfviz.text.token_labels import VISIBLE
+from tfviz.look import AttentionMaps
+from tfviz.text.token_labels import VISIBLE_SIGNS
 from tfviz.view.page.bundle import script_json
 from tfviz.view.still.attention import heads
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.picture import Picture
 
-PARTS = ("encoder", "decoder", "cross")
+ATTENTION_KINDS = ("encoder", "decoder", "cross")
 MAX_BYTES = 32_000_000  # of the page
-MAX_LINES = 1_000_000  # drawn at once, each a node of the page: 590,000 take Chromium 9 s
-WORD_WIDTH = 13  # columns: what bertviz has room for
+MAX_LINES = 1_000_000  # drawn at once, each a DOM node: 590,000 take Chromium 9 s
+MAX_WORD_COLUMNS = 13  # bertviz has room for so many columns
 JOINERS = "\u200c\u200d"  # invisible, but Persian and emoji are written with them
 
-DOCUMENT = """<!doctype html>
+PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
 <body style="background: #fff; color: #000; font: 15px sans-serif; margin: 0">
 <noscript><img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%"></noscript>
@@ -47,7 +47,7 @@ new ResizeObserver(() => {{ frame.style.height = document.body.offsetHeight + 24
 </html>
 """
 # The picture stands where no script may run, as in an untrusted notebook.
-OUTPUT = """<div><img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%">
+OUTPUT_TEMPLATE = """<div><img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%">
 <iframe title="{alt}" style="display: none; width: 100%; border: 0" srcdoc='{document}'></iframe></div>
 """
 
@@ -99,21 +99,21 @@ class _BertViz(Picture):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(include, exclude)
         document = self.page().replace("&", "&amp;").replace("'", "&#39;")
-        output = OUTPUT.format(png=data["image/png"], alt=html.escape(self.summary), document=document)
+        output = OUTPUT_TEMPLATE.format(png=data["image/png"], alt=html.escape(self.summary), document=document)
         return {"text/html": output, **data}, metadata
 
     def page(self) -> str:
         png = super()._repr_mimebundle_()[0]["image/png"]
         title, alt = html.escape(self.summary.partition("\n")[0]), html.escape(self.summary)
-        return DOCUMENT.format(title=title, alt=alt, png=png, **self._scripts)
+        return PAGE_TEMPLATE.format(title=title, alt=alt, png=png, **self._scripts)
 
 
 def _parts(maps: AttentionMaps | Mapping[str, AttentionMaps]) -> dict[str, AttentionMaps]:
     if isinstance(maps, AttentionMaps):
         return {"": maps}
-    if not maps or not set(maps) <= set(PARTS):
-        raise ValueError(f"maps has the parts {list(maps)}; it can have any of {', '.join(PARTS)}")
-    parts = {part: maps[part] for part in PARTS if part in maps}
+    if not maps or not set(maps) <= set(ATTENTION_KINDS):
+        raise ValueError(f"maps has the parts {list(maps)}; it can have any of {', '.join(ATTENTION_KINDS)}")
+    parts = {part: maps[part] for part in ATTENTION_KINDS if part in maps}
     if len({some.shape[:2] for some in parts.values()}) > 1:
         unlike = ", ".join(f"{part} {some.shape[0]} x {some.shape[1]}" for part, some in parts.items())
         raise ValueError(f"layers x heads are {unlike}; bertviz draws as many as the first has: show them one by one")
@@ -143,7 +143,7 @@ def _params(parts: Mapping[str, AttentionMaps]) -> dict[str, Any]:
 def _weights(maps: AttentionMaps) -> list:
     weights = maps.weights.double()
     if not weights.isfinite().all():
-        raise ValueError(f"some weights are no finite numbers, which bertviz cannot draw: {maps!r}")
+        raise ValueError(f"some weights are not finite numbers, which bertviz cannot draw: {maps!r}")
     low, high = float(weights.min()), float(weights.max())
     if low < -1e-6 or high > 1 + 1e-3:
         raise ValueError(
@@ -167,13 +167,13 @@ def _words(words: Sequence[str]) -> list[str]:
 def _visible_symbol(character: str) -> str:
     point = ord(character)
     if point <= 32:
-        return VISIBLE.get(character) or chr(0x2400 + point)
+        return VISIBLE_SIGNS.get(character) or chr(0x2400 + point)
     return character if character.isprintable() or character in JOINERS else f"⟨{point:X}⟩"
 
 
 def _truncate(word: str) -> str:
     columns = accumulate(2 if east_asian_width(character) in "FW" else 1 for character in word)
-    fits = sum(column <= WORD_WIDTH for column in columns)
+    fits = sum(column <= MAX_WORD_COLUMNS for column in columns)
     return word if fits == len(word) else word[: fits - 1] + "…"
 
 

@@ -16,7 +16,7 @@ from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches
 from tfviz.view.spec import round_up
 from tfviz.view.still.check_numbers import check_at_most, check_finite, check_positive
 
-POINTS, CELLS, WORDS = 60, 400, 60  # of one control
+MAX_POINTS, MAX_CELLS, MAX_WORDS = 60, 400, 60  # of one control
 
 
 def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = None) -> Points:
@@ -31,7 +31,7 @@ def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = No
     """
     if not positions or any(len(position) != 2 for position in positions.values()):
         raise ValueError('positions are pairs by name, at least one: {"cat": (1.0, 2.0)}')
-    check_at_most(len(positions), POINTS, "points", "give fewer of them")
+    check_at_most(len(positions), MAX_POINTS, "points", "give fewer of them")
     check_positive("limit", limit)
     table = check_finite("positions", torch.tensor([[float(x) for x in position] for position in positions.values()]))
     farthest = float(table.abs().max())
@@ -61,7 +61,7 @@ def cells(
     matrix = check_finite("matrix", matrix).float()
     if matrix.dim() not in (1, 2) or not matrix.numel():
         raise ValueError(f"matrix has the shape {list(matrix.shape)}; it must be [row, col], with something in it")
-    check_at_most(matrix.numel(), CELLS, "cells", "give fewer of them")
+    check_at_most(matrix.numel(), MAX_CELLS, "cells", "give fewer of them")
     check_positive("step", step)
     table = matrix.reshape(-1, matrix.shape[-1])
     named = []
@@ -109,7 +109,7 @@ def order(words: Sequence[Any]) -> Order:
     Raises:
         ValueError: there are fewer than 2 words, or more than 60.
     """
-    check_at_most(len(words), WORDS, "words", "give fewer of them")
+    check_at_most(len(words), MAX_WORDS, "words", "give fewer of them")
     if len(words) < 2:
         raise ValueError("an order needs 2 words at least")
     names = as_strings(words)

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from tfviz.view.statement_names import COMPOUND, Names, definition, expression
+from tfviz.view.statement_names import COMPOUND_STATEMENTS, Names, definition, expression
 
 Statement = TypeVar("Statement", bound=ast.stmt)
-SIZES = (int, str, torch.Size)  # traced of shapes and settings: no data flows through them
+SIZE_TYPES = (int, str, torch.Size)  # types of shapes and settings, through which no data flow
 
 
 @dataclass(eq=False)
@@ -118,7 +118,7 @@ class _Tracer:
         statement, self.statement = self.statement, None
         if statement is None or isinstance(statement, ast.Return):
             return
-        compound = isinstance(statement, COMPOUND)
+        compound = isinstance(statement, COMPOUND_STATEMENTS)
         changed = [name for name, state in self.before.items() if _value_state(self._lookup(name))[-1] != state[-1]]
         assigned = [name for name in self.names.assigned if name in changed or not compound]
         for name in dict.fromkeys([*assigned, *changed]):
@@ -128,7 +128,7 @@ class _Tracer:
                 self.sources[name] = (traced,)
                 if not compound:
                     self._index(traced)
-            elif isinstance(value, SIZES):
+            elif isinstance(value, SIZE_TYPES):
                 self.sources.pop(name, None)
             else:
                 self.sources[name] = tuple(self.values[parent] for parent in self.parents)

@@ -18,10 +18,10 @@ from tfviz.view.spec import ScaleKind
 from tfviz.view.still.check_numbers import check_finite, check_positive
 
 __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]
-SCALES: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")
-AXES = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "arrows": (2,), "dots": (2,), "words": (1,),
-        "graph": (2,)}  # fmt: skip
-DEFAULT: dict[int, DrawingKind] = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
+SCALE_KINDS: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")
+AXIS_COUNTS = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "arrows": (2,), "dots": (2,),
+               "words": (1,), "graph": (2,)}  # fmt: skip
+DEFAULT_KINDS: dict[int, DrawingKind] = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
 Words = str | Sequence[Any] | None
 
 
@@ -31,7 +31,7 @@ class Drawing:
 
     Attributes:
         kind: name of a function of this module.
-        rows, cols: words, or the name of a control that has them.
+        rows, cols: words, or the name of a control that provides them.
         scale: scale of the colours; None: chosen by the numbers.
         limit: end of the scale; None: the next round number.
         positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
@@ -72,8 +72,8 @@ def grid(
     Raises:
         ValueError: `scale` has another name, or `limit` is not above 0.
     """
-    if scale is not None and scale not in SCALES:
-        raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALES))}")
+    if scale is not None and scale not in SCALE_KINDS:
+        raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALE_KINDS))}")
     check_positive("limit", limit)
     return Drawing("grid", title, _words(rows), _words(cols), scale, limit)
 

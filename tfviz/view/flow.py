@@ -16,13 +16,13 @@ from matplotlib.path import Path
 from tfviz.view.dataflow import Value, trace
 from tfviz.view.still.check_numbers import check_at_most
 from tfviz.view.still.graph_layout import Box, Point, layered_layout
-from tfviz.view.still.palette import BOLD, drawable, soft
+from tfviz.view.still.palette import BOLD_FONT, drawable, soft
 from tfviz.view.still.picture import Picture, set_title
 
 MAX_VALUES = 60
-NAME_SIZE, CODE_SIZE, LINE_HEIGHT, PADDING = 9.0, 7.5, 11.5, 7.0  # points
-LETTER_WIDTH = 0.67  # of the size of its font
-LINE_LENGTH = 36  # characters of an expression
+NAME_POINTS, CODE_POINTS, LINE_POINTS, PADDING_POINTS = 9.0, 7.5, 11.5, 7.0  # points
+LETTER_WIDTH_RATIO = 0.67  # of the font size
+MAX_LINE_LENGTH = 36  # characters of an expression
 
 
 def flow(
@@ -84,7 +84,7 @@ class Label(NamedTuple):
 def _label(value: Value, axes: Mapping[int, str]) -> Label:
     sizes = [f"{axes[size]} {size}" if size in axes else str(size) for size in value.shape]
     lines = [line.replace("    ", "\u00a0\u00a0") for line in value.code.splitlines()]  # a loop's body stays indented
-    wrapper = textwrap.TextWrapper(LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
+    wrapper = textwrap.TextWrapper(MAX_LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
     code = [drawable(piece) for line in lines for piece in wrapper.wrap(line)]
     return Label(drawable(value.name), " × ".join(sizes) or "a number", code)
 
@@ -95,9 +95,11 @@ def _summary(value: Value, label: Label) -> str:
 
 
 def _box(label: Label) -> Box:
-    head = NAME_SIZE * len(label.name) + CODE_SIZE * len(label.shape)
-    widest = max([LETTER_WIDTH * head + 10, *(LETTER_WIDTH * CODE_SIZE * len(line) for line in label.code)])
-    return Box(widest + 2 * PADDING, LINE_HEIGHT * (1 + len(label.code)) + 1.3 * PADDING)
+    head = NAME_POINTS * len(label.name) + CODE_POINTS * len(label.shape)
+    widest = max(
+        [LETTER_WIDTH_RATIO * head + 10, *(LETTER_WIDTH_RATIO * CODE_POINTS * len(line) for line in label.code)]
+    )
+    return Box(widest + 2 * PADDING_POINTS, LINE_POINTS * (1 + len(label.code)) + 1.3 * PADDING_POINTS)
 
 
 def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point) -> None:
@@ -109,12 +111,12 @@ def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point) -> 
     for face, edge, order in ((background, background, 2), ((colour, tint), colour, 3)):  # the first hides the edges
         style: Any = {"boxstyle": "round,pad=0,rounding_size=4", "linewidth": 1.8 if value.output else 0.9}
         panel.add_patch(FancyBboxPatch((left, y), *box, facecolor=face, edgecolor=edge, zorder=order, **style))
-    left, right, y = left + PADDING, right - PADDING, y + PADDING + 0.35 * LINE_HEIGHT
+    left, right, y = left + PADDING_POINTS, right - PADDING_POINTS, y + PADDING_POINTS + 0.35 * LINE_POINTS
     common: Any = {"va": "center", "zorder": 4}
-    panel.text(left, y, label.name, size=NAME_SIZE, family=BOLD, weight="bold", **common)
-    panel.text(right, y, label.shape, size=CODE_SIZE, ha="right", color=soft(), **common)
+    panel.text(left, y, label.name, size=NAME_POINTS, family=BOLD_FONT, weight="bold", **common)
+    panel.text(right, y, label.shape, size=CODE_POINTS, ha="right", color=soft(), **common)
     for row, line in enumerate(label.code, 1):
-        panel.text(left, y + row * LINE_HEIGHT, line, size=CODE_SIZE, family="monospace", **common)
+        panel.text(left, y + row * LINE_POINTS, line, size=CODE_POINTS, family="monospace", **common)
 
 
 def _draw_arrow(panel: Axes, points: list[Point]) -> None:

@@ -10,8 +10,8 @@ from PIL import Image
 from torch import Tensor
 
 from tfviz.checks import at_least
-from tfviz.look.maps import AttentionMaps
-from tfviz.view.page.heads import BUDGET, heads_document
+from tfviz.look import AttentionMaps
+from tfviz.view.page.heads import MAX_PAGE_BYTES, heads_document
 from tfviz.view.page.html import View
 from tfviz.view.page.images import image_spec, patches_spec
 from tfviz.view.still.formatting import counted
@@ -33,7 +33,7 @@ def image(
     names: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Draw the attention of a token (patch, word or class token) over a picture; a click selects another token.
 
@@ -81,7 +81,7 @@ def audio(
     names: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Draw the attention of a frame or a word over time, on a spectrogram.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.portable.program import pack
 from tfviz.validation import describe
 from tfviz.view.documents.interact import ResultSpec
-from tfviz.view.draw import AXES, Drawing
+from tfviz.view.draw import AXIS_COUNTS, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, picture, result_specs, squeeze_leading
 from tfviz.view.page.blobs import BlobStore
@@ -35,7 +35,7 @@ def interact(
 
     The function is exported by `torch.export` and embedded in the page. It takes tensors and returns a tensor, or
     several in a tuple or by name; arguments without a control keep their defaults. The first sentence of its docstring
-    stands below the title, to say what there is to do; without one, what follows a colon in the title does.
+    is shown below the title as an instruction; without a docstring, the text after a colon in the title is shown there.
 
     Args:
         function: the function to call.
@@ -76,7 +76,7 @@ def interact(
     first = every[bound.key(bound.start)]
     panels = result_specs(first, dict(draw or {}), bound.controls)
     for other in every.values():
-        _check_alike(first, other, panels)
+        _check_same_axes(first, other, panels)
     blobs, (documents, data) = BlobStore(), pack(programs)
     document = instrument_document(bound, title, panels)
     document["tries"] = proposed
@@ -88,15 +88,15 @@ def _start_text(value: Any) -> str:
     return f"{list(value.shape)}" if isinstance(value, Tensor) else describe(value)
 
 
-def _check_alike(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[ResultSpec]) -> None:
+def _check_same_axes(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[ResultSpec]) -> None:
     """Raise ValueError unless all choices return results with the same names and numbers of axes."""
     if list(first) != list(other):
         raise ValueError(f"the function returns {', '.join(first)}, and for other choices {', '.join(other)}")
     for panel in panels:
         name = panel["result"]
-        axes = AXES[panel["kind"]]
+        axes = AXIS_COUNTS[panel["kind"]]
         if squeeze_leading(other[name], axes).dim() != squeeze_leading(first[name], axes).dim():
             raise ValueError(
                 f"{name} has the shape {list(first[name].shape)}, and for other choices {list(other[name].shape)}: "
-                "a picture needs as many axes, whatever is chosen"
+                "a picture needs the same number of axes for all choices"
             )

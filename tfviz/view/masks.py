@@ -18,9 +18,9 @@ from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
 from tfviz.view.still import masks as still
 from tfviz.view.still.check_numbers import check_at_most, dense_tensor
-from tfviz.view.tables import TABLES, one_shape
+from tfviz.view.tables import MAX_TABLES, one_shape
 
-CELLS = 16_000_000  # of a mask
+MAX_CELLS = 16_000_000  # of a mask
 Rule = Tensor | Mapping[Any, Tensor]
 
 
@@ -50,10 +50,10 @@ def masks(
     """
     if not isinstance(rules, Mapping):
         raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
-    check_at_most(len(rules), TABLES, "rules", "give fewer of them")
+    check_at_most(len(rules), MAX_TABLES, "rules", "give fewer of them")
     tables = {name: _values(name, rule) for name, rule in rules.items()}
     queries, keys = one_shape([table for values in tables.values() for table in values.values()])
-    check_at_most(queries * keys, CELLS, "cells", "give fewer queries or keys")
+    check_at_most(queries * keys, MAX_CELLS, "cells", "give fewer queries or keys")
     rows = axis_labels(words, queries, "words", "queries", "tables")
     columns = axis_labels(cols, keys, "cols", "keys", "tables") if cols is not None or queries != keys else rows
     roles: Any = dict(use if use is not None else {next(iter(rules)): "all"})

@@ -14,9 +14,9 @@ from tfviz.view.still.formatting import percent
 from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import Picture, set_title
 
-WIDTH, ROW_HEIGHT = 9.0, 0.44  # inches
-NAME_SIZES = (8.5, 7.0)  # points, the larger where it has room
-LETTER = 0.0083  # inches of a letter for each point of its size, about
+WIDTH_INCHES, ROW_HEIGHT_INCHES = 9.0, 0.44  # inches
+NAME_FONT_SIZES = (8.5, 7.0)  # points; the larger one if it fits
+LETTER_INCHES_PER_POINT = 0.0083  # average width of a letter by its font size
 
 
 class Box(NamedTuple):
@@ -53,11 +53,13 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
     levels = 1 + max(box.depth for box in boxes)
 
     def draw() -> Figure:
-        figure = Figure(figsize=(WIDTH, ROW_HEIGHT * levels + 0.4), layout="constrained")
+        figure = Figure(figsize=(WIDTH_INCHES, ROW_HEIGHT_INCHES * levels + 0.4), layout="constrained")
         axes = figure.subplots()
         axes.set(xlim=(0, total), ylim=(levels - 0.5, -0.5))
         axes.set_axis_off()
-        for box in (box for box in boxes if box.size * WIDTH * DPI > total):  # what is narrower than a dot is not seen
+        for box in (
+            box for box in boxes if box.size * WIDTH_INCHES * DPI > total
+        ):  # what is narrower than a dot is not seen
             _draw_box(axes, box, box.size / total)
         set_title(figure, title)
         return figure
@@ -90,8 +92,8 @@ def _draw_box(axes: Axes, box: Box, share: float) -> None:
     axes.barh(box.depth, box.size, 0.94, box.left, color="C5", alpha=max(0.1, 0.42 - 0.06 * box.depth), linewidth=0)
     axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
     middle, count = box.left + box.size / 2, percent(share).replace(" %", "%")
-    longest = LETTER * max(len(box.name), len(count))
-    if sizes := [size for size in NAME_SIZES if longest * size < WIDTH * share - 0.06]:
+    longest = LETTER_INCHES_PER_POINT * max(len(box.name), len(count))
+    if sizes := [size for size in NAME_FONT_SIZES if longest * size < WIDTH_INCHES * share - 0.06]:
         centre: Any = {"ha": "center", "va": "center"}
         axes.text(middle, box.depth - 0.14, drawable(box.name), size=sizes[0], color=ink, **centre)
         axes.text(middle, box.depth + 0.23, count, size=7, color=soft(), **centre)

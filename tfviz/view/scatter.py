@@ -40,7 +40,7 @@ def scatter(
         names: the names of the points.
         title: the title.
         axes: names of the two coordinates.
-        groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
+        groups: the group of each point, which sets its colour, at most six; "" is no group, and grey.
         mark: names of points that are drawn larger, and are named first, in bold.
 
     Raises:
@@ -96,7 +96,7 @@ def planes(
         panels: title -> [point, 2].
         names: the names of the points.
         title: the title.
-        groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
+        groups: the group of each point, which sets its colour, at most six; "" is no group, and grey.
         mark: names of points that are drawn larger and named; the others are not.
         paths: indices of points to connect by a thin line.
 
@@ -112,7 +112,7 @@ def planes(
     if wrong := [panel for panel, table in tables.items() if len(table) != len(names)]:
         raise ValueError(f"{wrong[0]!r} has {len(tables[wrong[0]])} points, for {len(names)} names")
     if any(not 0 <= point < len(names) for path in paths for point in path):
-        raise LookupError(f"a path goes through a point that is not there; there are 0 to {len(names) - 1}")
+        raise LookupError(f"a path has a point that does not exist; points are numbered 0 to {len(names) - 1}")
     coloured, marked = group_labels(groups, len(names)), marked_points(names, _cleaned(mark))
     shown = {panel: Scatter(table, names, ("", ""), *coloured, marked) for panel, table in tables.items()}
 
@@ -152,7 +152,7 @@ def _plane(name: str, points: Tensor) -> Tensor:
 
 def _names(names: Sequence[str], count: int) -> list[str]:
     if len(names) != count:
-        raise ValueError(f"{len(names)} names for {count} points; each point has one")
+        raise ValueError(f"{len(names)} names for {count} points; give one for each point")
     return _cleaned(names)
 
 

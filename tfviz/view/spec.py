@@ -15,12 +15,14 @@ from typing import Any, Literal
 import numpy
 from torch import Tensor
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps
 
-NUMBERED = 100  # cells of a heatmap that show their numbers, on a linear scale
+MAX_NUMBERED_CELLS = 100  # a heatmap of more cells shows no numbers and has no linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
-EVEN_TIMES = 16  # the scale of weights on a picture ends here at the earliest, in even weights: one of 1 / keys
+MIN_SCALE_EVEN_WEIGHTS = (  # the scale of weights on a picture ends at this multiple of 1 / keys or later
+    16  # the scale of weights on a picture ends here at the earliest, in even weights: one of 1 / keys
+)
 
 ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
 
@@ -40,7 +42,7 @@ class ScaleRule:
     ticks: tuple[float, ...]
 
 
-SCALES: dict[ScaleKind, ScaleRule] = {
+SCALE_RULES: dict[ScaleKind, ScaleRule] = {
     "sqrt": ScaleRule(root=True, diverging=False, ticks=WEIGHT_TICKS),
     "linear": ScaleRule(root=False, diverging=False, ticks=LINEAR_TICKS),
     "diverging": ScaleRule(root=False, diverging=True, ticks=(-1.0, -0.5, 0.0, 0.5, 1.0)),
@@ -57,15 +59,15 @@ class Scale:
 
     @property
     def rule(self) -> ScaleRule:
-        return SCALES[self.kind]
+        return SCALE_RULES[self.kind]
 
     @property
     def ticks(self) -> list[float]:
         return [tick * self.limit for tick in self.rule.ticks]
 
 
-WEIGHTS = Scale("sqrt")  # of attention: most weights are small
-DIFFERENCE = Scale("diverging-sqrt")  # of two attention maps
+WEIGHT_SCALE = Scale("sqrt")  # of attention, whose weights are mostly small
+DIFFERENCE_SCALE = Scale("diverging-sqrt")  # of the difference of two attention maps
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Axis:
 
 Divider = tuple[Literal["rows", "cols"], int]
 QUERY, KEY = "query", "key"  # the names of the axes of attention
-OTHERS = "others"  # points without a group
+NO_GROUP = "others"  # the name of points without a group
 
 
 @dataclass(frozen=True)
@@ -87,20 +89,20 @@ class Heatmap:
 
     Attributes:
         values: [row, column].
-        allowed: [row, column], False where a mask forbids a cell, which is hatched rather than 0; None: no mask.
-        space: rows and columns of the axes where these are more than it has, such as those of a later step; the rest is
+        allowed: [row, column], False for cells that a mask forbids, which are hatched; None: no mask.
+        space: numbers of rows and columns to show, if they exceed those of the values, as at an early step; the rest is
             blank: neither 0 nor forbidden.
         outlined: cells (row, column) to mark, such as gold alignments.
         dividers: lines before a row or a column.
         block: cells that each value stands for, down and across.
         numbered: write the number into each cell.
-        texts: what is written into each cell instead, [row][column]; empty: nothing.
+        texts: the text of each cell instead, [row][column]; empty: none.
     """
 
     values: Tensor
     rows: Axis = Axis()
     columns: Axis = Axis()
-    scale: Scale = WEIGHTS
+    scale: Scale = WEIGHT_SCALE
     allowed: Tensor | None = None
     space: tuple[int, int] | None = None
     outlined: Sequence[tuple[int, int]] = ()
@@ -131,17 +133,17 @@ def attention_heatmap(
 def picture_scale(largest: float, keys: int) -> Scale:
     """Return the scale of weights that are shaded on a picture: up to the largest, and to 16 even weights at least.
 
-    So the weight 1 / keys of an even head is pale, and the picture remains visible.
+    Thus the weights of an even head, 1 / keys, are pale, and the picture remains visible.
 
     >>> picture_scale(0.017, 64).limit, picture_scale(0.9, 64).limit, picture_scale(0.3, 8).limit
     (0.25, 0.9, 1.0)
     """
-    return Scale("sqrt", max(largest, min(1.0, EVEN_TIMES / keys)))
+    return Scale("sqrt", max(largest, min(1.0, MIN_SCALE_EVEN_WEIGHTS / keys)))
 
 
 def is_numbered(rows: int, columns: int) -> bool:
     """Return whether a heatmap of this size shows numbers in its cells."""
-    return rows * columns <= NUMBERED
+    return rows * columns <= MAX_NUMBERED_CELLS
 
 
 @dataclass(frozen=True)
@@ -169,10 +171,10 @@ class Scatter:
 
     Attributes:
         points: [point, 2].
-        axes: what the two numbers of a point are.
-        groups: names of groups, which have a colour each.
-        labels: of each point the index of its group, -1 for none, which is grey; empty where there are no groups.
-        marked: points that are larger, and whose names come first.
+        axes: names of the two coordinates.
+        groups: names of the groups, each with its own colour.
+        labels: the index of each point's group, -1 (grey) for none; empty if there are no groups.
+        marked: points that are drawn larger and named first.
     """
 
     points: numpy.ndarray
@@ -186,7 +188,7 @@ class Scatter:
     def legend(self) -> list[tuple[int, str]]:
         """Return label and name of each group, ending with points without a group."""
         named = list(enumerate(self.groups))
-        return [*named, (-1, OTHERS)] if named and -1 in self.labels else named
+        return [*named, (-1, NO_GROUP)] if named and -1 in self.labels else named
 
 
 @dataclass(frozen=True)
@@ -195,9 +197,9 @@ class ResultPanel:
 
     Attributes:
         kind: a function of `view.draw`.
-        values: of as many axes as the kind draws.
-        rows, columns: words of its axes; numbers where there are none, or where their number differs.
-        positions: [x, y] of each node of a graph; without any they stand on a circle.
+        values: with the number of axes that the kind draws.
+        rows, columns: words of the axes; numbers if there are no words, or not as many as positions.
+        positions: [x, y] of each node of a graph; empty: on a circle.
         filled: the diagonal of a graph fills its nodes.
     """
 
@@ -234,7 +236,7 @@ def result_scale(
 ) -> Scale:
     """Return the scale of a result: up to 1 for truth values, shares and named scales, otherwise up to a round number.
 
-    A page has the same rule for what it computes itself (`js/interact/scales.js`).
+    Pages apply the same rule to results that they compute (`js/interact/scales.js`).
 
     Args:
         kind: the way to draw the result.

@@ -9,8 +9,8 @@ from copy import deepcopy
 from typing import Any
 
 REMEDY = "give a function or a module that is written down in a file or a cell, such as def attend(x): ..."
-COMPOUND = (ast.For, ast.While, ast.With, ast.Try, ast.If, ast.Match)
-SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef)
+COMPOUND_STATEMENTS = (ast.For, ast.While, ast.With, ast.Try, ast.If, ast.Match)
+SCOPE_NODES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef)
 
 
 def definition(function: Callable[..., Any]) -> ast.FunctionDef:
@@ -28,7 +28,7 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
         raise ValueError(f"the source of {name} is not at hand; {REMEDY}") from error
     first: Any = tree.body[0].body[0] if indented else tree.body[0]  # type: ignore[attr-defined]
     if not isinstance(first, ast.FunctionDef):
-        raise ValueError(f"{name} is no plain def; {REMEDY}")
+        raise ValueError(f"{name} is not a plain def; {REMEDY}")
     return ast.increment_lineno(first, start - 1 - indented)
 
 
@@ -60,7 +60,7 @@ class Names(ast.NodeVisitor):
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.FunctionDef):
             self._note(node.name, ast.Store())
-        if isinstance(node, SCOPES):
+        if isinstance(node, SCOPE_NODES):
             hidden, inner = self._hidden, self._inner
             self._hidden, self._inner = hidden | _bound(node), True
             self.generic_visit(node)

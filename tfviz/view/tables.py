@@ -22,8 +22,8 @@ from tfviz.view.still.formatting import counted
 from tfviz.view.still.picture import Picture
 from tfviz.view.still.tables import table_scale
 
-TABLES = 24  # side by side
-CELLS = 6_000_000  # numbers of one view: 24 MB of a page
+MAX_TABLES = 24  # side by side
+MAX_CELLS = 6_000_000  # of one view: 24 MB of a page
 
 
 def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
@@ -49,13 +49,13 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
         raise ValueError(
             f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
         )
-    check_at_most(len(kinds), TABLES, "tables", "give fewer of them")
+    check_at_most(len(kinds), MAX_TABLES, "tables", "give fewer of them")
     blobs, sheets, heatmaps = BlobStore(), list[TableSheet](), dict[str, list[Heatmap]]()
     for name, table in kinds.items():
         if table.dim() != 2 or 0 in table.shape:
             raise ValueError(f"{name} has the shape {list(table.shape)}; a table is position dim")
         check_at_most(
-            len(table) * max(table.shape), CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]"
+            len(table) * max(table.shape), MAX_CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]"
         )
         heatmaps[name] = _position_heatmaps(name, table, trained)
         beyond = (
@@ -130,9 +130,9 @@ def gates(
         raise TypeError(
             f"tables is a {kind}: give {{'forget': step_by_unit, ...}}, as captured or computed over a sentence"
         )
-    check_at_most(len(tables), TABLES, "tables", "give fewer of them")
+    check_at_most(len(tables), MAX_TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
-    check_at_most(steps * units * len(tables), CELLS, "cells", "give fewer steps, or some of the units")
+    check_at_most(steps * units * len(tables), MAX_CELLS, "cells", "give fewer steps, or some of the units")
     axes = Axis("unit"), Axis("word", axis_labels(words, steps, "words", "steps", "tables"))
     turned = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
     heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in turned.items()]

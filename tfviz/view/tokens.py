@@ -1,4 +1,4 @@
-"""A view of a text of which each token has a number: attributions, losses, an activation."""
+"""A view of a text with a number for each token: an attribution, a loss, an activation."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def tokens(
     unit: str = "",
     limit: float | None = None,
 ) -> View:
-    """Show a text as it reads, each token shaded by its number: from blue through 0 to orange if any is negative.
+    """Show a running text, each token shaded by its number: from blue through 0 to orange if any is negative.
 
     Args:
         words: a word for each number; a number becomes its digits.
         numbers: such as each token's loss, an attribution, or the activation of a neuron.
-        title: above the text.
-        unit: of the numbers, such as "nats".
-        limit: where the scale ends; None: at the largest number.
+        title: the title above the text.
+        unit: the unit of the numbers, such as "nats".
+        limit: the end of the scale; None: the largest number.
 
     Raises:
         ValueError: there is no number, or NaN or infinity among them; more or fewer words than numbers.

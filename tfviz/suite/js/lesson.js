@@ -1,4 +1,4 @@
-// A page with contents: the section that is read is marked in the list, and code folds, all of it or cell by cell.
+// A lesson's page: the contents list marks the section that is being read, and code folds cell by cell or all at once.
 
 const FOLDED = "tfviz: code is folded"; // in localStorage
 

@@ -1,4 +1,4 @@
-// The search of the site: over the headings and the prose of lessons and guide, in the browser, from one more script.
+// The search of the site: an index of headings and prose, searched in the browser.
 
 import MiniSearch from "minisearch";
 import { snippet } from "./snippet.js";
@@ -31,7 +31,7 @@ function index(sections) {
   return search;
 }
 
-/** Load the index, once: a script, since a page that is a file may read nothing else. */
+/** Load the index, once: as a script, since a page opened as a file may not fetch. */
 function load() {
   loading ??= new Promise((resolve, reject) => {
     const element = document.createElement("script");

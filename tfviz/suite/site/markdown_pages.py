@@ -33,9 +33,15 @@ SOURCES = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "benchmarks/README.md",
     "benchmarks/results/*.md",
 )  # fmt: skip
-CONTENTS = ("docs", "benchmarks", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")  # have a list beside the text
-SECTIONS = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}  # link at the top of a page
-BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # pictures that a code host draws
+PAGES_WITH_CONTENTS = (  # pages with a contents list beside the text
+    "docs",
+    "benchmarks",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+)  # have a list beside the text
+SECTION_NAMES = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}  # the current link of the navigation
+BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # images that code hosts draw
 ADDRESS = re.compile(r'(?<=\s)(src|href|srcset)="([^"]+)"')
 
 PAGES = {
@@ -67,9 +73,9 @@ def write(clone: Path, out: Path) -> list[Path]:
             title=html.unescape(title if title == "tfviz" else f"{title} · tfviz"),
             description=description(html.unescape(first)),
             style=style,
-            contents=contents(headings) if place.parts[0] in CONTENTS else "",
+            contents=contents(headings) if place.parts[0] in PAGES_WITH_CONTENTS else "",
             script=script("lesson"),
-            navigation=site_navigation("../" * (len(place.parts) - 1), SECTIONS.get(place.parts[0], "")),
+            navigation=site_navigation("../" * (len(place.parts) - 1), SECTION_NAMES.get(place.parts[0], "")),
             body=body,
         )
         pages.append(out / _page(place))

@@ -13,11 +13,13 @@ from tfviz.files import atomic
 from tfviz.suite.html_parts import script
 
 PAGES = ("index.html", "notebooks/[0-9]*.html", "docs/*.html", "benchmarks/index.html")
-VOID = frozenset(("area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
-SKIPPED = frozenset(("pre", "script", "style", "svg", "math", "nav", "button", "summary"))
+VOID_ELEMENTS = frozenset(
+    ("area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+)
+SKIPPED_ELEMENTS = frozenset(("pre", "script", "style", "svg", "math", "nav", "button", "summary"))
 SKIPPED_CLASSES = frozenset(("jp-CodeCell", "lesson-top"))
-HEADINGS = ("h1", "h2", "h3")
-BLOCKS = frozenset(("p", "li", "td", "th", "div", "tr", "br", *HEADINGS))
+HEADING_ELEMENTS = ("h1", "h2", "h3")
+BLOCK_ELEMENTS = frozenset(("p", "li", "td", "th", "div", "tr", "br", *HEADING_ELEMENTS))
 
 
 class Section(NamedTuple):
@@ -69,28 +71,28 @@ class _Sections(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = dict(attributes)
-        if tag in VOID:
+        if tag in VOID_ELEMENTS:
             self._add(" ")
         elif self._skipping:
             self._skipping += 1
         elif tag == "main":
             self._inside = True
-        elif tag in SKIPPED or SKIPPED_CLASSES & set((values.get("class") or "").split()):
+        elif tag in SKIPPED_ELEMENTS or SKIPPED_CLASSES & set((values.get("class") or "").split()):
             self._skipping = 1
-        elif tag in HEADINGS and self._inside:
+        elif tag in HEADING_ELEMENTS and self._inside:
             self._heading = True
             self.sections.append([values.get("id") or "", "", ""])
-        if tag in BLOCKS:
+        if tag in BLOCK_ELEMENTS:
             self._add(" ")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "main":
             self._inside = False
-        elif self._skipping and tag not in VOID:
+        elif self._skipping and tag not in VOID_ELEMENTS:
             self._skipping -= 1
-        elif tag in HEADINGS:
+        elif tag in HEADING_ELEMENTS:
             self._heading = False
-        if tag in BLOCKS:
+        if tag in BLOCK_ELEMENTS:
             self._add(" ")
 
     def handle_data(self, data: str) -> None:

@@ -12,8 +12,8 @@ class Predicate(TypedDict):
     """A rule for where a query may look, in one size or several.
 
     Attributes:
-        sizes: what the slider says of each; one "" where there is none.
-        masks: which of the document's masks each size has.
+        sizes: the text of the slider at each size; [""] if there is no slider.
+        masks: the index of each size's mask in the document.
     """
 
     name: str
@@ -41,7 +41,7 @@ class MasksDocument(TypedDict):
     """Masks to combine.
 
     Attributes:
-        masks: as those of heads.
+        masks: packed as in `HeadsDocument`.
         rows: a word for each query.
         cols: a word for each key.
         axes: names of rows and columns.
@@ -62,11 +62,11 @@ class TablePanel(TypedDict):
 
     Attributes:
         axes: names of rows and columns.
-        data: float32, [row, column]; NaN where a cell has no number.
-        limit: where the scale ends.
+        data: float32, [row, column]; NaN for a cell without a number.
+        limit: the end of the scale.
         numbered: write the number into each cell.
-        texts: what is written into each cell instead.
-        details: of each cell, words and their numbers in falling order.
+        texts: the text of each cell, instead of a number.
+        details: for each cell, words and their numbers in falling order.
     """
 
     name: str
@@ -83,11 +83,11 @@ class TablePanel(TypedDict):
 
 
 class TableSheet(TypedDict):
-    """Tables that are shown side by side.
+    """Tables side by side.
 
     Attributes:
         note: a sentence above them.
-        height: pixels of a table, at most.
+        height: maximum height of a table, in pixels.
     """
 
     name: str
@@ -120,11 +120,11 @@ class TokensState(TypedDict):
 
 
 class TokensDocument(TypedDict):
-    """A text of which each token has a number.
+    """A text with a number for each token.
 
     Attributes:
         data: float32, [token].
-        limit: where the scale ends.
+        limit: the end of the scale.
         unit: of the numbers.
     """
 
@@ -143,8 +143,8 @@ class PointsState(TypedDict):
 
     Attributes:
         rows: points whose names are locked.
-        zoom: 1: all of the plane.
-        middle: of the part that is shown, as shares of the width and the height.
+        zoom: 1 shows the whole plane.
+        middle: centre of the visible part, as shares of the width and the height.
     """
 
     rows: list[int]
@@ -156,14 +156,14 @@ class PointsDocument(TypedDict):
     """Points in a plane.
 
     Attributes:
-        names: of the points.
-        axes: what the two numbers of a point are.
+        names: names of the points.
+        axes: names of the two coordinates.
         data: float32, [point, 2].
         range: the lowest and the highest number of each axis.
-        limit: the largest number, without its sign.
-        labels: of each point the index of its group, -1 for none; empty where there are no groups.
-        legend: the label and the name of each group that there is.
-        marked: points that stand out.
+        limit: the largest absolute value.
+        labels: the index of each point's group, -1 for none; empty if there are no groups.
+        legend: the label and the name of each group.
+        marked: points to emphasize.
     """
 
     kind: Literal["points"]

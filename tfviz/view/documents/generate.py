@@ -1,4 +1,4 @@
-"""Write what the page's scripts share with Python, by `python -m tfviz.view.documents.generate`.
+"""Generate the files that the page's scripts share with Python: `python -m tfviz.view.documents.generate`.
 
 `js/documents.d.ts` has the types of documents, by which tsc checks the scripts; `js/base/spec.json` scales, thresholds
 and colours. A test fails when one of them is stale.
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from tfviz.view.documents import charts, heads, interact, studio_base, studios, view_document
-from tfviz.view.spec import EVEN_TIMES, NUMBERED, SCALES
+from tfviz.view.spec import MAX_NUMBERED_CELLS, MIN_SCALE_EVEN_WEIGHTS, SCALE_RULES
 from tfviz.view.still.palette import theme_colours
 
 MODULES = (heads, charts, interact, studio_base, studios, view_document)
 SCRIPTS = Path(__file__).parents[1] / "js"
 HEADER = "// The documents of views, written by `python -m tfviz.view.documents.generate`.\n"
-NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "any"}
-UNIONS = (Union, types.UnionType)
-ALIASES = {  # types that have a name of their own
+PRIMITIVE_NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "any"}
+UNION_TYPES = (Union, types.UnionType)
+TYPE_ALIASES = {  # types that have a name
     hint: name
     for module in MODULES
     for name, hint in vars(module).items()
-    if get_origin(hint) in (*UNIONS, Literal, tuple)
+    if get_origin(hint) in (*UNION_TYPES, Literal, tuple)
 }
 
 
@@ -36,13 +36,20 @@ def generated_files() -> dict[Path, str]:
 
 def constants() -> dict[str, Any]:
     """Return scales, thresholds and colours as plain values."""
-    scales = {kind: {"root": r.root, "diverging": r.diverging, "ticks": list(r.ticks)} for kind, r in SCALES.items()}
-    return {"numbered": NUMBERED, "even_times": EVEN_TIMES, "scales": scales, "themes": theme_colours()}
+    scales = {
+        kind: {"root": r.root, "diverging": r.diverging, "ticks": list(r.ticks)} for kind, r in SCALE_RULES.items()
+    }
+    return {
+        "numbered": MAX_NUMBERED_CELLS,
+        "even_times": MIN_SCALE_EVEN_WEIGHTS,
+        "scales": scales,
+        "themes": theme_colours(),
+    }
 
 
 def declarations() -> str:
     """Return a TypeScript type for each type that the document modules define."""
-    aliases = [f"\nexport type {name} = {_type(hint, named=False)};\n" for hint, name in ALIASES.items()]
+    aliases = [f"\nexport type {name} = {_type(hint, named=False)};\n" for hint, name in TYPE_ALIASES.items()]
     classes = [value for module in MODULES for value in vars(module).values() if is_typeddict(value)]
     return HEADER + "".join([*aliases, *map(_interface, dict.fromkeys(classes))])
 
@@ -71,12 +78,12 @@ def _type(hint: Any, named: bool = True) -> str:
     >>> _type(list[str | None] | None), _type(tuple[int, str]), _type(dict[str, Literal["a", "b"]])
     ('(string | null)[] | null', '[number, string]', 'Record<string, "a" | "b">')
     """
-    if named and hint in ALIASES:
-        return ALIASES[hint]
+    if named and hint in TYPE_ALIASES:
+        return TYPE_ALIASES[hint]
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return " | ".join(f'"{value}"' for value in parts)
-    if origin in UNIONS:
+    if origin in UNION_TYPES:
         return " | ".join(map(_type, parts))
     if origin is list:
         item = _type(parts[0])
@@ -85,7 +92,7 @@ def _type(hint: Any, named: bool = True) -> str:
         return f"[{', '.join(map(_type, parts))}]"
     if origin is dict:
         return f"Record<string, {_type(parts[1])}>"
-    return NAMES.get(hint) or hint.__name__
+    return PRIMITIVE_NAMES.get(hint) or hint.__name__
 
 
 if __name__ == "__main__":

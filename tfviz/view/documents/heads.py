@@ -4,13 +4,13 @@ from typing import Literal, NotRequired, TypedDict
 
 from tfviz.view.spec import Divider
 
-Piece = tuple[int, int]  # bytes in the data of a view: the first, and how many
+Piece = tuple[int, int]  # start and length in the bytes of a view's data
 HeadMode = Literal["sheet", "head", "lines", "words", "picture"]
 Arrangement = Literal["choose", "compare", "steps"]
 
 
 class TokenGroups(TypedDict):
-    """The number of the word that each token of a side is a piece of.
+    """The index of each token's word.
 
     Attributes:
         rows: [query].
@@ -25,7 +25,7 @@ class Patches(TypedDict):
     """The arrangement of the tokens of a side on a picture, in rows and columns of patches.
 
     Attributes:
-        first: the token of the first patch; those before it lie nowhere.
+        first: the token of the first patch; earlier tokens are not on the picture.
         upward: the first row is the lowest, as the frequencies of a spectrogram.
     """
 
@@ -36,7 +36,7 @@ class Patches(TypedDict):
 
 
 class PatchSides(TypedDict):
-    """The sides of attention maps that lie on a picture; null for one of words."""
+    """The sides of attention maps that lie on a picture; null for a side of words."""
 
     rows: Patches | None
     cols: Patches | None
@@ -46,10 +46,10 @@ class StoredWeight(TypedDict):
     """A tensor as it is stored: numbers of one type, or 8-bit steps with a scale for each row, deflated.
 
     Attributes:
-        dtype: of the numbers that are computed with.
-        stored: of the numbers in the data.
-        at: the numbers.
-        scale: a float32 for each row, by which its steps are multiplied.
+        dtype: dtype for computations.
+        stored: dtype in the data.
+        at: the place of the numbers in the data.
+        scale: the place of float32 factors of the steps, one for each row.
     """
 
     shape: list[int]
@@ -60,12 +60,12 @@ class StoredWeight(TypedDict):
 
 
 class QueriesAndKeys(TypedDict):
-    """The queries and keys that the heads of a layer are computed from.
+    """The queries and keys from which the heads of a layer are computed.
 
     Attributes:
-        scale: what the products of queries and keys are multiplied by.
-        query: of each head, [position, dim].
-        key: the same; fewer than heads where these share them.
+        scale: the factor of the products of queries and keys.
+        query: the queries of each head, [position, dim].
+        key: the keys of each head; fewer than heads if heads share keys.
     """
 
     scale: float
@@ -79,14 +79,14 @@ class MapsPart(TypedDict):
     Attributes:
         rows: a word for each query.
         cols: a word for each key.
-        sites: of the layers.
-        groups: null where each token is a word.
-        weights: of each head, layer by layer: the piece of its codes, 255 times the square root of a weight, deflated;
-            and how many cells, down and across, a code stands for.
-        masks: which of the document's masks each head has; null: no head has one.
-        key_ranges: which of the document's key ranges each head has; null: it has masks instead.
-        computed: of each layer, where the page computes weights; null where it has no room for queries and keys.
-        top: how many keys of each query are stored, where not all are.
+        sites: the site of each layer.
+        groups: null if each token is a word.
+        weights: for each head, layer by layer: the place of its deflated codes (255 times the square root of a weight),
+            and the number of cells, down and across, for each code.
+        masks: the index of each head's mask in the document; null: there are no masks.
+        key_ranges: the index of each head's key ranges in the document; null: there are masks instead.
+        computed: the queries and keys of each layer, if the page computes the weights; null: their maps are stored.
+        top: the number of keys stored for each query, if not all.
     """
 
     name: str
@@ -122,13 +122,13 @@ class HeadsState(TypedDict):
     """The choices of a reader of attention heads; the traits of `view.live`.
 
     Attributes:
-        mode: how the heads are shown.
+        mode: the mode of display.
         part: the index of the capture.
         marked: heads that are shown together, [layer, head].
         combine: how several heads are combined into one.
-        hide: which keys are left out.
-        hidden: the keys that are left out where `hide` is "chosen".
-        merged: pieces of words are shown as whole words.
+        hide: the keys to leave out.
+        hidden: the keys to leave out if `hide` is "chosen".
+        merged: whether word pieces are merged into words.
         rows: queries that are locked.
         cols: keys that are locked.
         min_weight: the smallest weight that is drawn as a line.
@@ -156,15 +156,15 @@ class HeadsDocument(TypedDict):
     """A view of attention heads.
 
     Attributes:
-        kind: "heads-computed" where the page computes weights from queries and keys.
-        note: a sentence on what was left out, and what a capture could not see.
+        kind: "heads-computed" if the page computes weights from queries and keys.
+        note: a sentence on omitted data and on gaps of the capture.
         masks: a bit for each cell, [query, key], the first of eight the highest; 1 where a query may look.
         key_ranges: int32, the first key of each query, then one past its last.
-        title: what stands above; what is shown, where it is empty.
-        arrange: how several parts stand to each other.
+        title: the title; if empty, a description of what is shown.
+        arrange: the arrangement of several parts.
         axes: names of rows and columns.
         gold: cells to outline, (row, column).
-        head_names: instead of numbers.
+        head_names: names of the heads, instead of numbers.
     """
 
     kind: Literal["heads", "heads-computed"]

@@ -1,4 +1,4 @@
-"""Documents of `view.interact`: the controls of a function's arguments, and how its results are drawn."""
+"""Documents of `view.interact`: the controls of a function's arguments, and the drawings of its results."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -12,8 +12,8 @@ class SliderSpec(TypedDict):
     """A slider.
 
     Attributes:
-        start: where the control stands at first; here and in all others.
-        integer: the function is given ints, and there is a program for each.
+        start: the initial value, as in all other controls.
+        integer: the function takes ints, and there is a program for each.
     """
 
     kind: Literal["slider"]
@@ -44,7 +44,7 @@ class PointsSpec(TypedDict):
 
     Attributes:
         start: [point, 2].
-        limit: how far the plane goes, to each side of 0.
+        limit: the largest coordinate of the plane.
     """
 
     kind: Literal["points"]
@@ -54,10 +54,10 @@ class PointsSpec(TypedDict):
 
 
 class TableAxes(TypedDict):
-    """The axes of a table to change.
+    """The axes of an editable table.
 
     Attributes:
-        flat: the function is given the one row, without an axis of rows.
+        flat: the function takes the single row, without an axis of rows.
     """
 
     rows: list[str]
@@ -70,7 +70,7 @@ class CellsSpec(TableAxes):
 
     Attributes:
         start: [row, column].
-        step: by how much a key changes a number.
+        step: the change of a number by a key press.
     """
 
     kind: Literal["cells"]
@@ -93,8 +93,8 @@ class TextSpec(TypedDict):
     """A text to type.
 
     Attributes:
-        vocab: what encodes it, as `to_spec` of `tfviz.text` describes it.
-        max_tokens: how long it may be.
+        vocab: the vocabulary, as returned by `to_spec` in `tfviz.text`.
+        max_tokens: the maximum length.
     """
 
     kind: Literal["text"]
@@ -127,15 +127,15 @@ class ResultSpec(TypedDict):
     """The drawing of a result.
 
     Attributes:
-        result: its name.
+        result: the name of the result.
         rows: words, or the name of the control that has them.
         cols: the same.
-        scale: null: linear, or diverging where a number is below 0.
-        limit: where the scale ends; null: at the next round number.
-        min_limit: where it ends at the earliest.
+        scale: null: linear, or diverging if a number is below 0.
+        limit: the end of the scale; null: the next round number.
+        min_limit: the smallest possible end of the scale.
         positions: [x, y] of each node of a graph, or the name of the control that has them.
         filled: the diagonal of a graph fills its nodes.
-        top: how many bars are drawn, the largest first; without it all, in their order.
+        top: the number of bars, largest first; if missing, all in their order.
     """
 
     result: str
@@ -155,8 +155,8 @@ class StoredResult(TypedDict):
     """A tensor that was computed.
 
     Attributes:
-        dtype: "int64" in 32 bits each, "bool" in a byte.
-        at: where its numbers are.
+        dtype: "int64" is stored in 32 bits, "bool" in a byte.
+        at: the place of its numbers in the data.
     """
 
     shape: list[int]
@@ -174,14 +174,14 @@ class InteractDocument(TypedDict):
     """A function with controls.
 
     Attributes:
-        kind: "interact-snapshot": computed by a kernel that is not here any more.
+        kind: "interact-snapshot": computed by a kernel that has ended.
         controls: by argument.
-        discrete: the controls that choose among programs; all others give a program its inputs.
-        programs: by the indices of what the discrete controls stand at, such as "0.2".
+        discrete: the controls that select the program; all others are its inputs.
+        programs: programs by the indices of the discrete controls, such as "0.2".
         data: the weights of the programs.
-        results: of a snapshot, by name.
-        tries: what the author proposes to try, [name, values of controls].
-        purpose: what there is to do, in a sentence: the first of the function's docstring.
+        results: the results of a snapshot, by name.
+        tries: experiments that the author proposes, [name, values of controls].
+        purpose: the instruction: the first sentence of the function's docstring.
     """
 
     kind: Literal["interact", "interact-snapshot"]

@@ -18,7 +18,7 @@ class CausalModel(TypedDict):
     Attributes:
         vocabulary: the index of its vocabulary.
         before: the id that its texts begin with.
-        context: tokens that it reads at most.
+        context: the maximum number of tokens.
     """
 
     vocabulary: int
@@ -42,9 +42,9 @@ class StudioBase(TypedDict):
     """The members that the documents of all studios have.
 
     Attributes:
-        programs: the model as programs by name; where a kernel runs it, only the sites that can be captured.
+        programs: the model as programs by name; with a kernel, only the sites that can be captured.
         vocabularies: the vocabularies as `to_spec` of `tfviz.text` returns them.
-        note: a sentence below all.
+        note: a sentence at the end of the page.
         tries: experiments that the author proposes, [name, the state that it sets].
     """
 

@@ -1,4 +1,4 @@
-"""Documents of studios: pages in which a trained model is questioned."""
+"""Documents of studios, the pages in which a trained model is explored."""
 
 from typing import Any, Literal, NotRequired
 
@@ -10,7 +10,7 @@ class WriteState(StudioState):
     """A text that is being written.
 
     Attributes:
-        tree: all tokens that were written, [index of the one before, id]; -1 for the prompt.
+        tree: all tokens that were written, [index of the previous token, id]; -1 is the prompt.
         node: the last token of the text that is shown.
         top_k: 0: all.
         top_p: 1: all.
@@ -30,7 +30,7 @@ class WriteDocument(StudioBase):
 
     Attributes:
         context: tokens that it reads at most.
-        max_tokens: how many a run writes.
+        max_tokens: the maximum number of tokens in a run.
     """
 
     kind: Literal["write"]
@@ -44,7 +44,7 @@ class ClassifyState(StudioState):
 
     Attributes:
         deleted: words that are left out, by index.
-        replaced: [index of a word, what stands in its place].
+        replaced: [index of a word, its replacement].
         label: the label that words are shaded by, -1 for none, -2 for the chosen head.
     """
 
@@ -75,7 +75,7 @@ class ClassifyImageState(StudioState):
     Attributes:
         hidden_patches: by number, row by row from the upper left.
         label: the index of the label whose probability is shown.
-        shade: what the patches are shaded by: attention, the effect that each has on the label, or nothing.
+        shade: the shading of patches: attention, the effect of each on the label, or nothing.
     """
 
     hidden_patches: list[int]
@@ -84,7 +84,7 @@ class ClassifyImageState(StudioState):
 
 
 class ClassifyImageDocument(StudioBase):
-    """A classifier of pictures; its program takes the patches that are hidden, a truth value for each.
+    """A classifier of pictures; its program takes a boolean for each patch, True if it is hidden.
 
     Attributes:
         labels: names of the classes, in the order of the logits.
@@ -133,11 +133,11 @@ class TranslateState(StudioState):
     """A search for a translation.
 
     Attributes:
-        width: texts that are kept at a time.
+        width: the beam width.
         alpha: exponent of the length penalty.
-        prefix: ids that the translation has to begin with.
-        steps: of the search after them.
-        node: [step, rank] of the text that is looked at; null: the best.
+        prefix: ids with which the translation must begin.
+        steps: number of search steps after the prefix.
+        node: [step, rank] of the selected text; null: the best.
         forced: prefixes that were tried.
     """
 
@@ -154,10 +154,10 @@ class TranslateDocument(StudioBase):
     """An encoder-decoder.
 
     Attributes:
-        max_tokens: of a translation, its end token included.
-        max_source: tokens that the encoder reads at most; null: any number.
-        max_width: texts that are kept at a time, at most.
-        max_alpha: exponent of the length penalty, at most.
+        max_tokens: the maximum length of a translation, including its end token.
+        max_source: the maximum number of source tokens; null: any number.
+        max_width: the maximum beam width.
+        max_alpha: the maximum exponent of the length penalty.
         begin: the id that a translation begins with.
         end: the id that it ends with.
         suppressed: ids that are never written.

@@ -14,9 +14,11 @@ from tfviz.view.documents.interact import SliderSpec
 from tfviz.view.instrument.controls import Control, Menu, Slider, Switch
 from tfviz.view.spec import round_up
 
-CHOICES = "(low, high[, step]), a list, a dict, True or False, a number, or view.points, cells, text, order, angle"
-MAX_INTEGER = 2**53 - 1  # the whole numbers that a page can tell apart
-STEPS = 50  # of a slider of numbers, at least
+CONTROL_VALUES = (
+    "(low, high[, step]), a list, a dict, True or False, a number, or view.points, cells, text, order, angle"
+)
+MAX_INTEGER = 2**53 - 1  # the largest integer that JavaScript represents exactly
+MIN_SLIDER_STEPS = 50  # of a slider of floats
 
 
 def bind(name: str, abbreviation: Any, default: Any) -> Control:
@@ -41,7 +43,7 @@ def bind(name: str, abbreviation: Any, default: Any) -> Control:
         return _slider(name, abbreviation, default)
     if _is_number(abbreviation):
         return _slider(name, _range_around(abbreviation), abbreviation)
-    raise TypeError(f"{name} is {_shown(abbreviation)}; give {CHOICES}")
+    raise TypeError(f"{name} is {_shown(abbreviation)}; give {CONTROL_VALUES}")
 
 
 def _menu(name: str, choices: Any, default: Any) -> Menu:
@@ -67,7 +69,7 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
         raise ValueError(f"{name} is {_shown(ends)}; the whole numbers of a page end at {MAX_INTEGER:,}: give floats")
     if not all(math.isfinite(value) for value in ends) or not low < high:
         raise ValueError(f"{name} is {ends}; a slider goes from a smaller number to a larger one")
-    step = rest[0] if rest else 1 if integer else round_up((high - low) / STEPS / 2.5, (1, 2, 5))
+    step = rest[0] if rest else 1 if integer else round_up((high - low) / MIN_SLIDER_STEPS / 2.5, (1, 2, 5))
     if not 0 < step <= high - low:
         raise ValueError(f"{name} is {ends}; the step must be above 0, and not larger than the slider")
     middle = low + round((high - low) / 2 / step - (0.25 if integer else 0)) * step  # of two in the middle the lower

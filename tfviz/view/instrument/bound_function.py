@@ -19,11 +19,18 @@ from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.controls import Control, Text
 from tfviz.view.still.picture import shorten
 
-PROGRAMS = 24  # of one view at most: one for each choice of Python values
-LENGTHS = (5, 7, 11, 13, 17, 19)  # of texts that a function is exported with: all different, so that none is another
+MAX_PROGRAMS = 24  # of one view: one for each choice of Python values
+EXAMPLE_LENGTHS = (  # of texts for the export: all different, so that no two axes are confused
+    5,
+    7,
+    11,
+    13,
+    17,
+    19,
+)  # of texts that a function is exported with: all different, so that none is another
 REMEDY = "with kernel=True Python computes it, as long as a kernel lives"
-PURPOSE = 200  # letters of the line that says what to do
-BUDGET = 24e6  # bytes of all weights of one view in a page
+MAX_PURPOSE_LENGTH = 200  # characters of the instruction
+MAX_WEIGHT_BYTES = 24e6  # of all weights of one view in a page
 
 
 class BoundFunction:
@@ -95,11 +102,11 @@ class BoundFunction:
             ValueError: the function cannot be exported, or needs too many or too large programs.
         """
         choices = {name: self.controls[name].values or [] for name in self.discrete}
-        if (count := math.prod(map(len, choices.values()))) > PROGRAMS:
+        if (count := math.prod(map(len, choices.values()))) > MAX_PROGRAMS:
             sizes = ", ".join(f"{len(values)} of {name}" for name, values in choices.items())
             raise ValueError(
-                f"{self.name} would travel as {count:,} programs ({sizes}), and a page has room for {PROGRAMS}: give "
-                f"fewer choices, or floats, such as (0.0, 1.0), where a tensor will do; {REMEDY}"
+                f"{self.name} would be exported as {count:,} programs ({sizes}), a page has room for {MAX_PROGRAMS}: "
+                f"give fewer choices, or floats, such as (0.0, 1.0), where a tensor will do; {REMEDY}"
             )
         keys = itertools.product(*(range(len(values)) for values in choices.values()))
         programs = {}
@@ -108,9 +115,10 @@ class BoundFunction:
             programs[".".join(map(str, indices))] = self._export(fixed)
         if (
             size := sum({id(t): t.nbytes for one in programs.values() for t in one.tensors.values()}.values())
-        ) > BUDGET:
+        ) > MAX_WEIGHT_BYTES:
             raise ValueError(
-                f"{self.name} has {size:,.0f} bytes of weights, and a page has room for {BUDGET:,.0f}: {REMEDY}"
+                f"{self.name} has {size:,.0f} bytes of weights, and a page has room for "
+                f"{MAX_WEIGHT_BYTES:,.0f}: {REMEDY}"
             )
         return programs
 
@@ -122,7 +130,7 @@ class BoundFunction:
         for name in free:
             control = self.controls[name]
             if isinstance(control, Text):
-                examples.append(control.example(LENGTHS[len(lengths) % len(LENGTHS)]))
+                examples.append(control.example(EXAMPLE_LENGTHS[len(lengths) % len(EXAMPLE_LENGTHS)]))
                 lengths[name] = {1: f"tokens of {name}"}
             else:
                 examples.append(control.tensor(control.start))
@@ -151,7 +159,7 @@ def _first_sentence(function: Callable[..., Any]) -> str:
     """Return the first sentence of a function's own docstring; nothing for other callables, whose class has one."""
     text = inspect.getdoc(function) if inspect.isroutine(function) else None
     paragraph = " ".join((text or "").split("\n\n")[0].split())
-    return shorten(re.split(r"(?<=[.!?])\s", paragraph)[0], PURPOSE)
+    return shorten(re.split(r"(?<=[.!?])\s", paragraph)[0], MAX_PURPOSE_LENGTH)
 
 
 def outputs(name: str, returned: Any) -> dict[str, Tensor]:

@@ -23,7 +23,7 @@ from tfviz.view.documents.interact import (
 )
 from tfviz.view.still.formatting import formatted, stepped
 
-VALUE = 60  # characters of a value in a line
+MAX_VALUE_LENGTH = 60  # characters
 Spec = TypeVar("Spec", bound=ControlSpec)
 
 
@@ -68,7 +68,7 @@ class Control(Generic[Spec]):
         return [], []
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__} ({self.text(self.start)[:VALUE]})"
+        return f"{type(self).__name__} ({self.text(self.start)[:MAX_VALUE_LENGTH]})"
 
 
 class Slider(Control[SliderSpec]):

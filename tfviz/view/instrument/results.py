@@ -9,20 +9,21 @@ from typing import Any
 from torch import Tensor
 
 from tfviz.view.documents.interact import InteractDocument, ResultSpec
-from tfviz.view.draw import AXES, DEFAULT, Drawing
+from tfviz.view.draw import AXIS_COUNTS, DEFAULT_KINDS, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.controls import Control, Points
 from tfviz.view.spec import ResultPanel, result_scale
 from tfviz.view.still.interaction import interaction
 from tfviz.view.still.picture import Picture
 
-GRIDS = 24  # side by side
-NUMBERS = 250_000  # of one result
-SHAPES = {  # what each kind draws, in words
+MAX_GRIDS = 24  # side by side
+MAX_NUMBERS = 250_000  # of one result
+SHAPE_DESCRIPTIONS = {  # what each kind draws
     "arrows": "[word, 2]", "dots": "[word, 2]", "graph": "[node, node]", "grid": "[row, col]", "bars": "[word]",
     "words": "[word]", "lines": "[row, col]", "number": "[]",
 }  # fmt: skip
-SIDES = {"rows": "words", "cols": "words", "positions": "points"}  # what a control must have to name each
+# argument of `view.draw` -> what a control needs to provide it
+LABEL_SOURCES = {"rows": "words", "cols": "words", "positions": "points"}
 
 
 def instrument_document(function: BoundFunction, title: str, panels: list[ResultSpec]) -> InteractDocument:
@@ -53,7 +54,7 @@ def result_specs(
 def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: Mapping[str, Control]) -> ResultSpec:
     _check_values(name, values)
     drawing = drawing or _default_drawing(name, values)
-    shape = squeeze_leading(values, AXES[drawing.kind]).shape
+    shape = squeeze_leading(values, AXIS_COUNTS[drawing.kind]).shape
     _check_shape(name, values, drawing, shape)
     _check_controls(name, drawing, controls)
     _check_labels(name, drawing, shape)
@@ -95,25 +96,25 @@ def _check_values(name: str, values: Tensor) -> None:
     if values.is_complex() or not values.numel():
         found = "complex numbers" if values.is_complex() else f"the shape {list(values.shape)}"
         raise ValueError(f"{name} has {found}; a picture needs real numbers, at least one")
-    if values.numel() > NUMBERS:
-        raise ValueError(f"{name} has {values.numel():,} numbers, and a picture has room for {NUMBERS:,}")
+    if values.numel() > MAX_NUMBERS:
+        raise ValueError(f"{name} has {values.numel():,} numbers, and a picture has room for {MAX_NUMBERS:,}")
 
 
 def _default_drawing(name: str, values: Tensor) -> Drawing:
     axes = squeeze_leading(values, (0, 1, 2, 3)).dim()
-    if axes not in DEFAULT:
+    if axes not in DEFAULT_KINDS:
         raise ValueError(f"{name} has the shape {list(values.shape)}: return a part of it, of 3 axes at most")
-    return Drawing(DEFAULT[axes])
+    return Drawing(DEFAULT_KINDS[axes])
 
 
 def _check_shape(name: str, values: Tensor, drawing: Drawing, shape: Sequence[int]) -> None:
     kind = drawing.kind
     pairs = kind not in ("arrows", "dots") or tuple(shape[-1:]) == (2,)
     square = kind != "graph" or (len(shape) == 2 and shape[0] == shape[1])
-    if len(shape) not in AXES[kind] or not pairs or not square:
-        raise ValueError(f"{name} has the shape {list(values.shape)}; {kind} draws {SHAPES[kind]}")
-    if len(shape) == 3 and shape[0] > GRIDS:
-        raise ValueError(f"{name} would be {shape[0]} grids, and a picture has room for {GRIDS}: return fewer")
+    if len(shape) not in AXIS_COUNTS[kind] or not pairs or not square:
+        raise ValueError(f"{name} has the shape {list(values.shape)}; {kind} draws {SHAPE_DESCRIPTIONS[kind]}")
+    if len(shape) == 3 and shape[0] > MAX_GRIDS:
+        raise ValueError(f"{name} would be {shape[0]} grids, and a picture has room for {MAX_GRIDS}: return fewer")
 
 
 def _check_controls(name: str, drawing: Drawing, controls: Mapping[str, Control]) -> None:
@@ -122,7 +123,7 @@ def _check_controls(name: str, drawing: Drawing, controls: Mapping[str, Control]
     def has(control: Control, side: str) -> bool:
         return isinstance(control, Points) if side == "positions" else bool(control.labels(control.start)[0])
 
-    for side, what in SIDES.items():
+    for side, what in LABEL_SOURCES.items():
         source = getattr(drawing, side)
         if isinstance(source, str) and (source not in controls or not has(controls[source], side)):
             able = ", ".join(other for other, control in controls.items() if has(control, side)) or "none"
@@ -134,7 +135,7 @@ def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
     single = not shape or (drawing.kind == "lines" and len(shape) == 1)
     rows = 1 if single else shape[-2 if drawing.kind == "grid" else 0]
     counts = {"rows": rows, "cols": shape[-1] if shape else 1, "positions": rows}
-    for side, what in SIDES.items():
+    for side, what in LABEL_SOURCES.items():
         labels = getattr(drawing, side)
         if not isinstance(labels, str) and labels and len(labels) != counts[side]:
             many = "nodes" if side == "positions" else side
@@ -166,7 +167,7 @@ def _panels(
     def labels(source: str | list[str], side: int) -> Sequence[str]:
         return function.controls[source].labels(values[source])[side] if isinstance(source, str) else source
 
-    tensor = squeeze_leading(results[spec["result"]], AXES[spec["kind"]]).detach().cpu()
+    tensor = squeeze_leading(results[spec["result"]], AXIS_COUNTS[spec["kind"]]).detach().cpu()
     rows, columns = labels(spec["rows"], 0), labels(spec["cols"], 1)
     positions = spec["positions"]
     positions = values[positions] if isinstance(positions, str) else positions

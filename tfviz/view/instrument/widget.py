@@ -19,7 +19,7 @@ from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.still.picture import shorten
 
-NOTE_STATIC = "Still: this was computed by Python, which is not here any more. It shows the last state."
+NOTE_STATIC = "Static: Python computed this, and its kernel has ended. The last state is shown."
 
 
 class FunctionWidget(KernelWidget):

@@ -20,7 +20,7 @@ export type StudioDocument = WriteDocument | ClassifyDocument | ClassifyImageDoc
 
 export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | TokensDocument | PointsDocument | InteractDocument | WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
-/** The number of the word that each token of a side is a piece of. */
+/** The index of each token's word. */
 export interface TokenGroups {
   /** [query]. */
   rows: number[];
@@ -30,7 +30,7 @@ export interface TokenGroups {
 
 /** The arrangement of the tokens of a side on a picture, in rows and columns of patches. */
 export interface Patches {
-  /** the token of the first patch; those before it lie nowhere. */
+  /** the token of the first patch; earlier tokens are not on the picture. */
   first: number;
   rows: number;
   columns: number;
@@ -38,7 +38,7 @@ export interface Patches {
   upward: boolean;
 }
 
-/** The sides of attention maps that lie on a picture; null for one of words. */
+/** The sides of attention maps that lie on a picture; null for a side of words. */
 export interface PatchSides {
   rows: Patches | null;
   cols: Patches | null;
@@ -47,23 +47,23 @@ export interface PatchSides {
 /** A tensor as it is stored: numbers of one type, or 8-bit steps with a scale for each row, deflated. */
 export interface StoredWeight {
   shape: number[];
-  /** of the numbers that are computed with. */
+  /** dtype for computations. */
   dtype: "float32";
-  /** of the numbers in the data. */
+  /** dtype in the data. */
   stored: "float16" | "int8";
-  /** the numbers. */
+  /** the place of the numbers in the data. */
   at: Piece;
-  /** a float32 for each row, by which its steps are multiplied. */
+  /** the place of float32 factors of the steps, one for each row. */
   scale?: Piece;
 }
 
-/** The queries and keys that the heads of a layer are computed from. */
+/** The queries and keys from which the heads of a layer are computed. */
 export interface QueriesAndKeys {
-  /** what the products of queries and keys are multiplied by. */
+  /** the factor of the products of queries and keys. */
   scale: number;
-  /** of each head, [position, dim]. */
+  /** the queries of each head, [position, dim]. */
   query: StoredWeight[];
-  /** the same; fewer than heads where these share them. */
+  /** the keys of each head; fewer than heads if heads share keys. */
   key: StoredWeight[];
 }
 
@@ -74,21 +74,21 @@ export interface MapsPart {
   rows: string[];
   /** a word for each key. */
   cols: string[];
-  /** of the layers. */
+  /** the site of each layer. */
   sites: string[];
   layers: number;
   heads: number;
-  /** null where each token is a word. */
+  /** null if each token is a word. */
   groups: TokenGroups | null;
-  /** of each head, layer by layer: the piece of its codes, 255 times the square root of a weight, deflated; and how many cells, down and across, a code stands for. */
+  /** for each head, layer by layer: the place of its deflated codes (255 times the square root of a weight), and the number of cells, down and across, for each code. */
   weights: [number, number, number][];
-  /** which of the document's masks each head has; null: no head has one. */
+  /** the index of each head's mask in the document; null: there are no masks. */
   masks: (number | null)[] | null;
-  /** which of the document's key ranges each head has; null: it has masks instead. */
+  /** the index of each head's key ranges in the document; null: there are masks instead. */
   key_ranges: (number | null)[] | null;
-  /** of each layer, where the page computes weights; null where it has no room for queries and keys. */
+  /** the queries and keys of each layer, if the page computes the weights; null: their maps are stored. */
   computed?: QueriesAndKeys[] | null;
-  /** how many keys of each query are stored, where not all are. */
+  /** the number of keys stored for each query, if not all. */
   top?: number;
   patches?: PatchSides;
 }
@@ -105,7 +105,7 @@ export interface ImageSpec {
 
 /** The choices of a reader of attention heads; the traits of `view.live`. */
 export interface HeadsState {
-  /** how the heads are shown. */
+  /** the mode of display. */
   mode: HeadMode;
   /** the index of the capture. */
   part: number;
@@ -115,11 +115,11 @@ export interface HeadsState {
   marked: number[][];
   /** how several heads are combined into one. */
   combine: "mean" | "max";
-  /** which keys are left out. */
+  /** the keys to leave out. */
   hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  /** the keys that are left out where `hide` is "chosen". */
+  /** the keys to leave out if `hide` is "chosen". */
   hidden: number[];
-  /** pieces of words are shown as whole words. */
+  /** whether word pieces are merged into words. */
   merged: boolean;
   /** queries that are locked. */
   rows: number[];
@@ -135,25 +135,25 @@ export interface HeadsState {
 
 /** A view of attention heads. */
 export interface HeadsDocument {
-  /** "heads-computed" where the page computes weights from queries and keys. */
+  /** "heads-computed" if the page computes weights from queries and keys. */
   kind: "heads" | "heads-computed";
   parts: MapsPart[];
-  /** a sentence on what was left out, and what a capture could not see. */
+  /** a sentence on omitted data and on gaps of the capture. */
   note: string;
   state: HeadsState;
   /** a bit for each cell, [query, key], the first of eight the highest; 1 where a query may look. */
   masks: Piece[];
   /** int32, the first key of each query, then one past its last. */
   key_ranges: Piece[];
-  /** what stands above; what is shown, where it is empty. */
+  /** the title; if empty, a description of what is shown. */
   title: string;
-  /** how several parts stand to each other. */
+  /** the arrangement of several parts. */
   arrange: Arrangement;
   /** names of rows and columns. */
   axes: string[];
   /** cells to outline, (row, column). */
   gold: number[][];
-  /** instead of numbers. */
+  /** names of the heads, instead of numbers. */
   head_names: string[];
   dividers?: Divider[];
   picture?: ImageSpec;
@@ -162,9 +162,9 @@ export interface HeadsDocument {
 /** A rule for where a query may look, in one size or several. */
 export interface Predicate {
   name: string;
-  /** what the slider says of each; one "" where there is none. */
+  /** the text of the slider at each size; [""] if there is no slider. */
   sizes: string[];
-  /** which of the document's masks each size has. */
+  /** the index of each size's mask in the document. */
   masks: number[];
 }
 
@@ -185,7 +185,7 @@ export interface MasksDocument {
   kind: "masks";
   title: string;
   predicates: Predicate[];
-  /** as those of heads. */
+  /** packed as in `HeadsDocument`. */
   masks: Piece[];
   /** a word for each query. */
   rows: string[];
@@ -203,27 +203,27 @@ export interface TablePanel {
   cols: string[];
   /** names of rows and columns. */
   axes: string[];
-  /** float32, [row, column]; NaN where a cell has no number. */
+  /** float32, [row, column]; NaN for a cell without a number. */
   data: Piece;
   scale: ScaleKind;
-  /** where the scale ends. */
+  /** the end of the scale. */
   limit: number;
   dividers?: Divider[];
   /** write the number into each cell. */
   numbered?: boolean;
-  /** what is written into each cell instead. */
+  /** the text of each cell, instead of a number. */
   texts?: string[][];
-  /** of each cell, words and their numbers in falling order. */
+  /** for each cell, words and their numbers in falling order. */
   details?: [string, number][][][];
 }
 
-/** Tables that are shown side by side. */
+/** Tables side by side. */
 export interface TableSheet {
   name: string;
   panels: TablePanel[];
   /** a sentence above them. */
   note?: string;
-  /** pixels of a table, at most. */
+  /** maximum height of a table, in pixels. */
   height?: number;
 }
 
@@ -247,7 +247,7 @@ export interface TokensState {
   token: number;
 }
 
-/** A text of which each token has a number. */
+/** A text with a number for each token. */
 export interface TokensDocument {
   kind: "tokens";
   title: string;
@@ -255,7 +255,7 @@ export interface TokensDocument {
   /** float32, [token]. */
   data: Piece;
   scale: ScaleKind;
-  /** where the scale ends. */
+  /** the end of the scale. */
   limit: number;
   /** of the numbers. */
   unit: string;
@@ -266,9 +266,9 @@ export interface TokensDocument {
 export interface PointsState {
   /** points whose names are locked. */
   rows: number[];
-  /** 1: all of the plane. */
+  /** 1 shows the whole plane. */
   zoom: number;
-  /** of the part that is shown, as shares of the width and the height. */
+  /** centre of the visible part, as shares of the width and the height. */
   middle: number[];
 }
 
@@ -276,21 +276,21 @@ export interface PointsState {
 export interface PointsDocument {
   kind: "points";
   title: string;
-  /** of the points. */
+  /** names of the points. */
   names: string[];
-  /** what the two numbers of a point are. */
+  /** names of the two coordinates. */
   axes: string[];
   /** float32, [point, 2]. */
   data: Piece;
   /** the lowest and the highest number of each axis. */
   range: number[][];
-  /** the largest number, without its sign. */
+  /** the largest absolute value. */
   limit: number;
-  /** of each point the index of its group, -1 for none; empty where there are no groups. */
+  /** the index of each point's group, -1 for none; empty if there are no groups. */
   labels: number[];
-  /** the label and the name of each group that there is. */
+  /** the label and the name of each group. */
   legend: [number, string][];
-  /** points that stand out. */
+  /** points to emphasize. */
   marked: number[];
   state: PointsState;
 }
@@ -301,9 +301,9 @@ export interface SliderSpec {
   low: number;
   high: number;
   step: number;
-  /** where the control stands at first; here and in all others. */
+  /** the initial value, as in all other controls. */
   start: number;
-  /** the function is given ints, and there is a program for each. */
+  /** the function takes ints, and there is a program for each. */
   integer: boolean;
 }
 
@@ -326,15 +326,15 @@ export interface PointsSpec {
   names: string[];
   /** [point, 2]. */
   start: number[][];
-  /** how far the plane goes, to each side of 0. */
+  /** the largest coordinate of the plane. */
   limit: number;
 }
 
-/** The axes of a table to change. */
+/** The axes of an editable table. */
 export interface TableAxes {
   rows: string[];
   cols: string[];
-  /** the function is given the one row, without an axis of rows. */
+  /** the function takes the single row, without an axis of rows. */
   flat: boolean;
 }
 
@@ -346,7 +346,7 @@ export interface CellsSpec {
   kind: "cells";
   /** [row, column]. */
   start: number[][];
-  /** by how much a key changes a number. */
+  /** the change of a number by a key press. */
   step: number;
 }
 
@@ -364,9 +364,9 @@ export interface SwitchesSpec {
 export interface TextSpec {
   kind: "text";
   start: string;
-  /** what encodes it, as `to_spec` of `tfviz.text` describes it. */
+  /** the vocabulary, as returned by `to_spec` in `tfviz.text`. */
   vocab: Record<string, any>;
-  /** how long it may be. */
+  /** the maximum length. */
   max_tokens: number;
 }
 
@@ -385,7 +385,7 @@ export interface AngleSpec {
 
 /** The drawing of a result. */
 export interface ResultSpec {
-  /** its name. */
+  /** the name of the result. */
   result: string;
   kind: DrawingKind;
   title: string;
@@ -393,26 +393,26 @@ export interface ResultSpec {
   rows: string | string[];
   /** the same. */
   cols: string | string[];
-  /** null: linear, or diverging where a number is below 0. */
+  /** null: linear, or diverging if a number is below 0. */
   scale: ScaleKind | null;
-  /** where the scale ends; null: at the next round number. */
+  /** the end of the scale; null: the next round number. */
   limit: number | null;
-  /** where it ends at the earliest. */
+  /** the smallest possible end of the scale. */
   min_limit: number;
   /** [x, y] of each node of a graph, or the name of the control that has them. */
   positions: string | number[][];
   /** the diagonal of a graph fills its nodes. */
   filled: boolean;
-  /** how many bars are drawn, the largest first; without it all, in their order. */
+  /** the number of bars, largest first; if missing, all in their order. */
   top?: number;
 }
 
 /** A tensor that was computed. */
 export interface StoredResult {
   shape: number[];
-  /** "int64" in 32 bits each, "bool" in a byte. */
+  /** "int64" is stored in 32 bits, "bool" in a byte. */
   dtype: "float32" | "int64" | "bool";
-  /** where its numbers are. */
+  /** the place of its numbers in the data. */
   at: Piece;
 }
 
@@ -423,25 +423,25 @@ export interface InteractState {
 
 /** A function with controls. */
 export interface InteractDocument {
-  /** "interact-snapshot": computed by a kernel that is not here any more. */
+  /** "interact-snapshot": computed by a kernel that has ended. */
   kind: "interact" | "interact-snapshot";
   title: string;
   note?: string;
   /** by argument. */
   controls: Record<string, ControlSpec>;
-  /** the controls that choose among programs; all others give a program its inputs. */
+  /** the controls that select the program; all others are its inputs. */
   discrete: string[];
   panels: ResultSpec[];
   state: InteractState;
-  /** by the indices of what the discrete controls stand at, such as "0.2". */
+  /** programs by the indices of the discrete controls, such as "0.2". */
   programs?: Record<string, any>;
   /** the weights of the programs. */
   data?: Piece;
-  /** of a snapshot, by name. */
+  /** the results of a snapshot, by name. */
   results?: Record<string, StoredResult>;
-  /** what the author proposes to try, [name, values of controls]. */
+  /** experiments that the author proposes, [name, values of controls]. */
   tries?: any[][];
-  /** what there is to do, in a sentence: the first of the function's docstring. */
+  /** the instruction: the first sentence of the function's docstring. */
   purpose?: string;
 }
 
@@ -457,7 +457,7 @@ export interface CausalModel {
   vocabulary: number;
   /** the id that its texts begin with. */
   before: number | null;
-  /** tokens that it reads at most. */
+  /** the maximum number of tokens. */
   context: number;
 }
 
@@ -486,11 +486,11 @@ export interface StudioState {
 /** The members that the documents of all studios have. */
 export interface StudioBase {
   title: string;
-  /** the model as programs by name; where a kernel runs it, only the sites that can be captured. */
+  /** the model as programs by name; with a kernel, only the sites that can be captured. */
   programs?: Record<string, any>;
   /** the vocabularies as `to_spec` of `tfviz.text` returns them. */
   vocabularies: Record<string, any>[];
-  /** a sentence below all. */
+  /** a sentence at the end of the page. */
   note?: string;
   /** experiments that the author proposes, [name, the state that it sets]. */
   tries: any[][];
@@ -515,7 +515,7 @@ export interface WriteState {
   off: any[][];
   open: boolean;
   prompt: string;
-  /** all tokens that were written, [index of the one before, id]; -1 for the prompt. */
+  /** all tokens that were written, [index of the previous token, id]; -1 is the prompt. */
   tree: number[][];
   /** the last token of the text that is shown. */
   node: number;
@@ -537,7 +537,7 @@ export interface WriteDocument {
   kind: "write";
   /** tokens that it reads at most. */
   context: number;
-  /** how many a run writes. */
+  /** the maximum number of tokens in a run. */
   max_tokens: number;
   state: WriteState;
 }
@@ -563,7 +563,7 @@ export interface ClassifyState {
   text: string;
   /** words that are left out, by index. */
   deleted: number[];
-  /** [index of a word, what stands in its place]. */
+  /** [index of a word, its replacement]. */
   replaced: any[][];
   /** the label that words are shaded by, -1 for none, -2 for the chosen head. */
   label: number;
@@ -607,11 +607,11 @@ export interface ClassifyImageState {
   hidden_patches: number[];
   /** the index of the label whose probability is shown. */
   label: number;
-  /** what the patches are shaded by: attention, the effect that each has on the label, or nothing. */
+  /** the shading of patches: attention, the effect of each on the label, or nothing. */
   shade: "attention" | "effect" | "nothing";
 }
 
-/** A classifier of pictures; its program takes the patches that are hidden, a truth value for each. */
+/** A classifier of pictures; its program takes a boolean for each patch, True if it is hidden. */
 export interface ClassifyImageDocument {
   title: string;
   programs?: Record<string, any>;
@@ -690,15 +690,15 @@ export interface TranslateState {
   off: any[][];
   open: boolean;
   sentence: string;
-  /** texts that are kept at a time. */
+  /** the beam width. */
   width: number;
   /** exponent of the length penalty. */
   alpha: number;
-  /** ids that the translation has to begin with. */
+  /** ids with which the translation must begin. */
   prefix: number[];
-  /** of the search after them. */
+  /** number of search steps after the prefix. */
   steps: number;
-  /** [step, rank] of the text that is looked at; null: the best. */
+  /** [step, rank] of the selected text; null: the best. */
   node: number[] | null;
   /** prefixes that were tried. */
   forced: number[][];
@@ -712,13 +712,13 @@ export interface TranslateDocument {
   note?: string;
   tries: any[][];
   kind: "translate";
-  /** of a translation, its end token included. */
+  /** the maximum length of a translation, including its end token. */
   max_tokens: number;
-  /** tokens that the encoder reads at most; null: any number. */
+  /** the maximum number of source tokens; null: any number. */
   max_source: number | null;
-  /** texts that are kept at a time, at most. */
+  /** the maximum beam width. */
   max_width: number;
-  /** exponent of the length penalty, at most. */
+  /** the maximum exponent of the length penalty. */
   max_alpha: number;
   /** the id that a translation begins with. */
   begin: number;

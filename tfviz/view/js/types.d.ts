@@ -149,8 +149,8 @@ export type Box = number[];
 export interface Window {
   x: number;
   y: number;
-  wide: number;
-  tall: number;
+  width: number;
+  height: number;
 }
 
 /** The colours of a theme by what they are for (`base/spec.json`). */

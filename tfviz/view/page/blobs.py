@@ -12,8 +12,8 @@ from torch import Tensor
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.view.documents.heads import Piece
 
-LEVEL = 6  # of zlib
-BASE64 = 4 / 3  # characters of a byte
+ZLIB_LEVEL = 6
+BASE64_RATIO = 4 / 3  # characters for each byte
 
 
 class BlobStore:
@@ -50,7 +50,7 @@ class BlobStore:
         key = hashlib.sha256(piece).digest() + bytes([pieces is self.key_ranges])
         if key not in self._known:
             self._known[key] = len(pieces)
-            pieces.append(self.add(zlib.compress(piece, LEVEL)))
+            pieces.append(self.add(zlib.compress(piece, ZLIB_LEVEL)))
         return self._known[key]
 
     @property

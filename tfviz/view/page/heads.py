@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, cast
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps
 from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
 from tfviz.view.page.html import View
 from tfviz.view.page.payload import pack
 from tfviz.view.spec import KEY, QUERY
 from tfviz.view.still.picture import Picture
 
-BUDGET = 32e6  # bytes of one view's data in a page, as base64
-WIDGET_BUDGET = 4e6  # bytes that a view with a kernel sends at once; the rest follows when it is looked at
+MAX_PAGE_BYTES = 32e6  # of one view's data in a page, as base64
+MAX_WIDGET_BYTES = 4e6  # that a view with a kernel sends at first; the rest is sent on request
 ARRANGEMENTS = ("choose", "compare", "steps")
-STATE: HeadsState = {
+HEADS_STATE: HeadsState = {
     "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "combine": "mean", "hide": "nothing", "hidden": [],
     "merged": False, "rows": [], "cols": [], "min_weight": 0.02, "max_links": 5, "direction": "from",
 }  # fmt: skip
@@ -28,7 +28,7 @@ def heads_view(
     state: Mapping[str, Any],
     title: str | None = None,
     *,
-    budget: float = BUDGET,
+    budget: float = MAX_PAGE_BYTES,
     **more: Any,
 ) -> View:
     """Return a static picture together with the interactive maps it shows; `more` as in `heads_document`."""
@@ -53,14 +53,14 @@ def heads_document(
 
     Args:
         parts: the attention maps by name.
-        state: the choices that differ from `STATE`.
+        state: the choices that differ from `HEADS_STATE`.
         title: the title.
         budget: the maximum size of the data, in bytes.
         arrange: the arrangement of several parts: `choose` one, `compare` two, `steps` of a slider.
         axes: names of the rows and the columns.
         gold: cells to outline.
-        names: of the heads.
-        top: keys of each query to send, the strongest; None: all.
+        names: names of the heads.
+        top: number of strongest keys to send for each query; None: all.
         divide: the key before which a line is drawn.
         note: a sentence that the page shows first.
 
@@ -72,7 +72,7 @@ def heads_document(
             f"arrange is {arrange!r} with {len(parts)} captures; it can be 'choose' or 'steps' (one or more), "
             "or 'compare' (two)"
         )
-    chosen: Any = {**STATE, **state}
+    chosen: Any = {**HEADS_STATE, **state}
     chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # also a tensor's argmax
     packed, blobs, omitted = pack(parts, budget, (chosen["layer"], chosen["head"]), top)
     caveats = dict.fromkeys(f"{maps.caveat[0].upper() + maps.caveat[1:]}." for maps in parts.values() if maps.caveat)

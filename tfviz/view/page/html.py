@@ -12,7 +12,7 @@ from tfviz.view.documents.view_document import ViewDocument
 from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
 from tfviz.view.still.picture import Picture, encodable
 
-KINDS = {  # what a view shows -> the bundle that shows it, and that of its worker
+BUNDLES_BY_KIND = {  # kind of view -> its bundle, and that of its worker
     "heads": ("maps",),
     "heads-computed": ("maps", "attention"),
     "masks": ("charts",),
@@ -23,12 +23,12 @@ KINDS = {  # what a view shows -> the bundle that shows it, and that of its work
     "interact-snapshot": ("interact",),
     **dict.fromkeys(("write", "translate", "classify", "classify-image", "fill"), ("studios", "engine")),
 }
-PAGE = """<!doctype html>
+PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
 <body><main>{view}</main></body></html>
 """
-HEADINGS = """
+TABLE_PAGE_STYLE = """
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
 caption, th, td { text-align: left; padding: 2px 1.2rem 2px 0; font-variant-numeric: tabular-nums }"""
 
@@ -43,8 +43,10 @@ class View(Picture):
     """
 
     def __init__(self, picture: Picture, document: Any, data: bytes = b""):
-        if document.get("kind") not in KINDS:
-            raise ValueError(f"the document says the kind {document.get('kind')!r}; it can be {', '.join(KINDS)}")
+        if document.get("kind") not in BUNDLES_BY_KIND:
+            raise ValueError(
+                f"the document has the kind {document.get('kind')!r}; it can be {', '.join(BUNDLES_BY_KIND)}"
+            )
         super().__init__(picture._draw, picture.summary)
         self.document: ViewDocument = document
         self.data = data
@@ -57,7 +59,7 @@ class View(Picture):
         """
         document, data = script_json(self.document), base64.b64encode(self.data).decode()
         kind = self.document["kind"]
-        keys, scripts = zip(*map(bundle, KINDS[kind]))
+        keys, scripts = zip(*map(bundle, BUNDLES_BY_KIND[kind]))
         name = hashlib.sha256(f"{document}{data}".encode()).hexdigest()[:16]
         summary = html.escape(encodable(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
@@ -80,7 +82,7 @@ class View(Picture):
     def page(self) -> str:
         """Return the view as a standalone page without external links."""
         title = html.escape(encodable(self.summary).partition("\n")[0])
-        return PAGE.format(title=title, style=PAGE_STYLE, view=self.html(still=False))
+        return PAGE_TEMPLATE.format(title=title, style=PAGE_STYLE, view=self.html(still=False))
 
 
 def together(title: str, parts: Mapping[str, View | str]) -> str:
@@ -92,4 +94,4 @@ def together(title: str, parts: Mapping[str, View | str]) -> str:
     ]
     named = html.escape(encodable(title))
     body = deduplicate(f"<h1>{named}</h1>" + "\n".join(sections), set())
-    return PAGE.format(title=named, style=PAGE_STYLE + HEADINGS, view=body)
+    return PAGE_TEMPLATE.format(title=named, style=PAGE_STYLE + TABLE_PAGE_STYLE, view=body)

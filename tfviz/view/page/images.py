@@ -11,7 +11,7 @@ from tfviz.view.documents.heads import ImageSpec, Patches
 from tfviz.view.still.images import MAX_SIDE
 from tfviz.view.still.patch_grid import PatchGrid
 
-LOSSLESS = 96  # pixels of the longer side, up to which all are kept
+MAX_LOSSLESS_SIDE = 96  # pixels of the longer side; smaller pictures are stored without loss
 
 
 def image_spec(picture: Image.Image) -> ImageSpec:
@@ -19,7 +19,7 @@ def image_spec(picture: Image.Image) -> ImageSpec:
     small = picture.copy()
     small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     stream = io.BytesIO()
-    kind, options = ("png", {"optimize": True}) if max(small.size) <= LOSSLESS else ("jpeg", {"quality": 88})
+    kind, options = ("png", {"optimize": True}) if max(small.size) <= MAX_LOSSLESS_SIDE else ("jpeg", {"quality": 88})
     small.save(stream, kind, **options)
     src = f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"
     return {"src": src, "width": picture.width, "height": picture.height}

@@ -12,7 +12,7 @@ import traitlets
 from tfviz.view.page.html import View
 from tfviz.view.still.picture import shorten
 
-ERROR = 300  # characters of an error in a page
+MAX_ERROR_LENGTH = 300  # characters of an error in a page
 
 
 class KernelWidget(anywidget.AnyWidget):
@@ -42,8 +42,8 @@ class KernelWidget(anywidget.AnyWidget):
         reply: dict[str, Any] = {"id": request.get("id")}
         try:
             answer, pieces = ({}, [self.view().page().encode()]) if request.get("page") else self._reply(request)
-        except Exception as error:  # whatever the user's model raises is shown in the page
-            self.send({**reply, "error": shorten(f"{type(error).__name__}: {error}", ERROR)})
+        except Exception as error:  # errors of the user's model are shown in the page
+            self.send({**reply, "error": shorten(f"{type(error).__name__}: {error}", MAX_ERROR_LENGTH)})
         else:
             self.send({**reply, **answer}, pieces)
 

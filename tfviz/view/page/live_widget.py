@@ -7,10 +7,9 @@ from typing import Any
 
 import traitlets
 
-from tfviz.look.maps import AttentionMaps
-from tfviz.look.quantize import pack
+from tfviz.look import AttentionMaps, pack
 from tfviz.view.page.bundle import STATIC
-from tfviz.view.page.heads import STATE, WIDGET_BUDGET, heads_document, heads_view
+from tfviz.view.page.heads import HEADS_STATE, MAX_WIDGET_BYTES, heads_document, heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.page.payload import deflated
@@ -19,11 +18,11 @@ from tfviz.view.still import links, words
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.picture import Picture, shorten
 
-NUMBER = traitlets.Int(min=0)
-COUNT, PLACES = "a whole number from 0 on", "a list of places, whole numbers from 0 on"
-MODES = ("sheet", "head", "lines", "words")
-HIDE = ("nothing", "first", "separators", "sinks", "chosen")
-ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
+INDEX_TRAIT = traitlets.Int(min=0)
+INDEX_HELP, INDICES_HELP = "a whole number from 0 on", "a list of places, whole numbers from 0 on"
+DISPLAY_MODES = ("sheet", "head", "lines", "words")
+HIDE_CHOICES = ("nothing", "first", "separators", "sinks", "chosen")
+ON_DEMAND_NOTE = "Heads come in full as you open them; the sheet shows them in blocks."
 
 
 class LiveView(KernelWidget):
@@ -49,17 +48,19 @@ class LiveView(KernelWidget):
     _esm = STATIC / "maps-widget.js"
     data = traitlets.Bytes().tag(sync=True)
 
-    mode = traitlets.Enum(MODES, MODES[0], help="sheet, head, lines or words").tag(sync=True)
-    part = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
-    layer = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
-    head = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
-    marked = traitlets.List(traitlets.Tuple(NUMBER, NUMBER), help="a list of pairs (layer, head)").tag(sync=True)
+    mode = traitlets.Enum(DISPLAY_MODES, DISPLAY_MODES[0], help="sheet, head, lines or words").tag(sync=True)
+    part = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
+    layer = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
+    head = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
+    marked = traitlets.List(traitlets.Tuple(INDEX_TRAIT, INDEX_TRAIT), help="a list of pairs (layer, head)").tag(
+        sync=True
+    )
     combine = traitlets.Enum(("mean", "max"), "mean", help="mean or max").tag(sync=True)
-    hide = traitlets.Enum(HIDE, HIDE[0], help=", ".join(HIDE)).tag(sync=True)
-    hidden = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
+    hide = traitlets.Enum(HIDE_CHOICES, HIDE_CHOICES[0], help=", ".join(HIDE_CHOICES)).tag(sync=True)
+    hidden = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
     merged = traitlets.Bool(False, help="True or False").tag(sync=True)
-    rows = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
-    cols = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
+    rows = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
+    cols = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
     min_weight = traitlets.Float(0.02, min=0, max=1, help="a number from 0 to 1").tag(sync=True)
     max_links = traitlets.Int(5, min=1, help="a whole number from 1 on").tag(sync=True)
     direction = traitlets.Enum(("from", "to"), "from", help="from or to").tag(sync=True)
@@ -70,18 +71,18 @@ class LiveView(KernelWidget):
         *,
         title: str | None = None,
         arrange: str = "choose",
-        budget: float = WIDGET_BUDGET,
+        budget: float = MAX_WIDGET_BYTES,
         **chosen: Any,
     ):
-        unknown = set(chosen) - set(STATE)
+        unknown = set(chosen) - set(HEADS_STATE)
         if unknown:
-            raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(STATE)}")
+            raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(HEADS_STATE)}")
         chosen = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in chosen.items()}
         self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._title, self._arrange = title, arrange
-        state = {**STATE, **chosen}
+        state = {**HEADS_STATE, **chosen}
         document, data = heads_document(self._parts, state, title, budget, arrange=arrange)
-        document["note"] = document["note"] and ON_DEMAND
+        document["note"] = document["note"] and ON_DEMAND_NOTE
         super().__init__(document=document, data=data)
         for name, value in chosen.items():
             try:
@@ -121,7 +122,7 @@ class LiveView(KernelWidget):
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
         picture = self._picture(first, layer, head)
-        state = {name: getattr(self, name) for name in STATE} | {"layer": layer, "head": head}
+        state = {name: getattr(self, name) for name in HEADS_STATE} | {"layer": layer, "head": head}
         return heads_view(picture, self._parts, state, self._title, arrange=self._arrange)
 
     def _picture(self, maps: AttentionMaps, layer: int, head: int) -> Picture:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps
 from tfviz.view.documents.heads import MapsPart
 
 

@@ -13,27 +13,27 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps
 from tfviz.shapes import UInt8
 from tfviz.view.documents.heads import MapsPart
 from tfviz.view.page import payload_lazy
-from tfviz.view.page.blobs import BASE64, LEVEL, BlobStore
+from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
 from tfviz.view.page.payload_topk import strongest
 from tfviz.view.still.formatting import formatted
 
-CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
-LARGE = 4_000_000  # cells of a head that is deflated fast rather than tight
-FEW = 8  # heads by whose size that of all is estimated
+MAX_PAGE_CELLS = 64_000_000  # of all heads, which the page unpacks
+LARGE_HEAD_CELLS = 4_000_000  # larger heads are deflated fast rather than well
+SAMPLED_HEADS = 8  # from which the size of all heads is estimated
 
 Payload = tuple[list[MapsPart], BlobStore]  # the parts of a document, and their bytes
 HeadKey = tuple[str, int, int]  # part, layer, head
 
 
-def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: int = LEVEL) -> bytes:
+def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: int = ZLIB_LEVEL) -> bytes:
     """Return the allowed cells of a head, row by row."""
     cells = codes if allowed is None else codes[allowed]
-    level = 1 if cells.numel() > LARGE else level
+    level = 1 if cells.numel() > LARGE_HEAD_CELLS else level
     squeeze = zlib.compressobj(level, strategy=zlib.Z_FILTERED)  # weights are noise with zeros in it, not repeated text
     return squeeze.compress(cells.numpy().tobytes()) + squeeze.flush()
 
@@ -59,16 +59,16 @@ def pack(
         raise ValueError(f"budget is {budget}; it is a number of bytes above 0")
     if top is not None:
         return strongest(maps, top, budget)
-    exact: dict[HeadKey, bytes] = {}  # heads in full are deflated once, however many sizes are tried
+    exact: dict[HeadKey, bytes] = {}  # full heads are deflated only once, however many block sizes are tried
     cells = sum(math.prod(one.shape) for one in maps.values())
-    if cells <= CELLS and (found := _packed(maps, 1, first, budget, exact)):
+    if cells <= MAX_PAGE_CELLS and (found := _packed(maps, 1, first, budget, exact)):
         return *found, ""
     if lazy := payload_lazy.pack(maps, budget):
         return lazy
     exact = {key: piece for key, piece in exact.items() if key[1:] == first}
     sizes = _block_sizes(maps, budget)
     for block, exact_head in [(size, first) for size in sizes] + [(size, None) for size in sizes]:
-        if exact_head and sum(map(len, exact.values())) * BASE64 > budget:
+        if exact_head and sum(map(len, exact.values())) * BASE64_RATIO > budget:
             continue
         if found := _packed(maps, block, exact_head, budget, exact):
             return *found, _omitted(found[0], block, budget)
@@ -80,7 +80,7 @@ def _block_sizes(maps: Mapping[str, AttentionMaps], budget: float) -> list[int]:
     cells = sum(math.prod(one.shape) for one in maps.values())
     longest = max(max(one.shape[2:]) for one in maps.values())
     start = 2
-    while cells / start**2 > min(CELLS, 0.6 * budget) and start < longest:
+    while cells / start**2 > min(MAX_PAGE_CELLS, 0.6 * budget) and start < longest:
         start *= 2
     return [start << i for i in range(16) if start << i <= max(start, longest // 16)]
 
@@ -127,8 +127,8 @@ def _pack_part(
                 exact[key] = exact.get(key) or deflated(maps.packed(layer, head), allowed)
                 weights.append((*blobs.add(exact[key]), 1))
             done = len(weights) / (layers * heads)
-            likely = blobs.size / done if block == 1 and len(weights) >= FEW else 0  # no need to pack all to see it
-            if blobs.size * BASE64 > budget or likely * BASE64 > 2 * budget:
+            likely = blobs.size / done if block == 1 and len(weights) >= SAMPLED_HEADS else 0  # stop early
+            if blobs.size * BASE64_RATIO > budget or likely * BASE64_RATIO > 2 * budget:
                 return None
     forbids = any(number is not None for number in masks)
     return maps_part(name, maps, weights, masks if forbids else None)

@@ -10,19 +10,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
-from tfviz.look.lazy import LazyAttention
-from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import quantize
 from tfviz.view.documents.heads import MapsPart, QueriesAndKeys, StoredWeight
-from tfviz.view.page.blobs import BASE64, BlobStore
+from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
 from tfviz.view.page.maps import maps_part
 from tfviz.view.still.formatting import at_most, formatted
 
-LEVELS = (127, 90, 64, 45)  # steps of 8 bits up to the largest number of a row: fewer are deflated to less
-SKETCHED = 2_000_000  # cells of all heads that the sheet shows at most
-COMPRESSION = 0.75  # of what queries and keys take, is what they take deflated, at the least
-SAMPLED = 16  # rows of a head whose weights are compared
+# of 8 bits, up to the largest number of a row: fewer steps deflate to fewer bytes
+QUANTIZATION_STEPS = (127, 90, 64, 45)
+MAX_SHEET_CELLS = 2_000_000  # of all heads that the sheet shows
+MIN_COMPRESSION_RATIO = 0.75  # estimated lower bound of the ratio by which queries and keys deflate
+SAMPLED_ROWS = 16  # rows of a head whose weights are compared
 MAX_FLOAT16 = torch.finfo(torch.float16).max
 
 Layers = Sequence[LazyAttention]
@@ -70,7 +70,7 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
         return None
     every = [part for some in layers.values() for one in some for part in (one.call.query, one.call.key)]
     numbers, largest = sum(part.numel() for part in every), max(float(part.abs().max()) for part in every)
-    block = _sketch_block(layers.values(), min(SKETCHED, budget / 16))
+    block = _sketch_block(layers.values(), min(MAX_SHEET_CELLS, budget / 16))
     sketches = {name: _sketch(some, block) for name, some in layers.items()}
 
     def encode(levels: int | None, with_parts: bool) -> tuple[list[MapsPart], BlobStore, float]:
@@ -83,9 +83,11 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
             error = max(error, largest_error)
         return parts, blobs, error
 
-    limit = budget / BASE64  # in bytes
-    for levels in (None, *LEVELS):
-        if (levels is None and largest > MAX_FLOAT16) or numbers * (2 if levels is None else 1) * COMPRESSION > limit:
+    limit = budget / BASE64_RATIO  # in bytes
+    for levels in (None, *QUANTIZATION_STEPS):
+        if (levels is None and largest > MAX_FLOAT16) or numbers * (
+            2 if levels is None else 1
+        ) * MIN_COMPRESSION_RATIO > limit:
             continue
         parts, blobs, error = encode(levels, with_parts=True)
         if blobs.size <= limit:
@@ -122,7 +124,7 @@ def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple
 def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -> float:
     """Return the largest error of a weight, over some rows of each head."""
     heads, queries, _ = layer.shape
-    rows = slice(None, None, -(-queries // SAMPLED))
+    rows = slice(None, None, -(-queries // SAMPLED_ROWS))
     worst = 0.0
     for head in range(heads):
         encoded = layer.with_query_and_key(query[head].restored(), key[head * len(key) // heads].restored(), head)
@@ -168,6 +170,6 @@ def _note_computed(levels: int | None, error: float, block: int) -> str:
     form = "16-bit floats" if levels is None else f"whole numbers from −{levels} to {levels}"
     sheet = f" The sheet shows one row of {block}, and of each {block} keys the largest weight." if block > 1 else ""
     return (
-        f"Heads are computed here, from queries and keys in {form}; of {SAMPLED} rows of each, no weight is off by "
-        f"more than {at_most(error, 1)}.{sheet}"
+        f"Heads are computed here, from queries and keys in {form}; of {SAMPLED_ROWS} rows of each, no weight is off "
+        f"by more than {at_most(error, 1)}.{sheet}"
     )

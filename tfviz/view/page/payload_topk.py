@@ -11,16 +11,15 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least
+from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
-from tfviz.look.lazy import LazyAttention
-from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import is_packable, quantize
 from tfviz.view.documents.heads import MapsPart
-from tfviz.view.page.blobs import BASE64, LEVEL, BlobStore
+from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
 from tfviz.view.still.formatting import at_most, counted, formatted, percent
 
-CELLS = 16_000_000  # of a head that are looked at together
+CHUNK_CELLS = 16_000_000  # of a head that are processed at a time
 
 
 class TopKeys(NamedTuple):
@@ -61,7 +60,7 @@ def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tup
                 found.append(_top_keys(one, layer, head, min(top, keys)))
                 weights.append((*blobs.add(found[-1].data), 1))
                 key_ranges.append(_key_ranges_index(one, layer, head, blobs))
-                if blobs.size * BASE64 > budget:
+                if blobs.size * BASE64_RATIO > budget:
                     raise ValueError(
                         f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
                         f"{formatted(budget / 1e6, 3)} MB: take fewer with top=, or give a larger budget="
@@ -80,7 +79,7 @@ def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tup
 
 def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
     *_, queries, keys = maps.shape
-    chunk = max(1, CELLS // keys)
+    chunk = max(1, CHUNK_CELLS // keys)
     found: list[list[Tensor]] = []
     largest_other = shown = total = 0.0
     for start in range(0, queries, chunk):
@@ -98,7 +97,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
         shown, total = shown + float(values.sum()), total + float(sums.sum())
     place, value, rest = (torch.cat(part).cpu().numpy() for part in zip(*found))
     numbers = place.astype(numpy.uint16 if keys <= 2**16 else numpy.uint32)
-    data = zlib.compress(numbers.tobytes() + value.tobytes() + rest.tobytes(), LEVEL)
+    data = zlib.compress(numbers.tobytes() + value.tobytes() + rest.tobytes(), ZLIB_LEVEL)
     return TopKeys(data, largest_other, shown / (total or 1.0))
 
 

@@ -13,18 +13,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from tfviz.look.maps import AttentionMaps
-from tfviz.view.spec import DIFFERENCE, KEY, QUERY, Axis, HeadGrid, Heatmap, attention_heatmap
+from tfviz.look import AttentionMaps
+from tfviz.view.spec import DIFFERENCE_SCALE, KEY, QUERY, Axis, HeadGrid, Heatmap, attention_heatmap
 from tfviz.view.still import downsampling
 from tfviz.view.still import heads as renderer
 from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
-from tfviz.view.still.heatmap import MARK, PIXELS, alone
+from tfviz.view.still.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, alone
 from tfviz.view.still.palette import DPI
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_weights, spread
 
-FEW_WORDS, WIDE = 12, 10.0  # words that a sheet of heads can name, and inches that it may be wide then
-STEPS = 6  # panels that a picture of steps can hold
+MAX_SHEET_WORDS = 12  # words of an axis that a sheet of heads can label
+MAX_WORD_SHEET_INCHES = 10.0
+MAX_STEP_PANELS = 6  # panels in a picture of steps
 
 
 def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:
@@ -48,7 +49,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     if len(down) * len(across) < layers * heads:
         title = f"{shorten(title, 80)} ({sheet_size(len(down), len(across))} of them are drawn)"
     roomy = max(0.2 * max(queries, keys), 1.6)
-    labelled = max(queries, keys) <= FEW_WORDS and heads * roomy <= WIDE and layers <= 12
+    labelled = max(queries, keys) <= MAX_SHEET_WORDS and heads * roomy <= MAX_WORD_SHEET_INCHES and layers <= 12
     side = roomy if labelled else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
     if (step := downsampling.block_size(maps, int(side * DPI))) > 1:
         title = f"{shorten(title, 80)} (one row of {step} is drawn)"
@@ -79,7 +80,9 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, d
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
-        heatmap = attention_heatmap(maps, *downsampling.read_head(maps, layer, head, PIXELS), dividers=dividers)
+        heatmap = attention_heatmap(
+            maps, *downsampling.read_head(maps, layer, head, MAX_SIDE_PIXELS), dividers=dividers
+        )
         return alone(heatmap, title)[0]
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
@@ -120,7 +123,7 @@ def alignment(
             attention_heatmap(maps, weights, allowed, axes=axes, outlined=cells), title, 0.25 * bool(cells)
         )
         if cells:
-            handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK, linewidth=1.5)
+            handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK_COLOUR, linewidth=1.5)
             figure.legend([handle], ["gold"], loc="outside lower left", handlelength=1, handleheight=1)
         return figure
 
@@ -152,7 +155,7 @@ def compare(
     if a.shape != b.shape:
         sizes = " and ".join(size(*weights.shape) for weights, _ in pair)
         return Picture(
-            lambda: renderer.side_by_side(panels, title), f"{title}\n{sizes}: of two sizes, so without a difference"
+            lambda: renderer.side_by_side(panels, title), f"{title}\n{sizes}: no difference, since their sizes differ"
         )
     panels.append(_difference(*panels))
     row, column = divmod(int((b - a).abs().argmax()), a.shape[1])
@@ -173,7 +176,7 @@ def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
         second.values - first.values,
         both(first.rows, second.rows),
         both(first.columns, second.columns),
-        DIFFERENCE,
+        DIFFERENCE_SCALE,
         either,
         title=f"{second.title} − {first.title}",
     )
@@ -210,7 +213,7 @@ def steps(
     ]
     space = max(len(one.values) for one in every), max(one.values.shape[1] for one in every)
     dividers = check_divider(divide, space[1])
-    shown = [replace(every[at], space=space, dividers=dividers) for at in spread(len(every), STEPS)]
+    shown = [replace(every[at], space=space, dividers=dividers) for at in spread(len(every), MAX_STEP_PANELS)]
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(every):
         title += f" ({len(shown)} of {len(every)} steps)"

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.still.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.still.formatting import LARGE, fixed, formatted
+from tfviz.view.still.formatting import MIN_LARGE, fixed, formatted
 from tfviz.view.still.palette import axis_labels, drawable
 from tfviz.view.still.picture import Picture, reference_line, set_title, shorten
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
-LETTER = 0.075  # inches, about
-NAME = 42  # characters of a row's name
+LETTER_WIDTH_INCHES = 0.075  # on average
+MAX_NAME_LENGTH = 42  # characters of a row's name
 
 
 def bars(
@@ -102,7 +102,7 @@ def rows(
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
-        panels[0].set_yticks(range(len(names)), [shorten(drawable(name), NAME) for name in names])
+        panels[0].set_yticks(range(len(names)), [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
         panels[0].invert_yaxis()
         set_title(figure, title)
         return figure
@@ -145,9 +145,11 @@ def _aligned(column: Spread) -> list[str]:
 def _decimals(value: float, places: int) -> str:
     """Format a number with this many decimals, unless it is very large or would wrongly read as 0 or 1."""
     text = fixed(value, places)
-    return formatted(value, 3) if value >= LARGE or (value and float(text.replace(",", "")) in (0, 1)) else text
+    return formatted(value, 3) if value >= MIN_LARGE or (value and float(text.replace(",", "")) in (0, 1)) else text
 
 
 def _panel_title(name: str, inches: float) -> str:
     """Wrap a name into at most two lines of a panel's width."""
-    return "\n".join(wrap(drawable(name), max(8, int((inches - 0.3) / LETTER)), max_lines=2, placeholder="…"))
+    return "\n".join(
+        wrap(drawable(name), max(8, int((inches - 0.3) / LETTER_WIDTH_INCHES)), max_lines=2, placeholder="…")
+    )

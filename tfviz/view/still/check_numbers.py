@@ -14,9 +14,9 @@ def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False
     """Return finite numbers on the CPU, of the same shape; lists become float64.
 
     Args:
-        name: what the numbers are called in an error.
+        name: the name of the numbers in errors.
         values: the numbers.
-        gaps: NaN may stand where nothing was measured, if not everywhere.
+        gaps: allow NaN for missing numbers, unless all are missing.
 
     Raises:
         ValueError: complex numbers, infinity, or NaN.

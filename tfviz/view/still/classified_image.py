@@ -17,9 +17,9 @@ from tfviz.view.still.palette import drawable
 from tfviz.view.still.patch_grid import PatchGrid
 from tfviz.view.still.picture import Picture, frame, set_title, shorten
 
-BARS = 8  # labels at most, the likeliest
-HEIGHT = 2.4  # inches of the picture
-NAME = 24  # characters of a label
+MAX_BARS = 8  # the likeliest labels
+PICTURE_HEIGHT_INCHES = 2.4
+MAX_LABEL_LENGTH = 24  # characters
 
 
 def classified_image(
@@ -31,16 +31,20 @@ def classified_image(
     title: str,
 ) -> Picture:
     """Draw the picture, its hidden patches in its mean colour, beside the probabilities of the likeliest labels."""
-    top = shares.topk(min(BARS, len(labels))).indices.tolist()
+    top = shares.topk(min(MAX_BARS, len(labels))).indices.tolist()
     without = f" without {counted(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
     heading = f"{title}: {grid.rows} × {grid.columns} patches{without}"
 
     def draw() -> Figure:
-        wide = HEIGHT * min(2.0, picture.width / picture.height)
-        figure = Figure(figsize=(wide + 3.4, HEIGHT + 0.6), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(wide, 3.0))
+        width = PICTURE_HEIGHT_INCHES * min(2.0, picture.width / picture.height)
+        figure = Figure(figsize=(width + 3.4, PICTURE_HEIGHT_INCHES + 0.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(width, 3.0))
         pixels = numpy.asarray(picture)
-        left.imshow(pixels, extent=(0, grid.columns, grid.rows, 0), aspect=grid.columns / wide * HEIGHT / grid.rows)
+        left.imshow(
+            pixels,
+            extent=(0, grid.columns, grid.rows, 0),
+            aspect=grid.columns / width * PICTURE_HEIGHT_INCHES / grid.rows,
+        )
         for patch in hidden.nonzero().flatten().tolist():
             row, column = divmod(patch, grid.columns)
             mean = pixels.mean((0, 1)) / 255
@@ -53,7 +57,7 @@ def classified_image(
         right.barh(range(len(top)), shares[top].numpy(), color="C5", height=0.72)
         for row, label in enumerate(top):
             right.text(float(shares[label]) + 0.02, row, formatted(float(shares[label])), va="center", fontsize=8)
-        right.set_yticks(range(len(top)), [shorten(drawable(labels[label]), NAME) for label in top])
+        right.set_yticks(range(len(top)), [shorten(drawable(labels[label]), MAX_LABEL_LENGTH) for label in top])
         right.set(xlim=(0, 1.22), xticks=[])
         right.set_title("probability", loc="left")
         right.invert_yaxis()

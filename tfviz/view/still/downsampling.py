@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from tfviz.look.lazy import LazyAttention
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps, LazyAttention
 
-COARSE = 64  # cells of a block where a head is looked through
+SEARCH_BLOCK_CELLS = 64  # side of a block in which the largest weight is searched for
 
 
 def block_size(maps: AttentionMaps, pixels: int) -> int:
@@ -26,7 +25,7 @@ def read_head(
         layer: the index of the layer.
         head: the index of the head.
         pixels: the size of the picture.
-        all_rows: of weights that have to be computed, all; else one row of each block.
+        all_rows: compute all rows of lazy weights rather than one row of each block.
     """
     source, block = maps.layers[layer], block_size(maps, pixels)
     if block == 1 or not isinstance(source, LazyAttention):
@@ -42,9 +41,9 @@ def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int
     """Return query and key of the largest weight, the first if there are several, and that weight."""
     row, col, cells = 0, 0, None
     if isinstance(maps.layers[layer], LazyAttention):
-        coarse = maps.tile(layer, head, block=COARSE)
-        row, col = (COARSE * place for place in divmod(int(coarse.argmax()), coarse.shape[1]))
-        cells = maps[layer, head, row : row + COARSE, col : col + COARSE]
+        coarse = maps.tile(layer, head, block=SEARCH_BLOCK_CELLS)
+        row, col = (SEARCH_BLOCK_CELLS * place for place in divmod(int(coarse.argmax()), coarse.shape[1]))
+        cells = maps[layer, head, row : row + SEARCH_BLOCK_CELLS, col : col + SEARCH_BLOCK_CELLS]
     cells = maps[layer, head] if cells is None else cells
     down, across = divmod(int(cells.argmax()), cells.shape[1])
     return row + down, col + across, float(cells.max())

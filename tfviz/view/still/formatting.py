@@ -9,12 +9,12 @@ import math
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Context, Decimal
 from typing import SupportsFloat
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps
 
-EXACT = Context(prec=400)  # digits; the largest float has 309 before the point
-LARGE, SMALL = 1e10, 1e-4  # from and below which a power of ten is written
-GROUPED = 10_000  # from here on thousands are set apart, so that a year is not
-NINES = 6  # digits that may tell a share from 1
+EXACT_CONTEXT = Context(prec=400)  # the largest float has 309 digits before the point
+MIN_LARGE, MIN_FIXED = 1e10, 1e-4  # numbers from MIN_LARGE on, and below MIN_FIXED, are written with a power of ten
+MIN_GROUPED = 10_000  # numbers from here on have their thousands set apart; a year has not
+MAX_NINES = 6  # decimals that may be needed to tell a share from 1
 
 
 def formatted(value: SupportsFloat, digits: int = 2) -> str:
@@ -32,7 +32,7 @@ def formatted(value: SupportsFloat, digits: int = 2) -> str:
     sign = "−" if value < 0 else ""
     if size == 0:
         return "0"
-    if not SMALL <= size < LARGE:
+    if not MIN_FIXED <= size < MIN_LARGE:
         power = math.floor(Decimal(size).log10())
         mantissa = _rounded(Decimal(size).scaleb(-power), digits - 1)
         power, mantissa = (power + 1, mantissa / 10) if mantissa >= 10 else (power, mantissa)
@@ -40,7 +40,7 @@ def formatted(value: SupportsFloat, digits: int = 2) -> str:
     exact = Decimal(size)
     places = max(0, digits - 1 - math.floor(exact.log10()))
     rounded = _rounded(exact, places)
-    while rounded == 1 != exact and size < 1 and places < NINES:
+    while rounded == 1 != exact and size < 1 and places < MAX_NINES:
         places += 1
         rounded = _rounded(exact, places)
     return sign + _stripped(exact if exact == exact.to_integral_value() else rounded)
@@ -70,7 +70,7 @@ def in_cell(value: float, limit: float) -> str:
     if size < limit / 200:
         return "·"
     rounded = _rounded(Decimal(size), 2 - math.floor(math.log10(limit)))
-    if rounded == 1 and limit <= 1 and size < 1 - 0.5 * 10**-NINES:
+    if rounded == 1 and limit <= 1 and size < 1 - 0.5 * 10**-MAX_NINES:
         return ">0.99" if value > 0 else "<−0.99"
     if 0.1 < limit <= 1:  # weights stand in columns
         return fixed(value, 2)
@@ -85,7 +85,7 @@ def percent(share: float) -> str:
     """
     if 0 < share < 0.001:
         return "< 0.1 %"
-    if 0.99995 <= share < 1 - 0.5 * 10**-NINES:
+    if 0.99995 <= share < 1 - 0.5 * 10**-MAX_NINES:
         return "> 99.99 %"
     if not math.isfinite(share):
         return formatted(share)
@@ -102,7 +102,7 @@ def stepped(value: float, step: float) -> str:
     >>> stepped(2.5, 0.05), stepped(1987, 1), stepped(0.125, 0.1)
     ('2.50', '1987', '0.125')
     """
-    if abs(value) >= LARGE:
+    if abs(value) >= MIN_LARGE:
         return formatted(value, 6)
     exponent = Decimal(repr(step)).normalize().as_tuple().exponent
     places = min(10, max(0, -int(exponent)))
@@ -149,7 +149,7 @@ def sheet_size(layers: int, heads: int) -> str:
 
 def _rounded(value: Decimal, places: int) -> Decimal:
     """Round to this many decimals, halves away from 0, as in a page."""
-    return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP, EXACT)
+    return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP, EXACT_CONTEXT)
 
 
 def _stripped(value: Decimal) -> str:
@@ -161,4 +161,4 @@ def _stripped(value: Decimal) -> str:
 def _grouped(text: str) -> str:
     """Group digits by thousands, from five digits on."""
     integer, point, rest = text.partition(".")
-    return f"{int(integer):,}{point}{rest}" if int(integer) >= GROUPED else text
+    return f"{int(integer):,}{point}{rest}" if int(integer) >= MIN_GROUPED else text

@@ -12,12 +12,12 @@ from tfviz.shapes import Float
 from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import CELL, colourbar
+from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colourbar
 from tfviz.view.still.heatmap import draw as draw_heatmap
 from tfviz.view.still.picture import Picture, set_title
 
 MAX_TOKENS = 12
-BAR_WIDTH = 1.5  # inches
+BAR_WIDTH_INCHES = 1.5
 
 
 def next_tokens(vocab: Any, logits: Float[Tensor, " vocab"], title: str, prompt: str) -> Picture:
@@ -45,9 +45,12 @@ def translation_steps(
 
     def draw() -> Figure:
         few = is_numbered(*weights.shape)
-        width, height = (CELL if few else 0.28) * len(read), (CELL if few else 0.24) * len(words)
-        figure = Figure(figsize=(width + BAR_WIDTH + 2.4, height + 1.5), layout="constrained")
-        cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[width, BAR_WIDTH])
+        width, height = (
+            (NUMBER_CELL_INCHES if few else 0.28) * len(read),
+            (NUMBER_CELL_INCHES if few else 0.24) * len(words),
+        )
+        figure = Figure(figsize=(width + BAR_WIDTH_INCHES + 2.4, height + 1.5), layout="constrained")
+        cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[width, BAR_WIDTH_INCHES])
         axes = Axis("written", words), Axis("read; mean of all heads", read)
         heatmap = Heatmap(weights, *axes, Scale("linear" if few else "sqrt"), numbered=few)
         image = draw_heatmap(cells, heatmap)

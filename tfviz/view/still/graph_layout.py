@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 COLUMN_GAP, LAYER_GAP, MARGIN = 16.0, 26.0, 4.0  # points
-SWEEPS = 12
-SETTLED = 0.5  # points: a box that moves by less is not seen to move
-STRAIGHT = 6  # times as much as its ends count the other bends of a long edge
+SWEEP_COUNT = 12
+SETTLED_POINTS = 0.5  # layout stops once no box moves by more: smaller moves are invisible
+BEND_WEIGHT = 6  # weight of the other bends of a long edge, relative to its ends
 Point = tuple[float, float]
 
 
@@ -89,7 +89,7 @@ def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[li
     for node, layer in enumerate(layer_of):
         layers[layer].append(node)
     below = [[child for child, its in enumerate(above) if node in its] for node in range(len(above))]
-    for sweep in range(SWEEPS):
+    for sweep in range(SWEEP_COUNT):
         links = below if sweep % 2 else above
         for row in reversed(layers) if sweep % 2 else layers:
             share = {node: place / max(1, len(other)) for other in layers for place, node in enumerate(other)}
@@ -107,16 +107,16 @@ def _columns(layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Seq
         linked[first].append(bends[0] if bends else last)
         linked[last].append(bends[-1] if bends else first)
         for bend in bends:
-            linked[bend] = [first, last, *(STRAIGHT * bends)]
+            linked[bend] = [first, last, *(BEND_WEIGHT * bends)]
     x = [0.0] * len(nodes)
     for layer in layers:
         _separate(layer, [0.0] * len(layer), nodes, x)
-    for _ in range(10 * SWEEPS):
+    for _ in range(10 * SWEEP_COUNT):
         before = x.copy()
         for layer in (*reversed(layers), *layers):
             wanted = [fmean([x[other] for other in linked[node]] or [x[node]]) for node in layer]
             _separate(layer, wanted, nodes, x)
-        if max(abs(new - old) for new, old in zip(x, before)) < SETTLED:
+        if max(abs(new - old) for new, old in zip(x, before)) < SETTLED_POINTS:
             break
     return x
 

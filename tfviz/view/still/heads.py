@@ -15,22 +15,22 @@ from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, i
 from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
 
-MANY = 64  # heads that a layout engine can place in less than a second or two
+MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
 
 def head_grid(grid: HeadGrid) -> Figure:
     """Draw all heads; with their words if there are few."""
-    wide, tall = grid.size
+    panel_width, panel_height = grid.size
     down, across = len(grid.layers), len(grid.heads)
     room = 0.5 * grid.labelled  # inches
-    figure = Figure(figsize=(wide * across * 1.06 + 1.1 + room, tall * down * 1.06 + 0.75 + room))
-    many = down * across > MANY
+    figure = Figure(figsize=(panel_width * across * 1.06 + 1.1 + room, panel_height * down * 1.06 + 0.75 + room))
+    many = down * across > MAX_LAYOUT_ENGINE_HEADS
     if not many:
         figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
     panels = figure.subplots(down, across, squeeze=False)
     for (layer, head), axes in numpy.ndenumerate(panels):
         heatmap = grid.heatmaps[layer][head]
-        image = cells(axes, heatmap, int(wide * DPI))
+        image = cells(axes, heatmap, int(panel_width * DPI))
         rows = heatmap.rows.labels if grid.labelled and head == 0 else ()
         label(axes, rows, heatmap.columns.labels if grid.labelled and layer == 0 else ())
         if layer == 0:
@@ -47,15 +47,15 @@ def head_grid(grid: HeadGrid) -> Figure:
 
 def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     """Draw heatmaps in a row: those on the first's scale share its colour bar, another scale has its own."""
-    wide, tall = (inches(max(one.values.shape[axis] for one in heatmaps), 2.8) for axis in (1, 0))
+    width, height = (inches(max(one.values.shape[axis] for one in heatmaps), 2.8) for axis in (1, 0))
     extra = len({one.scale for one in heatmaps}) - 1
-    figure = Figure(figsize=((wide + 0.9) * len(heatmaps) + 0.6 + 0.6 * extra, tall + 1.3), layout="constrained")
+    figure = Figure(figsize=((width + 0.9) * len(heatmaps) + 0.6 + 0.6 * extra, height + 1.3), layout="constrained")
     panels = figure.subplots(1, len(heatmaps), squeeze=False)[0]
     for scale in dict.fromkeys(one.scale for one in heatmaps):
         shared = [(axes, one) for axes, one in zip(panels, heatmaps) if one.scale == scale]
         for axes, one in shared:
-            image = cells(axes, one, int(wide * DPI))
-            caption(axes, one, wide, tall)
+            image = cells(axes, one, int(width * DPI))
+            caption(axes, one, width, height)
         colourbar(figure, image, [axes for axes, _ in shared], scale)
     figure.align_xlabels(panels)
     set_title(figure, title)
@@ -67,14 +67,17 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
     across = min(3, len(heatmaps)) if keys < 3 * queries else 1  # flat maps stand one below another
     down = -(-len(heatmaps) // across)
-    wide, tall = inches(keys, 2.4 if across > 1 else 5.6), inches(queries, 2.4, min_inches=1.2 if across > 1 else 0.25)
+    panel_width, panel_height = (
+        inches(keys, 2.4 if across > 1 else 5.6),
+        inches(queries, 2.4, min_inches=1.2 if across > 1 else 0.25),
+    )
     once = across == 1 and len({tuple(one.columns.labels) for one in heatmaps}) == 1  # the words of all, at the top
-    height = (tall + 0.35) * down + 1 if once else (tall + 0.95) * down + 0.4
-    figure = Figure(figsize=((wide + 0.75) * across + 0.7, height), layout="constrained")
+    height = (panel_height + 0.35) * down + 1 if once else (panel_height + 0.95) * down + 0.4
+    figure = Figure(figsize=((panel_width + 0.75) * across + 0.7, height), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     for axes, one in zip(grid.flat, heatmaps):
         image = cells(axes, one)
-        caption(axes, one, wide, tall)
+        caption(axes, one, panel_width, panel_height)
         if once and axes is not grid.flat[0]:
             axes.set_xticks([])
         draw_dividers(axes, one)

@@ -31,26 +31,31 @@ from tfviz.view.still.palette import (
 )
 from tfviz.view.still.picture import frame, set_title, shorten
 
-LABELS = 96  # words an axis can name one by one
-PIXELS = 1600  # of the longer side of a heatmap that stands alone
-CELL = 0.42  # inches of a cell with its number
-CELL_LETTERS = 9  # of a text in a cell
-TEXT_CELL = 0.72  # inches of a cell with its text
-WORD = 0.135  # inches a word takes on an axis
-LOW = 1.8  # inches of a figure whose colour bar has room for few numbers
-EVEN_APART = 0.06  # of a colour bar: numbers as near as that to the even weight are left out
+MAX_AXIS_LABELS = 96  # an axis of more words labels every second or third
+MAX_SIDE_PIXELS = 1600  # of a heatmap that is the only one of its figure
+NUMBER_CELL_INCHES = 0.42  # side of a cell with its number
+MAX_CELL_LENGTH = 9  # characters of a text in a cell
+TEXT_CELL_INCHES = 0.72  # width of a cell with its text
+WORD_INCHES = 0.135  # that a word takes along an axis
+LOW_FIGURE_INCHES = 1.8  # the colour bar of a lower figure has few numbers
+EVEN_TICK_CLEARANCE = 0.06  # share of a colour bar; numbers nearer to the mark of the even weight are left out
 HATCH = "//////"
-MARK = "C6"  # vermillion: of the eight colours, the one that reads on both pages and on any shade
+MARK_COLOUR = "C6"  # vermillion, which is readable on both themes and on any shade
 
 
-def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, int] = (LABELS, LABELS)) -> AxesImage:
+def draw(
+    axes: Axes,
+    heatmap: Heatmap,
+    pixels: int = MAX_SIDE_PIXELS,
+    labels: tuple[int, int] = (MAX_AXIS_LABELS, MAX_AXIS_LABELS),
+) -> AxesImage:
     """Draw a heatmap. If there are more cells than pixels, each pixel shows the strongest value of its cells.
 
     Args:
         axes: the axes to draw on.
         heatmap: the specification.
-        pixels: of its longer side.
-        labels: words of rows and columns at most; every second or third word where there are more.
+        pixels: the size of the longer side.
+        labels: maximum number of words of rows and of columns; with more words, every second or third.
     """
     image = cells(axes, heatmap, pixels)
     label(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
@@ -60,7 +65,7 @@ def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, 
     inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
     for row, column in heatmap.outlined:
         corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
-        axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK, linewidth=1.5))
+        axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK_COLOUR, linewidth=1.5))
     draw_dividers(axes, heatmap)
     return image
 
@@ -71,7 +76,7 @@ def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:
         line(at - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
 
 
-def cells(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS) -> AxesImage:
+def cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> AxesImage:
     """Draw only the cells; masked cells are hatched, and space beyond the heatmap stays blank."""
     step = max(1, -(-max(heatmap.values.shape) // pixels))
     shown = strongest(heatmap.values, step)
@@ -116,7 +121,12 @@ def colormap(scale: Scale) -> Colormap:
     return diverging_colormap() if scale.rule.diverging else sequential_colormap()
 
 
-def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], limits: tuple[int, int] = (LABELS, LABELS)) -> None:
+def label(
+    axes: Axes,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    limits: tuple[int, int] = (MAX_AXIS_LABELS, MAX_AXIS_LABELS),
+) -> None:
     """Write words along the left and the top edge, at most this many of each; of more, every second or third."""
     for axis, words, limit, rotation in ((axes.yaxis, rows, limits[0], 0), (axes.xaxis, columns, limits[1], 90)):
         step = max(1, -(-len(words) // limit))
@@ -129,14 +139,16 @@ def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], limits: tuple
     axes.yaxis.label.set_color(soft())
 
 
-def caption(axes: Axes, heatmap: Heatmap, wide: float, tall: float, name: str = "", colour: str | None = None) -> None:
+def caption(
+    axes: Axes, heatmap: Heatmap, width: float, height: float, name: str = "", colour: str | None = None
+) -> None:
     """Label a panel of this many inches with the words that fit, and its name above them.
 
     The name takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
     """
-    max_labels = (max(1, int(tall / WORD)), max(1, int(wide / WORD)))
+    max_labels = (max(1, int(height / WORD_INCHES)), max(1, int(width / WORD_INCHES)))
     label(axes, heatmap.rows.labels, heatmap.columns.labels, max_labels)
-    shown = shorten(drawable(name or heatmap.title), max(MAX_LABEL_LENGTH, int(wide / 0.08)))
+    shown = shorten(drawable(name or heatmap.title), max(MAX_LABEL_LENGTH, int(width / 0.08)))
     axes.set_xlabel(shown, loc="left", color=colour or matplotlib.rcParams["axes.titlecolor"])
     axes.set_ylabel("")
 
@@ -152,19 +164,19 @@ def colourbar(
 
     Args:
         figure: the figure.
-        image: what the colours belong to.
+        image: the image whose colours it explains.
         axes: the axes that share the colour bar.
         scale: the scale of the colours.
-        even: the weight of each key where all have the same, which is marked.
+        even: the even weight, which is marked.
     """
     ticks = scale.ticks
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, aspect=28, shrink=0.9)
-    low = figure.bbox.height <= LOW * figure.dpi  # where all numbers would lie on each other
+    low = figure.bbox.height <= LOW_FIGURE_INCHES * figure.dpi  # where all numbers would overlap
     written = {ticks[0], ticks[len(ticks) // 2], ticks[-1]} if low else set(ticks)
     bar.set_ticks(ticks, labels=[formatted(tick) if tick in written else "" for tick in ticks])
     if even is not None:
         bar.ax.axhline(even, color=matplotlib.rcParams["xtick.labelcolor"], linewidth=1)
-        apart = [tick for tick in ticks if abs(tick**0.5 - even**0.5) > EVEN_APART * scale.limit**0.5]
+        apart = [tick for tick in ticks if abs(tick**0.5 - even**0.5) > EVEN_TICK_CLEARANCE * scale.limit**0.5]
         labels = {tick: formatted(tick) if tick in written else "" for tick in apart} | {
             even: f"{formatted(even)} even"
         }
@@ -188,11 +200,11 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
         below: inches of room for more.
     """
     rows, columns = (heatmap.block * count for count in heatmap.values.shape)
-    cell = CELL if heatmap.numbered else min(0.3, max(0.125, 6.0 / max(rows, columns)))
-    wide, tall = (min(12.0, max(1.6, cell * count)) for count in (columns, rows))
+    cell = NUMBER_CELL_INCHES if heatmap.numbered else min(0.3, max(0.125, 6.0 / max(rows, columns)))
+    width, height = (min(12.0, max(1.6, cell * count)) for count in (columns, rows))
     if heatmap.texts:
-        wide, tall = max(1.6, TEXT_CELL * columns), max(1.6, 0.3 * rows)
-    figure = Figure(figsize=(wide + 1.6, tall + 1.1 + below), layout="constrained")
+        width, height = max(1.6, TEXT_CELL_INCHES * columns), max(1.6, 0.3 * rows)
+    figure = Figure(figsize=(width + 1.6, height + 1.1 + below), layout="constrained")
     axes = figure.subplots()
     image = draw(axes, heatmap)
     if heatmap.texts or not heatmap.numbered:
@@ -221,7 +233,7 @@ def _annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
         if value is not numpy.ma.masked:
             ink = readable(shades.cmap(shades.norm(float(value))))
             if heatmap.texts:
-                text = shorten(drawable(heatmap.texts[row][column]), CELL_LETTERS)
+                text = shorten(drawable(heatmap.texts[row][column]), MAX_CELL_LENGTH)
             else:
                 text = in_cell(float(values[row, column]), heatmap.scale.limit)
             axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=8)

@@ -14,19 +14,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
+from tfviz.look import AttentionMaps
 from tfviz.look.map_arguments import are_numbers
-from tfviz.look.maps import AttentionMaps
 from tfviz.view.spec import picture_scale
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.heatmap import colourbar, norm
 from tfviz.view.still.images import tinted
-from tfviz.view.still.palette import DPI, MARK, drawable, sequential_colormap
+from tfviz.view.still.palette import DPI, MARK_COLOURS, drawable, sequential_colormap
 from tfviz.view.still.patch_grid import PatchGrid, find_grids
 from tfviz.view.still.picture import Picture, frame, set_title
 
-HEADS = 7  # at most
-ONE_LINE = 5  # panels
-WIDTH = 1.9  # inches of a panel
+MAX_HEADS = 7
+PANELS_PER_ROW = 5
+PANEL_WIDTH_INCHES = 1.9
 Side = Literal["rows", "cols"]
 
 
@@ -128,7 +128,7 @@ def image_overlay(
 ) -> Picture:
     """Draw the picture with the selected token outlined, and some heads of one layer over it, on one scale."""
     heads = placed.maps.shape[1]
-    shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(HEADS, heads))} | {head})
+    shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(MAX_HEADS, heads))} | {head})
     word = getattr(placed.maps, placed.side)[token]
     title = (
         title or f"Layer {layer}: {f'what “{word}” looks at' if placed.side == 'rows' else f'what looks at “{word}”'}"
@@ -138,17 +138,23 @@ def image_overlay(
         weights = {one: placed.weights(layer, one, placed.side, token) for one in shown}
         keys = placed.maps.shape[3]
         scale = picture_scale(max(largest for *_, largest in weights.values()), keys)
-        down = 1 if len(shown) < ONE_LINE else 2
+        down = 1 if len(shown) < PANELS_PER_ROW else 2
         across = -(-(len(shown) + 1) // down)
-        height = WIDTH * min(2.5, picture.height / picture.width)
-        figure = Figure(figsize=(across * (WIDTH + 0.12) + 0.7, down * (height + 0.3) + 0.45), layout="constrained")
+        height = PANEL_WIDTH_INCHES * min(2.5, picture.height / picture.width)
+        figure = Figure(
+            figsize=(across * (PANEL_WIDTH_INCHES + 0.12) + 0.7, down * (height + 0.3) + 0.45), layout="constrained"
+        )
         axes = figure.subplots(down, across, squeeze=False)
         for panel in axes.flat[len(shown) + 1 :]:
             panel.set_axis_off()
         _panel(axes.flat[0], numpy.asarray(picture), "the picture")
         _outline(axes.flat[0], getattr(placed, placed.side), token)
         for panel, (one, (values, allowed, _)) in zip(axes.flat[1:], weights.items()):
-            _panel(panel, tinted(picture, numpy.sqrt(values / scale.limit), allowed, int(WIDTH * DPI)), f"head {one}")
+            _panel(
+                panel,
+                tinted(picture, numpy.sqrt(values / scale.limit), allowed, int(PANEL_WIDTH_INCHES * DPI)),
+                f"head {one}",
+            )
         colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale, even=1 / keys)
         set_title(figure, drawable(title))
         return figure
@@ -168,4 +174,6 @@ def _outline(axes: Axes, grid: PatchGrid | None, token: int) -> None:
     if grid and grid.patches.start <= token < grid.patches.stop:
         row, column = divmod(token - grid.first, grid.columns)
         corner = column / grid.columns, (grid.rows - 1 - row if grid.upward else row) / grid.rows
-        axes.add_patch(Rectangle(corner, 1 / grid.columns, 1 / grid.rows, fill=False, edgecolor=MARK[0], linewidth=1.5))
+        axes.add_patch(
+            Rectangle(corner, 1 / grid.columns, 1 / grid.rows, fill=False, edgecolor=MARK_COLOURS[0], linewidth=1.5)
+        )

@@ -16,9 +16,10 @@ from tfviz.checks import materialized
 from tfviz.files import expand_user
 from tfviz.view.still.palette import sequential_colormap
 
-MAX_SIDE = 640  # pixels of the longer side, in a page
-PALE, STRONG = 0.55, 0.88  # of the picture, and of the ink over it, as in the page
-HATCH = 8  # pixels between two lines
+MAX_SIDE = 640  # pixels of the longer side in a page
+# Of the picture's tones, and of the ink at the largest weight, as in `js/base/source-image.js`.
+PICTURE_SHARE, MAX_INK_SHARE = 0.55, 0.88
+HATCH_PIXELS = 8  # between two lines
 
 
 def read_image(picture: Any) -> Image.Image:
@@ -76,7 +77,7 @@ def _to_tensor(numbers: Any) -> Tensor:
         tensor = torch.as_tensor(numbers).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         kind = type(numbers).__name__
-        raise TypeError(f"a {kind} is no picture: give a path, a PIL image, an array or a tensor") from error
+        raise TypeError(f"a {kind} is not a picture: give a path, a PIL image, an array or a tensor") from error
     if tensor.is_complex():
         raise ValueError("the picture holds complex numbers; give .abs() of them")
     return tensor
@@ -127,8 +128,8 @@ def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, 
     grey = numpy.asarray(picture.convert("L").resize((width, height), Image.Resampling.LANCZOS)) / 255
     rows = numpy.arange(height) * shares.shape[0] // height
     columns = numpy.arange(width) * shares.shape[1] // width
-    pale = paper + PALE * (grey[..., None] - paper)
-    drawn = pale + STRONG * shares[rows][:, columns, None] * (ink - pale)
-    stripes = (numpy.arange(height)[:, None] + numpy.arange(width)) % HATCH == 0
+    pale = paper + PICTURE_SHARE * (grey[..., None] - paper)
+    drawn = pale + MAX_INK_SHARE * shares[rows][:, columns, None] * (ink - pale)
+    stripes = (numpy.arange(height)[:, None] + numpy.arange(width)) % HATCH_PIXELS == 0
     drawn[stripes & ~allowed[rows][:, columns]] = to_rgb(matplotlib.rcParams["hatch.color"])
     return drawn

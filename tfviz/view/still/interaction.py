@@ -12,40 +12,40 @@ from tfviz.view.spec import ResultPanel
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import drawable, soft
 from tfviz.view.still.picture import Picture, set_title, shorten
-from tfviz.view.still.results import SIZES, draw_result
+from tfviz.view.still.results import PANEL_SIZES, draw_result
 
-ACROSS = 9.0  # inches of a row of panels
-SLACK = 1.2  # of the tallest panel: what numbers in a column may take
-LINE = 100  # characters of a line of controls
+ROW_WIDTH_INCHES = 9.0  # of a row of panels
+MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel
+MAX_LINE_LENGTH = 100  # characters of a line of controls
 
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
     """Picture the panels, with the controls' values above them, such as "sharpness = 2.55", and `note` below."""
-    sizes = [SIZES[panel.kind](panel) for panel in panels]
-    stacks = _stacks(panels, [tall for _, tall in sizes])
-    wide_of = [max(sizes[i][0] for i in stack) for stack in stacks]
-    tall_of = [sum(sizes[i][1] for i in stack) for stack in stacks]
-    rows = _rows(wide_of)
+    sizes = [PANEL_SIZES[panel.kind](panel) for panel in panels]
+    stacks = _stacks(panels, [height for _, height in sizes])
+    stack_widths = [max(sizes[i][0] for i in stack) for stack in stacks]
+    stack_heights = [sum(sizes[i][1] for i in stack) for stack in stacks]
+    rows = _rows(stack_widths)
     lines = _join_lines(line)
 
     def draw() -> Figure:
-        talls = [max(tall_of[n] for n in row) for row in rows]
-        wides = [sum(wide_of[n] for n in row) for row in rows]
-        wide, above, below = max(*wides, 3.2), 0.18 * len(lines), 0.25 if note else 0.05
-        tall = above + sum(talls) + below + 0.35
-        figure = Figure(figsize=(wide, tall), layout="constrained")
-        parts: Any = figure.subfigures(2 + len(rows), 1, height_ratios=[above, *talls, below])
-        for part, row, high, own in zip(parts[1:-1], rows, talls, wides):
-            widths = [wide_of[n] for n in row] + [wide - own] * (wide - own > 0.05)
+        row_heights = [max(stack_heights[n] for n in row) for row in rows]
+        row_widths = [sum(stack_widths[n] for n in row) for row in rows]
+        width, above, below = max(*row_widths, 3.2), 0.18 * len(lines), 0.25 if note else 0.05
+        height = above + sum(row_heights) + below + 0.35
+        figure = Figure(figsize=(width, height), layout="constrained")
+        parts: Any = figure.subfigures(2 + len(rows), 1, height_ratios=[above, *row_heights, below])
+        for part, row, high, own in zip(parts[1:-1], rows, row_heights, row_widths):
+            widths = [stack_widths[n] for n in row] + [width - own] * (width - own > 0.05)
             grid = part.add_gridspec(1, len(widths), width_ratios=widths)
             for place, n in enumerate(row):
-                rest = [high - tall_of[n]] * (len(stacks[n]) > 1 and high - tall_of[n] > 0.05)
+                rest = [high - stack_heights[n]] * (len(stacks[n]) > 1 and high - stack_heights[n] > 0.05)
                 heights = [sizes[i][1] for i in stacks[n]] + rest
                 cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
                 for cell, i in zip(cells, stacks[n]):
                     draw_result(part.add_subplot(cell), panels[i], sizes[i][0])
         ink: dict[str, Any] = {"color": soft(), "fontsize": 9}
-        figure.text(0.01, 1 - 0.3 / tall, "\n".join(map(drawable, lines)), va="top", **ink)
+        figure.text(0.01, 1 - 0.3 / height, "\n".join(map(drawable, lines)), va="top", **ink)
         figure.text(0.01, 0.0, drawable(note), va="bottom", **ink)
         set_title(figure, title)
         return figure
@@ -54,31 +54,31 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     return Picture(draw, "\n".join([title, "; ".join(line), *words, *([note] if note else [])]))
 
 
-def _stacks(panels: Sequence[ResultPanel], talls: Sequence[float]) -> list[list[int]]:
+def _stacks(panels: Sequence[ResultPanel], heights: Sequence[float]) -> list[list[int]]:
     """Return which panels share a column: numbers are stacked beside a taller panel."""
-    tallest, stacks = max(talls), [[0]]
+    tallest, stacks = max(heights), [[0]]
     for i in range(1, len(panels)):
         stack = stacks[-1]
         numbers = panels[i].kind == panels[stack[0]].kind == "number"
-        if numbers and sum(talls[j] for j in stack) + talls[i] <= SLACK * tallest:
+        if numbers and sum(heights[j] for j in stack) + heights[i] <= MAX_STACK_RATIO * tallest:
             stack.append(i)
         else:
             stacks.append([i])
     return stacks
 
 
-def _rows(wides: Sequence[float]) -> list[list[int]]:
+def _rows(widths: Sequence[float]) -> list[list[int]]:
     """Return which columns share a row: as few rows as needed, each as narrow as possible."""
-    need = len(_fill_rows(wides, ACROSS))
-    ends = sorted({sum(wides[i:j]) for i in range(len(wides)) for j in range(i + 1, len(wides) + 1)})
-    return next(rows for end in [*ends, ACROSS] if len(rows := _fill_rows(wides, end)) <= need)
+    need = len(_fill_rows(widths, ROW_WIDTH_INCHES))
+    ends = sorted({sum(widths[i:j]) for i in range(len(widths)) for j in range(i + 1, len(widths) + 1)})
+    return next(rows for end in [*ends, ROW_WIDTH_INCHES] if len(rows := _fill_rows(widths, end)) <= need)
 
 
-def _fill_rows(wides: Sequence[float], across: float) -> list[list[int]]:
+def _fill_rows(widths: Sequence[float], across: float) -> list[list[int]]:
     """Fill each row with as many columns as fit."""
     rows: list[list[int]] = [[]]
-    for i, wide in enumerate(wides):
-        if rows[-1] and sum(wides[j] for j in rows[-1]) + wide > across + 1e-6:
+    for i, width in enumerate(widths):
+        if rows[-1] and sum(widths[j] for j in rows[-1]) + width > across + 1e-6:
             rows.append([])
         rows[-1].append(i)
     return rows
@@ -88,8 +88,8 @@ def _join_lines(parts: Sequence[str]) -> list[str]:
     """Join the controls' values into lines of readable length; truncate a part that is too long by itself."""
     lines = [""]
     for part in parts:
-        part = shorten(part, LINE)
-        if lines[-1] and len(lines[-1]) + len(part) > LINE:
+        part = shorten(part, MAX_LINE_LENGTH)
+        if lines[-1] and len(lines[-1]) + len(part) > MAX_LINE_LENGTH:
             lines.append("")
         lines[-1] += ("   " if lines[-1] else "") + part
     return lines[:6]

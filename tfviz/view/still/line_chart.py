@@ -18,11 +18,11 @@ from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import drawable, soft
 from tfviz.view.still.picture import reference_line
 
-INSIDE = 4  # lines whose legend finds room in the axes; that of more stands beside them
-TICKS = 7  # points of a log axis that can all have their numbers
-BROKEN = " (0 where the line breaks off)"  # in the legend, of a line on a log axis
-COLOURS = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight, those that make good lines first
-ACROSS = 4  # panels side by side
+MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines stands beside the axes
+MAX_LOG_TICKS = 7  # a log axis of so few points labels all of them
+LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
+COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; those that are good for lines first
+PANELS_PER_ROW = 4
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,22 @@ class LineChart:
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         for index, (name, line) in enumerate(self.lines.items()):
             marker = "os^D"[index % 4] if len(line.xs) <= 30 else ""
-            line.draw(axes, f"C{COLOURS[index % 8]}", marker=marker, markersize=4, label=self._label(name))
+            line.draw(axes, f"C{COLOUR_ORDER[index % 8]}", marker=marker, markersize=4, label=self._label(name))
         for name, value in self.references.items():
             reference_line(axes, name, value)
         axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
         self._shade(axes)
         self._number_log_axes(axes)
-        if len(self.lines) > INSIDE:
+        if len(self.lines) > MAX_LINES_LEGEND_INSIDE:
             figure.legend(loc="outside right center")
-        elif len(self.lines) > 1 or BROKEN in self._label(next(iter(self.lines))):
+        elif len(self.lines) > 1 or LINE_BREAK_NOTE in self._label(next(iter(self.lines))):
             axes.legend()
         return figure
 
     def in_panels(self) -> Figure:
         """Draw a panel for each line on a common scale, with the others faint behind it."""
         count = len(self.lines)
-        down = -(-count // ACROSS)
+        down = -(-count // PANELS_PER_ROW)
         across = -(-count // down)
         figure = Figure(figsize=(min(9.0, 2.1 * across + 1.2), 1.7 * down + 0.7), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
@@ -106,7 +106,7 @@ class LineChart:
 
     def _label(self, name: str) -> str:
         broken = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean
-        return f"{drawable(name)}{BROKEN if broken else ''}"
+        return f"{drawable(name)}{LINE_BREAK_NOTE if broken else ''}"
 
     def _shade(self, axes: Axes, labels: bool = True) -> None:
         """Shade ranges of x, each labelled at the bottom, or at the top if fewer points are there."""
@@ -139,7 +139,7 @@ def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
     apart = all(after > 1.4 * before for before, after in itertools.pairwise(points))
     if isinstance(axis.get_major_locator(), FixedLocator):
         pass
-    elif 1 < len(points) <= TICKS and apart:
+    elif 1 < len(points) <= MAX_LOG_TICKS and apart:
         axis.set_major_locator(FixedLocator(points))
         axis.set_minor_locator(NullLocator())
     elif high < 100 * low:

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from torch import Tensor
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps
 from tfviz.shapes import Float
 from tfviz.view.still.formatting import counted, formatted, size
-from tfviz.view.still.heatmap import LABELS
+from tfviz.view.still.heatmap import MAX_AXIS_LABELS
 from tfviz.view.still.palette import axis_labels, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import head_weights
@@ -47,18 +47,18 @@ def links(
     several = sorted(set(heads))
     if not several:
         raise ValueError("heads is empty: name at least one")
-    weights = {head: _weights(maps, layer, head)[:LABELS, :LABELS] for head in several}
+    weights = {head: _weights(maps, layer, head)[:MAX_AXIS_LABELS, :MAX_AXIS_LABELS] for head in several}
     count = sum(int(_is_drawn(values.numpy(), min_weight).sum()) for values in weights.values())
     title = title or f"Layer {layer}, head{'s' * (len(several) > 1)} {', '.join(map(str, several))}"
 
     def draw() -> Figure:
-        tall = min(LABELS + 1, max(len(maps.rows), len(maps.cols)))
-        figure = Figure(figsize=(4.6, 0.2 * tall + 0.85 + 0.25 * (len(several) > 1)), layout="constrained")
+        height = min(MAX_AXIS_LABELS + 1, max(len(maps.rows), len(maps.cols)))
+        figure = Figure(figsize=(4.6, 0.2 * height + 0.85 + 0.25 * (len(several) > 1)), layout="constrained")
         axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
         for place, (head, values) in enumerate(weights.items()):
             # lines of several heads between the same two words lie side by side, not on each other
             axes.add_collection(_lines(values, head, (place - (len(several) - 1) / 2) * apart, min_weight))
-        _columns(axes, maps.rows, maps.cols, tall)
+        _columns(axes, maps.rows, maps.cols, height)
         if len(several) > 1:
             handles = [
                 Line2D([], [], color=f"C{head % 8}", linestyle=STROKES[head // 8 % len(STROKES)]) for head in several
@@ -69,8 +69,8 @@ def links(
         return figure
 
     summary = f"{counted(count, 'weight')} of at least {formatted(min_weight, 3)}, a line each"
-    if max(len(maps.rows), len(maps.cols)) > LABELS:
-        summary += f", among the first {LABELS} words"
+    if max(len(maps.rows), len(maps.cols)) > MAX_AXIS_LABELS:
+        summary += f", among the first {MAX_AXIS_LABELS} words"
     return Picture(draw, f"{title}\n{size(len(maps.rows), len(maps.cols))}; {summary}")
 
 
@@ -99,16 +99,16 @@ def _is_drawn(values: numpy.ndarray, min_weight: float) -> numpy.ndarray:
     return (values >= min_weight) & (values > 0)
 
 
-def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) -> None:
+def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], height: int) -> None:
     """Write the words left and right, one below the other, and how many are left out."""
     for side, words, name, where, align in (
         (axes, rows, "query", (0, 1), "right"),
         (axes.twinx(), cols, "key", (1, 1), "left"),
     ):
-        more = [f"… {len(words) - LABELS} more"] if len(words) > LABELS else []
-        shown = [*axis_labels(words[:LABELS]), *more]
+        more = [f"… {len(words) - MAX_AXIS_LABELS} more"] if len(words) > MAX_AXIS_LABELS else []
+        shown = [*axis_labels(words[:MAX_AXIS_LABELS]), *more]
         side.set_yticks(range(len(shown)), shown)
-        side.set(xticks=[], xlim=(0, 1), ylim=(tall - 0.5, -0.5))
+        side.set(xticks=[], xlim=(0, 1), ylim=(height - 0.5, -0.5))
         side.grid(False)
         side.spines[:].set_visible(False)
         offset = (-4 if align == "right" else 4, 2)

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
-from tfviz.view.spec import KEY, QUERY, WEIGHTS, Axis, Heatmap
+from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 from tfviz.view.still.check_numbers import dense_tensor
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import WORD, caption, cells, draw, inches, number_axis
+from tfviz.view.still.heatmap import WORD_INCHES, caption, cells, draw, inches, number_axis
 from tfviz.view.still.picture import Picture, set_title
 
-ALLOWED = 0.25  # the shade of an allowed cell, as a weight from 0 to 1: being allowed is not much
+ALLOWED_SHADE = 0.25  # of an allowed cell, as a weight from 0 to 1
 
 
 def mask(
@@ -44,9 +44,9 @@ def mask(
     )
 
     def render() -> Figure:
-        tall, wide = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
-        figure = Figure(figsize=(wide, tall), layout="constrained")
-        draw(figure.subplots(), Heatmap(allowed * ALLOWED, query_axis, key_axis, WEIGHTS, allowed), 1200)
+        height, width = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw(figure.subplots(), Heatmap(allowed * ALLOWED_SHADE, query_axis, key_axis, WEIGHT_SCALE, allowed), 1200)
         set_title(figure, title)
         return figure
 
@@ -65,9 +65,9 @@ def mask_lab(
     Args:
         tables: name -> allowed [query, key], or name -> {setting: allowed}, of which the first setting is drawn.
         title: the title.
-        rows: a word for each query; numbers where there are none.
-        cols: a word for each key; numbers where there are none.
-        use: which of them are joined in the last picture, and how: "all", "any" or "not".
+        rows: a word for each query; by default numbers.
+        cols: a word for each key; by default numbers.
+        use: the rules that are combined in the last picture, and how: "all", "any" or "not".
 
     Raises:
         ValueError: there is no mask, or their sizes differ.
@@ -76,17 +76,19 @@ def mask_lab(
     formula, joined = join_masks(dict(zip(tables, masks)), dict.fromkeys(tables, "all") if use is None else use)
     name = "all together" if use is None else formula
     axes = Axis(QUERY, rows), Axis(KEY, cols)
-    specs = [Heatmap(one * ALLOWED, *axes, WEIGHTS, one, title=title) for title, one in [*masks, (name, joined)]]
+    specs = [
+        Heatmap(one * ALLOWED_SHADE, *axes, WEIGHT_SCALE, one, title=title) for title, one in [*masks, (name, joined)]
+    ]
 
     def draw() -> Figure:
         down = -(-len(specs) // 4)
         across = -(-len(specs) // down)
-        tall, wide = (inches(n, 2.2, WORD + 0.01) for n in joined.shape)
-        figure = Figure(figsize=((wide + 0.3) * across + 0.3, (tall + 0.6) * down + 0.4), layout="constrained")
+        height, width = (inches(n, 2.2, WORD_INCHES + 0.01) for n in joined.shape)
+        figure = Figure(figsize=((width + 0.3) * across + 0.3, (height + 0.6) * down + 0.4), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False)
         for panel, spec in zip(grid.flat, specs):
             cells(panel, spec)
-            caption(panel, spec, wide, tall)
+            caption(panel, spec, width, height)
             if not rows:
                 number_axis(panel.xaxis, 5)
                 number_axis(panel.yaxis, 5)

@@ -14,27 +14,29 @@ from matplotlib import font_manager
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.ft2font import FT2Font
 
-from tfviz.text.token_labels import VISIBLE
+from tfviz.text.token_labels import VISIBLE_SIGNS
 
 THEMES = ("light", "dark")
-BOLD = "DejaVu Sans"
+BOLD_FONT = "DejaVu Sans"
 MAX_LABEL_LENGTH = 18  # characters of a word on an axis
-DPI = 150  # dots per inch of a PNG: sharp, and ten of them weigh less than half a megabyte
-SHADES = 200  # of a scale: finer than an eye can see, and a PNG's 256 colours have room for the inks beside them
+DPI = 150  # dots per inch of a PNG: sharp, and ten PNGs take less than half a megabyte
+SCALE_COLOUR_COUNT = (  # finer steps are invisible, and a PNG of 256 colours keeps room for the inks
+    200  # of a scale: finer than an eye can see, and a PNG's 256 colours have room for the inks beside them
+)
 
 # Settings that belong to the session and not to a picture, by how they begin.
-SESSION = ("backend", "interactive", "toolbar", "webagg.", "tk.", "docstring.", "timezone", "date.epoch",
+SESSION_SETTINGS = ("backend", "interactive", "toolbar", "webagg.", "tk.", "docstring.", "timezone", "date.epoch",
            "savefig.directory", "figure.max_open_warning", "figure.raise_window")  # fmt: skip
 # Fonts that together draw most of the world's writing; those installed are used, in this order.
-FAMILIES = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic",
+FONT_FAMILIES = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic",
             "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math",
             "Noto Emoji", "Symbola")  # fmt: skip
 # The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
-RAMP = ("#0b2a6f", "#9fd0ff")
-LOW, HIGH = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
-FOCUS, MARK = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
-FAINT = ("#9aa2ab", "#6e7681")
-VOICE = ("#c2410c", "#ff9a5c")  # what a model says, and what a reader turns
+RAMP_COLOURS = ("#0b2a6f", "#9fd0ff")
+LOW_COLOURS, HIGH_COLOURS = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
+FOCUS_COLOURS, MARK_COLOURS = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
+FAINT_COLOURS = ("#9aa2ab", "#6e7681")
+VOICE_COLOURS = ("#c2410c", "#ff9a5c")  # of a model's predictions and of controls
 
 
 @contextmanager
@@ -59,7 +61,9 @@ def _settings(name: str) -> Any:
     """Return all settings of a theme: matplotlib's defaults and our own, except those of the session."""
     file = Path(__file__).with_name(f"{name}.mplstyle")
     style: Any = matplotlib.rc_params_from_file(file, use_default_template=False)
-    default: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith(SESSION)}
+    default: Any = {
+        key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith(SESSION_SETTINGS)
+    }
     return {**default, **style, "savefig.dpi": DPI, "font.family": list(font_families())}
 
 
@@ -71,7 +75,15 @@ def soft() -> str:
 def theme_colours() -> dict[str, dict[str, Any]]:
     """Return the colours of both themes by purpose, as the interactive views take them."""
     named = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
-    pairs = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": FAINT, "voice": VOICE}
+    pairs = {
+        "ramp": RAMP_COLOURS,
+        "low": LOW_COLOURS,
+        "high": HIGH_COLOURS,
+        "focus": FOCUS_COLOURS,
+        "mark": MARK_COLOURS,
+        "faint": FAINT_COLOURS,
+        "voice": VOICE_COLOURS,
+    }
     colours = {}
     for index, name in enumerate(THEMES):
         settings = _settings(name)
@@ -83,25 +95,25 @@ def theme_colours() -> dict[str, dict[str, Any]]:
 
 def bar_colours() -> tuple[str, str]:
     """Return the colours of bars below and above 0."""
-    return _ink(LOW), _ink(VOICE)
+    return _ink(LOW_COLOURS), _ink(VOICE_COLOURS)
 
 
 def sequential_colormap() -> ListedColormap:
     """Return the colour map from the background (weight 0) to the strongest ink (1): blue, even in lightness."""
-    return ListedColormap(_between(_background(), _ink(RAMP)))
+    return ListedColormap(_between(_background(), _ink(RAMP_COLOURS)))
 
 
 def diverging_colormap() -> ListedColormap:
     """Return the colour map from blue (negative) through the background (0) to orange."""
-    low, high = (_between(_background(), _ink(end), SHADES // 2) for end in (LOW, HIGH))
+    low, high = (_between(_background(), _ink(end), SCALE_COLOUR_COUNT // 2) for end in (LOW_COLOURS, HIGH_COLOURS))
     return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
 
 @lru_cache
 def font_families() -> tuple[str, ...]:
-    """Return the fonts of `FAMILIES` that this machine has."""
+    """Return the fonts of `FONT_FAMILIES` that this machine has."""
     there = {font.name for font in font_manager.fontManager.ttflist}
-    return tuple(family for family in FAMILIES if family in there)
+    return tuple(family for family in FONT_FAMILIES if family in there)
 
 
 @lru_cache
@@ -128,7 +140,7 @@ def axis_labels(words: Sequence[str]) -> list[str]:
 
 def _visible_symbol(character: str) -> str:
     point = ord(character)
-    shown = VISIBLE.get(character) or (chr(0x2400 + point) if point < 32 else character)
+    shown = VISIBLE_SIGNS.get(character) or (chr(0x2400 + point) if point < 32 else character)
     return shown if any(ord(shown) in _points(family) for family in font_families()) else f"⟨{point:X}⟩"
 
 
@@ -140,7 +152,7 @@ def _ink(pair: tuple[str, str]) -> str:
     return pair[sum(to_rgb(_background())) <= 1.5]
 
 
-def _between(start: str, stop: str, steps: int = SHADES) -> numpy.ndarray:
+def _between(start: str, stop: str, steps: int = SCALE_COLOUR_COUNT) -> numpy.ndarray:
     """Return shades with perceptually even steps: linear in OKLab (Ottosson 2020), in 8 bits as in every renderer."""
     share = numpy.linspace(0, 1, steps)[:, None]
     lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from tfviz.look.map_arguments import are_numbers
 
-EXTRA = (0, 1, 2, 5)  # tokens before the patches: a class token; one of distillation; four registers
+EXTRA_TOKEN_COUNTS = (0, 1, 2, 5)  # before the patches: a class token, a distillation token, four registers
 MIN_PATCHES = 4  # patches of a picture
 Shape = tuple[int, int]  # rows, columns
 
@@ -74,7 +74,7 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
         start, count = sum(lengths[:longest]), lengths[longest]
     else:
         return None
-    extras = EXTRA if count == len(words) else (0,)
+    extras = EXTRA_TOKEN_COUNTS if count == len(words) else (0,)
     if size is None and shape is None:
         return PatchGrid(start, 1, count, upward=True) if count >= MIN_PATCHES else None
     found = [(extra, *fit) for extra in extras for fit in _shapes(count - extra, size, shape)]

@@ -20,7 +20,7 @@ from PIL import Image
 from tfviz.files import atomic, expand_user
 from tfviz.validation import describe
 from tfviz.view.still.palette import (
-    BOLD,
+    BOLD_FONT,
     DPI,
     THEMES,
     diverging_colormap,
@@ -30,11 +30,19 @@ from tfviz.view.still.palette import (
     theme,
 )
 
-FIGURE_TEXT, AXES_TEXT, TEXT_LINES = 120, 60, 8  # characters of a line of text on a figure, or on axes; lines of a text
-CSS_DPI = 100  # of a picture in a browser: each dot has room for 1.5 x 1.5 of the file's
-RGB_CODE = (65536, 256, 1)  # makes one number of a colour
+(
+    MAX_FIGURE_TEXT_LENGTH,
+    MAX_AXES_TEXT_LENGTH,
+    MAX_TEXT_LINES,
+) = (  # characters of a line on a figure, and on axes; lines of a text
+    120,
+    60,
+    8,
+)  # characters of a line of text on a figure, or on axes; lines of a text
+CSS_DPI = 100  # of a picture in a browser, where each dot shows 1.5 x 1.5 dots of the file
+RGB_FACTORS = (65536, 256, 1)  # (red, green, blue) @ RGB_FACTORS is one number
 
-PAGE = """<!doctype html>
+PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <style>body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: {width}px; padding: 0 1rem;
@@ -115,9 +123,11 @@ class Picture:
         if not isinstance(figure, Figure):
             raise TypeError(f"draw gives {describe(figure)}; it must give a figure of matplotlib")
         for text in figure.findobj(Text):
-            max_length = FIGURE_TEXT if text in figure.texts else AXES_TEXT
+            max_length = MAX_FIGURE_TEXT_LENGTH if text in figure.texts else MAX_AXES_TEXT_LENGTH
             if isinstance(text, Text) and len(text.get_text()) > max_length:
-                text.set_text("\n".join(shorten(line, max_length) for line in text.get_text().split("\n")[:TEXT_LINES]))
+                text.set_text(
+                    "\n".join(shorten(line, max_length) for line in text.get_text().split("\n")[:MAX_TEXT_LINES])
+                )
         return figure
 
     def _render(self, style: str, kind: str = "png") -> bytes:
@@ -135,7 +145,7 @@ class Picture:
         sources = {style: f"data:image/png;base64,{base64.b64encode(png).decode()}" for style, png in pngs.items()}
         title, _, rest = encodable(self.summary).partition("\n")
         width = max(400, _css_width(pngs["light"]))
-        return PAGE.format(title=html.escape(title), summary=html.escape(rest), width=width, **sources)
+        return PAGE_TEMPLATE.format(title=html.escape(title), summary=html.escape(rest), width=width, **sources)
 
 
 def encodable(text: str) -> str:
@@ -149,21 +159,21 @@ def _packed(image: Image.Image) -> bytes:
     Kept as they are: the shades of scales, and every colour that fills more than a line. The rest, blends at the edges
     of words, lines and cells, become the nearest of the most frequent.
     """
-    codes = numpy.asarray(image).astype(numpy.int64) @ RGB_CODE
+    codes = numpy.asarray(image).astype(numpy.int64) @ RGB_FACTORS
     middle = codes[1:-1, 1:-1]
     sides = (codes[:-2, 1:-1], codes[2:, 1:-1], codes[1:-1, :-2], codes[1:-1, 2:])
     filled = middle[numpy.logical_and.reduce([middle == side for side in sides])]
     shades = [
-        scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ RGB_CODE
+        scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ RGB_FACTORS
         for scale in (sequential_colormap(), diverging_colormap())
     ]
     counts, colours = zip(*image.getcolors(image.width * image.height) or ())
-    flat = numpy.isin(colours @ numpy.array(RGB_CODE), numpy.concatenate([filled, *shades]))
+    flat = numpy.isin(colours @ numpy.array(RGB_FACTORS), numpy.concatenate([filled, *shades]))
     if flat.sum() <= 256:
         palette = numpy.array(colours)[numpy.lexsort((-numpy.array(counts), ~flat))[:256]]
         nearest = numpy.square(numpy.array(colours)[:, None] - palette).sum(-1).argmin(1)
         table = numpy.zeros(2**24, numpy.uint8)
-        table[colours @ numpy.array(RGB_CODE)] = nearest
+        table[colours @ numpy.array(RGB_FACTORS)] = nearest
         image = Image.fromarray(table[codes])
         image.putpalette(palette.astype(numpy.uint8).tobytes())
     stream = io.BytesIO()
@@ -183,7 +193,7 @@ def shorten(text: str, max_length: int) -> str:
 
 def set_title(figure: Figure, title: str) -> None:
     """Write the title, flush left, in the bold font if that has its characters."""
-    face = {"family": BOLD} if has_glyphs(BOLD, title) else {"weight": "normal"}
+    face = {"family": BOLD_FONT} if has_glyphs(BOLD_FONT, title) else {"weight": "normal"}
     figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 

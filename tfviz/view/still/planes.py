@@ -14,12 +14,15 @@ from matplotlib.patches import Circle
 from tfviz.view.spec import ResultPanel
 from tfviz.view.still.palette import axis_labels, soft
 
-HALF = 80.0  # points from the middle of a plane to its edge, about
-LETTER, TALL = 5.2, 10.0  # points of a letter of a name, and of its height
-NEAR, SPARE = 3.0, 4.0  # points around a point that a name keeps clear, and that it may go beyond the edge
-FAR = (5.0, 9.0, 14.0, 20.0)  # points between a point and its name
-STOPS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of an arrow
-WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))  # where a name may stand
+HALF_SIDE_POINTS = 80.0  # from the middle of a plane to its edge, about
+LETTER_POINTS, NAME_HEIGHT_POINTS = 5.2, 10.0  # width of a letter in a name, and height of a name
+POINT_CLEARANCE_POINTS, EDGE_CLEARANCE_POINTS = (  # free space around a point, and how far a name may cross the edge
+    3.0,
+    4.0,
+)  # points around a point that a name keeps clear, and that it may go beyond the edge
+NAME_DISTANCES_POINTS = (5.0, 9.0, 14.0, 20.0)  # between a point and its name
+ARROW_STOPS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # shares of an arrow's length that names must not cover
+NAME_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))  # from a point to its name
 
 
 def arrows(axes: Axes, panel: ResultPanel) -> None:
@@ -30,7 +33,7 @@ def arrows(axes: Axes, panel: ResultPanel) -> None:
             continue
         arrow = {"arrowstyle": "-|>", "color": f"C{colour(at)}", "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6}
         axes.annotate("", (x, y), (0, 0), arrowprops=arrow)
-    _names(axes, panel, STOPS)
+    _names(axes, panel, ARROW_STOPS)
 
 
 def dots(axes: Axes, panel: ResultPanel) -> None:
@@ -107,7 +110,7 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         panel: the panel with the names and points.
         stops: shares of the way from 0 to each point, where something is drawn.
     """
-    spots = HALF / panel.limit * panel.numbers  # in points, as all that follows
+    spots = HALF_SIDE_POINTS / panel.limit * panel.numbers  # in points, as all that follows
     occupied: list[numpy.ndarray] = []
     names = axis_labels(panel.row_labels(len(spots)))
     for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
@@ -115,8 +118,10 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
             continue
         drawn = spots[numpy.isfinite(spots).all(1) & (numpy.arange(len(spots)) != at)]
         others = numpy.concatenate([stop * drawn for stop in stops])
-        size = numpy.array([LETTER * len(names[at]), TALL])
-        places = [(far, _name_box(spots[at], size, way, far)) for far in FAR for way in WAYS]
+        size = numpy.array([LETTER_POINTS * len(names[at]), NAME_HEIGHT_POINTS])
+        places = [
+            (far, _name_box(spots[at], size, way, far)) for far in NAME_DISTANCES_POINTS for way in NAME_DIRECTIONS
+        ]
         boxes = [box for _, box in places]
         costs = [far / 5 + _cost(box, spots[at], others, occupied) for far, box in places]
         box = boxes[int(numpy.argmin(costs))]
@@ -134,8 +139,10 @@ def _name_box(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], fa
 def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
     """Return the cost of a place: overlap, and distance outside or inwards."""
     covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in occupied)
-    touched = int(((others > box[0] - NEAR) & (others < box[1] + NEAR)).all(1).sum())
-    outside = float(numpy.clip(abs(box).max(0) - HALF - SPARE, 0, None).sum())
+    touched = int(
+        ((others > box[0] - POINT_CLEARANCE_POINTS) & (others < box[1] + POINT_CLEARANCE_POINTS)).all(1).sum()
+    )
+    outside = float(numpy.clip(abs(box).max(0) - HALF_SIDE_POINTS - EDGE_CLEARANCE_POINTS, 0, None).sum())
     shift = box.mean(0) - spot
     along = shift @ spot / max(float(numpy.linalg.norm(shift) * numpy.linalg.norm(spot)), 1e-9)
     return 10 * (covered + touched) + 0.5 * outside - along

@@ -12,21 +12,21 @@ from matplotlib.axes import Axes
 from tfviz.view.spec import Axis, Heatmap, ResultPanel, is_numbered, round_up
 from tfviz.view.still import heatmap
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import CELL, colormap, colourbar, norm, readable
+from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colormap, colourbar, norm, readable
 from tfviz.view.still.palette import axis_labels, bar_colours, drawable
 from tfviz.view.still.picture import shorten
 from tfviz.view.still.planes import arrows, dots, graph
 
-WIDEST = 4.8  # inches of lines whose steps are all named
-NAME = 0.1  # of the height of a plot: the name of a line
-LEVEL = 5  # letters of a word that has room above such a cell
+MAX_NAMED_STEPS_INCHES = 4.8  # a wider line plot does not label all of its steps
+LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
+MAX_LEVEL_LENGTH = 5  # characters of a word that fits above a cell without rotation
 
 
-def draw_result(axes: Axes, panel: ResultPanel, wide: float) -> None:
+def draw_result(axes: Axes, panel: ResultPanel, width: float) -> None:
     """Draw a result in the upper left of its place, at its natural height."""
     RENDERERS[panel.kind](axes, panel)
-    axes.set_title(shorten(drawable(panel.title), max(12, int(13 * wide))), loc="left", pad=4)
-    if shape := SHAPES.get(panel.kind):
+    axes.set_title(shorten(drawable(panel.title), max(12, int(13 * width))), loc="left", pad=4)
+    if shape := ASPECT_RATIOS.get(panel.kind):
         axes.set_box_aspect(shape(panel))
     axes.set_anchor("NW")
 
@@ -43,7 +43,7 @@ def _grid(axes: Axes, panel: ResultPanel) -> None:
         numbered=is_numbered(rows, columns),
     )
     image = heatmap.draw(axes, spec, labels=(24, 24))
-    if max(map(len, axis_labels(spec.columns.labels)), default=0) <= LEVEL and spec.numbered:
+    if max(map(len, axis_labels(spec.columns.labels)), default=0) <= MAX_LEVEL_LENGTH and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
     if not spec.numbered:
         colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
@@ -78,21 +78,21 @@ def _curves(axes: Axes, panel: ResultPanel) -> None:
     if len(table) <= 8 and any(names):
         _write_line_names(axes, [shorten(drawable(name), 18) for name in names], table)
     max_ticks = max(2, int(40 / (1.5 + max(map(len, axis_labels(cols))))))
-    step = 1 if _steps_wide(panel) <= WIDEST else int(round_up(-(-len(cols) // max_ticks), (1, 2, 5)))
+    step = 1 if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else int(round_up(-(-len(cols) // max_ticks), (1, 2, 5)))
     axes.set_xticks(range(0, len(cols), step), axis_labels(cols[::step]))
 
 
 def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
     """Write the names of lines at their ends, one above another."""
     low, high = axes.get_ylim()
-    tall = (high - low) * NAME
+    height = (high - low) * LINE_NAME_HEIGHT
     ends = table[:, -1]
     known = [int(at) for at in numpy.argsort(ends) if numpy.isfinite(ends[at])]
     places: list[float] = []
     for at in known:
-        places.append(max(float(ends[at]), places[-1] + tall if places else low))
+        places.append(max(float(ends[at]), places[-1] + height if places else low))
     for back in range(len(places) - 1, -1, -1):
-        places[back] = min(places[back], places[back + 1] - tall if back + 1 < len(places) else high)
+        places[back] = min(places[back], places[back + 1] - height if back + 1 < len(places) else high)
     for at, place in zip(known, places):
         axes.annotate(names[at], (table.shape[1] - 1, place), (4, 0), textcoords="offset points", va="center",
                       color=f"C{(at + 5) % 8}", fontsize=8)  # fmt: skip
@@ -101,7 +101,7 @@ def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) ->
 def _words(axes: Axes, panel: ResultPanel) -> None:
     values = numpy.nan_to_num(panel.numbers, posinf=panel.limit, neginf=0.0)
     colours, place = colormap(panel.scale), norm(panel.scale)
-    axes.set(xlim=(0, SIZES["words"](panel)[0]), ylim=(0.5 - _word_places(panel)[1], 0.5), xticks=[], yticks=[])
+    axes.set(xlim=(0, PANEL_SIZES["words"](panel)[0]), ylim=(0.5 - _word_places(panel)[1], 0.5), xticks=[], yticks=[])
     axes.axis("off")
     for (x, line, word), value in zip(_word_places(panel)[0], values):
         shade = colours(place(float(value)))
@@ -113,11 +113,11 @@ def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int,
     """Return the places of words in lines of at most 5 inches, (x, line, word), the number of lines, and the width."""
     placed, x, line, width = [], 0.0, 0, 0.0
     for word in axis_labels(panel.row_labels(len(panel.values))):
-        wide = 0.085 * len(word) + 0.1
-        if x and x + wide > 5.0:
+        word_width = 0.085 * len(word) + 0.1
+        if x and x + word_width > 5.0:
             x, line = 0.0, line + 1
         placed.append((x, line, word))
-        x += wide
+        x += word_width
         width = max(width, x)
     return placed, line + 1, width
 
@@ -130,53 +130,53 @@ def _figure(axes: Axes, panel: ResultPanel) -> None:
 def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     rows, cols = panel.values.shape
     few = is_numbered(rows, cols)
-    cell = CELL if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
+    cell = NUMBER_CELL_INCHES if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
     words = 0.075 * max(map(len, axis_labels(panel.row_labels(rows))), default=1)
     above = 0.075 * max(map(len, axis_labels(panel.column_labels(cols))), default=1)
-    above = 0.15 if above < 0.12 or (few and above <= 0.075 * LEVEL) else above
-    wide = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few else 0.7)
-    return wide, min(6.0, max(0.5, cell * TALL * rows if few else cell * rows)) + above + 0.35
+    above = 0.15 if above < 0.12 or (few and above <= 0.075 * MAX_LEVEL_LENGTH) else above
+    width = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few else 0.7)
+    return width, min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if few else cell * rows)) + above + 0.35
 
 
-def _lines_wide(panel: ResultPanel) -> float:
+def _lines_width(panel: ResultPanel) -> float:
     """Return the usual width, or a larger one if that allows all steps to be labelled."""
-    wide = _steps_wide(panel)
-    return max(3.5, wide) if wide <= WIDEST else 3.5
+    width = _steps_width(panel)
+    return max(3.5, width) if width <= MAX_NAMED_STEPS_INCHES else 3.5
 
 
-def _steps_wide(panel: ResultPanel) -> float:
+def _steps_width(panel: ResultPanel) -> float:
     """Return the width of all step labels side by side, in inches."""
     return 0.5 + sum(0.07 * len(word) + 0.14 for word in axis_labels(panel.column_labels(panel.values.shape[-1])))
 
 
-def _names_wide(panel: ResultPanel) -> float:
+def _names_width(panel: ResultPanel) -> float:
     """Return the width of line names beside the lines, in inches."""
     names = panel.rows if len(panel.rows) <= 8 else ()
     return 0.075 * max((len(shorten(drawable(name), 18)) for name in names), default=0)
 
 
-def _bars_wide(panel: ResultPanel) -> float:
+def _bars_width(panel: ResultPanel) -> float:
     """Return the width of a panel of bars, in inches: more where words are long."""
     return max(2.7, 2.0 + 0.075 * max(map(len, axis_labels(panel.row_labels(len(panel.values)))), default=1))
 
 
 def _grid_shape(panel: ResultPanel) -> float:
     rows, cols = panel.values.shape
-    return min(6.0, max(0.15, rows / cols * (TALL if is_numbered(rows, cols) else 1)))
+    return min(6.0, max(0.15, rows / cols * (NUMBER_CELL_ASPECT if is_numbered(rows, cols) else 1)))
 
 
-TALL = 0.8  # of a cell with its number, by its width
-SHAPES: dict[str, Callable[[ResultPanel], float]] = {  # height by width of what lies inside the axes
+NUMBER_CELL_ASPECT = 0.8  # height by width of a cell with its number
+ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height by width of the area inside the axes
     "grid": _grid_shape,
     "bars": lambda panel: min(6.0, 0.22 * len(panel.values)) / 2.0,
     "lines": lambda panel: 0.55,
     "words": lambda panel: 0.26 * _word_places(panel)[1] / max(1.1, _word_places(panel)[2]),
     "number": lambda panel: 0.4,
 }
-SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
+PANEL_SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "grid": _grid_size,
-    "bars": lambda panel: (_bars_wide(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
-    "lines": lambda panel: (_lines_wide(panel) + _names_wide(panel), 0.6 * _lines_wide(panel)),
+    "bars": lambda panel: (_bars_width(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
+    "lines": lambda panel: (_lines_width(panel) + _names_width(panel), 0.6 * _lines_width(panel)),
     "arrows": lambda panel: (2.7, 2.7),
     "dots": lambda panel: (2.7, 2.7),
     "graph": lambda panel: (2.7, 2.7),

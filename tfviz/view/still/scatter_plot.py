@@ -13,18 +13,18 @@ from matplotlib.transforms import Bbox
 
 from tfviz.view.spec import Scatter
 from tfviz.view.still.check_numbers import check_at_most
-from tfviz.view.still.palette import BOLD, drawable, soft
+from tfviz.view.still.palette import BOLD_FONT, drawable, soft
 from tfviz.view.still.picture import shorten
 from tfviz.view.still.planes import colour
 
-MAX_GROUPS = 6  # colours
-MAX_TRIED, MAX_NAMED = 1000, 60  # names for which room is looked for, and found
-MAX_NAME = 32  # characters of a name
-CLEARANCE = 4  # pixels around a point
-MARKED_SHIFT = 2  # points by which the name of a marked one goes farther
-RINGS = (1, 3, 5)  # times as far, where the name of a marked one has no room; with a line to its point
-BESIDE = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # a shift in points, and the text's alignment
-AROUND = (*BESIDE, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, "left", "bottom"),
+MAX_GROUPS = 6  # one for each colour
+MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names to place, and names that are shown
+MAX_NAME_LENGTH = 32  # characters
+POINT_CLEARANCE_PIXELS = 4  # free space around a point
+MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
+DISTANCE_FACTORS = (1, 3, 5)  # tried for a marked point's name; a line connects a distant name
+SIDE_SHIFTS = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # a shift in points, and the text's alignment
+NAME_SHIFTS = (*SIDE_SHIFTS, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, "left", "bottom"),
           (-5, 5, "right", "bottom"), (5, -5, "left", "top"), (-5, -5, "right", "top"))  # fmt: skip
 
 
@@ -32,14 +32,14 @@ def group_labels(groups: Sequence[str] | None, count: int) -> tuple[list[str], l
     """Return the groups in order of appearance, and each point's group index; -1 for "", which is no group.
 
     Raises:
-        ValueError: their number is not that of the points, or there are more groups than colours.
+        ValueError: groups and points differ in number, or there are more groups than colours.
     """
     if groups is None:
         return [], []
     if len(groups) != count:
-        raise ValueError(f"{len(groups)} groups for {count} points; each point has one, '' where it is of none")
+        raise ValueError(f"{len(groups)} groups for {count} points; give one for each point, '' for no group")
     names = list(dict.fromkeys(filter(None, groups)))
-    check_at_most(len(names), MAX_GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
+    check_at_most(len(names), MAX_GROUPS, "groups", "merge the rarest groups, or put them in '', which is grey")
     return names, [names.index(group) if group else -1 for group in groups] if names else []
 
 
@@ -50,7 +50,7 @@ def marked_points(names: Sequence[str], marked: Sequence[str]) -> list[int]:
         LookupError: there is no such name.
     """
     if unknown := [name for name in marked if name not in names]:
-        raise LookupError(f"marked names {unknown[0]!r}, and no point is called so")
+        raise LookupError(f"marked names {unknown[0]!r}, but no point has this name")
     return [names.index(name) for name in marked]
 
 
@@ -90,13 +90,15 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False) -> None:
     points, names, marked = scatter.points, scatter.names, scatter.marked
     places = axes.transData.transform(points)
     outwards, occupied = places - places.mean(0), list[Bbox]()
-    others = [] if only_marked else [i for i in range(min(len(points), MAX_TRIED)) if i not in set(marked)]
+    others = [] if only_marked else [i for i in range(min(len(points), MAX_NAMES_TRIED)) if i not in set(marked)]
     for at in [*marked, *others]:
-        if len(occupied) == MAX_NAMED:
+        if len(occupied) == MAX_NAMES_SHOWN:
             return
         elsewhere = places[numpy.abs(places - places[at]).max(1) > 0.5]  # points in one place share the names' places
         away = outwards[at] if at in marked else None
-        if box := _write_name(axes, points[at], drawable(shorten(names[at], MAX_NAME)), away, occupied, elsewhere):
+        if box := _write_name(
+            axes, points[at], drawable(shorten(names[at], MAX_NAME_LENGTH)), away, occupied, elsewhere
+        ):
             occupied.append(box)
 
 
@@ -109,22 +111,24 @@ def _write_name(
         axes: the axes to draw on.
         point: the point that it belongs to.
         name: the name.
-        away: of a marked point the direction that its name prefers.
+        away: the preferred direction of a marked point's name; None for other points.
         occupied: the boxes of names.
-        places: those of other points, in pixels.
+        places: the positions of other points, in pixels.
     """
     figure: Any = axes.figure
     frame, is_marked = axes.get_window_extent(), away is not None
-    face: dict[str, Any] = {"weight": "bold", "family": BOLD} if is_marked else {}
-    near: Any = BESIDE if away is None else sorted(AROUND, key=lambda one: -_cosine(one[:2], away))
+    face: dict[str, Any] = {"weight": "bold", "family": BOLD_FONT} if is_marked else {}
+    near: Any = SIDE_SHIFTS if away is None else sorted(NAME_SHIFTS, key=lambda one: -_cosine(one[:2], away))
     common: Any = {"xy": (float(point[0]), float(point[1])), "textcoords": "offset points"}
-    for ring, (right, up, side, level) in ((ring, place) for ring in RINGS[: 3 if is_marked else 1] for place in near):
+    for ring, (right, up, side, level) in (
+        (ring, place) for ring in DISTANCE_FACTORS[: 3 if is_marked else 1] for place in near
+    ):
         shift: Any = [ring * (part + MARKED_SHIFT * is_marked * numpy.sign(part)) for part in (right, up)]
         text = axes.annotate(name, xytext=shift, ha=side, va=level, size=8, zorder=5, **common, **face)
         box = text.get_window_extent()
         inside = frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1)
-        wide = box.padded(CLEARANCE * figure.dpi / 100)
-        covers = ((places > wide.min) & (places < wide.max)).all(1).any()
+        width = box.padded(POINT_CLEARANCE_PIXELS * figure.dpi / 100)
+        covers = ((places > width.min) & (places < width.max)).all(1).any()
         if inside and not covers and not box.count_overlaps(occupied):
             if ring > 1:
                 line = {"arrowstyle": "-", "color": soft(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy
 from torch import Tensor
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps
 from tfviz.shapes import Bool, Float
 from tfviz.view.spec import Divider
 from tfviz.view.still.check_numbers import check_at_most
 
-HEADS = 20_000  # of maps
-SIDE = 24  # layers, and heads, that a sheet can hold
+MAX_HEADS = 20_000  # of maps
+MAX_SHEET_SIDE = 24  # layers, and heads, of a sheet
 
 
 def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
@@ -29,7 +29,7 @@ def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
     if 0 in maps.shape:
         raise ValueError(f"there is nothing to draw: {maps!r}")
     remedy = "give some of the layers, such as AttentionMaps(maps.layers[:8])"
-    check_at_most(maps.shape[0] * maps.shape[1], HEADS, "heads", remedy)
+    check_at_most(maps.shape[0] * maps.shape[1], MAX_HEADS, "heads", remedy)
     return maps.shape
 
 
@@ -71,6 +71,6 @@ def head_weights(
     return maps[layer, head], maps.allowed(layer, head)
 
 
-def spread(count: int, max_count: int = SIDE) -> list[int]:
+def spread(count: int, max_count: int = MAX_SHEET_SIDE) -> list[int]:
     """Return all numbers below `count`, or `max_count` of them, evenly spaced from first to last."""
     return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, max_count))]

@@ -22,7 +22,7 @@ from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, soft
 from tfviz.view.still.picture import Picture, frame, set_title, shorten
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
-WRAPPED = 16  # characters of a column's name in a line
+MAX_COLUMN_LENGTH = 16  # characters of a column's name in a line
 
 
 def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
@@ -35,14 +35,14 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
     first, count = heatmaps[0], heatmaps[0].values.shape[1]
 
     def draw() -> Figure:
-        wide = inches(count, 7.0, 0.2)
-        talls = [inches(len(one.values), 2.4, 0.02, 0.7) for one in heatmaps]
-        figure = Figure(figsize=(wide + 2.0, sum(talls) + 0.12 * len(talls) + 1.0), layout="constrained")
-        panels = figure.subplots(len(heatmaps), 1, squeeze=False, height_ratios=talls)[:, 0]
-        for axes, one, tall in zip(panels, heatmaps, talls):
+        width = inches(count, 7.0, 0.2)
+        heights = [inches(len(one.values), 2.4, 0.02, 0.7) for one in heatmaps]
+        figure = Figure(figsize=(width + 2.0, sum(heights) + 0.12 * len(heights) + 1.0), layout="constrained")
+        panels = figure.subplots(len(heatmaps), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for axes, one, height in zip(panels, heatmaps, heights):
             image, top = cells(axes, one), axes is panels[0]
             colourbar(figure, image, axes, one.scale)
-            caption(axes, one, wide, tall, colour=soft())
+            caption(axes, one, width, height, colour=soft())
             axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
             if not top:
                 axes.set_xticks([])
@@ -142,7 +142,10 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
         figure = Figure(figsize=(0.95 * len(columns) + 1.2, 0.235 * len(names) + 0.9), layout="constrained")
         axes = figure.subplots()
         draw_heatmap(axes, Heatmap(values, scale=Scale("linear"), numbered=True))
-        axes.set_xticks(range(len(columns)), [fill(shorten(drawable(name), 3 * WRAPPED), WRAPPED) for name in columns])
+        axes.set_xticks(
+            range(len(columns)),
+            [fill(shorten(drawable(name), 3 * MAX_COLUMN_LENGTH), MAX_COLUMN_LENGTH) for name in columns],
+        )
         axes.set_yticks(range(len(names)), names)
         axes.set_ylabel("layer.head")
         for edge in range(heads, len(names), heads):

@@ -16,18 +16,23 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
-from tfviz.look.maps import AttentionMaps
-from tfviz.view.spec import WEIGHTS, Scale
+from tfviz.look import AttentionMaps
+from tfviz.view.spec import WEIGHT_SCALE, Scale
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import MARK, colormap, norm, readable
+from tfviz.view.still.heatmap import MARK_COLOUR, colormap, norm, readable
 from tfviz.view.still.palette import DPI, drawable, font_families, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import check_index, head_weights
 
-MAX_WORDS = 400  # words of a text
-MAX_WORD_LENGTH = 40  # characters of a word
-TOP, LINE, WIDE, SIZE = 0.36, 0.27, 6.8, 10  # inches above the text, between lines, inches of a line, points
-PAD = 0.02  # inches between a word and the edge of its shade
+MAX_WORDS = 400  # of a text
+MAX_WORD_LENGTH = 40  # characters
+TOP_INCHES, LINE_INCHES, LINE_WIDTH_INCHES, FONT_POINTS = (  # above the text; between lines; width of a line; font size
+    0.36,
+    0.27,
+    6.8,
+    10,
+)  # inches above the text, between lines, inches of a line, points
+SHADE_PADDING_INCHES = 0.02  # between a word and the edge of its shade
 
 
 def words(
@@ -35,7 +40,7 @@ def words(
 ) -> Picture:
     """Picture the sentence as running text, each word shaded by its attention from one of the queries.
 
-    Where keys are another sentence than queries, the queries' sentence stands above, unshaded.
+    If queries and keys are different sentences, the queries' sentence is above, unshaded.
 
     Args:
         maps: the attention maps.
@@ -53,22 +58,22 @@ def words(
     looks, may = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
     title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.rows[row].strip(' '))}” looks at"
     same = maps.rows == maps.cols
-    first = max(0, row - MAX_WORDS + 1)  # of more words than a picture holds, the last ones up to the chosen one
+    first = max(0, row - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
 
     def draw() -> Figure:
         figure = Figure()
-        axes, down = figure.add_axes((0, 0, 1, 1)), TOP
+        axes, down = figure.add_axes((0, 0, 1, 1)), TOP_INCHES
         if not same:
             down = _text(axes, down, maps.rows, first, row, name="query")
         start, marked, name = (first, row, "") if same else (0, None, "key")
-        tall = _text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
-        wide = max(2.8, axes.dataLim.x1) + 0.1
-        axes.set(xlim=(-0.05, wide - 0.05), ylim=(tall, 0))
+        height = _text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
+        width = max(2.8, axes.dataLim.x1) + 0.1
+        axes.set(xlim=(-0.05, width - 0.05), ylim=(height, 0))
         axes.axis("off")
-        figure.set_size_inches(wide, tall)
-        _below(figure, (0.07 / wide, 0.22 / tall, 2.6 / wide, 0.1 / tall))
+        figure.set_size_inches(width, height)
+        _below(figure, (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height))
         set_title(figure, title)
-        figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
+        figure.texts[-1].set(x=0.07 / width, y=1 - 0.05 / height)
         return figure
 
     summary = f"query {row} of {len(weights)}, looks most at: {_favourites(maps.cols, looks)}"
@@ -81,22 +86,22 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
     Args:
         words: a word for each number.
         numbers: [token].
-        scale: of their colours.
-        title: above the text.
-        unit: of the numbers.
+        scale: the scale of the colours.
+        title: the title above the text.
+        unit: the unit of the numbers.
     """
 
     def draw() -> Figure:
         figure = Figure()
         axes = figure.add_axes((0, 0, 1, 1))
-        tall = _text(axes, TOP, words, 0, None, numbers, scale=scale) + 0.45
-        wide = max(2.8, axes.dataLim.x1) + 0.1
-        axes.set(xlim=(-0.05, wide - 0.05), ylim=(tall, 0))
+        height = _text(axes, TOP_INCHES, words, 0, None, numbers, scale=scale) + 0.45
+        width = max(2.8, axes.dataLim.x1) + 0.1
+        axes.set(xlim=(-0.05, width - 0.05), ylim=(height, 0))
         axes.axis("off")
-        figure.set_size_inches(wide, tall)
-        _below(figure, (0.07 / wide, 0.22 / tall, 2.6 / wide, 0.1 / tall), scale)
+        figure.set_size_inches(width, height)
+        _below(figure, (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height), scale)
         set_title(figure, title)
-        figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
+        figure.texts[-1].set(x=0.07 / width, y=1 - 0.05 / height)
         return figure
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
@@ -119,16 +124,18 @@ def _text(
     looks: numpy.ndarray | None = None,
     allowed: numpy.ndarray | None = None,
     name: str = "",
-    scale: Scale = WEIGHTS,
+    scale: Scale = WEIGHT_SCALE,
 ) -> float:
     """Draw running text from `down`, in inches, and return where it ends."""
     ink = matplotlib.rcParams["text.color"]
     shades, place, line = colormap(scale), norm(scale), 0
     if name:
-        axes.text(PAD, down + 0.14, name, color=soft())
+        axes.text(SHADE_PADDING_INCHES, down + 0.14, name, color=soft())
         down += 0.22
-    for index, x, line, wide, text in _layout(words, first):
-        box = Rectangle((x + 0.005, down + line * LINE), wide - 0.01, LINE - 0.05, facecolor="none", linewidth=0)
+    for index, x, line, width, text in _layout(words, first):
+        box = Rectangle(
+            (x + 0.005, down + line * LINE_INCHES), width - 0.01, LINE_INCHES - 0.05, facecolor="none", linewidth=0
+        )
         colour = soft() if index is None else ink
         if index is not None and allowed is not None and not allowed[index]:
             box.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"])
@@ -138,9 +145,15 @@ def _text(
             box.set_facecolor(shade)
         axes.add_patch(box)
         if index is not None and index == marked:
-            axes.add_patch(Rectangle(box.get_xy(), wide - 0.01, LINE - 0.05, fill=False, edgecolor=MARK, linewidth=1.6))
-        axes.text(x + wide / 2, down + line * LINE + 0.155, text, color=colour, fontsize=SIZE, ha="center")
-    return down + (line + 1) * LINE + 0.12
+            axes.add_patch(
+                Rectangle(
+                    box.get_xy(), width - 0.01, LINE_INCHES - 0.05, fill=False, edgecolor=MARK_COLOUR, linewidth=1.6
+                )
+            )
+        axes.text(
+            x + width / 2, down + line * LINE_INCHES + 0.155, text, color=colour, fontsize=FONT_POINTS, ha="center"
+        )
+    return down + (line + 1) * LINE_INCHES + 0.12
 
 
 def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, float, int, float, str]]:
@@ -150,12 +163,12 @@ def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, floa
     for index, text, ends in _pieces(words, first):
         letters = text.strip(" ") or text
         before, after = text.split(letters, 1)
-        wide = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * PAD
+        width = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * SHADE_PADDING_INCHES
         x += space * len(before) + apart * (x > 0)
-        if x > 0 and x + wide > WIDE and letters != drawable("\n"):
+        if x > 0 and x + width > LINE_WIDTH_INCHES and letters != drawable("\n"):
             x, line = 0.0, line + 1
-        yield index, x, line, wide, letters
-        x += wide + space * len(after)
+        yield index, x, line, width, letters
+        x += width + space * len(after)
         if ends:
             x, line = 0.0, line + 1
 
@@ -180,11 +193,11 @@ def _truncate(word: str) -> str:
 @lru_cache(4096)
 def _inches(text: str) -> float:
     """Return the width of running text in a PNG, in inches; hinted letters are wider than drawn ones, as in SVG."""
-    face = FontProperties(family=list(font_families()), size=SIZE)
+    face = FontProperties(family=list(font_families()), size=FONT_POINTS)
     return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
 
 
-def _below(figure: Figure, place: tuple[float, float, float, float], scale: Scale = WEIGHTS) -> None:
+def _below(figure: Figure, place: tuple[float, float, float, float], scale: Scale = WEIGHT_SCALE) -> None:
     """Draw the legend of the shades, below the text."""
     shades = ScalarMappable(norm(scale), colormap(scale))
     bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")

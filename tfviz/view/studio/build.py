@@ -10,8 +10,8 @@ from torch import Tensor
 from tfviz.portable.program import Program, pack
 from tfviz.view.documents.studio_base import StudioState
 from tfviz.view.documents.studios import StudioDocument
-from tfviz.view.page.blobs import BASE64
-from tfviz.view.page.heads import STATE
+from tfviz.view.page.blobs import BASE64_RATIO
+from tfviz.view.page.heads import HEADS_STATE
 from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfviz.view.studio.local_program import LocalProgram
     from tfviz.view.studio.widget import AxisWords, DrawStatic, ModelWidget
 
-STUDIO_STATE: StudioState = {**STATE, "off": [], "open": False}
+STUDIO_STATE: StudioState = {**HEADS_STATE, "off": [], "open": False}
 
 
 def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:
@@ -43,7 +43,7 @@ def studio_view(
         ValueError: the model exceeds the budget.
     """
     document["programs"], data = pack(programs)
-    takes = len(data) * BASE64
+    takes = len(data) * BASE64_RATIO
     if budget is not None and takes > budget:
         raise ValueError(
             f"the model takes {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: keep its weights as "

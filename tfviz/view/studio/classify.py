@@ -12,7 +12,7 @@ from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import ClassifyDocument
-from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
@@ -24,7 +24,7 @@ from tfviz.view.studio.strongest_head import strongest_head
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 # what `tries` can set
-CHOICES = ("text", "deleted", "replaced", "label", "off", "layer", "head")
+STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
 
 def classify(
@@ -37,7 +37,7 @@ def classify(
     before: int | None = None,
     after: int | None = None,
     weights: str = "float16",
-    budget: float | None = BUDGET,
+    budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -78,7 +78,7 @@ def classify(
     check_label_logits(labels, logits, "text")
     opened = strongest_head(model, ids, extract_logits)
     document: ClassifyDocument = {
-        "kind": "classify", "title": title, "tries": tries_spec(tries, CHOICES),
+        "kind": "classify", "title": title, "tries": tries_spec(tries, STATE_KEYS),
         "vocabularies": [vocabulary], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
         "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": 0},

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tfviz.checks import at_least
 from tfviz.portable.program import Program
 from tfviz.view.documents.studios import ClassifyImageDocument
-from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.page.images import image_spec, patches_spec
 from tfviz.view.still.classified_image import classified_image
@@ -25,8 +25,8 @@ from tfviz.view.studio.labels import check_label_logits, check_labels
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 # what `tries` can set
-CHOICES = ("hidden_patches", "label", "shade", "off", "layer", "head")
-ALIKE = 0.02  # proportions of two pictures that differ less are the same
+STATE_KEYS = ("hidden_patches", "label", "shade", "off", "layer", "head")
+ASPECT_TOLERANCE = 0.02  # relative difference of two aspect ratios that count as equal
 
 
 def classify_image(
@@ -38,7 +38,7 @@ def classify_image(
     picture: Any = None,
     grid: tuple[int, int] | None = None,
     weights: str = "float16",
-    budget: float | None = BUDGET,
+    budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -83,7 +83,7 @@ def classify_image(
     tokens = [str(token) for token in range(patched.grid.patches.stop)]
     words = patched.grid.words(tokens, ())
     document: ClassifyImageDocument = {
-        "kind": "classify-image", "title": title, "tries": tries_spec(tries, CHOICES), "vocabularies": [],
+        "kind": "classify-image", "title": title, "tries": tries_spec(tries, STATE_KEYS), "vocabularies": [],
         "labels": list(labels), "picture": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
         "state": {
             **STUDIO_STATE, "layer": patched.layers - 1, "hidden_patches": [], "label": int(logits.argmax()),
@@ -112,7 +112,7 @@ def _picture(picture: Any, pixels: Tensor) -> Image.Image:
     """
     drawn = read_image(pixels[0] if picture is None else picture)
     height, width = pixels.shape[2:]
-    if abs(drawn.width * height / (drawn.height * width) - 1) > ALIKE:
+    if abs(drawn.width * height / (drawn.height * width) - 1) > ASPECT_TOLERANCE:
         raise ValueError(
             f"picture is {drawn.width} × {drawn.height}, and the model's pixels {width} × {height} (width × height); "
             "give it cropped as these are"

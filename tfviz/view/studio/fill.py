@@ -12,7 +12,7 @@ from tfviz.logits import extract_logits
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
-from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
@@ -23,9 +23,9 @@ from tfviz.view.studio.strongest_head import strongest_head
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import DrawStatic, ModelWidget, Request
 
-GUESSES = 8  # in the static picture
+MAX_STATIC_GUESSES = 8  # in the static picture
 # what `tries` can set
-CHOICES = ("text", "masked", "filled", "off", "layer", "head")
+STATE_KEYS = ("text", "masked", "filled", "off", "layer", "head")
 
 
 def fill(
@@ -38,7 +38,7 @@ def fill(
     compare_with: Sequence[Any] | None = None,
     add_special_tokens: bool = True,
     weights: str = "float16",
-    budget: float | None = BUDGET,
+    budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -93,7 +93,7 @@ def fill(
     opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(vocab)])
     guesses = {"both sides": logits[0, gap, : len(vocab)]}
     document: FillDocument = {
-        "kind": "fill", "title": title, "tries": tries_spec(tries, CHOICES),
+        "kind": "fill", "title": title, "tries": tries_spec(tries, STATE_KEYS),
         "vocabularies": [vocabulary], "special_tokens": special_tokens,
         "context": context, "state": {**STUDIO_STATE, **opened, "text": text, "masked": places, "filled": []},
     }  # fmt: skip
@@ -148,7 +148,7 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
         ids = request.inputs[0][0]
         gaps = (ids == mask).nonzero().flatten().tolist()
         shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
-        top = shares.topk(min(GUESSES, len(vocab))).indices
+        top = shares.topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
         return rows(
             vocab.words(top), {"both sides": shares[top]}, f"{title}: {shorten(vocab.decode(ids), 40)!r}", top=1.0
         )
@@ -159,7 +159,7 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
 def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:
     """Picture the guesses for the first gap."""
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
-    top = sum(shares.values(), torch.zeros(())).topk(min(GUESSES, len(vocab))).indices
+    top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
     own = vocab.words(vocab.encode(text)[place][None])[0]
     heading = f"{title}: in place of {own!r} in {shorten(text, 40)!r}"
     return rows(vocab.words(top), {name: share[top] for name, share in shares.items()}, heading, top=1.0)

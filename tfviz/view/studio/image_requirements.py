@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from tfviz.checks import materialized
 from tfviz.eval_mode import eval_mode
 from tfviz.logits import extract_logits
-from tfviz.look.capture import Capture, capture
+from tfviz.look import Capture, capture
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 from tfviz.shapes import Bool, Float
-from tfviz.view.still.patch_grid import EXTRA, PatchGrid, Shape, find_grid
+from tfviz.view.still.patch_grid import EXTRA_TOKEN_COUNTS, PatchGrid, Shape, find_grid
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.requirements import check_weights
 
@@ -134,7 +134,7 @@ def _token_count(name: str, seen: Capture) -> int:
 
 def _square_patches(tokens: int, height: int, width: int) -> Shape | None:
     """Return rows and columns of patches as wide as high; None if there are not that many."""
-    for extra in EXTRA:
+    for extra in EXTRA_TOKEN_COUNTS:
         rows, columns = (round(math.sqrt((tokens - extra) * side)) for side in (height / width, width / height))
         if rows * columns == tokens - extra > 0 and rows * width == columns * height:
             return rows, columns

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
-from tfviz.look import edits
-from tfviz.look.capture import Capture, capture
+from tfviz.look import Capture, capture, edits
 from tfviz.view.still.picture import shorten
 
 Edit = Callable[[Tensor], Tensor]
@@ -76,7 +75,7 @@ def _decode_tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
     if not isinstance(kind, int):
         return torch.tensor(numbers, dtype=DTYPES[kind]).reshape(shape)
     if not numbers or not all(type(number) is int and 0 <= number < kind for number in numbers):
-        raise ValueError("these are no ids")
+        raise ValueError("these are not ids")
     return torch.tensor(numbers).reshape(shape)
 
 

@@ -19,15 +19,15 @@ from tfviz.view.studio.local_program import LocalProgram, max_positions
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, Inputs
 
-CONTEXT = 1024  # tokens that a model without a limit of its own reads in a page
-SPARE = 1.1  # a model may choose among more tokens than its vocabulary has: sizes are rounded up
-QUANTIZED = ("torch.ao.nn.quantized", "torch.nn.quantized")
-PROBED = 5  # tokens of a text that shows which way a model reads
+DEFAULT_CONTEXT = 1024  # tokens of a model that states no limit
+MAX_LOGITS_RATIO = 1.1  # logits per token of the vocabulary: some models round the number up
+QUANTIZED_PACKAGES = ("torch.ao.nn.quantized", "torch.nn.quantized")
+PROBE_TOKENS = 5  # of the text that tests whether a model is causal
 
 
 def check_logits_width(width: int, vocab: Any, name: str = "the vocabulary") -> None:
     """Raise ValueError if a model has fewer logits per token than the vocabulary has tokens, or many more."""
-    if not len(vocab) <= width <= SPARE * len(vocab):
+    if not len(vocab) <= width <= MAX_LOGITS_RATIO * len(vocab):
         raise ValueError(f"the model chooses among {width:,} tokens, {name} has {len(vocab):,}: give the model's own")
 
 
@@ -39,7 +39,7 @@ def check_embeddings(
     sizes: int | None = getattr(table, "num_embeddings", None)
     cause: Exception | None = None
     try:
-        if sizes is None and next(model.parameters()).device.type == "cpu":  # elsewhere a wrong id ends the session
+        if sizes is None and next(model.parameters()).device.type == "cpu":  # on a GPU a wrong id would end the session
             program(torch.full((1, 2), len(vocab) - 1))
     except (IndexError, RuntimeError, ValueError) as error:
         sizes, cause = 0, error
@@ -57,10 +57,10 @@ def check_weights(model: nn.Module) -> None:
         if weight.is_floating_point() and weight.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"{path} is {str(weight.dtype).removeprefix('torch.')}, and a page computes in float32: give "
-                "model.float(); weights= says how they travel; or take kernel=True"
+                "model.float(); `weights` sets their storage format; or take kernel=True"
             )
     for path, module in model.named_modules():
-        if type(module).__module__.startswith(QUANTIZED):
+        if type(module).__module__.startswith(QUANTIZED_PACKAGES):
             raise ValueError(
                 f"{path or type(model).__name__} was quantized by PyTorch, which no page computes with: give the model "
                 'as it was before, with weights="int8" to send a byte for each weight, or take kernel=True'
@@ -95,7 +95,7 @@ def check_bidirectional(model: nn.Module, vocab: Any) -> None:
 
 def _looks_ahead(model: nn.Module, vocab: Any) -> bool | None:
     """Return whether the logits of a token depend on those after it; None if unknown."""
-    length = min(PROBED, max_positions(model) or PROBED)
+    length = min(PROBE_TOKENS, max_positions(model) or PROBE_TOKENS)
     count = min(len(vocab), getattr(getattr(model, "config", None), "vocab_size", None) or len(vocab))
     if length < 2 or count < 3 or next(model.parameters(), None) is None:
         return None
@@ -170,8 +170,8 @@ def check_finite(logits: Tensor) -> None:
 def context_length(program: Program | LocalProgram) -> int:
     """Return the maximum number of tokens that the model takes."""
     if isinstance(program, LocalProgram):
-        return max_positions(program.model) or CONTEXT
-    return program.spec["lengths"]["words"][1] or CONTEXT
+        return max_positions(program.model) or DEFAULT_CONTEXT
+    return program.spec["lengths"]["words"][1] or DEFAULT_CONTEXT
 
 
 def vocabulary_document(vocab: Any, kernel: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Find the head that a studio opens on: the one whose switching off changes the answer most."""
+"""Find the head that a studio opens first: the one whose ablation changes the answer most."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
-from tfviz.look.capture import capture
+from tfviz.look import capture
 from tfviz.look.edits import zero
 
-MAX_HEADS = 96  # each is switched off once; of a model with more, the first head is opened
+MAX_HEADS = 96  # of a model with more heads, the first head is opened
 
 
 class HeadState(TypedDict):
@@ -27,12 +27,12 @@ class HeadState(TypedDict):
 def strongest_head(model: nn.Module, ids: Tensor, logits_of: Callable[[object], Tensor]) -> HeadState:
     """Return the head without which the probabilities change most, by the sum of absolute differences.
 
-    Where the heads cannot be listed, or are more than `MAX_HEADS`, or belong to several parts, it is the first.
+    Return the first head if heads cannot be listed, exceed `MAX_HEADS`, or belong to several parts.
 
     Args:
-        model: of one text.
+        model: a model of one text.
         ids: [1, position].
-        logits_of: takes the logits [answer, choice] from what the model returns.
+        logits_of: extracts the logits [answer, choice] from the model's output.
     """
     first: HeadState = {"layer": 0, "head": 0}
     with eval_mode(model):

@@ -14,7 +14,7 @@ from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.validation import describe
 from tfviz.view.documents.studios import TranslateDocument
-from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.generation import translation_steps
@@ -26,12 +26,12 @@ from tfviz.view.studio.local_program import LocalProgram, max_positions
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
 
-MAX_WIDTH = 8  # texts kept at a time
-MAX_ALPHA = 2.0  # exponent of the length penalty
-STATIC_WORDS = 24  # of the static picture
-PAD = 0
+MAX_WIDTH = 8  # largest beam width
+MAX_ALPHA = 2.0  # largest exponent of the length penalty
+MAX_STATIC_WORDS = 24  # in the static picture
+PAD_ID = 0
 # what `tries` can set
-CHOICES = ("sentence", "width", "alpha", "off", "layer", "head")
+STATE_KEYS = ("sentence", "width", "alpha", "off", "layer", "head")
 
 
 def translate(
@@ -45,7 +45,7 @@ def translate(
     length: int = 100,
     after: str | None = "[EOS]",
     weights: str = "float16",
-    budget: float | None = BUDGET,
+    budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -94,10 +94,10 @@ def translate(
     if not 0 < len(ids) <= (max_source or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {max_source}: give another")
     max_tokens = min(length, written or length)
-    suppressed = sorted({PAD, begin} - {end})
+    suppressed = sorted({PAD_ID, begin} - {end})
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
-        "kind": "translate", "title": title, "tries": tries_spec(tries, CHOICES),
+        "kind": "translate", "title": title, "tries": tries_spec(tries, STATE_KEYS),
         "vocabularies": [requirements.vocabulary_document(vocab, kernel) for vocab in own],
         "max_tokens": max_tokens, "max_source": max_source, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA,
         "begin": begin, "end": end, "suppressed": suppressed, "source_end": last, "axes": ["written", "read"],
@@ -107,7 +107,7 @@ def translate(
         },
     }  # fmt: skip
     if not kernel:
-        found = _greedy(programs, ids, begin, end, suppressed, min(max_tokens, STATIC_WORDS), len(target))
+        found = _greedy(programs, ids, begin, end, suppressed, min(max_tokens, MAX_STATIC_WORDS), len(target))
         words = target.words(torch.tensor([token for token, _ in found]))
         shares, heading = [share for _, share in found], f"{title}: {shorten(sentence, 40)!r}"
         weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])

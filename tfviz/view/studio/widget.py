@@ -9,8 +9,7 @@ import torch
 import traitlets
 from torch import Tensor
 
-from tfviz.look.capture import Capture
-from tfviz.look.maps import AttentionMaps
+from tfviz.look import AttentionMaps, Capture
 from tfviz.look.quantize import quantize
 from tfviz.portable.arguments import dtype_name
 from tfviz.view.documents.studios import StudioDocument
@@ -22,9 +21,9 @@ from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio.local_program import LocalProgram
 
 NOTE_STATIC = (
-    "Still: a model in Python said this, and it is not here any more. These are the heads of what was asked last."
+    "Static: a model in Python computed this, and its kernel has ended. The heads of the last request are shown."
 )
-EXACT = 1_000_000  # weights that are sent in 32 bits each
+MAX_FLOAT32_WEIGHTS = 1_000_000  # more weights are sent as bytes
 
 
 class Request(NamedTuple):
@@ -47,12 +46,12 @@ class ModelWidget(KernelWidget):
     a list of [site, head].
 
     Args:
-        programs: what the page may run, by name.
-        document: the studio as the page takes it.
-        first: the inputs of each program before the page asks; the last one is what is shown.
-        draw_static: the picture that is left of a request and its outputs.
-        axis_words: of the maps' rows and columns, part by part, such as {"": (rows, columns)}, for the last inputs.
-        vocabs: in the order of the document.
+        programs: the programs that the page may run, by name.
+        document: the document of the studio.
+        first: the first inputs of each program; the last program's are displayed.
+        draw_static: draws the static picture of a request and its outputs.
+        axis_words: returns the words of the maps' rows and columns by part, such as {"": (rows, columns)}.
+        vocabs: the vocabularies, in the order of the document.
     """
 
     _esm = STATIC / "studios-widget.js"
@@ -119,11 +118,11 @@ class ModelWidget(KernelWidget):
 def packed_maps(seen: Capture) -> tuple[dict[str, Any], list[bytes]]:
     """Return maps for a page: weights unchanged, or as 8-bit codes if there are many; masks once.
 
-    A mask is [query, key], of all heads, or [head, query, key], where heads differ.
+    A mask is [query, key] for all heads, or [head, query, key] if heads differ.
     """
     masks: dict[bytes, int] = {}
     patterns, pieces = [], []
-    exact = sum(seen[site].numel() for site in seen) <= EXACT
+    exact = sum(seen[site].numel() for site in seen) <= MAX_FLOAT32_WEIGHTS
     for site in seen:
         weights, allowed = seen.firings(site)[-1]
         patterns.append([site, list(weights.shape), masks.setdefault(_mask(weights, allowed), len(masks))])

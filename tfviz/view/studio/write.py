@@ -14,7 +14,7 @@ from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.documents.studios import WriteDocument
-from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.generation import next_tokens
@@ -25,10 +25,10 @@ from tfviz.view.studio.local_program import max_positions
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
 
-WRITTEN = 400  # tokens that a run writes at most
-MAX_INTEGER = 2**53 - 1  # the seeds that a page can tell apart
+MAX_WRITTEN_TOKENS = 400  # of one run
+MAX_INTEGER = 2**53 - 1  # the largest seed that JavaScript represents exactly
 # what `tries` can set
-CHOICES = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
+STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
 
 
 def write(
@@ -42,7 +42,7 @@ def write(
     top_p: float | None = None,
     seed: int = 0,
     weights: str = "float16",
-    budget: float | None = BUDGET,
+    budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | WriteWidget:
@@ -78,7 +78,7 @@ def write(
     vocab = subwords.as_vocabulary(vocab)
     vocabulary = requirements.vocabulary_document(vocab, kernel)
     ids = vocab.encode(prompt)
-    context = max_positions(model) or requirements.CONTEXT
+    context = max_positions(model) or requirements.DEFAULT_CONTEXT
     if not 0 < len(ids) <= context:
         remedy = "a shorter prompt" if len(ids) else "a text of one token at least for it to go on from"
         raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
@@ -86,8 +86,8 @@ def write(
         requirements.check_weights(model)
     requirements.check_causal(model, vocab)
     document: WriteDocument = {
-        "kind": "write", "title": title, "tries": tries_spec(tries, CHOICES),
-        "vocabularies": [vocabulary], "context": context, "max_tokens": WRITTEN,
+        "kind": "write", "title": title, "tries": tries_spec(tries, STATE_KEYS),
+        "vocabularies": [vocabulary], "context": context, "max_tokens": MAX_WRITTEN_TOKENS,
         "state": {
             **STUDIO_STATE, "prompt": prompt, "tree": [], "node": -1, "temperature": temperature, "top_k": top_k or 0,
             "top_p": top_p or 1.0, "seed": seed,

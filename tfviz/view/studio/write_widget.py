@@ -32,7 +32,7 @@ class WriteWidget(ModelWidget):
             return {"logits": extract_logits(model(ids))[0].float()}
 
         def read(ids: Tensor) -> dict[str, Any]:
-            logits = scores(ids)["logits"][:, : len(vocab)]  # some models have room for more tokens
+            logits = scores(ids)["logits"][:, : len(vocab)]  # some models have more logits than tokens
             cost = nn.functional.cross_entropy(logits[:-1], ids[0, 1:]) if ids.shape[1] > 1 else torch.nan
             return {"logits": logits[None, -1:], "cost": cost}
 
@@ -42,7 +42,7 @@ class WriteWidget(ModelWidget):
 
         first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
         self.scores = LocalProgram(model, scores, {})
-        self.width = self.scores(*first["read"])["logits"].shape[-1]  # tokens that the model chooses among
+        self.width = self.scores(*first["read"])["logits"].shape[-1]  # logits of the model
         program = LocalProgram(model, read, {"ids": len(vocab)})
         super().__init__({"read": program}, document, first, draw_static, text_axes(vocab), [vocab])
 

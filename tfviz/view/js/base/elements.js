@@ -98,7 +98,7 @@ export const chartCanvas = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
 
 /** @type {Record<string, number>} */
-const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
+const ARROW_KEY_STEPS = { ArrowRight: 1, ArrowLeft: -1 };
 
 /**
  * Make a row of buttons of which one is pressed. Arrow keys move between them, so that they are a single tab stop.
@@ -126,7 +126,7 @@ export function tabs(name, options, value, choose) {
       "aria-label": name,
       onkeydown: (event) => {
         const open = buttons.filter((button) => !button.hidden);
-        const step = STEPS[event.key];
+        const step = ARROW_KEY_STEPS[event.key];
         const at = open.indexOf(/** @type {HTMLButtonElement} */ (event.target));
         if (!step || at < 0) return;
         const next = open[(at + step + open.length) % open.length];

@@ -9,11 +9,11 @@ import spec from "./spec.json" with { type: "json" };
 
 export const OPEN = 0;
 export const FORBIDDEN = 1;
-export const ABSENT = 2; // may look; may not; does not exist at this step
-export const NUMBERED = spec.numbered; // cells that can show their numbers
+export const ABSENT = 2; // a query may look at the key; it may not; the pair does not exist at this step
+export const MAX_NUMBERED_CELLS = spec.numbered; // a grid of more cells does not show its numbers
 
 /** @type {Record<string, (v: number) => number>} */
-const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
+const PLACE_FUNCTIONS = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
 
 /**
  * The scales by name. `place` maps a value to its place on the scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1
@@ -23,7 +23,7 @@ const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v)
 export const SCALES = Object.fromEntries(
   Object.entries(spec.scales).map(([kind, { root, diverging, ticks }]) => [
     kind,
-    { place: root ? PLACES.root : PLACES.linear, ticks, signed: diverging },
+    { place: root ? PLACE_FUNCTIONS.root : PLACE_FUNCTIONS.linear, ticks, signed: diverging },
   ]),
 );
 
@@ -34,9 +34,9 @@ export const SCALES = Object.fromEntries(
 export class Grid {
   /** @type {Grid | null} */
   halved = null;
-  /** @type {Float32Array | null} what each row's keys that are left out hold together */
+  /** @type {Float32Array | null} for each row, the total weight of the keys that are left out */
   rest = null;
-  /** @type {number[] | null} of the keys, those that are not hidden */
+  /** @type {number[] | null} the indices of the keys that are not hidden */
   visibleKeys = null;
   /** The number of keys before some were hidden. */
   keys = 0;
@@ -86,13 +86,13 @@ export class Grid {
   }
 
   /** @param {number} row @param {number} col */
-  kind(row, col) {
+  stateAt(row, col) {
     return this.state[row * this.cols.length + col];
   }
 
   /** @param {number} row @param {number} col @param {number} state */
-  is(row, col, state) {
-    return this.kind(row, col) === state;
+  hasState(row, col, state) {
+    return this.stateAt(row, col) === state;
   }
 
   /**
@@ -107,7 +107,7 @@ export class Grid {
   /** @param {number} row */
   isDead(row) {
     // nothing that exists is allowed
-    for (let col = 0; col < this.cols.length; col++) if (this.is(row, col, OPEN)) return false;
+    for (let col = 0; col < this.cols.length; col++) if (this.hasState(row, col, OPEN)) return false;
     return true;
   }
 
@@ -123,7 +123,7 @@ export class Grid {
     const pairs = [];
     for (let i = 0; i < count; i++) {
       const [row, col] = along === "row" ? [index, i] : [i, index];
-      if (this.is(row, col, OPEN)) pairs.push([i, this.at(row, col)]);
+      if (this.hasState(row, col, OPEN)) pairs.push([i, this.at(row, col)]);
     }
     return pairs.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || a[0] - b[0]).slice(0, maxCount);
   }
@@ -135,14 +135,14 @@ export class Grid {
   half() {
     if (this.halved) return this.halved;
     const [n, m] = [this.rows.length, this.cols.length];
-    const [tall, wide] = [(n + 1) >> 1, (m + 1) >> 1];
-    const codes = new Uint8Array(tall * wide);
-    const state = new Uint8Array(tall * wide);
+    const [rowCount, colCount] = [(n + 1) >> 1, (m + 1) >> 1];
+    const codes = new Uint8Array(rowCount * colCount);
+    const state = new Uint8Array(rowCount * colCount);
     /** @type {(a: number, b: number) => number} */
     const stronger = this.signed ? (a, b) => (Math.abs(a - 128) > Math.abs(b - 128) ? a : b) : Math.max;
-    for (let row = 0, i = 0; row < tall; row++) {
-      const below = 2 * row + 1 < n ? m : 0; // at an odd edge a cell stands for the one that is not there
-      for (let col = 0, at = 2 * row * m; col < wide; col++, at += 2, i++) {
+    for (let row = 0, i = 0; row < rowCount; row++) {
+      const below = 2 * row + 1 < n ? m : 0; // at an odd edge, the last cell also stands for the missing one
+      for (let col = 0, at = 2 * row * m; col < colCount; col++, at += 2, i++) {
         const right = 2 * col + 1 < m ? 1 : 0;
         codes[i] = stronger(
           stronger(this.codes[at], this.codes[at + right]),
@@ -202,7 +202,7 @@ export function combine(grids, how) {
  * @returns {G}
  */
 export function linear(grid) {
-  if (!(grid instanceof Grid) || grid.scale !== "sqrt" || grid.codes.length > NUMBERED) return grid;
+  if (!(grid instanceof Grid) || grid.scale !== "sqrt" || grid.codes.length > MAX_NUMBERED_CELLS) return grid;
   const { cols, codes, limit } = grid;
   const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / cols.length), i % cols.length));
   const linearized = {
@@ -297,7 +297,7 @@ export function sinks(grid, threshold = 0.3) {
   for (let col = 0; col < grid.cols.length; col++) {
     let [sum, count] = [0, 0];
     for (let row = 0; row < grid.rows.length; row++)
-      if (grid.is(row, col, OPEN)) [sum, count] = [sum + grid.at(row, col), count + 1];
+      if (grid.hasState(row, col, OPEN)) [sum, count] = [sum + grid.at(row, col), count + 1];
     if (count > 1 && sum / count >= threshold) sinkKeys.add(col);
   }
   return sinkKeys;

@@ -9,12 +9,12 @@ import { TopKeys } from "./top-keys.js";
 /** @import { AnyGrid, Range } from "../types.d.ts" */
 /**
  * @typedef {(part: number, layer: number, head: number, where: { block: number } | Range) => Promise<Uint8Array>} AskCodes
- *   gives the codes of a head that the page has not in full: of its open cells, or, where parts have key ranges, of all in a
+ *   returns the codes of a head that the page does not contain in full: those of its open cells or, if parts have key ranges, of all cells in a
  *   range
  */
 
-const MAX_CACHED_CELLS = 64e6; // cells of heads in full that are kept at hand
-const MAX_HEAD_CELLS = 20e6; // cells of a head that is held in full
+const MAX_CACHED_CELLS = 64e6; // cells of all heads that are cached in full
+const MAX_HEAD_CELLS = 20e6; // a larger head is held in blocks only
 
 /**
  * A source of the heads of a page as grids, which requests from the kernel or the engine what the page does not
@@ -32,7 +32,7 @@ export class HeadSource extends PageData {
   /**
    * @param {HeadsDocument} document
    * @param {string | Uint8Array} data
-   * @param {AskCodes | null} ask null where the page has all
+   * @param {AskCodes | null} ask null if the page contains everything
    */
   constructor(document, data, ask = null) {
     super(document, data);
@@ -130,7 +130,7 @@ export class HeadSource extends PageData {
     const { rows, cols, heads } = this.parts[part];
     const key = `${part}.${layer * heads + head}`;
     const grid = this.fullHeads.get(key) ?? this.loadFull(part, layer, head);
-    this.fullHeads.delete(key); // to the end: the first is the one longest unused
+    this.fullHeads.delete(key); // move it to the end: the first entry is the least recently used
     this.fullHeads.set(key, grid);
     grid.catch(() => this.fullHeads.delete(key));
     const maxHeads = Math.max(2, Math.floor(MAX_CACHED_CELLS / (rows.length * cols.length)));
@@ -203,11 +203,11 @@ export class HeadSource extends PageData {
    */
   async blockStates(part, block, mask) {
     const { rows, cols } = this.parts[part];
-    const wide = Math.ceil(cols.length / block);
+    const colCount = Math.ceil(cols.length / block);
     const fine = await this.mask(mask, rows.length * cols.length);
-    const state = new Uint8Array(Math.ceil(rows.length / block) * wide).fill(FORBIDDEN);
+    const state = new Uint8Array(Math.ceil(rows.length / block) * colCount).fill(FORBIDDEN);
     for (let row = 0, i = 0; row < rows.length; row++) {
-      const start = Math.floor(row / block) * wide;
+      const start = Math.floor(row / block) * colCount;
       for (let col = 0; col < cols.length; col++, i++)
         if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
     }
@@ -234,15 +234,15 @@ export class HeadSource extends PageData {
    * @param {number} block
    */
   async rangeStates(index, [top, bottom], [left, right], block) {
-    const wide = Math.ceil((right - left) / block);
-    const state = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
+    const colCount = Math.ceil((right - left) / block);
+    const state = new Uint8Array(Math.ceil((bottom - top) / block) * colCount);
     if (index === null) return state;
     const ranges = await this.keyRanges(index);
     state.fill(FORBIDDEN);
     for (let row = top; row < bottom; row++) {
       const first = Math.max(0, ranges[row] - left);
       const stop = Math.min(right, ranges[ranges.length / 2 + row]) - left;
-      const start = Math.floor((row - top) / block) * wide;
+      const start = Math.floor((row - top) / block) * colCount;
       if (stop > first) state.fill(OPEN, start + Math.floor(first / block), start + Math.ceil(stop / block));
     }
     return state;

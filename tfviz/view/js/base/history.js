@@ -2,7 +2,7 @@
 
 /** @import { Choices } from "../types.d.ts" */
 
-const TYPING_PAUSE = 800; // milliseconds within which changes of one choice are one step
+const TYPING_PAUSE = 800; // milliseconds; changes of one choice within them are one step of the history
 
 /** A record of changes to a store, with undo and redo. */
 export class History {
@@ -17,8 +17,8 @@ export class History {
 
   /**
    * @param {Choices<any>} store
-   * @param {string[]} names the choices that count; others, such as what is pointed at, are not undone
-   * @param {() => void} moved called when there is more or less to undo
+   * @param {string[]} names the choices that undo restores; others, such as the cursor, are ignored
+   * @param {() => void} moved called when undo or redo becomes possible or impossible
    */
   constructor(store, names, moved) {
     this.store = store;
@@ -117,7 +117,7 @@ export function addressOf({ first, now, names }) {
 /**
  * Read the choices of these names from an address; none if it cannot be read.
  * @param {string} text
- * @param {Record<string, any>} state the values there are, whose kinds the new ones must have
+ * @param {Record<string, any>} state the current values, whose types the new ones must have
  * @returns {Record<string, any>}
  */
 export function choicesOf(text, state) {

@@ -1,9 +1,9 @@
 // A client that sends requests to a widget's kernel and matches replies to requests by id.
 
-/** @typedef {{ content: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply what a kernel says, and its bytes */
+/** @typedef {{ content: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply the content and the bytes of a kernel's message */
 
-const NO_ANSWER = "the kernel does not answer: it may be busy, or gone";
-const MAX_SILENCE = 8000; // milliseconds until that is said
+const NO_ANSWER_MESSAGE = "the kernel does not answer: it may be busy, or gone";
+const MAX_SILENCE = 8000; // milliseconds before NO_ANSWER_MESSAGE is shown
 
 /** A client for the kernel behind a widget's model. Each request is a promise of its reply. */
 export class KernelClient {
@@ -11,7 +11,8 @@ export class KernelClient {
   waiting = new Map();
   count = 0;
 
-  /** @param {any} model anywidget's @param {(text: string) => void} announce shows it where the reader asked */
+  /** @param {any} model the model of anywidget
+   * @param {(text: string) => void} announce shows a message at the place of the request */
   constructor(model, announce) {
     this.model = model;
     this.announce = announce;
@@ -22,8 +23,8 @@ export class KernelClient {
 
   /** @param {Record<string, any>} question @returns {Promise<Reply>} */
   ask(question) {
-    const id = `${this.count++}.${Math.random()}`; // several views of one model hear all answers
-    const timer = setTimeout(() => this.announce(NO_ANSWER), MAX_SILENCE);
+    const id = `${this.count++}.${Math.random()}`; // several views of one model receive all replies
+    const timer = setTimeout(() => this.announce(NO_ANSWER_MESSAGE), MAX_SILENCE);
     const reply = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, late: timer }));
     this.model.send({ ...question, id });
     return reply;

@@ -14,6 +14,6 @@ export class Latest {
 
   /** Make all requests obsolete, including later ones, since their view is closed. */
   end() {
-    this.turn = NaN; // which is no turn, not even itself
+    this.turn = NaN; // NaN differs from every turn, even from itself
   }
 }

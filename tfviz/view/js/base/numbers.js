@@ -3,11 +3,11 @@
 
 import { clamp } from "./clamp.js";
 
-const LARGE = 1e10; // from here on, and below the next, a power of ten is written
-const SMALL = 1e-4;
-const GROUPED = 10_000; // from here on thousands are set apart, so that a year is not
-const NINES = 6; // digits that may tell a share from 1
-const NEARLY = 1 - 0.5 * 10 ** -NINES;
+const MIN_LARGE = 1e10; // numbers from here on are written with a power of ten
+const MIN_FIXED = 1e-4; // as are those below this one
+const MIN_GROUPED = 10_000; // numbers from here on have their thousands set apart; a year has not
+const MAX_NINES = 6; // decimals that may be needed to tell a share from 1
+const MIN_NEARLY_ONE = 1 - 0.5 * 10 ** -MAX_NINES;
 
 /**
  * Write a number to so many significant digits. A value other than 1 never reads as 1, unless it differs only by
@@ -24,13 +24,13 @@ export function formatted(value, digits = 2) {
 /** Write a number without its sign. @param {number} size above 0 @param {number} digits */
 function unsigned(size, digits) {
   if (size === Infinity) return "∞";
-  if (size < SMALL || size >= LARGE) {
+  if (size < MIN_FIXED || size >= MIN_LARGE) {
     const [mantissa, power] = size.toExponential(digits - 1).split("e");
     return `${Number(mantissa)}e${power.replace("+", "").replace("-", "−")}`;
   }
   if (Number.isInteger(size)) return grouped(String(size));
   let places = Math.max(0, digits - 1 - powerOf(size));
-  while (size < 1 && Number(size.toFixed(places)) === 1 && places < NINES) places++;
+  while (size < 1 && Number(size.toFixed(places)) === 1 && places < MAX_NINES) places++;
   return trimmed(size.toFixed(places));
 }
 
@@ -64,7 +64,7 @@ export function inCell(value, limit) {
   const size = Math.abs(value);
   if (size < limit / 200) return "·";
   const rounded = Number(size.toFixed(Math.max(0, 2 - powerOf(limit))));
-  if (rounded === 1 && limit <= 1 && size < NEARLY) return value > 0 ? ">0.99" : "<−0.99";
+  if (rounded === 1 && limit <= 1 && size < MIN_NEARLY_ONE) return value > 0 ? ">0.99" : "<−0.99";
   if (limit > 0.1 && limit <= 1) return fixed(value, 2); // weights stand in columns
   return formatted(value < 0 ? -rounded : rounded);
 }
@@ -72,7 +72,7 @@ export function inCell(value, limit) {
 /** Write a share as a percentage. Only 0 and 1 read as 0 % and 100 %. @param {number} share */
 export function percent(share) {
   if (share > 0 && share < 0.001) return "< 0.1 %";
-  if (share >= 0.99995 && share < NEARLY) return "> 99.99 %";
+  if (share >= 0.99995 && share < MIN_NEARLY_ONE) return "> 99.99 %";
   if (!Number.isFinite(share)) return formatted(share);
   const hundredths = 100 * share;
   if (!(hundredths > 99 && hundredths < 100)) return `${formatted(hundredths)} %`;
@@ -86,7 +86,7 @@ export function percent(share) {
  * @param {number} step
  */
 export function stepped(value, step) {
-  if (Math.abs(value) >= LARGE) return formatted(value, 6);
+  if (Math.abs(value) >= MIN_LARGE) return formatted(value, 6);
   const places = Math.min(
     10,
     (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(String(step))?.[1] ?? 0),
@@ -119,6 +119,6 @@ const trimmed = (text) => grouped(text.includes(".") ? text.replace(/\.?0+$/, ""
 /** Separate the thousands of a whole number. @param {string} text */
 function grouped(text) {
   const [integer, rest] = text.split(".");
-  const digits = Number(integer) < GROUPED ? integer : integer.replace(/\B(?=(\d{3})+$)/g, ",");
+  const digits = Number(integer) < MIN_GROUPED ? integer : integer.replace(/\B(?=(\d{3})+$)/g, ",");
   return rest === undefined ? digits : `${digits}.${rest}`;
 }

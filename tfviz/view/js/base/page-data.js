@@ -83,7 +83,7 @@ export async function inflated(bytes) {
   writer
     .write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes))
     .then(() => writer.close())
-    .catch(() => {}); // bad bytes are an error where they are read
+    .catch(() => {}); // the reader reports bad bytes as an error
   /** @type {Uint8Array[]} */
   const pieces = [];
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);

@@ -7,7 +7,7 @@ import { FORBIDDEN, OPEN } from "./grid.js";
 /** @import { Grid } from "./grid.js" */
 
 const NO_CELL = 3; // no cell: more than any state
-const HATCH = 6; // pixels of the page from one line of the hatching to the next
+const HATCH_SPACING = 6; // CSS pixels between two lines of the hatching
 
 /**
  * Render a window of a grid as an image.
@@ -21,13 +21,17 @@ const HATCH = 6; // pixels of the page from one line of the hatching to the next
 export function paint(grid, window, width, height, theme, ratio = 1) {
   const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  const [fine, shrink] = reduced(grid, Math.min(window.wide / width, window.tall / height));
-  const across = spans(window.x / shrink, window.wide / shrink, width, fine.cols.length);
-  const down = spans(window.y / shrink, window.tall / shrink, height, fine.rows.length);
+  const [fine, shrink] = reduced(grid, Math.min(window.width / width, window.height / height));
+  const across = spans(window.x / shrink, window.width / shrink, width, fine.cols.length);
+  const down = spans(window.y / shrink, window.height / shrink, height, fine.rows.length);
   const row = { codes: new Uint8Array(width), states: new Uint8Array(width) };
   const line = new Uint32Array(width);
   const lut = theme.lut(grid);
-  const lines = { period: Math.round(HATCH * ratio), thick: Math.max(1, Math.round(ratio)), colour: theme.hatched };
+  const lines = {
+    period: Math.round(HATCH_SPACING * ratio),
+    thick: Math.max(1, Math.round(ratio)),
+    colour: theme.hatched,
+  };
   let forbidden = false; // whether a pixel of the line shows forbidden cells
   for (let y = 0; y < height; y++) {
     const [from, to] = [down[2 * y], down[2 * y + 1]];
@@ -65,11 +69,11 @@ function reduced(grid, cells) {
  */
 function pool(grid, across, from, to, { codes, states }) {
   const zero = grid.signed ? 128 : 0;
-  const wide = grid.cols.length;
+  const colCount = grid.cols.length;
   for (let x = 0; x < codes.length; x++) {
     let [best, state] = [zero, NO_CELL];
     for (let row = from; row <= to; row++)
-      for (let i = row * wide + across[2 * x]; i <= row * wide + across[2 * x + 1]; i++) {
+      for (let i = row * colCount + across[2 * x]; i <= row * colCount + across[2 * x + 1]; i++) {
         state = Math.min(state, grid.state[i]);
         if (Math.abs(grid.codes[i] - zero) > Math.abs(best - zero)) best = grid.codes[i];
       }

@@ -89,7 +89,7 @@ export function profile(grid, part, side, index) {
   for (let i = 0; i < other.length; i++) {
     const cell = side === "rows" ? [row(index), col(i)] : [row(i), col(index)];
     const exists = !cell.includes(-1);
-    state[i] = exists ? grid.kind(cell[0], cell[1]) : ABSENT;
+    state[i] = exists ? grid.stateAt(cell[0], cell[1]) : ABSENT;
     values[i] = exists ? grid.at(cell[0], cell[1]) : 0;
     if (exists) block = Math.max(block, grid.blockAt(cell[0], cell[1]));
   }

@@ -78,7 +78,7 @@ export class CanvasPen {
   /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
     const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
-    if (font !== this.font) this.pen.font = this.font = font; // to set one takes longer than to write in it
+    if (font !== this.font) this.pen.font = this.font = font; // setting a font takes longer than drawing a text
     Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle" });
     if (!up) return void this.pen.fillText(string, x, y);
     this.pen.save();

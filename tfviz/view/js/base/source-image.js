@@ -5,8 +5,8 @@ import { FORBIDDEN, OPEN } from "./grid.js";
 /** @import { Grid } from "./grid.js" */
 /** @typedef {{ rows: number, columns: number, cells: number[][] }} Covered patches, [row, column], that are hidden */
 
-const PICTURE_SHARE = 0.55; // of the picture's own tones, on the page
-const INK_SHARE = 0.88; // of the ink, where the weight is the largest
+const PICTURE_SHARE = 0.55; // of the picture's own tones, mixed with the page's colour
+const MAX_INK_SHARE = 0.88; // of the ink, at the largest weight
 
 /** A picture that can be painted in grey, tinted by the weights of a grid, with some patches covered. */
 export class SourceImage {
@@ -85,7 +85,7 @@ function tint({ data, width, height }, grid, theme, ratio) {
       const i = row + Math.floor((x * across) / width);
       const code = grid.codes[i];
       const ink = inks[code < zero ? 0 : 1];
-      const share = grid.state[i] === OPEN ? (INK_SHARE * Math.abs(code - zero)) / (255 - zero) : 0;
+      const share = grid.state[i] === OPEN ? (MAX_INK_SHARE * Math.abs(code - zero)) / (255 - zero) : 0;
       const grey = 0.2126 * data[at] + 0.7152 * data[at + 1] + 0.0722 * data[at + 2];
       const hatched = grid.state[i] === FORBIDDEN && (x + y) % period < ratio;
       for (let c = 0; c < 3; c++) {

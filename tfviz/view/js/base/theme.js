@@ -1,7 +1,7 @@
 // The colours of a view. Whether they are light or dark follows the background behind the view; no listener is added to
 // the page.
 
-const LEGIBLE = 4.5; // the contrast of a text (WCAG, level AA)
+const MIN_TEXT_CONTRAST = 4.5; // WCAG 2, level AA
 
 /** The current inks and colour ramps of a view. */
 export class Theme {
@@ -73,7 +73,7 @@ export class Theme {
   shadeOfText(grid, code) {
     const lut = this.lut(grid);
     const palest = grid.signed ? 128 : 0;
-    while (code !== palest && this.contrastOn(lut[code])[1] < LEGIBLE) code += code > palest ? -1 : 1;
+    while (code !== palest && this.contrastOn(lut[code])[1] < MIN_TEXT_CONTRAST) code += code > palest ? -1 : 1;
     return { background: this.colour(grid, code), ink: this.inkOn(lut[code]) };
   }
 
@@ -158,7 +158,7 @@ function ramp(stops, steps) {
   return new Uint32Array(pen.getImageData(0, 0, steps, 1).data.buffer);
 }
 
-export const INKS = [5, 6, 3, 7, 1, 2]; // of the eight colours; yellow and black say too little on one of the two pages
+export const TEXT_COLOURS = [5, 6, 3, 7, 1, 2]; // indices of the eight colours; yellow and black are hard to read on one of the two pages
 
 /** @param {Theme} theme @param {number} index */
-export const inkOf = (theme, index) => theme.headColour(INKS[index % INKS.length]);
+export const inkOf = (theme, index) => theme.headColour(TEXT_COLOURS[index % TEXT_COLOURS.length]);

@@ -7,15 +7,15 @@ import { Latest } from "./latest.js";
 /** @import { Window } from "../types.d.ts" */
 /** @typedef {{ grid: Grid, at: number[] }} Part a grid, and the row and column at which it begins */
 
-const BLOCKS_PER_PIXEL = 1.2; // blocks of a part for each pixel that shows it
-const MARGIN = 1 / 8; // of a part's size, around it: so that a small step needs no other
+const BLOCKS_PER_PIXEL = 1.2; // blocks of a tile for each pixel that shows it
+const MARGIN_SHARE = 1 / 8; // of a tile's size, loaded around it, so that a small step needs no other tile
 
-/** A grid that loads finer data for the part that is looked at. It has the interface of `Grid`. */
+/** A grid that loads finer data for the visible part. It has the interface of `Grid`. */
 export class TiledGrid {
   signed = false;
   /** @type {Float32Array | null} as of a `Grid` */
   rest = null;
-  /** @type {Part & { ends: number[] } | null} a part that was looked at closely */
+  /** @type {Part & { ends: number[] } | null} the last part that was loaded in detail */
   closeUp = null;
   /** @type {Map<number, Grid>} rows that were asked for */
   exactRows = new Map();
@@ -63,7 +63,7 @@ export class TiledGrid {
    */
   async refine(window, pixels) {
     let block = 1;
-    while (Math.max(window.wide, window.tall) / block > BLOCKS_PER_PIXEL * pixels) block *= 2;
+    while (Math.max(window.width, window.height) / block > BLOCKS_PER_PIXEL * pixels) block *= 2;
     if (
       block >= this.overview.block ||
       (this.closeUp && this.closeUp.grid.block <= block && covers(this.closeUp, window))
@@ -72,10 +72,13 @@ export class TiledGrid {
     const isCurrent = this.requests.begin();
     /** @type {(from: number, size: number, count: number) => [from: number, to: number]} */
     const span = (from, size, count) => {
-      const low = Math.max(0, Math.floor((from - size * MARGIN) / block) * block);
-      return [low, Math.min(count, Math.ceil((from + size * (1 + MARGIN)) / block) * block)];
+      const low = Math.max(0, Math.floor((from - size * MARGIN_SHARE) / block) * block);
+      return [low, Math.min(count, Math.ceil((from + size * (1 + MARGIN_SHARE)) / block) * block)];
     };
-    const [rows, cols] = [span(window.y, window.tall, this.rows.length), span(window.x, window.wide, this.cols.length)];
+    const [rows, cols] = [
+      span(window.y, window.height, this.rows.length),
+      span(window.x, window.width, this.cols.length),
+    ];
     const grid = await this.ask(rows, cols, block);
     if (!isCurrent()) return false;
     this.closeUp = { grid, at: [rows[0], cols[0]], ends: [rows[1], cols[1]] };
@@ -120,7 +123,7 @@ export class TiledGrid {
   finestCell(row, col) {
     const exact = this.exactRows.get(row);
     if (exact) return [exact, 0, col];
-    const { grid, at } = this.finestPart({ x: col, y: row, wide: 1, tall: 1 });
+    const { grid, at } = this.finestPart({ x: col, y: row, width: 1, height: 1 });
     return [grid, Math.floor((row - at[0]) / grid.block), Math.floor((col - at[1]) / grid.block)];
   }
 
@@ -131,9 +134,9 @@ export class TiledGrid {
   }
 
   /** @param {number} row @param {number} col */
-  kind(row, col) {
+  stateAt(row, col) {
     const [grid, ...cell] = this.finestCell(row, col);
-    return grid.kind(...cell);
+    return grid.stateAt(...cell);
   }
 
   /** @param {number} row @param {number} col */
@@ -148,13 +151,13 @@ export class TiledGrid {
 }
 
 /** @param {Part & { ends: number[] }} part @param {Window} window */
-const covers = ({ at, ends }, { x, y, wide, tall }) =>
-  y >= at[0] && x >= at[1] && Math.ceil(y + tall) <= ends[0] && Math.ceil(x + wide) <= ends[1];
+const covers = ({ at, ends }, { x, y, width, height }) =>
+  y >= at[0] && x >= at[1] && Math.ceil(y + height) <= ends[0] && Math.ceil(x + width) <= ends[1];
 
 /** @param {Part} part @param {Window} window @returns {Window} */
-const inCells = ({ at, grid: { block } }, { x, y, wide, tall }) => ({
+const inCells = ({ at, grid: { block } }, { x, y, width, height }) => ({
   x: (x - at[1]) / block,
   y: (y - at[0]) / block,
-  wide: wide / block,
-  tall: tall / block,
+  width: width / block,
+  height: height / block,
 });

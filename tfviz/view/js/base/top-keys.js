@@ -1,6 +1,6 @@
 // The heads of a page that stores only the strongest keys of each query, and the total weight of the other keys.
 
-const MAX_SHEET_CELLS = 32e6; // of all heads of a part, that a sheet holds
+const MAX_SHEET_CELLS = 32e6; // of all heads in a sheet
 
 /** The strongest keys of each query of the heads of one part, decoded when a head is first read. */
 export class TopKeys {
@@ -45,10 +45,10 @@ export class TopKeys {
    */
   async codes(at, { rows: [top, bottom], cols: [left, right], block }) {
     const { places, codes } = await this.head(at);
-    const wide = Math.ceil((right - left) / block);
-    const blocks = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
+    const colCount = Math.ceil((right - left) / block);
+    const blocks = new Uint8Array(Math.ceil((bottom - top) / block) * colCount);
     for (let row = top; row < bottom; row++) {
-      const start = Math.floor((row - top) / block) * wide;
+      const start = Math.floor((row - top) / block) * colCount;
       for (let i = row * this.top; i < (row + 1) * this.top; i++) {
         if (places[i] < left || places[i] >= right) continue;
         const cell = start + Math.floor((places[i] - left) / block);

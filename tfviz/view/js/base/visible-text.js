@@ -5,7 +5,7 @@
  * Visible signs for characters that cannot be seen, in most fonts; few fonts have signs for the other control
  * characters.
  */
-export const SIGNS = new Map([
+export const VISIBLE_SIGNS = new Map([
   [" ", "␣"],
   ["\n", "⏎"],
   ["\t", "⇥"],
@@ -14,18 +14,18 @@ export const SIGNS = new Map([
 ]);
 
 // Controls, marks of direction, halves of characters; but not the joiners that make one emoji of several.
-const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
+const INVISIBLE = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
-/** Return what can be seen of a character: itself, or a sign for it. @param {string} character */
+/** Return a character, or a visible sign for one that cannot be seen. @param {string} character */
 export function sign(character) {
-  const known = SIGNS.get(character);
+  const known = VISIBLE_SIGNS.get(character);
   if (known) return known;
   const point = Number(character.codePointAt(0));
   if (point < 32) return String.fromCodePoint(0x2400 + point);
-  return UNSEEN.test(character) || (point & 0xfffe) === 0xfffe ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
+  return INVISIBLE.test(character) || (point & 0xfffe) === 0xfffe ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
 }
 
-/** Make a text visible: a sign for each character that cannot be seen; spaces stay. @param {string} text */
+/** Replace each invisible character of a text, except spaces, by a sign. @param {string} text */
 export const visibleText = (text) =>
   Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
 

@@ -17,7 +17,7 @@ import CSS from "./frame.css";
  *   drawing(): Drawing | null,
  *   tables(): Node[],
  *   redraw(): void,
- * }} FrameOptions without `page` it is a part of a view
+ * }} FrameOptions without `page` the frame is part of a larger view
  */
 
 /** The frame of a view, in a shadow root of its host element. */
@@ -46,7 +46,7 @@ export class Frame {
     this.options = options;
     this.theme = new Theme(host, spec.themes);
     host.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, keys pressed here are not commands
-    // A page that is nothing but this view has its title from it.
+    // A page with only this view takes its title from it.
     const alone = options.page && host.parentElement?.matches("body, body > main");
     this.title = h(alone ? "h1" : "h3");
     this.subject = h("span", { class: "subject" });
@@ -91,9 +91,9 @@ export class Frame {
     body.append(this.stagePlace, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
     this.restyle();
     const sized = new ResizeObserver(([{ contentRect }]) => {
-      const wide = Math.round(contentRect.width);
-      if (wide !== this.measuredWidth) redraw();
-      this.measuredWidth = wide;
+      const width = Math.round(contentRect.width);
+      if (width !== this.measuredWidth) redraw();
+      this.measuredWidth = width;
     });
     sized.observe(this.stagePlace);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
@@ -239,12 +239,12 @@ export class Frame {
 
   /** Return the drawing of what is on the stage, with its title above. @returns {Drawing} */
   titledDrawing() {
-    const { width, height, draw } = this.options.drawing() ?? EMPTY;
+    const { width, height, draw } = this.options.drawing() ?? EMPTY_PICTURE;
     const pad = 12;
     const top = 34;
     const caption = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
     return {
-      width: Math.max(width, 240, LETTER * caption.length) + 2 * pad,
+      width: Math.max(width, 240, LETTER_WIDTH * caption.length) + 2 * pad,
       height: height + top + pad,
       draw: (pen) => {
         pen.text(pad, 18, caption, { fill: this.theme.ink, size: 13, bold: true });
@@ -257,9 +257,9 @@ export class Frame {
   }
 }
 
-const LETTER = 7.6; // pixels of a bold letter in a caption, on average
+const LETTER_WIDTH = 7.6; // average pixels of a bold letter in a caption
 /** @type {Drawing} */
-const EMPTY = { width: 0, height: 0, draw: () => {} };
+const EMPTY_PICTURE = { width: 0, height: 0, draw: () => {} };
 
 /** Capitalize a text, unless it begins with the name of a site. @param {string} text */
 const capital = (text) => text.replace(/^\p{Ll}(?=\p{L}*(?:[\s,]|$))/u, (letter) => letter.toUpperCase());

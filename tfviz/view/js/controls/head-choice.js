@@ -5,15 +5,15 @@ import { clamp } from "../base/clamp.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
 import { counted } from "../base/numbers.js";
 import { describeToken, otherSide } from "../base/patch-grid.js";
-import { INKS } from "../base/theme.js";
+import { TEXT_COLOURS } from "../base/theme.js";
 
 /** @import { HeadsDocument, HeadsState, MapsPart } from "../documents.d.ts" */
 /** @import { AnyGrid, Choices, GridPanel, Locked, Side } from "../types.d.ts" */
 /** @import { Token, Words } from "../base/patch-grid.js" */
 /**
- * What a view of heads needs of its attention maps: see `HeadSource`, and `CapturedMaps` of the studios.
+ * The attention maps that a view of heads needs; `HeadSource` implements it, as does `CapturedMaps` of the studios.
  * @typedef {object} HeadMaps
- * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "gold" | "dividers" | "picture" | "title" | "note"> & { sheet?: boolean }} document sheet: false where all heads stand elsewhere
+ * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "gold" | "dividers" | "picture" | "title" | "note"> & { sheet?: boolean }} document sheet: false if all heads are shown elsewhere
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead
@@ -42,7 +42,7 @@ export class HeadChoice {
     return this.source.parts[this.partIndex];
   }
 
-  /** The numbers of layers and heads to choose from; of two captures that are compared, those that both have. */
+  /** The numbers of layers and heads to choose from; for two compared captures, those that both have. */
   get shape() {
     const parts = this.arrange === "compare" ? this.source.parts : [this.part];
     /** @param {"layers" | "heads"} name */
@@ -80,7 +80,7 @@ export class HeadChoice {
   /** The heads that are shown together: [layer, head], at least one. @returns {number[][]} */
   get heads() {
     const { layers, heads } = this.shape;
-    const marked = this.part.top ? [] : this.store.get("marked"); // of the strongest only there is no mean
+    const marked = this.part.top ? [] : this.store.get("marked"); // a mean cannot be computed from the strongest keys alone
     const selected = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
     return selected.map(([layer, head]) => [clamp(layer, 0, layers - 1), clamp(head, 0, heads - 1)]);
   }
@@ -96,7 +96,7 @@ export class HeadChoice {
     const severalLayers = on.some(([other]) => other !== on[0][0]);
     if (!severalLayers) return head;
     const place = on.findIndex((pair) => pair[0] === layer && pair[1] === head);
-    return place < 0 ? place : INKS[place % INKS.length];
+    return place < 0 ? place : TEXT_COLOURS[place % TEXT_COLOURS.length];
   }
 
   /** Whether the kernel has more of these heads than the page. */
@@ -196,7 +196,7 @@ export class HeadChoice {
    * @returns {number[]}
    */
   hiddenKeys(grid) {
-    if (this.part.top) return []; // what is left out cannot be shared out
+    if (this.part.top) return []; // the weight of keys that are left out cannot be distributed
     /** @param {string} word */
     const separates = (word) => SEPARATORS.test(word.trim() || word);
     /** @type {Record<HeadsState["hide"], () => number[]>} */

@@ -33,8 +33,8 @@ const DIRECTIONS = [
   ["to", "what looks at it"],
 ];
 
-const MAX_BUTTONS = 6; // parts that have a button each,
-const MAX_BUTTON_LETTERS = 90; // if their names are no longer together
+const MAX_BUTTONS = 6; // more parts are chosen from a menu,
+const MAX_BUTTON_LETTERS = 90; // as are parts whose names are longer than this together
 
 /** A row of controls that reads and sets the choices of a view of heads. */
 export class HeadControls {

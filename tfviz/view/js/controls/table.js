@@ -12,7 +12,7 @@ const MAX_CELLS = 1600;
 const MAX_ROWS = 100;
 const MAX_KEYS = 5;
 
-const FORBIDS = "–"; // in place of a number, where a mask forbids to look
+const FORBIDDEN_TEXT = "–"; // written where the mask forbids the query to look
 
 /** @param {string} name @param {string} text */
 const withName = (name, text) => (name ? `${name}: ${text}` : text);
@@ -34,8 +34,8 @@ export function table({ name, grid, axes = ["query", "key"] }) {
   const rows = grid.rows.map((word, row) =>
     h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, cellText(grid, row, col)))),
   );
-  const masked = grid.rows.some((_, row) => grid.cols.some((__, col) => cellText(grid, row, col) === FORBIDS));
-  const caption = masked ? withName(name, `${FORBIDS} may not look`) : name;
+  const masked = grid.rows.some((_, row) => grid.cols.some((__, col) => cellText(grid, row, col) === FORBIDDEN_TEXT));
+  const caption = masked ? withName(name, `${FORBIDDEN_TEXT} may not look`) : name;
   return h("table", {}, caption && h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
@@ -101,9 +101,9 @@ export function headTable(part, value) {
  * @param {number} col
  */
 function cellText(grid, row, col) {
-  const kind = grid.kind(row, col);
+  const kind = grid.stateAt(row, col);
   if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatted(grid.at(row, col));
-  return kind === ABSENT ? "" : FORBIDS;
+  return kind === ABSENT ? "" : FORBIDDEN_TEXT;
 }
 
 /** Join grids as CSV, one after another, each below its name if it has one. @param {GridPanel<Grid>[]} panels */
@@ -123,7 +123,7 @@ const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '"
 export function csv(grid, corner = "query/key") {
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
-    const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? exportedNumber(grid.at(row, col)) : ""));
+    const cells = grid.cols.map((_, col) => (grid.hasState(row, col, OPEN) ? exportedNumber(grid.at(row, col)) : ""));
     lines.push([cell(word), ...cells].join(","));
   });
   return lines.join("\r\n") + "\r\n";

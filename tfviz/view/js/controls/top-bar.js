@@ -62,7 +62,7 @@ export class TopBar {
   }
 
   markButtons() {
-    // Not disabled, which would take the focus away from whoever has just pressed it.
+    // A disabled button would lose the focus, also just after it was pressed.
     this.undoButton.setAttribute("aria-disabled", String(!this.history?.past.length));
     this.redoButton.setAttribute("aria-disabled", String(!this.history?.future.length));
   }

@@ -9,8 +9,8 @@ import { Products } from "./products.js";
 import { answerRequests } from "./rpc.js";
 import { weightOf } from "./weights.js";
 
-const ROWS = 64; // computed together, or as many as a block has
-const MAX_HEADS = 4; // kept in memory
+const ROWS_PER_CHUNK = 64; // rows computed together, unless a block has more
+const MAX_CACHED_HEADS = 4;
 
 /** Answer the requests of a page for attention weights. @type {(endpoint: Endpoint) => void} */
 export function serve(endpoint) {
@@ -21,10 +21,10 @@ export function serve(endpoint) {
     const products = await loading;
     if (load) {
       for (const [name, head] of Object.entries(load)) heads.set(name, new Head(head, bytes));
-      for (const name of [...heads.keys()].slice(0, -MAX_HEADS)) heads.delete(name);
+      for (const name of [...heads.keys()].slice(0, -MAX_CACHED_HEADS)) heads.delete(name);
       return {};
     }
-    const result = heads.get(run)?.encode(products, inputs); // nothing: the head has to be loaded again
+    const result = heads.get(run)?.encode(products, inputs); // null: the head has to be loaded again
     return { result, transfer: result ? [result.buffer] : [] };
   });
 }
@@ -59,7 +59,7 @@ class Head {
     const keys = products.store(this.key.subarray(first * width, end * width), end - first, width);
     const columns = Math.ceil((right - left) / block);
     const codes = new Uint8Array(Math.ceil((bottom - top) / block) * columns);
-    const step = Math.max(ROWS, block);
+    const step = Math.max(ROWS_PER_CHUNK, block);
     for (let start = top; start < bottom; start += step) {
       const count = Math.min(step, bottom - start);
       const scores = new Float32Array(count * (end - first));

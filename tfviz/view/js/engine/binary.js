@@ -16,7 +16,7 @@ const loopOf = (of) => (a, i, di, b, j, dj, out, start, length) => {
  * The four most common operations have loops of their own, which browsers optimize.
  * @type {Record<string, BinaryLoop>}
  */
-const LOOPS = {
+const FAST_LOOPS = {
   add(a, i, di, b, j, dj, out, start, length) {
     for (let k = 0; k < length; k++, i += di, j += dj) out[start + k] = a[i] + b[j];
   },
@@ -59,17 +59,17 @@ const compare = (of) => binary(of, "bool");
 
 /** @type {Operation} */
 const add = (machine, left, right, alpha = 1) =>
-  broadcastPair(machine, left, right, alpha === 1 ? LOOPS.add : loopOf((x, y) => x + alpha * y));
+  broadcastPair(machine, left, right, alpha === 1 ? FAST_LOOPS.add : loopOf((x, y) => x + alpha * y));
 /** @type {Operation} */
 const subtract = (machine, left, right, alpha = 1) =>
-  broadcastPair(machine, left, right, alpha === 1 ? LOOPS.subtract : loopOf((x, y) => x - alpha * y));
+  broadcastPair(machine, left, right, alpha === 1 ? FAST_LOOPS.subtract : loopOf((x, y) => x - alpha * y));
 /** @type {Operation} */
 const multiply = (machine, left, right) =>
   broadcastPair(
     machine,
     left,
     right,
-    resultType(machine, left, right) === "int64" ? LOOPS.multiplyIntegers : LOOPS.multiply,
+    resultType(machine, left, right) === "int64" ? FAST_LOOPS.multiplyIntegers : FAST_LOOPS.multiply,
   );
 
 /** @type {(x: number, y: number) => number} */
@@ -86,7 +86,7 @@ const floorDivide = (x, y) => {
 
 /** @type {Operation} */
 function divide(machine, left, right, rounding = null) {
-  if (rounding === null) return broadcastPair(machine, left, right, LOOPS.divide, "float32");
+  if (rounding === null) return broadcastPair(machine, left, right, FAST_LOOPS.divide, "float32");
   return binary(rounding === "floor" ? floorDivide : (x, y) => Math.trunc(x / y))(machine, left, right);
 }
 
@@ -128,7 +128,7 @@ const shiftLeft = binary((x, y) => x << y);
 const shiftRight = binary((x, y) => x >> y);
 
 /** @type {Record<string, Operation>} with a tensor or a number as the second argument */
-const OVERLOADED = {
+const OVERLOADED_OPERATIONS = {
   add,
   sub: subtract,
   mul: multiply,
@@ -149,7 +149,7 @@ const OVERLOADED = {
   __rshift__: shiftRight,
   __lshift__: shiftLeft,
 };
-const overloads = Object.entries(OVERLOADED).flatMap(([name, operation]) => [
+const overloads = Object.entries(OVERLOADED_OPERATIONS).flatMap(([name, operation]) => [
   [`${name}.Tensor`, operation],
   [`${name}.Scalar`, operation],
 ]);

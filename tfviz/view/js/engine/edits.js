@@ -1,18 +1,18 @@
 // Changes of attention weights, as plain values; `tfviz/look/edits.py` does the same to the same weights:
 //   { site, head, do: "zero" }                    the head gives nothing
 //   { site, head, do: "even" }                    it looks evenly at all it may see
-//   { site, head, do: "hide", cells: [[q, k]] }   it may not look there; the row's other weights share what is left
-//   { site, head, do: "pin", cells: [[q, k]], to: 0.5 }   it looks there with this weight, the others share the rest
+//   { site, head, do: "hide", cells: [[q, k]] }   it may not look there; the row's other weights are scaled up
+//   { site, head, do: "pin", cells: [[q, k]], to: 0.5 }   it looks there with this weight; the others are scaled
 // A row that sees nothing stays as it is. It is an error to give a row more than 1, or less with no key to share the
 // rest. `head` null means every head; a cell's query or key null means every one.
 
 /** @import { Edit, Tensor } from "../types.d.ts" */
 /** @typedef {(row: Float32Array, query: number, edit: Edit) => void} RowEdit */
 
-const TOLERANCE = 1e-6; // of a sum of weights
+const SUM_TOLERANCE = 1e-6; // by which a row of weights may sum to more than 1
 
 /** @type {Record<Edit["do"], RowEdit>} */
-const EDITS = { zero: (row) => row.fill(0), even: spread, hide: pin, pin };
+const ROW_EDITS = { zero: (row) => row.fill(0), even: spread, hide: pin, pin };
 
 /** @type {(weights: Tensor<"float32">, edits: Edit[]) => Tensor<"float32">} weights: [batch, head, query, key] */
 export function edited(weights, edits) {
@@ -22,7 +22,7 @@ export function edited(weights, edits) {
   for (const edit of edits)
     for (let row = 0; row < batch * heads * queries; row++)
       if ((edit.head ?? null) === null || edit.head === Math.floor(row / queries) % heads)
-        EDITS[edit.do](data.subarray(row * keys, (row + 1) * keys), row % queries, edit);
+        ROW_EDITS[edit.do](data.subarray(row * keys, (row + 1) * keys), row % queries, edit);
   return { ...weights, data };
 }
 
@@ -37,11 +37,11 @@ function pin(row, query, { cells = [], to = 0 }) {
   const keys = cells.filter(([q]) => q === null || q === query).map(([, key]) => key);
   const pinned = Array.from(row, (_, key) => keys.includes(null) || keys.includes(key));
   const count = pinned.filter(Boolean).length;
-  if (to * count > 1 + TOLERANCE) throw new Error(`${to} for ${count} keys of a query is more than 1 in all`);
+  if (to * count > 1 + SUM_TOLERANCE) throw new Error(`${to} for ${count} keys of a query is more than 1 in all`);
   if (!count || row.every((weight) => weight === 0)) return;
   const unpinned = row.reduce((sum, weight, key) => sum + (pinned[key] ? 0 : weight), 0);
   const rest = Math.max(0, 1 - to * count);
-  if (to && unpinned === 0 && rest > TOLERANCE)
+  if (to && unpinned === 0 && rest > SUM_TOLERANCE)
     throw new Error(`${to} for ${count} keys of a query that sees no other to share the rest`);
   for (let key = 0; key < row.length; key++) {
     if (pinned[key]) row[key] = to;

@@ -10,21 +10,21 @@ import { OPERATIONS } from "./operations.js";
 import { LoadedProgram, decode, toTensor } from "./program.js";
 import { bindLengths } from "./symbolic-sizes.js";
 import { asArray, sizeOf } from "./shape-utils.js";
-import { ARRAYS } from "./tensors.js";
+import { ARRAY_TYPES } from "./tensors.js";
 import { weightOf } from "./weights.js";
 
 /** An interpreter with the memory that its programs share. Operations take it as their first argument. */
 export class Machine {
   /** @type {Map<string, LoadedProgram>} */
   programs = new Map();
-  /** @type {Map<string, Numbers[]>} arrays to be used again, by dtype and length */
+  /** @type {Map<string, Numbers[]>} arrays for reuse, by dtype and length */
   pool = new Map();
   /** @type {WeakMap<Numbers, StoredMatrix>} weights in the memory of `products` */
   storedWeights = new WeakMap();
-  /** @type {Map<string, Tensor>} what a run left for the next, such as keys and values */
+  /** @type {Map<string, Tensor>} outputs that a run keeps for the next one, such as keys and values */
   cache = new Map();
 
-  // Of the run at hand:
+  // State of the current run:
   /** @type {Partial<ProgramNode> | null} */
   node = null;
   /** @type {Edit[]} */
@@ -69,11 +69,11 @@ export class Machine {
    */
   empty(shape, dtype = /** @type {D} */ ("float32")) {
     const length = sizeOf(shape);
-    const data = this.pool.get(`${dtype} ${length}`)?.pop() ?? new ARRAYS[dtype](length);
+    const data = this.pool.get(`${dtype} ${length}`)?.pop() ?? new ARRAY_TYPES[dtype](length);
     return { shape, dtype, data: /** @type {any} */ (data) };
   }
 
-  /** @param {Tensor[]} tensors that nothing needs any more: `empty` uses their memory again */
+  /** @param {Tensor[]} tensors no longer needed, whose memory `empty` reuses */
   recycle(...tensors) {
     for (const { dtype, data } of tensors) {
       const key = `${dtype} ${data.length}`;
@@ -136,7 +136,7 @@ export class Machine {
     for (const { name: output, t } of spec.outputs) {
       const { shape, dtype, data } = values[t];
       const shared = references.get(data) !== 1;
-      references.set(data, Infinity); // should it be an output twice
+      references.set(data, Infinity); // it may be an output twice
       const tensor = { shape, dtype, data: shared ? data.slice() : data };
       if (carry.includes(output.split(".")[0])) this.cacheOutput(output, tensor);
       else outputs[output] = tensor;

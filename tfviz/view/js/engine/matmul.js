@@ -21,7 +21,7 @@ function matmul(machine, left, right) {
   const lead = broadcastShape(a.shape.slice(0, -2), b.shape.slice(0, -2));
   const batch = sizeOf(lead);
   const out = machine.empty([...lead, rows, columns]);
-  const shared = b.shape.length === 2; // one matrix for all that is on the left
+  const shared = b.shape.length === 2; // one matrix for all batches on the left
   const sizes = shared ? { rows: batch * rows, inner, columns } : { batch, rows, inner, columns };
   /** @type {any[]} */
   const factors = shared

@@ -14,8 +14,8 @@ import { COMPILED_PRODUCTS } from "./products-wasm.js";
  * @typedef {{ name: string, memory(count: number): Float32Array, product(...numbers: number[]): void }} Kernel
  */
 
-const PANEL = 8; // columns that a kernel computes together
-const PAGE = 2 ** 14; // floats that a memory of WebAssembly grows by
+const PANEL_COLUMNS = 8; // columns that the kernel computes together
+const PAGE_FLOATS = 2 ** 14; // floats in a page of WebAssembly memory
 
 /** A kernel for matrix products with its memory. */
 export class Products {
@@ -51,7 +51,7 @@ export class Products {
     checkLength("b", b, batch * inner * columns);
     const scratch = this.end + padded(b.length);
     this.memory(scratch).set(b, this.end);
-    const matrix = { offset: this.end, rowStride: columns, panelStride: PANEL, inner, columns };
+    const matrix = { offset: this.end, rowStride: columns, panelStride: PANEL_COLUMNS, inner, columns };
     this.compute(a, matrix, batch, rows, out, bias, scratch);
   }
 
@@ -65,15 +65,15 @@ export class Products {
   store(weight, columns, inner) {
     checkSizes({ columns, inner });
     checkLength("the weight", weight, columns * inner);
-    const [offset, panelStride] = [this.end, inner * PANEL];
-    const size = Math.ceil(columns / PANEL) * panelStride;
+    const [offset, panelStride] = [this.end, inner * PANEL_COLUMNS];
+    const size = Math.ceil(columns / PANEL_COLUMNS) * panelStride;
     const floats = this.memory(offset + padded(size)).fill(0, offset, offset + size);
     for (let column = 0, from = 0; column < columns; column++) {
-      let to = offset + Math.floor(column / PANEL) * panelStride + (column % PANEL);
-      for (let i = 0; i < inner; i++, to += PANEL) floats[to] = weight[from++];
+      let to = offset + Math.floor(column / PANEL_COLUMNS) * panelStride + (column % PANEL_COLUMNS);
+      for (let i = 0; i < inner; i++, to += PANEL_COLUMNS) floats[to] = weight[from++];
     }
     this.end += padded(size);
-    return { offset, rowStride: PANEL, panelStride, inner, columns, generation: this.generation };
+    return { offset, rowStride: PANEL_COLUMNS, panelStride, inner, columns, generation: this.generation };
   }
 
   /**
@@ -144,7 +144,7 @@ function compiledKernel({ memory, product }) {
     product,
     memory(count) {
       if (count > floats.length) {
-        memory.grow(Math.ceil((count - floats.length) / PAGE));
+        memory.grow(Math.ceil((count - floats.length) / PAGE_FLOATS));
         floats = new Float32Array(memory.buffer);
       }
       return floats;
@@ -154,7 +154,7 @@ function compiledKernel({ memory, product }) {
 
 /** @type {() => Kernel} */
 function scriptKernel() {
-  let floats = new Float32Array(PAGE);
+  let floats = new Float32Array(PAGE_FLOATS);
   return {
     name: "JavaScript",
     product: (...args) => product(floats, ...args),
@@ -176,7 +176,7 @@ function scriptKernel() {
  */
 function product(floats, ...[a, b, bias, c, rows, inner, columns, rowStride, panelStride]) {
   for (let column = 4 * (Math.ceil(columns / 4) - 1); column >= 0; column -= 4) {
-    const first = b + Math.floor(column / PANEL) * panelStride + (column % PANEL);
+    const first = b + Math.floor(column / PANEL_COLUMNS) * panelStride + (column % PANEL_COLUMNS);
     const added = bias + column;
     let left = a;
     for (let to = c + column; to < c + rows * columns; to += columns) {
@@ -201,7 +201,7 @@ function product(floats, ...[a, b, bias, c, rows, inner, columns, rowStride, pan
 }
 
 /** @type {(count: number) => number} Floats to reserve: kernels touch eight behind the last, and panels are aligned. */
-const padded = (count) => (Math.ceil(count / PANEL) + 1) * PANEL;
+const padded = (count) => (Math.ceil(count / PANEL_COLUMNS) + 1) * PANEL_COLUMNS;
 
 /** @type {(sizes: Record<string, number>) => void} */
 function checkSizes(sizes) {

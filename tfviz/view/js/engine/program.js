@@ -5,7 +5,7 @@
 
 import { formatShape, sizeOf } from "./shape-utils.js";
 import { evaluateSize } from "./symbolic-sizes.js";
-import { ARRAYS } from "./tensors.js";
+import { ARRAY_TYPES } from "./tensors.js";
 
 /** A program that is ready to run: its weights decoded, and for each step the values that are not needed after it. */
 export class LoadedProgram {
@@ -59,7 +59,7 @@ export function decode(argument, values, lengths) {
 export function toTensor({ name, dtype }, input) {
   if (!input) throw new Error(`the input ${name} is missing`);
   const { shape } = input;
-  const data = input.data instanceof ARRAYS[dtype] ? input.data : ARRAYS[dtype].from(input.data);
+  const data = input.data instanceof ARRAY_TYPES[dtype] ? input.data : ARRAY_TYPES[dtype].from(input.data);
   if (data.length !== sizeOf(shape))
     throw new Error(`${name} has ${data.length} numbers, which do not fill the shape ${formatShape(shape)}`);
   return { shape, dtype, data };

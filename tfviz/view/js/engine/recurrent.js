@@ -81,7 +81,7 @@ const layersOf =
     const initial = asArray(starts);
     let inputs = batchFirst ? RESHAPING["transpose.int"](machine, tensor, 0, 1) : tensor;
     /** @type {any[][]} */
-    const finals = initial.map(() => []); // of each state, those of all layers and directions
+    const finals = initial.map(() => []); // for each state, the tensors of all layers and directions
     for (let layer = 0; layer < layers; layer++) {
       const outs = [];
       for (let direction = 0; direction < directions; direction++) {

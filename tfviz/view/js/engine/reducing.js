@@ -55,7 +55,7 @@ const countNonzero = fold(0, (count, x) => (x === 0 ? count : count + 1));
 
 /** @type {(sign: number) => Reduction} The first index of the largest number (sign 1) or smallest (-1); NaN is both. */
 const extremeIndex = (sign) => (data, start, end) => {
-  if (start === end) throw new Error("no numbers have no largest or smallest");
+  if (start === end) throw new Error("an empty row has no largest or smallest number; give at least one");
   let best = start;
   for (let i = start; i < end; i++) {
     if (data[i] !== data[i]) return i;
@@ -66,7 +66,7 @@ const extremeIndex = (sign) => (data, start, end) => {
 const largestIndex = extremeIndex(1);
 const smallestIndex = extremeIndex(-1);
 
-/** @type {Reduction} With nothing too large on the way. */
+/** @type {Reduction} Avoids overflow in intermediate results. */
 export function logSumExp(data, start, end) {
   if (start === end) return -Infinity;
   const largest = data[largestIndex(data, start, end)];
@@ -141,7 +141,7 @@ const any = counted((count) => count > 0);
 const all = counted((count, length) => count === length);
 
 /** @type {Record<number, Reduction>} */
-const NORMS = {
+const NORM_FUNCTIONS = {
   0: countNonzero,
   [Infinity]: fold(0, (largest, x) => Math.max(largest, Math.abs(x))),
   [-Infinity]: fold(Infinity, (smallest, x) => Math.min(smallest, Math.abs(x))),
@@ -156,7 +156,7 @@ function vectorNorm(machine, tensor, order, axes = null, keepdim = false) {
     for (let i = start; i < end; i++) sum += p === 2 ? data[i] * data[i] : Math.abs(data[i]) ** p;
     return p === 2 ? Math.sqrt(sum) : sum ** (1 / p);
   };
-  return reduce(machine, tensor, axes, keepdim, "float32", NORMS[p] ?? norm);
+  return reduce(machine, tensor, axes, keepdim, "float32", NORM_FUNCTIONS[p] ?? norm);
 }
 
 /** @type {Operation} The distance of each row on the left to each on the right. */

@@ -7,9 +7,9 @@
 
 import { asArray, broadcastStrides, formatShape, inferShape, normalizeAxis, sizeOf, stridesOf } from "./shape-utils.js";
 
-export const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
+export const ARRAY_TYPES = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 /** @type {Dtype[]} each can hold the values of those before it */
-const PROMOTION = ["bool", "int64", "float32"];
+const PROMOTION_ORDER = ["bool", "int64", "float32"];
 
 /** @param {any} value @returns {value is Tensor} */
 export const isTensor = (value) => value !== null && typeof value === "object" && "data" in value;
@@ -135,7 +135,7 @@ export function alongAxis(machine, tensor, axis, work) {
 
 /** @type {(dtype: string) => Dtype} The engine's dtype for one of torch's. */
 export function toDtype(dtype) {
-  if (dtype in ARRAYS) return /** @type {Dtype} */ (dtype);
+  if (dtype in ARRAY_TYPES) return /** @type {Dtype} */ (dtype);
   if (/^b?float|^double|^half/.test(dtype)) return "float32";
   if (/^u?int|^long|^short/.test(dtype)) return "int64";
   throw new Error(`tensors of ${dtype} are not supported`);
@@ -148,10 +148,10 @@ export function toDtype(dtype) {
 export function resultType(machine, ...values) {
   const levels = values.map((value) => {
     if (value === null || typeof value === "boolean") return 0;
-    if (isTensor(value)) return PROMOTION.indexOf(value.dtype);
+    if (isTensor(value)) return PROMOTION_ORDER.indexOf(value.dtype);
     return Number.isInteger(value) && machine.node?.dtype?.[0] !== "float32" ? 1 : 2;
   });
-  return PROMOTION[Math.max(...levels)];
+  return PROMOTION_ORDER[Math.max(...levels)];
 }
 
 /** Convert a tensor to a dtype. @type {(machine: Machine, tensor: Tensor, dtype?: string | null) => Tensor} */
@@ -183,4 +183,4 @@ export function copy(machine, tensor) {
 
 /** @type {(value: Tensor | number | boolean, dtype: Dtype) => Tensor} A number as a tensor of no axes. */
 export const asTensor = (value, dtype) =>
-  isTensor(value) ? value : { shape: [], dtype, data: ARRAYS[dtype].of(Number(value)) };
+  isTensor(value) ? value : { shape: [], dtype, data: ARRAY_TYPES[dtype].of(Number(value)) };

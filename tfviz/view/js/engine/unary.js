@@ -32,13 +32,13 @@ export const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 // The error function, from the nearest of a table and two derivatives: exact to 1e-9.
 const ERF_RANGE = 6;
 const ERF_STEPS = 64;
-const ERF = Float64Array.from({ length: ERF_RANGE * ERF_STEPS + 1 }, (_, i) => {
+const ERF_VALUES = Float64Array.from({ length: ERF_RANGE * ERF_STEPS + 1 }, (_, i) => {
   const x = i / ERF_STEPS;
   let sum = 0;
   for (let n = 0, term = x; n < 200; n++, term *= (2 * x * x) / (2 * n + 1)) sum += term; // all terms are positive
   return ((2 * Math.exp(-x * x)) / Math.sqrt(Math.PI)) * sum;
 });
-const ERF_SLOPE = ERF.map((_, i) => (2 * Math.exp(-((i / ERF_STEPS) ** 2))) / Math.sqrt(Math.PI));
+const ERF_SLOPE = ERF_VALUES.map((_, i) => (2 * Math.exp(-((i / ERF_STEPS) ** 2))) / Math.sqrt(Math.PI));
 
 /** @type {Unary} */
 function erf(x) {
@@ -47,7 +47,7 @@ function erf(x) {
   const nearest = (size * ERF_STEPS + 0.5) | 0;
   const from = nearest / ERF_STEPS;
   const h = size - from;
-  const value = ERF[nearest] + ERF_SLOPE[nearest] * h * (1 - h * (from - (h * (2 * from * from - 1)) / 3));
+  const value = ERF_VALUES[nearest] + ERF_SLOPE[nearest] * h * (1 - h * (from - (h * (2 * from * from - 1)) / 3));
   return x < 0 ? -value : value;
 }
 

@@ -2,11 +2,13 @@
 
 /** @import { Numbers, Tensor, WeightSpec } from "../types.d.ts" */
 
-const FLOAT16 = new Float32Array(65536); // the value of each float16, by its bits (IEEE 754, binary16)
+const FLOAT16_VALUES = new Float32Array(65536); // the value of each float16, indexed by its bits (IEEE 754, binary16)
 for (let bits = 0; bits < 65536; bits++) {
   const [sign, exponent, fraction] = [bits & 0x8000 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
-  if (exponent === 31) FLOAT16[bits] = fraction ? NaN : sign * Infinity;
-  else FLOAT16[bits] = sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : (2 ** -14 * fraction) / 1024);
+  if (exponent === 31) FLOAT16_VALUES[bits] = fraction ? NaN : sign * Infinity;
+  else
+    FLOAT16_VALUES[bits] =
+      sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : (2 ** -14 * fraction) / 1024);
 }
 
 /** @type {Record<WeightSpec["stored"], (buffer: ArrayBuffer, scales: Float32Array, columns: number) => Numbers>} */
@@ -17,7 +19,7 @@ const DECODERS = {
   float16(buffer) {
     const codes = new Uint16Array(buffer);
     const data = new Float32Array(codes.length);
-    for (let i = 0; i < data.length; i++) data[i] = FLOAT16[codes[i]];
+    for (let i = 0; i < data.length; i++) data[i] = FLOAT16_VALUES[codes[i]];
     return data;
   },
   int8(buffer, scales, columns) {

@@ -10,10 +10,10 @@ import { Control } from "./control.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 
-const SIDE = 108;
-const DEGREE = Math.PI / 180;
+const DIAL_SIDE = 108;
+const RADIANS_PER_DEGREE = Math.PI / 180;
 /** @type {Record<string, number>} degrees */
-const TURNS = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 45, PageDown: -45 };
+const KEY_DEGREES = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 45, PageDown: -45 };
 
 /** A dial for one angle. @extends {Control<AngleSpec>} */
 export class AngleControl extends Control {
@@ -30,8 +30,8 @@ export class AngleControl extends Control {
     /** @param {PointerEvent} event */
     const turn = (event) => {
       const { left, top } = this.canvas.getBoundingClientRect();
-      const [x, y] = [event.clientX - left - SIDE / 2, SIDE / 2 - (event.clientY - top)];
-      if (x || y) this.turn(Math.round(Math.atan2(y, x) / DEGREE) * DEGREE);
+      const [x, y] = [event.clientX - left - DIAL_SIDE / 2, DIAL_SIDE / 2 - (event.clientY - top)];
+      if (x || y) this.turn(Math.round(Math.atan2(y, x) / RADIANS_PER_DEGREE) * RADIANS_PER_DEGREE);
     };
     this.canvas.onpointerdown = (event) => {
       this.canvas.setPointerCapture(event.pointerId);
@@ -41,9 +41,9 @@ export class AngleControl extends Control {
       if (this.canvas.hasPointerCapture(event.pointerId)) turn(event);
     };
     this.canvas.onkeydown = (event) => {
-      const degrees = event.key === "Home" ? -Math.round(this.value / DEGREE) : TURNS[event.key];
+      const degrees = event.key === "Home" ? -Math.round(this.value / RADIANS_PER_DEGREE) : KEY_DEGREES[event.key];
       if (degrees === undefined || hasModifier(event)) return;
-      this.turn(this.value + (event.shiftKey ? Math.sign(degrees) : degrees) * DEGREE);
+      this.turn(this.value + (event.shiftKey ? Math.sign(degrees) : degrees) * RADIANS_PER_DEGREE);
       consume(event);
     };
   }
@@ -57,8 +57,8 @@ export class AngleControl extends Control {
   /** @param {AngleSpec["start"]} value */
   show(value) {
     this.value = value;
-    const pen = new CanvasPen(this.canvas, SIDE, SIDE);
-    const [middle, radius] = [SIDE / 2, SIDE / 2 - 6];
+    const pen = new CanvasPen(this.canvas, DIAL_SIDE, DIAL_SIDE);
+    const [middle, radius] = [DIAL_SIDE / 2, DIAL_SIDE / 2 - 6];
     pen.dot(middle, middle, radius, { fill: this.theme.line });
     pen.dot(middle, middle, radius - 1.5, { fill: this.theme.page });
     for (let tick = 0; tick < 12; tick++) {
@@ -72,7 +72,7 @@ export class AngleControl extends Control {
     pen.line(middle, middle, x, y, { stroke: this.theme.focus, thick: 2 });
     pen.dot(x, y, 5, { fill: this.theme.focus });
     this.output.value = `${this.describe(value)}, ${formatted(value)} rad`;
-    this.canvas.setAttribute("aria-valuenow", String(Math.round(value / DEGREE)));
+    this.canvas.setAttribute("aria-valuenow", String(Math.round(value / RADIANS_PER_DEGREE)));
     this.canvas.setAttribute("aria-valuetext", this.output.value);
   }
 
@@ -83,6 +83,6 @@ export class AngleControl extends Control {
 
   /** @param {AngleSpec["start"]} value */
   describe(value) {
-    return `${String(Math.round(value / DEGREE)).replace("-", "−")}°`;
+    return `${String(Math.round(value / RADIANS_PER_DEGREE)).replace("-", "−")}°`;
   }
 }

@@ -10,9 +10,9 @@ import { Control } from "./control.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named, Tensor } from "./control.js" */
 
-const DRAGGED = 4; // pixels to a step
+const PIXELS_PER_STEP = 4; // of a drag
 /** @type {Record<string, number>} keys that add or take away, with and without Shift */
-const SIGNS = { "+": 1, "=": 1, "*": 1, "-": -1, _: -1, "−": -1 };
+const KEY_SIGNS = { "+": 1, "=": 1, "*": 1, "-": -1, _: -1, "−": -1 };
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /**
@@ -144,7 +144,7 @@ export class CellsControl extends TableControl {
     };
     button.onpointermove = (event) => {
       if (!held || !button.hasPointerCapture(event.pointerId)) return;
-      const steps = Math.trunc((event.clientX - held.x) / DRAGGED);
+      const steps = Math.trunc((event.clientX - held.x) / PIXELS_PER_STEP);
       held.moved ||= steps !== 0;
       if (held.moved) this.setCell(row, col, held.value + steps * this.spec.step);
     };
@@ -170,7 +170,7 @@ export class CellsControl extends TableControl {
    */
   handleKey(event, row, col) {
     const { key } = event;
-    const sign = SIGNS[key];
+    const sign = KEY_SIGNS[key];
     if (sign) this.setCell(row, col, this.value[row][col] + sign * this.spec.step * (event.shiftKey ? 10 : 1));
     else if (key === "Enter" || key === "F2") this.openField(row, col);
     else if (/^[\d.]$/.test(key)) this.openField(row, col, key);

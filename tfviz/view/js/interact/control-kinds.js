@@ -8,6 +8,15 @@ import { PointsControl } from "./points-control.js";
 import { SwitchesControl } from "./switches-control.js";
 import { TextControl } from "./text-control.js";
 
+/** @import { ControlSpec } from "../documents.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Control } from "./control.js" */
+/**
+ * @typedef {new (spec: any, set: (value: any) => void, theme: Theme, announce: (text: string) => void) => Control<any>}
+ *   ControlClass of the specification's kind
+ */
+
+/** @type {Record<ControlSpec["kind"], ControlClass>} */
 export const CONTROLS = {
   ...SIMPLE_CONTROLS,
   points: PointsControl,

@@ -9,10 +9,10 @@ import { label, quoted } from "../base/visible-text.js";
 
 /** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
-/** @typedef {{ shape: number[], data: ArrayLike<number> }} Tensor of any type: the program knows which */
+/** @typedef {{ shape: number[], data: ArrayLike<number> }} Tensor the program determines its dtype */
 /**
  * @template {ControlSpec} Spec
- * @typedef {Spec & { name: string }} Named with the argument that it is for
+ * @typedef {Spec & { name: string }} Named with the name of the argument it sets
  */
 
 /** The base class of controls. @template {ControlSpec} Spec */
@@ -72,7 +72,7 @@ class SliderControl extends Control {
   constructor(spec, set, theme) {
     super(spec, set, theme);
     const { low, high, step, start } = spec;
-    this.knob = slider(this.name, {
+    this.field = slider(this.name, {
       min: low,
       max: high,
       step,
@@ -80,12 +80,12 @@ class SliderControl extends Control {
       text: (now) => this.describe(now),
       choose: set,
     });
-    this.element = this.knob.element;
+    this.element = this.field.element;
   }
 
   /** @param {SliderSpec["start"]} value */
   show(value) {
-    this.knob.show(value);
+    this.field.show(value);
   }
 
   /** @param {SliderSpec["start"]} value */
@@ -110,13 +110,13 @@ class MenuControl extends Control {
   constructor(spec, set, theme) {
     super(spec, set, theme);
     const options = spec.names.map((name, i) => /** @type {[number, string]} */ ([i, label(name, 60)]));
-    this.knob = select(this.name, options, spec.start, set);
-    this.element = this.knob.element;
+    this.field = select(this.name, options, spec.start, set);
+    this.element = this.field.element;
   }
 
   /** @param {MenuSpec["start"]} value */
   show(value) {
-    this.knob.show(value);
+    this.field.show(value);
   }
 
   /** @param {MenuSpec["start"]} value */
@@ -135,13 +135,13 @@ class SwitchControl extends Control {
   /** @param {Named<SwitchSpec>} spec @param {(value: SwitchSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
-    this.knob = checkbox(this.name, spec.start, set);
-    this.element = this.knob.element;
+    this.field = checkbox(this.name, spec.start, set);
+    this.element = this.field.element;
   }
 
   /** @param {SwitchSpec["start"]} value */
   show(value) {
-    this.knob.show(value);
+    this.field.show(value);
   }
 
   /** @param {SwitchSpec["start"]} value */

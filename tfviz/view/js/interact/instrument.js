@@ -20,20 +20,20 @@ import { KEYS_HELP } from "./keys-help.js";
 /** @import { Panel, PanelContent } from "./panel.js" */
 /** @typedef {import("../base/page-data.js").PageData<InteractDocument>} Data */
 
-/** @type {Partial<Record<DrawingKind, number>>} of a result, but for leading ones of size 1 */
+/** @type {Partial<Record<DrawingKind, number>>} of a result, not counting leading axes of size 1 */
 const MAX_AXES = { number: 0, bars: 1, words: 1 };
-const GAP = 18; // pixels around the results
-const BETWEEN = 36; // pixels between them
-const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
-const LARGE = 1340; // pixels of a screen that shows all of it larger
-const ENLARGED = 1.25; // times
-const KNOBS = 340; // pixels of the controls beside the results
-const FIGURES = 200; // pixels of the numbers beside the pictures
-const LEAST = 230; // pixels of a picture beside others
-const WIDEST = [0, 600, 440, 380]; // pixels of each, by how many stand side by side
-const NARROWEST_CARD = 760;
-/** @type {Record<string, string>} what there is to do with a kind of control */
-const ACTS = {
+const RESULTS_PADDING = 18; // around the results
+const RESULTS_GAP = 36; // between two results
+const CAPTION_HEIGHT = 24; // of the line above a drawing
+const LARGE_SCREEN_WIDTH = 1340; // a wider screen shows the instrument enlarged
+const LARGE_SCREEN_FACTOR = 1.25;
+const CONTROLS_WIDTH = 340; // of the controls, beside the results
+const NUMBERS_WIDTH = 200; // of the numbers, beside the pictures
+const MIN_PICTURE_WIDTH = 230; // of a picture beside others
+const MAX_PICTURE_WIDTHS = [0, 600, 440, 380]; // by the number of pictures side by side
+const MIN_CARD_WIDTH = 760;
+/** @type {Record<string, string>} the instruction for each kind of control */
+const INSTRUCTIONS = {
   slider: "drag a slider",
   points: "drag a point",
   cells: "change a number",
@@ -50,7 +50,7 @@ const ACTS = {
  * results by name, or of null if a later call made this one obsolete.
  */
 export class Instrument {
-  /** @type {Record<string, any>} what the controls stood at when the outputs were computed */
+  /** @type {Record<string, any>} the values of the controls for which the outputs were computed */
   values = {};
   /** @type {Panel[]} */
   panelViews = [];
@@ -58,7 +58,7 @@ export class Instrument {
   earlierTensors = new Map();
   /** @type {Record<string, Tensor> | null} */
   outputs = null;
-  /** @type {string | null} the values that were asked for last, and below those of the outputs */
+  /** @type {string | null} the last requested values as JSON; `computed`: those of the outputs */
   requested = null;
   /** @type {string | null} */
   computed = null;
@@ -95,31 +95,31 @@ export class Instrument {
     this.controls = Object.fromEntries(
       Object.entries(controls).map(([name, spec]) => [
         name,
-        new /** @type {any} */ (CONTROLS[spec.kind])(
+        new CONTROLS[spec.kind](
           { name, ...spec },
-          (/** @type {any} */ value) => this.set(name, value),
+          (value) => this.set(name, value),
           frame.theme,
-          (/** @type {string} */ text) => frame.announce(text),
+          (text) => frame.announce(text),
         ),
       ]),
     );
     this.stage = h("div", { class: "stage panels results" });
     const parts = Object.values(this.controls).map(({ element }) => element);
-    const flat = parts.filter((element) => !element.matches(".control")); // one below another, before those that are tall
-    const tall = parts.filter((element) => !flat.includes(element));
-    this.knobs = h("div", { class: "controls knobs" });
-    if (flat.length) this.knobs.append(h("div", { class: "knobs flat" }, ...flat));
-    if (tall.length) this.knobs.append(h("div", { class: "knobs tall" }, ...tall));
-    this.pictures = h("div", { class: "pictures" });
-    this.figures = h("div", { class: "figures" });
-    this.stage.append(this.pictures, this.figures);
+    const flat = parts.filter((element) => !element.matches(".control")); // one below another, before those that are high
+    const high = parts.filter((element) => !flat.includes(element));
+    this.argumentPane = h("div", { class: "controls arguments" });
+    if (flat.length) this.argumentPane.append(h("div", { class: "arguments flat" }, ...flat));
+    if (high.length) this.argumentPane.append(h("div", { class: "arguments high" }, ...high));
+    this.picturePane = h("div", { class: "pictures" });
+    this.numberPane = h("div", { class: "numbers" });
+    this.stage.append(this.picturePane, this.numberPane);
     frame.body.classList.add("studio", "instrument");
     frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
-    this.desk = h("div", { class: "bench" }, this.knobs, this.stage);
+    this.body = h("div", { class: "layout" }, this.argumentPane, this.stage);
     this.purpose = h("p", { class: "purpose" }, this.purposeText);
     frame.header.after(this.purpose);
-    // A screen may grow without the card, which is as wide as what it holds.
+    // The screen may grow while the card keeps its width.
     this.screen = new ResizeObserver(([{ contentRect }]) => this.fitScreen(contentRect.width));
     this.screen.observe(host);
     this.bar = new TopBar(
@@ -130,7 +130,7 @@ export class Instrument {
     );
     const tries = (source.document.tries ?? []).map(([name, values]) => {
       const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
-      const onclick = () => this.bar.history.group(act); // a step of its own, however soon it comes
+      const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
       return h("button", { type: "button", onclick }, name);
     });
     if (tries.length)
@@ -139,18 +139,18 @@ export class Instrument {
       );
   }
 
-  /** What there is to do: what the author says, or what follows a colon in the title, or the controls tell. */
+  /** The instruction: the author's own, none if the title has a subtitle, else one made from the controls. */
   get purposeText() {
     const { purpose, title, controls } = this.source.document;
     if (purpose) return purpose;
     if (title.includes(": ")) return "";
-    const acts = [...new Set(Object.values(controls).map(({ kind }) => ACTS[kind]))];
-    const [last] = acts.slice(-1);
-    const text = acts.length > 1 ? `${acts.slice(0, -1).join(", ")} or ${last}` : last;
+    const instructions = [...new Set(Object.values(controls).map(({ kind }) => INSTRUCTIONS[kind]))];
+    const [last] = instructions.slice(-1);
+    const text = instructions.length > 1 ? `${instructions.slice(0, -1).join(", ")} or ${last}` : last;
     return `${text[0].toUpperCase()}${text.slice(1)}: the results follow.`;
   }
 
-  /** Write the title; what follows its colon stands below it, as the line that says what there is to see. */
+  /** Show the title, and the text after its colon as a subtitle. */
   showTitle() {
     const { title, purpose } = this.source.document;
     const at = title.indexOf(": ");
@@ -162,18 +162,18 @@ export class Instrument {
     );
   }
 
-  /** Cap the card where what it holds is small, and show all of it larger on a large screen. @param {number} screen */
+  /** Limit the width of a card with few results, and enlarge it on a large screen. @param {number} screen */
   fitScreen(screen) {
-    const large = screen >= LARGE;
+    const large = screen >= LARGE_SCREEN_WIDTH;
     const pictures = this.panels.filter(({ kind }) => kind !== "number").length;
-    const across = Math.min(pictures, WIDEST.length - 1);
+    const columnCount = Math.min(pictures, MAX_PICTURE_WIDTHS.length - 1);
     const natural =
-      KNOBS +
-      2 * GAP +
-      across * WIDEST[across] * (large ? ENLARGED : 1) +
-      Math.max(0, across - 1) * BETWEEN +
-      (pictures < this.panels.length ? FIGURES + BETWEEN : 0);
-    this.frame.body.style.maxWidth = `${Math.max(NARROWEST_CARD, natural)}px`;
+      CONTROLS_WIDTH +
+      2 * RESULTS_PADDING +
+      columnCount * MAX_PICTURE_WIDTHS[columnCount] * (large ? LARGE_SCREEN_FACTOR : 1) +
+      Math.max(0, columnCount - 1) * RESULTS_GAP +
+      (pictures < this.panels.length ? NUMBERS_WIDTH + RESULTS_GAP : 0);
+    this.frame.body.style.maxWidth = `${Math.max(MIN_CARD_WIDTH, natural)}px`;
     if (large === this.large) return;
     this.large = large;
     this.frame.body.classList.toggle("large", large);
@@ -182,19 +182,23 @@ export class Instrument {
 
   /** The width of the pane of results. */
   get width() {
-    return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * GAP);
+    return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * RESULTS_PADDING);
   }
 
   /** Return how many pictures stand side by side, and the width of each, in rows as even as can be. */
   get columns() {
     const count = this.panelViews.filter((panel) => !(panel instanceof PANELS.number)).length;
     const fits = (/** @type {number} */ width) =>
-      Math.max(1, Math.min(count, 3, Math.floor((width + BETWEEN) / (LEAST + BETWEEN))));
-    const [alone, narrower] = [this.width, this.width - FIGURES - BETWEEN];
-    const beside = count > 0 && count < this.panelViews.length && narrower >= LEAST && fits(narrower) === fits(alone);
-    const width = beside ? narrower : alone;
-    const across = Math.ceil(count / Math.ceil(count / fits(width))) || 1;
-    return { across, wide: Math.floor((width - (across - 1) * BETWEEN) / across), beside };
+      Math.max(1, Math.min(count, 3, Math.floor((width + RESULTS_GAP) / (MIN_PICTURE_WIDTH + RESULTS_GAP))));
+    const [fullWidth, narrower] = [this.width, this.width - NUMBERS_WIDTH - RESULTS_GAP];
+    const beside =
+      count > 0 &&
+      count < this.panelViews.length &&
+      narrower >= MIN_PICTURE_WIDTH &&
+      fits(narrower) === fits(fullWidth);
+    const width = beside ? narrower : fullWidth;
+    const columnCount = Math.ceil(count / Math.ceil(count / fits(width))) || 1;
+    return { columnCount, columnWidth: Math.floor((width - (columnCount - 1) * RESULTS_GAP) / columnCount), beside };
   }
 
   /** @abstract @returns {Promise<Record<string, Tensor> | null>} @param {InteractState["values"]} _values */
@@ -226,16 +230,16 @@ export class Instrument {
   async refresh() {
     const values = this.store.get("values");
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
-    this.frame.showStage(this.desk, "");
+    this.frame.showStage(this.body, "");
     this.showTitle();
     const key = JSON.stringify(values);
-    if (key === this.requested) return this.show(); // only the width or the colours are others
+    if (key === this.requested) return this.show(); // only the width or the colours have changed
     this.requested = key;
     const turn = ++this.requestedTurn;
     this.stage.ariaBusy = "true";
     try {
       const outputs = key === this.computed ? this.outputs : await this.answer(values);
-      if (!outputs || this.ended || turn < this.computedTurn) return undefined; // a later change is on its way, or done
+      if (!outputs || this.ended || turn < this.computedTurn) return undefined; // a later change is being computed, or done
       this.computedTurn = turn;
       const [before, last] = [this.outputs, this.values];
       [this.outputs, this.computed, this.values] = [outputs, key, values];
@@ -310,21 +314,21 @@ export class Instrument {
       const known = this.panelViews.find((other) => other.key === key);
       return known ?? Object.assign(new PANELS[kind](this.frame.theme, announce), { key });
     });
-    const { across, wide, beside } = this.columns;
+    const { columnCount, columnWidth, beside } = this.columns;
     this.stage.classList.toggle("beside", beside);
-    this.pictures.style.setProperty("--across", String(across));
-    const isFigure = (/** @type {Panel} */ panel) => panel instanceof PANELS.number;
+    this.picturePane.style.setProperty("--across", String(columnCount));
+    const isNumber = (/** @type {Panel} */ panel) => panel instanceof PANELS.number;
     keep(
-      this.pictures,
-      this.panelViews.filter((panel) => !isFigure(panel)),
+      this.picturePane,
+      this.panelViews.filter((panel) => !isNumber(panel)),
     );
-    keep(this.figures, this.panelViews.filter(isFigure));
+    keep(this.numberPane, this.panelViews.filter(isNumber));
     parts.forEach((part, i) => {
       Object.assign(
         this.panelViews[i],
-        this.large ? { letters: 15, enlarged: ENLARGED } : { letters: 13, enlarged: 1 },
+        this.large ? { letters: 15, enlarged: LARGE_SCREEN_FACTOR } : { letters: 13, enlarged: 1 },
       );
-      this.panelViews[i].show(part, isFigure(this.panelViews[i]) ? FIGURES : wide);
+      this.panelViews[i].show(part, isNumber(this.panelViews[i]) ? NUMBERS_WIDTH : columnWidth);
     });
   }
 
@@ -342,16 +346,16 @@ export class Instrument {
     const placed = this.panelViews.map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       const { top: above } = panel.element.getBoundingClientRect();
-      const place = [left - from.left, top - from.top + LINE_ABOVE, above - from.top + LINE_ABOVE];
+      const place = [left - from.left, top - from.top + CAPTION_HEIGHT, above - from.top + CAPTION_HEIGHT];
       return /** @type {[Panel, number, number, number]} */ ([panel, ...place]);
     });
     return {
       width: Math.max(textWidth(caption, 12), ...placed.map(([panel, x]) => x + panel.width)),
-      height: Math.max(LINE_ABOVE, ...placed.map(([panel, , y]) => y + panel.height)),
+      height: Math.max(CAPTION_HEIGHT, ...placed.map(([panel, , y]) => y + panel.height)),
       draw: (pen) => {
         pen.text(0, 8, caption, { fill: this.frame.theme.soft, size: 12 });
         for (const [panel, x, y, above] of placed) {
-          const lines = wrapped(excerpt(panel.title, 120), Math.max(panel.width, LEAST), 13);
+          const lines = wrapped(excerpt(panel.title, 120), Math.max(panel.width, MIN_PICTURE_WIDTH), 13);
           lines.forEach((text, n) =>
             pen.text(x, above + 9 + 19 * n, text, { fill: this.frame.theme.ink, size: 13, bold: true }),
           );
@@ -365,7 +369,7 @@ export class Instrument {
 }
 
 /**
- * Put the elements of panels into a place, unless they stand there.
+ * Put the elements of panels into a place, unless they are there already.
  * @param {HTMLElement} place
  * @param {Panel[]} panels
  */

@@ -12,7 +12,7 @@ import { Control } from "./control.js";
 /** @import { Named } from "./control.js" */
 
 /** @type {Record<string, number>} */
-const PLACES = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
+const ARROW_KEY_STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
 
 /** A row of words that can be reordered by pointer or keys. @extends {Control<OrderSpec>} */
 export class OrderControl extends Control {
@@ -66,7 +66,7 @@ export class OrderControl extends Control {
 
   /** @param {KeyboardEvent} event @param {number} place */
   press(event, place) {
-    const step = PLACES[event.key];
+    const step = ARROW_KEY_STEPS[event.key];
     if (event.key === "Escape") return this.drop();
     if (!step || event.metaKey || event.ctrlKey) return undefined;
     const to = clamp(place + step, 0, this.buttons.length - 1);

@@ -56,7 +56,7 @@ export class Panel {
   width = 0;
   height = 0;
   size = [0, 0];
-  /** The size of letters, in pixels, and how much larger all is on a large screen. */
+  /** The font size in pixels, and the factor of enlargement on a large screen. */
   letters = 13;
   enlarged = 1;
   grid = Grid.of([], [], [], new Uint8Array());
@@ -125,7 +125,7 @@ export class Panel {
   }
 
   /**
-   * Describe the number that changed most, of those that now read differently; nothing if there is none.
+   * Describe the largest change among the numbers that now read differently; empty if there is none.
    * @param {Tensor} [before]
    */
   describeChange(before) {

@@ -4,20 +4,20 @@ import { formatted } from "../base/numbers.js";
 import { gridOf, wordsFor } from "./scales.js";
 import { textWidth } from "../base/pen.js";
 import { Panel, fromTo } from "./panel.js";
-import { Plane, STOPS, arrowTo } from "./plane.js";
+import { Plane, ARROW_STOPS, arrowTo } from "./plane.js";
 import { inkOf } from "../base/theme.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 
 /** @import { Box, LineLook, Pen, Point, Tensor } from "../types.d.ts" */
 
-const SQUARE = 380;
-const ABOVE = -10; // pixels that no name needs
-const REACHED = 24; // pixels from a point at which it is meant
+const PLANE_SIDE = 380;
+const TOP_OFFSET = -10; // no names stand at the top of the plane
+const HIT_RADIUS = 24; // a pointer selects a point within this distance
 
 /** The base class of panels that draw in a square of the plane. */
 class PlanePanel extends Panel {
-  side = SQUARE;
-  plane = new Plane(1, SQUARE);
+  side = PLANE_SIDE;
+  plane = new Plane(1, PLANE_SIDE);
   /** @type {Point[]} */
   points = [];
   /** @type {string[]} */
@@ -27,19 +27,19 @@ class PlanePanel extends Panel {
   place(width) {
     const count = this.tensor.shape[0];
     this.size = [count, 1];
-    this.side = Math.min(SQUARE * this.enlarged, width);
-    this.plane = new Plane(this.limit, this.side, ABOVE);
+    this.side = Math.min(PLANE_SIDE * this.enlarged, width);
+    this.plane = new Plane(this.limit, this.side, TOP_OFFSET);
     this.points = Array.from({ length: count }, (_, i) => [...this.tensor.data.subarray(2 * i, 2 * i + 2)]);
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, ["x", "y"], this.tensor.data, this);
-    [this.width, this.height] = [this.side, this.side + ABOVE];
+    [this.width, this.height] = [this.side, this.side + TOP_OFFSET];
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
     const distances = this.points.map((point) => this.plane.distance(point, x, y));
     const best = distances.indexOf(Math.min(...distances));
-    return distances[best] < REACHED ? [best, 0] : null;
+    return distances[best] < HIT_RADIUS ? [best, 0] : null;
   }
 
   /** @param {Point} cell @returns {Box} */
@@ -80,7 +80,7 @@ export class ArrowPanel extends PlanePanel {
       if (point.every(Number.isFinite))
         arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkOf(this.theme, i) });
     });
-    this.plane.names(pen, this.theme, this.words, this.points, STOPS);
+    this.plane.names(pen, this.theme, this.words, this.points, ARROW_STOPS);
   }
 }
 
@@ -97,12 +97,12 @@ export class DotPanel extends PlanePanel {
   }
 }
 
-const NODE = 13; // pixels from the middle of a node, in which no edge ends
+const NODE_RADIUS = 13; // edges end at this distance from a node's centre
 
 /** A panel that draws a matrix as the weighted edges of a graph. */
 export class GraphPanel extends Panel {
-  side = SQUARE;
-  plane = new Plane(1, SQUARE);
+  side = PLANE_SIDE;
+  plane = new Plane(1, PLANE_SIDE);
   /** @type {Point[]} */
   nodes = [];
   /** @type {string[]} */
@@ -114,14 +114,14 @@ export class GraphPanel extends Panel {
     this.size = [count, count];
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, this.words, this.tensor.data, this);
-    this.side = Math.min(SQUARE * this.enlarged, width);
+    this.side = Math.min(PLANE_SIDE * this.enlarged, width);
     const placed = this.positions.length === count;
     /** @param {number} i */
     const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
     this.nodes = placed ? this.positions : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
     const far = 1.25 * Math.max(1e-9, ...this.nodes.flat().map(Math.abs));
-    this.plane = new Plane(far, this.side, ABOVE);
-    [this.width, this.height] = [this.side, this.side + ABOVE];
+    this.plane = new Plane(far, this.side, TOP_OFFSET);
+    [this.width, this.height] = [this.side, this.side + TOP_OFFSET];
   }
 
   edges() {
@@ -155,15 +155,15 @@ export class GraphPanel extends Panel {
     this.words.forEach((word, i) => {
       const [x, y] = this.plane.at(this.nodes[i]);
       const text = label(word, 14);
-      const wide = Math.max(20, textWidth(text, letters) + 10);
-      pen.rect(x - wide / 2, y - 10, wide, 20, { fill: theme.page, alpha: 0.9 });
+      const labelWidth = Math.max(20, textWidth(text, letters) + 10);
+      pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { fill: theme.page, alpha: 0.9 });
       const selfWeight = this.filled ? this.value([i, i]) : 0;
       const share = Math.min(1, Math.abs(selfWeight) / this.limit);
       if (share >= 0.02) {
         const colour = theme.headColour(selfWeight < 0 ? 6 : 5);
-        pen.rect(x - wide / 2, y - 10, wide, 20, { fill: colour, alpha: 0.5 * share });
-        pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: colour, thick: 2 });
-      } else pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: theme.line });
+        pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { fill: colour, alpha: 0.5 * share });
+        pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { stroke: colour, thick: 2 });
+      } else pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { stroke: theme.line });
       pen.text(x, y, text, { fill: theme.ink, size: letters, align: "center" });
     });
   }
@@ -172,7 +172,7 @@ export class GraphPanel extends Panel {
   cellAt(x, y) {
     const distances = this.nodes.map((node) => this.plane.distance(node, x, y));
     const best = distances.indexOf(Math.min(...distances));
-    if (!(distances[best] < REACHED)) return null;
+    if (!(distances[best] < HIT_RADIUS)) return null;
     const row = this.tensor.data.subarray(best * this.size[0], (best + 1) * this.size[0]);
     return [best, row.indexOf(Math.max(...row))];
   }
@@ -198,7 +198,7 @@ export class GraphPanel extends Panel {
 function between([x1, y1], [x2, y2]) {
   const distance = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [dx, dy] = [(x2 - x1) / distance, (y2 - y1) / distance];
-  const cut = Math.min(NODE + 4, distance / 3);
+  const cut = Math.min(NODE_RADIUS + 4, distance / 3);
   return [
     [x1 + cut * dx - 4 * dy, y1 + cut * dy + 4 * dx],
     [x2 - cut * dx - 4 * dy, y2 - cut * dy + 4 * dx],

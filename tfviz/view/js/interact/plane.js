@@ -10,14 +10,14 @@ import { label } from "../base/visible-text.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @typedef {[low: Point, high: Point]} Corners of a name, in pixels */
 
-const EDGE_OF_PLANE = 20; // pixels around it, for numbers and names
-const NAME_SIZE = 13; // pixels of its letters
-const ARROW = 8; // pixels of an arrow's head
-export const STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // of an arrow
+const PLANE_MARGIN = 20; // around the plane, for numbers and names
+const NAME_FONT_SIZE = 13;
+const ARROWHEAD_LENGTH = 8;
+export const ARROW_STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // shares of an arrow's length at which a name may stand
 const AXES = [0, 1];
-const NEAR = 4; // pixels around a point that a name keeps clear
-const DISTANCES = [10, 14, 20, 28]; // pixels between a point and its name
-const DIRECTIONS = [
+const POINT_CLEARANCE = 4; // radius around a point that names leave free
+const NAME_DISTANCES = [10, 14, 20, 28]; // distances between a point and its name, nearest first
+const NAME_DIRECTIONS = [
   [1, 0],
   [-1, 0],
   [0, -1],
@@ -31,7 +31,7 @@ const DIRECTIONS = [
 /** The mapping from a square of the plane to a canvas. */
 export class Plane {
   /**
-   * @param {number} limit how far it goes to each side
+   * @param {number} limit the largest coordinate in each direction
    * @param {number} size of the canvas, in pixels
    * @param {number} [top] room above it
    */
@@ -39,7 +39,7 @@ export class Plane {
     this.limit = limit;
     this.size = size;
     this.top = top;
-    this.half = size / 2 - EDGE_OF_PLANE;
+    this.half = size / 2 - PLANE_MARGIN;
   }
 
   /** @param {Point} point @returns {[number, number]} */
@@ -86,12 +86,12 @@ export class Plane {
   }
 
   /**
-   * Draw names beside their points, on the outer side if there is room: clear of each other and of what is drawn.
+   * Draw names beside their points, on the outer side if there is room: without overlaps.
    * @param {Pen} pen
    * @param {Theme} theme
    * @param {string[]} words
    * @param {Point[]} points
-   * @param {number[]} [stops] shares of the way from 0 to each point, where something is drawn
+   * @param {number[]} [stops] shares of the line from 0 to each point that names must not cover
    */
   names(pen, theme, words, points, stops = [1]) {
     const middle = this.at([0, 0]);
@@ -108,22 +108,22 @@ export class Plane {
     order.forEach((i) => {
       const spot = spots[i];
       const text = label(words[i] ?? String(i));
-      const size = [textWidth(text, NAME_SIZE), 14];
+      const size = [textWidth(text, NAME_FONT_SIZE), 14];
       const otherSpots = spots.filter((_, j) => finite[j] && j !== i);
       const others = stops.flatMap((stop) =>
         otherSpots.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),
       );
-      const boxes = DISTANCES.flatMap((distance) =>
-        DIRECTIONS.map((direction) => boxBeside(spot, size, direction, distance)),
+      const boxes = NAME_DISTANCES.flatMap((distance) =>
+        NAME_DIRECTIONS.map((direction) => boxBeside(spot, size, direction, distance)),
       );
       const costs = boxes.map(
-        (box, at) => DISTANCES[Math.floor(at / DIRECTIONS.length)] / 6 + this.cost(box, spot, others, taken),
+        (box, at) => NAME_DISTANCES[Math.floor(at / NAME_DIRECTIONS.length)] / 6 + this.cost(box, spot, others, taken),
       );
       const box = boxes[costs.indexOf(Math.min(...costs))];
       taken.push(box);
       pen.text(clamp(box[0][0], 2, this.size - size[0] - 2), (box[0][1] + box[1][1]) / 2, text, {
         fill: theme.ink,
-        size: NAME_SIZE,
+        size: NAME_FONT_SIZE,
       });
     });
   }
@@ -138,7 +138,7 @@ export class Plane {
   cost([low, high], spot, others, taken) {
     const covered = taken.filter(([a, b]) => AXES.every((axis) => low[axis] < b[axis] && a[axis] < high[axis])).length;
     const touched = others.filter((at) =>
-      AXES.every((axis) => at[axis] > low[axis] - NEAR && at[axis] < high[axis] + NEAR),
+      AXES.every((axis) => at[axis] > low[axis] - POINT_CLEARANCE && at[axis] < high[axis] + POINT_CLEARANCE),
     ).length;
     const ends = [this.size, this.top + this.size];
     const outside = AXES.map((axis) => Math.max(0, 2 - low[axis]) + Math.max(0, high[axis] + 2 - ends[axis])).reduce(
@@ -177,7 +177,7 @@ export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, thick = 2, alpha = 1 
   pen.line(x1, y1, x2, y2, { stroke, thick, alpha });
   if (length < 2) return;
   const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
-  const long = Math.min(ARROW, length);
+  const long = Math.min(ARROWHEAD_LENGTH, length);
   for (const side of [-0.5, 0.5]) {
     const [x, y] = [x2 - long * (dx + side * dy), y2 - long * (dy - side * dx)];
     pen.line(x, y, x2, y2, { stroke, thick, alpha });

@@ -15,9 +15,9 @@ import { roundUp } from "./scales.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 
-const PLANE = 280; // pixels of its side
-const ABOVE_PLANE = 10; // pixels that no name needs
-const LEAPS = 10; // steps with Shift
+const PLANE_SIDE = 280;
+const UNUSED_TOP = 10; // no names stand at the top of the plane
+const SHIFT_STEPS = 10; // steps of an arrow key with Shift
 
 /** @param {number} value */
 const coordinate = (value) => formatted(value, 3);
@@ -28,7 +28,7 @@ export class PointsControl extends Control {
   constructor(spec, set, theme) {
     super(spec, set, theme);
     this.step = roundUp(spec.limit / 100, [1, 2, 5]);
-    this.plane = new Plane(spec.limit, PLANE, -ABOVE_PLANE);
+    this.plane = new Plane(spec.limit, PLANE_SIDE, -UNUSED_TOP);
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.value = spec.start;
     this.buttons = spec.names.map((_, i) => this.button(i));
@@ -61,7 +61,7 @@ export class PointsControl extends Control {
     button.onkeydown = (event) => {
       const [down, right] = ARROW_STEPS[event.key] ?? [];
       if (down === undefined || hasModifier(event)) return;
-      const by = this.step * (event.shiftKey ? LEAPS : 1);
+      const by = this.step * (event.shiftKey ? SHIFT_STEPS : 1);
       const [x, y] = this.value[i];
       const { limit } = this.spec;
       this.move(i, [clamp(x + right * by, -limit, limit), clamp(y - down * by, -limit, limit)]);
@@ -89,7 +89,7 @@ export class PointsControl extends Control {
       Object.assign(button.style, { left: `${x}px`, top: `${y}px` });
       button.setAttribute("aria-label", `${label(this.spec.names[i], 60)} at ${spot(value[i])}`);
     });
-    const pen = new CanvasPen(this.canvas, PLANE, PLANE - ABOVE_PLANE);
+    const pen = new CanvasPen(this.canvas, PLANE_SIDE, PLANE_SIDE - UNUSED_TOP);
     this.plane.lines(pen, this.theme);
     value.forEach((place, i) => {
       const [x, y] = this.plane.at(place);

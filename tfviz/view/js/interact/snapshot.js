@@ -6,7 +6,7 @@ import { Instrument } from "./instrument.js";
 /** @import { Choices, Tensor, ViewOptions } from "../types.d.ts" */
 /** @import { Data } from "./instrument.js" */
 
-const KINDS_OF_NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
+const ARRAY_TYPES = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 /** An instrument that shows stored results. */
 export class Snapshot extends Instrument {
@@ -18,7 +18,7 @@ export class Snapshot extends Instrument {
    */
   constructor(host, source, store, options) {
     super(host, source, store, options);
-    this.knobs.inert = true;
+    this.argumentPane.inert = true;
     this.begin();
   }
 
@@ -35,10 +35,6 @@ export class Snapshot extends Instrument {
  */
 export function unpacked(results, slice) {
   /** @type {(stored: StoredResult) => any} */
-  const tensor = ({ shape, dtype, at }) => ({
-    shape,
-    dtype,
-    data: new KINDS_OF_NUMBERS[dtype](slice(at).slice().buffer),
-  });
+  const tensor = ({ shape, dtype, at }) => ({ shape, dtype, data: new ARRAY_TYPES[dtype](slice(at).slice().buffer) });
   return Object.fromEntries(Object.entries(results).map(([name, result]) => [name, tensor(result)]));
 }

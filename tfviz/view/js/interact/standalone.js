@@ -9,7 +9,7 @@ import { Instrument } from "./instrument.js";
 
 /** An instrument that evaluates its function in an engine of its own. */
 export class Standalone extends Instrument {
-  /** @type {Engine | null} null while the view rests */
+  /** @type {Engine | null} null while the view is off the page */
   engine = null;
   /** @type {Promise<any> | null} */
   loaded = null;
@@ -23,7 +23,7 @@ export class Standalone extends Instrument {
   constructor(host, source, store, options) {
     super(host, source, store, options);
     this.worker = options.worker ?? null;
-    // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
+    // A worker runs until it is terminated, so a view that is off the page has none.
     this.watcher = new ResizeObserver(() => host.isConnected || this.suspend());
     this.watcher.observe(host);
     this.begin();
@@ -33,14 +33,14 @@ export class Standalone extends Instrument {
     const { programs = {}, data } = this.source.document;
     const engine = new Engine(this.worker);
     this.loaded = engine.load(programs, this.source.slice(/** @type {Piece} */ (data)));
-    this.loaded.catch(() => {}); // told where it is waited for
+    this.loaded.catch(() => {}); // the error is reported where the answer is awaited
     return (this.engine = engine);
   }
 
   suspend() {
     this.engine?.close();
     this.engine = null;
-    this.requested = this.computed; // what was asked last and not answered is asked again
+    this.requested = this.computed; // request the last unanswered values again
   }
 
   /**
@@ -51,7 +51,7 @@ export class Standalone extends Instrument {
     const { discrete } = this.source.document;
     const key = discrete.map((name) => this.controls[name].choice(values[name])).join(".");
     /** @type {Record<string, { shape: number[], data: ArrayLike<number> }>} */
-    const inputs = { nothing: { shape: [], data: [0] } }; // of a program that has choices only
+    const inputs = { nothing: { shape: [], data: [0] } }; // if the program has menus and switches only
     for (const [name, control] of Object.entries(this.controls))
       if (!discrete.includes(name)) inputs[name] = control.input(values[name]);
     const engine = this.engine ?? this.start();

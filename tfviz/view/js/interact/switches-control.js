@@ -9,7 +9,7 @@ import { TableControl } from "./cells-control.js";
 
 /** A table of on-off switches. @extends {TableControl<SwitchesSpec>} */
 export class SwitchesControl extends TableControl {
-  /** The value that the pointer paints on all it meets, until it is released. */
+  /** The value that the pointer paints on cells until it is released. */
   paints = false;
 
   /** @param {number} row @param {number} col */
@@ -50,7 +50,7 @@ export class SwitchesControl extends TableControl {
     if (this.value[row][col] === on) return;
     const next = this.withCell(row, col, on);
     this.set(next);
-    this.show(next); // the next of a stroke adds to this one
+    this.show(next); // the next cell of a stroke must keep this change
   }
 
   /** @param {SwitchesSpec["start"]} value */

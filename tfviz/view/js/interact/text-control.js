@@ -25,7 +25,7 @@ export class TextControl extends Control {
   }
 
   /**
-   * Show a text. One that is typed already is left alone: setting it would move the caret.
+   * Show a text, unless the field already holds it: setting it would move the caret.
    * @param {TextSpec["start"]} value
    */
   show(value) {

@@ -11,61 +11,61 @@ import { gridOf, roundUp, wordsFor } from "./scales.js";
 
 /** @import { Box, Pen, Point } from "../types.d.ts" */
 
-const NAME_HEIGHT = 16; // pixels of a line's name
-const CURVES = { share: 0.5, low: 180, high: 380, left: 44, top: 10, below: 26 }; // `share`: of the width, as height
+const NAME_HEIGHT = 16; // of a line's name
+const PLOT_LAYOUT = { share: 0.5, minHeight: 180, maxHeight: 380, left: 44, top: 10, bottom: 26 }; // `share`: height as a share of the width; the others are pixels
 
 /** A panel that draws the rows of a matrix as lines. */
 export class LinePanel extends Panel {
   /** Whether there is one line, without a name. */
-  single = false;
+  isSingle = false;
   /** @type {string[]} of the lines */
   names = [];
   /** @type {string[]} of the points */
   steps = [];
-  low = 0;
-  high = 1;
-  /** The pixels beside the curves for names, and of the curves. */
-  beside = 0;
-  long = 0;
-  tall = 0;
+  min = 0;
+  max = 1;
+  /** The widths of the names beside the plot, and of the plot, in pixels. */
+  namesWidth = 0;
+  plotWidth = 0;
+  plotHeight = 0;
 
   /** @param {number} width */
   place(width) {
     const [n, m] = this.tensor.shape.length === 1 ? [1, this.tensor.shape[0]] : this.tensor.shape;
     this.size = [n, m];
-    this.single = n === 1 && !this.rows.length;
+    this.isSingle = n === 1 && !this.rows.length;
     this.names = wordsFor(this.rows, n);
     this.steps = wordsFor(this.cols, m);
     this.grid = gridOf(this.names, this.steps, this.tensor.data, this);
     const finite = Array.from(this.tensor.data).filter(Number.isFinite);
     const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
-    this.low = low < 0 ? -roundUp(-low) : 0;
-    this.high = high > 0 || low === 0 ? roundUp(high) : 0;
-    this.beside = this.single
+    this.min = low < 0 ? -roundUp(-low) : 0;
+    this.max = high > 0 || low === 0 ? roundUp(high) : 0;
+    this.namesWidth = this.isSingle
       ? 8
       : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), this.letters))) + 22;
     this.width = width;
-    this.tall = clamp(CURVES.share * width, CURVES.low, CURVES.high * this.enlarged);
-    this.long = this.width - CURVES.left - this.beside;
-    this.height = CURVES.top + this.tall + CURVES.below;
+    this.plotHeight = clamp(PLOT_LAYOUT.share * width, PLOT_LAYOUT.minHeight, PLOT_LAYOUT.maxHeight * this.enlarged);
+    this.plotWidth = this.width - PLOT_LAYOUT.left - this.namesWidth;
+    this.height = PLOT_LAYOUT.top + this.plotHeight + PLOT_LAYOUT.bottom;
   }
 
   /** @param {number} row @param {number} col @returns {[number, number]} */
   at(row, col) {
-    const x = CURVES.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.long : this.long / 2);
-    return [x, CURVES.top + ((this.high - this.value([row, col])) / (this.high - this.low)) * this.tall];
+    const x = PLOT_LAYOUT.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.plotWidth : this.plotWidth / 2);
+    return [x, PLOT_LAYOUT.top + ((this.max - this.value([row, col])) / (this.max - this.min)) * this.plotHeight];
   }
 
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
-    for (const tick of new Set([this.low, 0, this.high])) {
-      const y = CURVES.top + ((this.high - tick) / (this.high - this.low)) * this.tall;
-      pen.line(CURVES.left, y, CURVES.left + this.long, y, { stroke: theme.line });
-      pen.text(CURVES.left - 6, y, formatted(tick), { fill: theme.soft, size: this.letters, align: "right" });
+    for (const tick of new Set([this.min, 0, this.max])) {
+      const y = PLOT_LAYOUT.top + ((this.max - tick) / (this.max - this.min)) * this.plotHeight;
+      pen.line(PLOT_LAYOUT.left, y, PLOT_LAYOUT.left + this.plotWidth, y, { stroke: theme.line });
+      pen.text(PLOT_LAYOUT.left - 6, y, formatted(tick), { fill: theme.soft, size: this.letters, align: "right" });
     }
     const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), this.letters))) + 12;
-    const every = roundUp(Math.ceil((labelWidth * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);
+    const every = roundUp(Math.ceil((labelWidth * (this.size[1] - 1)) / this.plotWidth), [1, 2, 5, 10]);
     for (let col = 0; col < this.size[1]; col += every)
       pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), {
         fill: theme.soft,
@@ -73,7 +73,7 @@ export class LinePanel extends Panel {
         align: "center",
       });
     this.names.forEach((_, row) => this.curve(pen, row));
-    if (!this.single) this.ends(pen);
+    if (!this.isSingle) this.ends(pen);
   }
 
   /** @param {Pen} pen @param {number} row */
@@ -94,8 +94,8 @@ export class LinePanel extends Panel {
     const down = spreadApart(
       last.map(([, y]) => y),
       NAME_HEIGHT,
-      CURVES.top,
-      CURVES.top + this.tall,
+      PLOT_LAYOUT.top,
+      PLOT_LAYOUT.top + this.plotHeight,
     );
     rows.forEach((row, i) => {
       const [x] = last[i];
@@ -106,11 +106,16 @@ export class LinePanel extends Panel {
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
-    if (x < CURVES.left - 8 || y < CURVES.top - 8 || y > CURVES.top + this.tall + 8 || x > CURVES.left + this.long + 8)
+    if (
+      x < PLOT_LAYOUT.left - 8 ||
+      y < PLOT_LAYOUT.top - 8 ||
+      y > PLOT_LAYOUT.top + this.plotHeight + 8 ||
+      x > PLOT_LAYOUT.left + this.plotWidth + 8
+    )
       return null;
     const col = Math.max(
       0,
-      Math.min(this.size[1] - 1, Math.round(((x - CURVES.left) / this.long) * (this.size[1] - 1))),
+      Math.min(this.size[1] - 1, Math.round(((x - PLOT_LAYOUT.left) / this.plotWidth) * (this.size[1] - 1))),
     );
     const distances = this.names.map((_, row) => Math.abs(this.at(row, col)[1] - y));
     return [distances.indexOf(Math.min(...distances)), col];
@@ -119,17 +124,17 @@ export class LinePanel extends Panel {
   /** @param {Point} cell @returns {Box} */
   box([row, col]) {
     const [x, y] = this.at(row, col);
-    return [x - 5, (Number.isFinite(y) ? y : CURVES.top) - 5, 10, 10];
+    return [x - 5, (Number.isFinite(y) ? y : PLOT_LAYOUT.top) - 5, 10, 10];
   }
 
   /** @param {Point} cell */
   cellName([row, col]) {
-    return this.single ? quoted(this.steps[col], 30) : fromTo(this.names[row], this.steps[col]);
+    return this.isSingle ? quoted(this.steps[col], 30) : fromTo(this.names[row], this.steps[col]);
   }
 }
 
-const LINE_OF_WORDS = 36;
-const WORD_SIZE = 17; // pixels of its letters
+const WORD_LINE_HEIGHT = 36;
+const WORD_FONT_SIZE = 17;
 
 /** A panel that writes words, shaded by their values. */
 export class WordPanel extends Panel {
@@ -144,17 +149,17 @@ export class WordPanel extends Panel {
     this.size = [1, count];
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
-    let [x, y, wide] = [0, 2, 60];
+    let [x, y, right] = [0, 2, 60];
     this.boxes = this.words.map((word) => {
-      const long = Math.min(width, textWidth(label(word), WORD_SIZE) + 14);
-      if (x && x + long > width) [x, y] = [0, y + LINE_OF_WORDS];
-      const box = [x, y, long, LINE_OF_WORDS - 6];
-      x += long + 2;
-      wide = Math.max(wide, x);
+      const wordWidth = Math.min(width, textWidth(label(word), WORD_FONT_SIZE) + 14);
+      if (x && x + wordWidth > width) [x, y] = [0, y + WORD_LINE_HEIGHT];
+      const box = [x, y, wordWidth, WORD_LINE_HEIGHT - 6];
+      x += wordWidth + 2;
+      right = Math.max(right, x);
       return box;
     });
-    this.width = Math.min(width, wide);
-    this.height = y + LINE_OF_WORDS;
+    this.width = Math.min(width, right);
+    this.height = y + WORD_LINE_HEIGHT;
   }
 
   /** @param {Pen} pen */
@@ -162,17 +167,17 @@ export class WordPanel extends Panel {
     const { codes, state } = this.grid;
     const lut = this.theme.lut(this.grid);
     this.words.forEach((word, i) => {
-      const [x, y, wide, tall] = this.boxes[i];
+      const [x, y, width, height] = this.boxes[i];
       const colour = state[i] === OPEN ? lut[codes[i]] : this.theme.blank;
-      pen.rect(x, y, wide, tall, { fill: cssColour(colour) });
-      pen.text(x + 7, y + tall / 2, label(word), { fill: this.theme.inkOn(colour), size: WORD_SIZE });
+      pen.rect(x, y, width, height, { fill: cssColour(colour) });
+      pen.text(x + 7, y + height / 2, label(word), { fill: this.theme.inkOn(colour), size: WORD_FONT_SIZE });
     });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
     const at = this.boxes.findIndex(
-      ([left, top, wide, tall]) => x >= left && x < left + wide && y >= top && y < top + tall,
+      ([left, top, width, height]) => x >= left && x < left + width && y >= top && y < top + height,
     );
     return at < 0 ? null : [0, at];
   }

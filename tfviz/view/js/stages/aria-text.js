@@ -22,7 +22,7 @@ export function describeCell(grid, [row, col], name, top) {
 
 /** @param {AnyGrid} grid @param {number} row @param {number} col @param {boolean} top */
 function weightAt(grid, row, col, top) {
-  const kind = grid.kind(row, col);
+  const kind = grid.stateAt(row, col);
   if (kind === OPEN) return `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatted(grid.at(row, col))}`;
   if (kind !== ABSENT) return "may not look";
   return top ? leftOut(grid, row) : "not there yet";

@@ -31,16 +31,16 @@ import { TiledGrid } from "../base/tiled-grid.js";
 const HEAD_STEPS = { "[": -1, "]": 1 };
 /** @type {Record<string, number>} */
 const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
-const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet whose heads still arrive
+const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet while its heads arrive
 
 /** A view of heads that shows the reader's choices in the current mode. */
 export class Explorer {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
   requests = new Latest();
-  /** @type {GridPanel[] | null} what stands side by side; null on the sheet */
+  /** @type {GridPanel[] | null} the panels side by side; null on the sheet */
   panels = null;
-  /** @type {HeadMode | null} the mode that the keyboard goes along to */
+  /** @type {HeadMode | null} the mode whose stage will get the keyboard focus */
   focusMode = null;
 
   /**
@@ -310,7 +310,7 @@ export class Explorer {
   }
 }
 
-/** Focus the drawing of a stage, or what the keyboard reaches first in one without. @param {Element} element */
+/** Focus the drawing of a stage, or its first focusable element if it has no drawing. @param {Element} element */
 function focusStage(element) {
   const target = element.querySelector("canvas[tabindex='0']") ?? element.querySelector("[tabindex='0']");
   /** @type {HTMLElement | null} */ (target)?.focus();

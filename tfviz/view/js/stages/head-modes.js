@@ -14,8 +14,7 @@ import { ShadedWords } from "./shaded-words.js";
 /** @import { HeadLinks, Word } from "./link-diagram.js" */
 /** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
 /**
- * @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: as the pictures lie, that are drawn instead;
- *   row: of the text above them, if there is one
+ * @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: the layout of the pictures drawn instead; row: the query of the text above, if any
  */
 
 const MAX_HEIGHT = 560;
@@ -31,7 +30,7 @@ export class SheetStage {
    * @param {import("../base/theme.js").Theme} theme
    * @param {Pick<SheetHandlers, "open" | "mark"> & Pick<Handlers, "announce">} handlers
    * @param {string[]} names
-   * @param {(row: number) => void} choose a query whose row is shown
+   * @param {(row: number) => void} choose chooses the query whose row is shown
    */
   constructor(theme, handlers, names, choose) {
     this.sheet = new Sheet(theme, names);
@@ -54,7 +53,7 @@ export class SheetStage {
     });
   }
 
-  /** Shade the text anew, unless the same head and query are pointed at. @param {typeof this.pointed} pointed */
+  /** Shade the text for the head and query under the pointer, unless they are the same as before. @param {typeof this.pointed} pointed */
   pointAt(pointed) {
     const moved = JSON.stringify(pointed) !== JSON.stringify(this.pointed);
     this.pointed = pointed;
@@ -69,7 +68,7 @@ export class SheetStage {
     this.draw();
   }
 
-  /** Show the text, shaded by the head and from the query that are pointed at, or else chosen. */
+  /** Show the text, shaded by the row of the head and query under the pointer, else of the chosen ones. */
   showWords() {
     const { grids, chosen = [0, 0], row = null } = this.content ?? {};
     const grid = grids?.get((this.pointed?.chosen ?? chosen).join("."));
@@ -94,7 +93,7 @@ export class SheetStage {
 
   /** @returns {Drawing} */
   get drawing() {
-    return { width: this.sheet.across, height: this.sheet.height, draw: (pen) => this.paint(pen) };
+    return { width: this.sheet.contentRight, height: this.sheet.height, draw: (pen) => this.paint(pen) };
   }
 }
 
@@ -113,8 +112,8 @@ export class LinesStage {
   constructor(theme, handlers, axes) {
     this.diagram = new LinkDiagram(theme, axes);
     this.canvas = chartCanvas("Lines: up and down move, left and right change sides, Space locks a word");
-    this.tall = h("div", { class: "tall" }, this.canvas);
-    this.element = h("div", { class: "stage scroller", onscroll: () => this.draw() }, this.tall);
+    this.spacer = h("div", { class: "tall" }, this.canvas);
+    this.element = h("div", { class: "stage scroller", onscroll: () => this.draw() }, this.spacer);
 
     this.diagram.listen(
       this.canvas,
@@ -140,7 +139,7 @@ export class LinesStage {
     this.look = look;
     this.diagram.place(heads, width);
     this.view = Math.min(this.diagram.height, MAX_HEIGHT);
-    this.tall.style.height = `${this.diagram.height}px`;
+    this.spacer.style.height = `${this.diagram.height}px`;
     this.element.style.height = `${this.view}px`;
     this.draw();
   }
@@ -174,13 +173,17 @@ export class LinesStage {
       pointed: this.pointed,
       cursor: this.canvas.matches(":focus-visible") ? this.cursor : null,
       scroll,
-      tall: this.view,
+      height: this.view,
     });
   }
 
   /** @returns {Drawing} */
   get drawing() {
-    return { width: this.diagram.across, height: this.view, draw: (pen) => this.paint(pen, this.element.scrollTop) };
+    return {
+      width: this.diagram.contentWidth,
+      height: this.view,
+      draw: (pen) => this.paint(pen, this.element.scrollTop),
+    };
   }
 }
 

@@ -124,7 +124,7 @@ export class HeadStage {
     });
   }
 
-  /** @param {number} factor 0: all */
+  /** @param {number} factor 0 shows all */
   zoom(factor) {
     this.panels.forEach(({ map }) => {
       if (factor) map.zoom(factor);
@@ -137,7 +137,7 @@ export class HeadStage {
   /** Load finer grids for the visible parts; announce an error. */
   async refine() {
     const updates = this.panels.map(
-      ({ map }) => map.grid instanceof TiledGrid && map.grid.refine(map.window, Math.max(map.wide, map.tall)),
+      ({ map }) => map.grid instanceof TiledGrid && map.grid.refine(map.window, Math.max(map.mapWidth, map.mapHeight)),
     );
     try {
       if (!(await Promise.all(updates)).some(Boolean)) return;

@@ -24,7 +24,7 @@ export function listenToHeatmap(canvas, map, handlers) {
   /** @param {MouseEvent} event @returns {[number, number]} */
   const place = (event) => pointIn(canvas, event);
   /** @param {number[]} point */
-  const share = ([x, y]) => [(x - map.left) / map.wide, (y - map.top) / map.tall];
+  const share = ([x, y]) => [(x - map.left) / map.mapWidth, (y - map.top) / map.mapHeight];
 
   canvas.onpointerdown = (event) => {
     const cell = map.cell(...place(event));
@@ -38,7 +38,7 @@ export function listenToHeatmap(canvas, map, handlers) {
     if (held && map.zoomed && event.buttons) {
       const [dx, dy] = [held.at[0] - x, held.at[1] - y];
       if (held.moved || Math.abs(dx) + Math.abs(dy) > 4) {
-        map.pan((dx / map.wide) * map.window.wide, (dy / map.tall) * map.window.tall);
+        map.pan((dx / map.mapWidth) * map.window.width, (dy / map.mapHeight) * map.window.height);
         held = { ...held, at: [x, y], moved: true };
         return handlers.changed();
       }

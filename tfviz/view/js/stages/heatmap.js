@@ -2,7 +2,7 @@
 // edge.
 
 import { clamp } from "../base/clamp.js";
-import { Grid, NUMBERED, OPEN } from "../base/grid.js";
+import { Grid, MAX_NUMBERED_CELLS, OPEN } from "../base/grid.js";
 import { inCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
@@ -15,10 +15,10 @@ import { legend } from "./legend.js";
 /**
  * @typedef {object} HeatmapOptions
  * @property {string[]} [axes] names of rows and columns
- * @property {boolean} [legend] whether the colour scale stands beside it
+ * @property {boolean} [legend] whether to draw the colour scale
  * @property {number} [maxHeight] pixels
  * @property {number} [maxCell] pixels of a cell
- * @property {boolean} [numbers] whether cells that have room show theirs
+ * @property {boolean} [numbers] whether cells with enough room show their numbers
  */
 /**
  * @typedef {object} HeatmapLook
@@ -30,37 +30,37 @@ import { legend } from "./legend.js";
  * @property {string} [title]
  */
 
-const SIZE = 12;
-const GAP = 14;
-const LEGEND = 58;
-const EDGE = 3;
+const NAME_FONT_SIZE = 12;
+const MIN_NAME_SPACING = 14;
+const LEGEND_WIDTH = 58;
+const OUTLINE_MARGIN = 3;
 const NO_GRID = new Grid([], [], new Uint8Array(), new Uint8Array());
 const QUERY_KEY = ["query", "key"];
-const COLUMN_LETTERS = 48; // of the names of rows, where there is one column
-const NUMBER_CELL = [84, 24]; // pixels of a cell of one column
-const TEXT_CELL = [84, 26]; // pixels of a cell with its text: width and height
-export const ROOMY = 44; // pixels of a cell with its number
+const MAX_ROW_NAME_LENGTH = 48; // letters of a row's name, if there is one column
+const NUMBER_CELL_SIZE = [84, 24]; // width and height of a cell with a number, if there is one column
+const TEXT_CELL_SIZE = [84, 26]; // width and height of a cell with a text
+export const MIN_NUMBERED_CELL_SIZE = 44; // a smaller cell has no room for its number
 
 /** The layout and drawing of a heatmap with labels, legend, cursor and locks, which can be zoomed and moved. */
 export class Heatmap {
   /** @type {{ key: string, image: ImageData } | null} */
   painted = null;
-  /** @type {AnyGrid} what is shown; nothing is drawn before there is one */
+  /** @type {AnyGrid} the grid shown; nothing is drawn before one is set */
   grid = NO_GRID;
   /** @type {Window} of the grid, in cells */
-  window = { x: 0, y: 0, wide: 0, tall: 0 };
+  window = { x: 0, y: 0, width: 0, height: 0 };
   /** @type {string[][]} of rows and columns */
   labels = [[], []];
-  upright = false;
+  hasVerticalNames = false;
   numbered = false;
-  roomy = ROOMY; // pixels of a cell with its number, at most
+  maxNumberedCell = MIN_NUMBERED_CELL_SIZE; // pixels of a cell with its number, at most
   /** @type {string[][] | null} what is written into each cell */
   texts = null;
   /** The place on the canvas, in pixels. */
   left = 0;
   top = 0;
-  wide = 0;
-  tall = 0;
+  mapWidth = 0;
+  mapHeight = 0;
   width = 0;
   height = 0;
 
@@ -75,7 +75,7 @@ export class Heatmap {
   }
 
   /**
-   * Lay out everything for a width, in pixels.
+   * Lay out the heatmap for a width in pixels.
    * @param {AnyGrid} grid
    * @param {number} width
    * @returns {number} its height
@@ -83,25 +83,25 @@ export class Heatmap {
   place(grid, width) {
     const [n, m] = [grid.rows.length, grid.cols.length];
     if (grid !== this.grid) {
-      const letters = m === 1 ? COLUMN_LETTERS : undefined;
+      const letters = m === 1 ? MAX_ROW_NAME_LENGTH : undefined;
       this.labels = [grid.rows.map((word) => label(word, letters)), grid.cols.map((word) => label(word))];
       this.painted = null;
     }
-    this.upright = m > 1 && widestLabel(this.labels[1]) > 16;
+    this.hasVerticalNames = m > 1 && widestLabel(this.labels[1]) > 16;
     const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
-    const top = this.upright ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
-    const few = this.numbers && n * m <= NUMBERED;
-    const [wide, tall] = this.cellSize(n, m, few ? this.roomy : this.maxCell, width - left);
+    const top = this.hasVerticalNames ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
+    const few = this.numbers && n * m <= MAX_NUMBERED_CELLS;
+    const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, width - left);
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
-    const numbered = few && wide >= 26 && tall >= 13;
+    const numbered = few && cellWidth >= 26 && cellHeight >= 13;
     this.grid = grid;
     this.left = left;
     this.top = top;
-    this.wide = Math.max(1, wide * m);
-    this.tall = Math.max(1, tall * n);
+    this.mapWidth = Math.max(1, cellWidth * m);
+    this.mapHeight = Math.max(1, cellHeight * n);
     this.width = width;
     this.numbered = numbered;
-    this.height = top + this.tall + EDGE;
+    this.height = top + this.mapHeight + OUTLINE_MARGIN;
     return this.height;
   }
 
@@ -111,39 +111,39 @@ export class Heatmap {
    * @param {number} m columns
    * @param {number} maxCell
    * @param {number} width of cells and legend together
-   * @returns {[wide: number, tall: number]}
+   * @returns {[width: number, height: number]}
    */
   cellSize(n, m, maxCell, width) {
-    const share = (width - (this.legend ? LEGEND : EDGE)) / m;
-    if (this.texts) return [Math.min(TEXT_CELL[0], share), TEXT_CELL[1]];
-    if (m === 1) return [Math.min(NUMBER_CELL[0], width), Math.min(NUMBER_CELL[1], this.maxHeight / n)];
-    const [wide, tall] = [Math.min(maxCell, share), Math.min(maxCell, this.maxHeight / n)];
+    const share = (width - (this.legend ? LEGEND_WIDTH : OUTLINE_MARGIN)) / m;
+    if (this.texts) return [Math.min(TEXT_CELL_SIZE[0], share), TEXT_CELL_SIZE[1]];
+    if (m === 1) return [Math.min(NUMBER_CELL_SIZE[0], width), Math.min(NUMBER_CELL_SIZE[1], this.maxHeight / n)];
+    const [cellWidth, cellHeight] = [Math.min(maxCell, share), Math.min(maxCell, this.maxHeight / n)];
     const aspect = n === m ? 1 : 4; // of a cell, at most
-    return [Math.min(wide, aspect * tall), Math.min(tall, aspect * wide)];
+    return [Math.min(cellWidth, aspect * cellHeight), Math.min(cellHeight, aspect * cellWidth)];
   }
 
   /** @param {AnyGrid} [grid] */
   fit(grid = this.grid) {
-    this.window = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
+    this.window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
   }
 
   get zoomed() {
-    return this.window.wide < this.grid.cols.length || this.window.tall < this.grid.rows.length;
+    return this.window.width < this.grid.cols.length || this.window.height < this.grid.rows.length;
   }
 
   /**
-   * Zoom by a factor, about a point of the visible part, given as shares between 0 and 1.
+   * Zoom by a factor around a point of the visible part, given as shares from 0 to 1.
    * @param {number} factor
    * @param {number} [across]
    * @param {number} [down]
    */
   zoom(factor, across = 0.5, down = 0.5) {
-    const { x, y, wide, tall } = this.window;
+    const { x, y, width, height } = this.window;
     const [n, m] = [this.grid.rows.length, this.grid.cols.length];
-    const minScale = Math.min(1, 4 / Math.max(wide, tall)); // four cells
+    const minScale = Math.min(1, 4 / Math.max(width, height)); // four cells
     const scale = Math.max(1 / factor, minScale);
-    const [w, t] = [Math.min(m, wide * scale), Math.min(n, tall * scale)];
-    this.window = { x: x + (wide - w) * across, y: y + (tall - t) * down, wide: w, tall: t };
+    const [w, h] = [Math.min(m, width * scale), Math.min(n, height * scale)];
+    this.window = { x: x + (width - w) * across, y: y + (height - h) * down, width: w, height: h };
     this.pan(0, 0);
   }
 
@@ -153,21 +153,21 @@ export class Heatmap {
    * @param {number} rows
    */
   pan(cols, rows) {
-    const { x, y, wide, tall } = this.window;
+    const { x, y, width, height } = this.window;
     this.window = {
-      x: clamp(x + cols, 0, this.grid.cols.length - wide),
-      y: clamp(y + rows, 0, this.grid.rows.length - tall),
-      wide,
-      tall,
+      x: clamp(x + cols, 0, this.grid.cols.length - width),
+      y: clamp(y + rows, 0, this.grid.rows.length - height),
+      width,
+      height,
     };
   }
 
   /** @param {Point} cell */
   reveal([row, col]) {
-    const { x, y, wide, tall } = this.window;
+    const { x, y, width, height } = this.window;
     /** @param {number} at @param {number} from @param {number} size */
     const beyond = (at, from, size) => (at < from ? at - from : Math.max(0, at + 1 - from - size));
-    this.pan(beyond(col, x, wide), beyond(row, y, tall));
+    this.pan(beyond(col, x, width), beyond(row, y, height));
   }
 
   /**
@@ -177,14 +177,14 @@ export class Heatmap {
    * @returns {Cell}
    */
   cell(x, y) {
-    const col = this.window.x + ((x - this.left) / this.wide) * this.window.wide;
-    const row = this.window.y + ((y - this.top) / this.tall) * this.window.tall;
+    const col = this.window.x + ((x - this.left) / this.mapWidth) * this.window.width;
+    const row = this.window.y + ((y - this.top) / this.mapHeight) * this.window.height;
     /** @param {number} at @param {number} from @param {number} size @param {number} count */
     const inside = (at, from, size, count) =>
       at >= from && at < from + size ? Math.min(Math.floor(at), count - 1) : null;
     return [
-      inside(row, this.window.y, this.window.tall, this.grid.rows.length),
-      inside(col, this.window.x, this.window.wide, this.grid.cols.length),
+      inside(row, this.window.y, this.window.height, this.grid.rows.length),
+      inside(col, this.window.x, this.window.width, this.grid.cols.length),
     ];
   }
 
@@ -194,23 +194,24 @@ export class Heatmap {
    * @param {number} col
    */
   box(row, col) {
-    const [w, t] = [this.wide / this.window.wide, this.tall / this.window.tall];
-    return [this.left + (col - this.window.x) * w, this.top + (row - this.window.y) * t, w, t];
+    const [w, h] = [this.mapWidth / this.window.width, this.mapHeight / this.window.height];
+    return [this.left + (col - this.window.x) * w, this.top + (row - this.window.y) * h, w, h];
   }
 
   /** @param {Pen} pen @param {HeatmapLook} [look] */
   draw(pen, look = {}) {
     const { cursor = null, rows = [], cols = [], title = "" } = look;
-    const { theme, left, top, wide, tall } = this;
+    const { theme, left, top, mapWidth, mapHeight } = this;
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered || this.texts) this.drawCellTexts(pen);
     this.fadeUnlocked(pen, rows, cols);
-    pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
+    pen.rect(left, top, mapWidth, mapHeight, { stroke: theme.line, thick: 1 });
     this.drawMarks(pen, look);
     this.drawWords(pen, 0, new Set(rows), cursor?.[0]);
     this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
     this.drawHeading(pen, title);
-    if (this.legend && !this.numbered) legend(pen, theme, this.grid, left + wide + 14, top, Math.min(tall, 180));
+    if (this.legend && !this.numbered)
+      legend(pen, theme, this.grid, left + mapWidth + 14, top, Math.min(mapHeight, 180));
   }
 
   /** @param {Pen} pen @param {HeatmapLook} look */
@@ -225,13 +226,13 @@ export class Heatmap {
    * @param {number} ratio
    */
   image(ratio) {
-    const { theme, wide, tall } = this;
+    const { theme, mapWidth, mapHeight } = this;
     const tiled = this.grid instanceof TiledGrid ? this.grid : null;
-    const key = JSON.stringify([this.window, wide, tall, theme.key, ratio, tiled?.version]);
+    const key = JSON.stringify([this.window, mapWidth, mapHeight, theme.key, ratio, tiled?.version]);
     if (this.painted?.key !== key) {
-      const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
+      const [width, height] = [mapWidth, mapHeight].map((length) => Math.max(1, Math.round(length * ratio)));
       const [grid, window] = tiled?.partFor(this.window) ?? [/** @type {Grid} */ (this.grid), this.window];
-      this.painted = { key, image: paint(grid, window, across, down, theme, ratio) };
+      this.painted = { key, image: paint(grid, window, width, height, theme, ratio) };
     }
     return this.painted.image;
   }
@@ -252,23 +253,23 @@ export class Heatmap {
   drawCellTexts(pen) {
     const { grid, theme, texts } = this;
     if (!(grid instanceof Grid)) return;
-    const [, , wide] = this.box(0, 0);
-    if (texts && wide < 16) return;
+    const [, , cellWidth] = this.box(0, 0);
+    if (texts && cellWidth < 16) return;
     const lut = theme.lut(grid);
     for (let row = 0; row < grid.rows.length; row++)
       for (let col = 0; col < grid.cols.length; col++) {
-        if (!grid.is(row, col, OPEN) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
+        if (!grid.hasState(row, col, OPEN) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
         const [x, y] = this.box(row + 0.5, col + 0.5);
-        const text = texts ? fitting(texts[row][col], wide - 6) : inCell(grid.at(row, col), grid.limit);
+        const text = texts ? truncated(texts[row][col], cellWidth - 6) : inCell(grid.at(row, col), grid.limit);
         const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
-        pen.text(x, y, text, { fill, size: textWidth(text, 12) > wide - 4 ? 10 : 12, align: "center" });
+        pen.text(x, y, text, { fill, size: textWidth(text, 12) > cellWidth - 4 ? 10 : 12, align: "center" });
       }
   }
 
   /** @param {number} row @param {number} col @param {number} [size] */
   visible(row, col, size = 1) {
-    const { x, y, wide, tall } = this.window;
-    return row + size > y && row < y + tall && col + size > x && col < x + wide;
+    const { x, y, width, height } = this.window;
+    return row + size > y && row < y + height && col + size > x && col < x + width;
   }
 
   /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke @param {number} thick */
@@ -276,8 +277,8 @@ export class Heatmap {
     const [x, y, w, t] = this.box(row, col);
     const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
     const [x2, y2] = [
-      Math.min(Math.max(x + w, x + 3), this.left + this.wide),
-      Math.min(Math.max(y + t, y + 3), this.top + this.tall),
+      Math.min(Math.max(x + w, x + 3), this.left + this.mapWidth),
+      Math.min(Math.max(y + t, y + 3), this.top + this.mapHeight),
     ];
     if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { stroke, thick });
   }
@@ -288,9 +289,9 @@ export class Heatmap {
     const down = axis === "rows";
     const at = down ? y : x;
     const from = down ? this.top : this.left;
-    if (at <= from || at >= from + (down ? this.tall : this.wide)) return;
-    if (down) pen.line(this.left, at, this.left + this.wide, at, { stroke: this.theme.mark, thick: 1.5 });
-    else pen.line(at, this.top, at, this.top + this.tall, { stroke: this.theme.mark, thick: 1.5 });
+    if (at <= from || at >= from + (down ? this.mapHeight : this.mapWidth)) return;
+    if (down) pen.line(this.left, at, this.left + this.mapWidth, at, { stroke: this.theme.mark, thick: 1.5 });
+    else pen.line(at, this.top, at, this.top + this.mapHeight, { stroke: this.theme.mark, thick: 1.5 });
   }
 
   /**
@@ -318,15 +319,15 @@ export class Heatmap {
     /** @param {number} x @param {number} y @param {number} w @param {number} t */
     const clipped = (x, y, w, t) => {
       const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
-      const [x2, y2] = [Math.min(x + w, this.left + this.wide), Math.min(y + t, this.top + this.tall)];
+      const [x2, y2] = [Math.min(x + w, this.left + this.mapWidth), Math.min(y + t, this.top + this.mapHeight)];
       if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { fill: this.theme.page, alpha: 0.72 });
     };
     const [, , w, t] = this.box(0, 0);
-    fade(rows, this.window.y, this.window.tall, (row, count) =>
-      clipped(this.left, this.box(row, 0)[1], this.wide, count * t),
+    fade(rows, this.window.y, this.window.height, (row, count) =>
+      clipped(this.left, this.box(row, 0)[1], this.mapWidth, count * t),
     );
-    fade(cols, this.window.x, this.window.wide, (col, count) =>
-      clipped(this.box(0, col)[0], this.top, count * w, this.tall),
+    fade(cols, this.window.x, this.window.width, (col, count) =>
+      clipped(this.box(0, col)[0], this.top, count * w, this.mapHeight),
     );
   }
 
@@ -342,19 +343,19 @@ export class Heatmap {
     const words = this.labels[axis];
     const [, , w, t] = this.box(0, 0);
     const cell = axis ? w : t;
-    const spacing = axis && !this.upright ? widestLabel(words) + 3 : GAP;
+    const spacing = axis && !this.hasVerticalNames ? widestLabel(words) + 3 : MIN_NAME_SPACING;
     const step = Math.max(1, Math.ceil(spacing / cell));
-    const [from, size] = axis ? [this.window.x, this.window.wide] : [this.window.y, this.window.tall];
+    const [from, size] = axis ? [this.window.x, this.window.width] : [this.window.y, this.window.height];
     const near = pointed === undefined ? [...locked] : [...locked, pointed];
     /** @param {number} i @param {boolean} strong */
     const drawWord = (i, strong) => {
       const middle = axis ? this.box(0, i + 0.5)[0] : this.box(i + 0.5, 0)[1];
-      const [low, high] = axis ? [this.left, this.left + this.wide] : [this.top, this.top + this.tall];
+      const [low, high] = axis ? [this.left, this.left + this.mapWidth] : [this.top, this.top + this.mapHeight];
       if (middle < low || middle > high) return;
-      const style = { fill: strong ? theme.ink : theme.soft, bold: strong, size: SIZE };
+      const style = { fill: strong ? theme.ink : theme.soft, bold: strong, size: NAME_FONT_SIZE };
       const text = locked.has(i) ? `${words[i]}${axis ? " " : " "}●` : words[i];
       if (!axis) pen.text(this.left - 6, middle, text, { ...style, align: "right" });
-      else if (this.upright) pen.text(middle, this.top - 6, text, { ...style, up: true });
+      else if (this.hasVerticalNames) pen.text(middle, this.top - 6, text, { ...style, up: true });
       else pen.text(middle, this.top - 9, words[i], { ...style, align: "center" });
     };
     for (let i = Math.ceil(from / step) * step; i < Math.min(words.length, from + size); i += step) {
@@ -369,7 +370,7 @@ export class Heatmap {
  * @param {string} text
  * @param {number} width
  */
-function fitting(text, width) {
+function truncated(text, width) {
   let letters = [...label(text, 24)];
   while (letters.length > 1 && textWidth(letters.join(""), 12) > width) letters = [...letters.slice(0, -2), "…"];
   return letters.join("");
@@ -382,7 +383,7 @@ function widestLabel(labels) {
   const known = widths.get(labels);
   if (known !== undefined) return known;
   const widest = labels.reduce(
-    (max, text) => (text.length > 2 || max < 16 ? Math.max(max, textWidth(text, SIZE, true)) : max),
+    (max, text) => (text.length > 2 || max < 16 ? Math.max(max, textWidth(text, NAME_FONT_SIZE, true)) : max),
     0,
   );
   const width = widest + (labels.some((text) => [...text].length > 1) ? 10 : 0);

@@ -20,7 +20,7 @@ import { listenToPicture } from "./picture-input.js";
 /** @typedef {Pick<Handlers, "announce" | "leave"> & { choose(side: Side, index: number): void }} ImageHandlers */
 
 /** @type {Record<number, string>} */
-const KIND_TEXT = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
+const STATE_TEXT = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
 
 /** A stage of pictures, one for each map, on which a token can be pointed at and locked. */
 export class ImageStage {
@@ -40,9 +40,9 @@ export class ImageStage {
   /** @type {Token} */
   chosen = { side: "rows", index: 0 };
   question = "";
-  /** @type {Profile[]} of each panel, what the chosen token looks at, or what looks at it */
+  /** @type {Profile[]} for each panel, the weights from or to the chosen token */
   profiles = [];
-  /** @type {(Grid | null)[]} these on the patches of the picture */
+  /** @type {(Grid | null)[]} the same weights on the patches of the picture */
   maps = [];
   /** @type {number[]} where their scales end */
   limits = [];
@@ -60,9 +60,7 @@ export class ImageStage {
   /**
    * @param {GridPanel[]} panels
    * @param {PicturePart} part
-   * @param {Token} chosen whose weights are shown
-   * @param {number} width
-   * @param {() => boolean} isCurrent whether they still are
+   * @param {Token} chosen boolean} isCurrent whether they still are => the token whose weights are shown @param {number} width @param {() => boolean} isCurrent => boolean} isCurrent whether they still are
    */
   async show(panels, part, chosen, width, isCurrent) {
     await this.source.ready();
@@ -98,27 +96,27 @@ export class ImageStage {
     this.draw();
   }
 
-  /** Choose another token; on a picture that looks at itself, one of the same side. @param {PlacedToken} token */
+  /** Choose another token, of the same side if queries and keys are one picture. @param {PlacedToken} token */
   choose({ side, index, at }) {
     const { layout, chosen } = this;
     if (!layout) return;
-    if (layout.alike) return this.handlers.choose(chosen.side, index);
+    if (layout.hasEqualSides) return this.handlers.choose(chosen.side, index);
     if (at && layout.patches[chosen.side])
       return this.handlers.choose(chosen.side, layout.token(chosen.side, at[0], at[1]));
     return this.handlers.choose(side, index);
   }
 
   /**
-   * Describe the weight between the chosen token and another; for one of its own side, what it looks at most.
+   * Describe the weight between the chosen token and another; for a token of the same side, its largest weight.
    * @param {Token} token
    */
   reading({ side, index }) {
     const { chosen, layout, part } = this;
-    if (!layout?.alikeSides(side, layout.other)) return this.topWeights(side, index);
+    if (!layout?.sharesTokens(side, layout.other)) return this.topWeights(side, index);
     const readings = this.profiles.map((weights, i) => {
       const value =
-        weights.kind(index, 0) === OPEN ? formatted(weights.at(index, 0)) : KIND_TEXT[weights.kind(index, 0)];
-      const bound = weights.kind(index, 0) === OPEN && weights.block > 1 ? "at most " : "";
+        weights.stateAt(index, 0) === OPEN ? formatted(weights.at(index, 0)) : STATE_TEXT[weights.stateAt(index, 0)];
+      const bound = weights.stateAt(index, 0) === OPEN && weights.block > 1 ? "at most " : "";
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${bound}${value}`;
     });
     const ends = [part[chosen.side][chosen.index], part[layout.other][index]].map((word) => quoted(word, 200));
@@ -157,49 +155,49 @@ export class ImageStage {
   panel(pen, i) {
     const { theme, layout, chosen, cursor } = this;
     if (!layout) return;
-    const [left, top, wide, tall] = layout.box;
+    const [left, top, width, height] = layout.box;
     pen.text(left, 8, this.question, { fill: theme.soft, size: 12 });
     if (this.names[i]) pen.text(left, 28, this.names[i], { fill: theme.ink, bold: true, size: 12 });
-    pen.image(this.painted(i, pen.ratio, wide, tall), left, top);
-    pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
+    pen.image(this.painted(i, pen.ratio, width, height), left, top);
+    pen.rect(left, top, width, height, { stroke: theme.line, thick: 1 });
     layout.notes.forEach(({ text, y }) => pen.text(left, y, text, { fill: theme.soft, size: 12 }));
     layout.chips.forEach((chip) => this.chip(pen, i, chip));
     this.outline(pen, chosen, theme.mark, 2.5);
     if (cursor) this.outline(pen, cursor, theme.ink, 1.5);
     const map = this.maps[i];
-    if (map) legend(pen, theme, map, left + wide + 14, top, Math.min(tall, 180), 1 / this.part.cols.length);
+    if (map) legend(pen, theme, map, left + width + 14, top, Math.min(height, 180), 1 / this.part.cols.length);
   }
 
   /** @param {Pen} pen @param {Token} token @param {string} stroke @param {number} thick */
   outline(pen, { side, index }, stroke, thick) {
     const box = this.layout?.where(side, index);
     if (!box) return;
-    const [x, y, wide, tall] = box;
-    const small = Math.max(0, 5 - Math.min(wide, tall)) / 2; // a cell that is hardly seen is outlined from without
-    pen.rect(x - small, y - small, wide + 2 * small, tall + 2 * small, { stroke, thick });
+    const [x, y, width, height] = box;
+    const small = Math.max(0, 5 - Math.min(width, height)) / 2; // a very small cell is outlined from outside
+    pen.rect(x - small, y - small, width + 2 * small, height + 2 * small, { stroke, thick });
   }
 
   /** @param {Pen} pen @param {number} i @param {Chip} chip */
   chip(pen, i, { side, index, box, text }) {
     const { theme, layout } = this;
-    const weights = layout?.alikeSides(side, layout.other) ? this.profiles[i] : null;
-    const open = weights?.kind(index, 0) === OPEN ? weights : null;
+    const weights = layout?.sharesTokens(side, layout.other) ? this.profiles[i] : null;
+    const open = weights?.stateAt(index, 0) === OPEN ? weights : null;
     const code = open ? codeOf(open.at(index, 0), open.scale, this.limits[i]) : 0;
     const strong = open && (open.signed ? Math.abs(code - 128) > 70 : code > 140);
-    const [x, y, wide, tall] = box;
-    pen.rect(x, y, wide, tall, { fill: open ? theme.colour(open, code) : null, stroke: theme.line, thick: 1 });
-    pen.text(x + wide / 2, y + tall / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
+    const [x, y, width, height] = box;
+    pen.rect(x, y, width, height, { fill: open ? theme.colour(open, code) : null, stroke: theme.line, thick: 1 });
+    pen.text(x + width / 2, y + height / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
   }
 
   /**
    * Return the pixels of a picture, made again only if weights, size or colours have changed.
    * @param {number} i
    * @param {number} ratio
-   * @param {number} wide
-   * @param {number} tall
+   * @param {number} width
+   * @param {number} height
    */
-  painted(i, ratio, wide, tall) {
-    const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
+  painted(i, ratio, width, height) {
+    const size = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
     const grid = this.maps[i];
     const key = `${size} ${this.theme.key} ${this.pictureOnly}`;
     const known = this.images.get(grid ?? this.source);

@@ -14,7 +14,7 @@ import { cssColour } from "../base/theme.js";
  * @param {number} x
  * @param {number} y
  * @param {number} height
- * @param {number | null} [even] the weight of each key where all have the same, which is marked on a scale from 0
+ * @param {number | null} [even] the even weight, marked on a scale from 0
  */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = null) {
   const { place, ticks, signed } = SCALES[scale];
@@ -33,7 +33,7 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = nu
     pen.rect(x - 2, level, 14, 1, { fill: theme.soft });
     pen.text(x + 15, level, `${formatted(even ?? 0)} even`, { fill: theme.soft, size: 10 });
   }
-  const taken = [...levels]; // a tick keeps its distance from all that is written
+  const taken = [...levels]; // a tick must not touch other labels
   for (const tick of ticks) {
     if (taken.some((other) => Math.abs(other - at(tick)) < 12)) continue;
     taken.push(at(tick));

@@ -8,7 +8,7 @@ import { label } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Handlers, Locked, Pen, Side } from "../types.d.ts" */
 /** @typedef {[side: Side, index: number]} Word */
-/** @typedef {{ grid: AnyGrid, ink: number, name: string }} HeadLinks a head, and which colour it has */
+/** @typedef {{ grid: AnyGrid, ink: number, name: string }} HeadLinks a head and the index of its colour */
 /** @typedef {{ scroll: number, from: number, to: number }} Stretch the rows that are drawn, and pixels above them */
 /**
  * @typedef {Partial<Locked> & {
@@ -17,8 +17,8 @@ import { label } from "../base/visible-text.js";
  *   pointed?: Word | null,
  *   cursor?: Word | null,
  *   scroll?: number,
- *   tall?: number,
- * }} LinkLook scroll: how far down the part that is drawn begins; tall: its height
+ *   height?: number,
+ * }} LinkLook scroll: the offset of the visible part, in pixels; height: its height
  */
 /**
  * @typedef {Pick<Handlers, "lock" | "leave"> & {
@@ -27,10 +27,10 @@ import { label } from "../base/visible-text.js";
  * }} LinkHandlers
  */
 
-const PITCH = 18;
-const TOP = 24;
+const ROW_HEIGHT = 18;
+const TOP_MARGIN = 24;
 /** @type {Record<string, number>} */
-const UP_DOWN = { ArrowUp: -1, ArrowDown: 1 };
+const ARROW_KEY_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 
 /** The layout and drawing of the words and lines of one or more heads. */
 export class LinkDiagram {
@@ -43,7 +43,7 @@ export class LinkDiagram {
   /** Where the words end and begin, in pixels. */
   left = 0;
   right = 0;
-  across = 0;
+  contentWidth = 0;
 
   /** @param {import("../base/theme.js").Theme} theme @param {string[]} axes */
   constructor(theme, axes) {
@@ -63,14 +63,14 @@ export class LinkDiagram {
     this.width = width;
     this.left = leftWidth;
     this.right = leftWidth + between;
-    this.across = leftWidth + between + rightWidth;
-    this.height = TOP + PITCH * Math.max(grid.rows.length, grid.cols.length) + 6;
+    this.contentWidth = leftWidth + between + rightWidth;
+    this.height = TOP_MARGIN + ROW_HEIGHT * Math.max(grid.rows.length, grid.cols.length) + 6;
     return this.height;
   }
 
   /** @param {number} index */
   y(index) {
-    return TOP + (index + 0.5) * PITCH;
+    return TOP_MARGIN + (index + 0.5) * ROW_HEIGHT;
   }
 
   /**
@@ -81,7 +81,7 @@ export class LinkDiagram {
    */
   word(x, y) {
     const side = x < (this.left + this.right) / 2 ? "rows" : "cols";
-    const index = Math.floor((y - TOP) / PITCH);
+    const index = Math.floor((y - TOP_MARGIN) / ROW_HEIGHT);
     return index >= 0 && index < this.heads[0].grid[side].length && (x < this.left + 12 || x > this.right - 12)
       ? [side, index]
       : null;
@@ -132,12 +132,12 @@ export class LinkDiagram {
   }
 
   /** @param {Pen} pen @param {LinkLook} look */
-  draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, tall = Infinity, ...look }) {
+  draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, height = Infinity, ...look }) {
     const { theme } = this;
     const part = {
       scroll,
-      from: Math.floor((scroll - TOP) / PITCH) - 1,
-      to: Math.ceil((scroll + tall - TOP) / PITCH) + 1,
+      from: Math.floor((scroll - TOP_MARGIN) / ROW_HEIGHT) - 1,
+      to: Math.ceil((scroll + height - TOP_MARGIN) / ROW_HEIGHT) + 1,
     };
     /** @type {Locked} */
     const selected = pointed ? { rows: [], cols: [], [pointed[0]]: [pointed[1]] } : { rows, cols };
@@ -202,8 +202,8 @@ export class LinkDiagram {
 
   /** @param {Pen} pen @param {Word} word @param {number} scroll */
   drawCursor(pen, [side, i], scroll) {
-    const [x, wide] = side === "rows" ? [2, this.left - 4] : [this.right + 3, this.across - this.right - 6];
-    pen.rect(x, this.y(i) - scroll - PITCH / 2, wide, PITCH, { stroke: this.theme.focus, thick: 2 });
+    const [x, width] = side === "rows" ? [2, this.left - 4] : [this.right + 3, this.contentWidth - this.right - 6];
+    pen.rect(x, this.y(i) - scroll - ROW_HEIGHT / 2, width, ROW_HEIGHT, { stroke: this.theme.focus, thick: 2 });
   }
 
   /**
@@ -235,7 +235,7 @@ export class LinkDiagram {
     };
     canvas.onkeydown = (event) => {
       cursor ??= ["rows", 0];
-      const step = UP_DOWN[event.key];
+      const step = ARROW_KEY_STEPS[event.key];
       if (step) cursor = [cursor[0], cursor[1] + step * (event.shiftKey ? 10 : 1)];
       else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
         cursor = [event.key === "ArrowLeft" ? "rows" : "cols", cursor[1]];

@@ -13,7 +13,7 @@ import { table } from "../controls/table.js";
 /** @import { Choices, Point, ViewOptions } from "../types.d.ts" */
 
 /** @type {[Role, string][]} */
-const ROLES = [
+const ROLE_OPTIONS = [
   ["off", "not used"],
   ["all", "must hold"],
   ["any", "one is enough"],
@@ -77,7 +77,7 @@ export class MaskLab {
 
   /** @param {Predicate} predicate */
   control({ name, sizes }) {
-    const role = select("", ROLES, this.roleOf(name), (value) =>
+    const role = select("", ROLE_OPTIONS, this.roleOf(name), (value) =>
       this.store.set({ roles: { ...this.store.get("roles"), [name]: value } }),
     );
     role.element.querySelector("select")?.setAttribute("aria-label", name);
@@ -164,7 +164,7 @@ export class MaskLab {
       [state[cell], values[cell]] = [Number(!open), Number(open)];
     }
     const grid = Grid.of(this.rows, this.cols, values, state);
-    grid.codes = grid.codes.map((code) => code >> 1); // pale: allowed is not much
+    grid.codes = grid.codes.map((code) => code >> 1); // pale, since being allowed is the usual case
     this.panel = { ...this.panel, grid };
     this.controls.forEach(({ show }) => show());
     const either = this.predicatesIn("any")

@@ -11,17 +11,17 @@ import { label } from "../base/visible-text.js";
 /** @import { Box, Point, Side } from "../types.d.ts" */
 /** @typedef {Words & { patches?: PatchSides }} PicturePart */
 /** @typedef {Token & { text: string, box: Box }} Chip the word of a token that does not lie on the picture */
-/** @typedef {Token & { panel?: number, at?: Point }} PlacedToken in one of the pictures, and the point of it */
+/** @typedef {Token & { panel?: number, at?: Point }} PlacedToken with the number of its picture and a point on it */
 
 const MAX_PICTURE_WIDTH = 520;
 const MAX_PICTURE_HEIGHT = 560;
-const SCALE_WIDTH = 96; // for the scale beside it
-const APART = 20; // between pictures
-const ABOVE_PICTURE = 20;
-const EDGE_LEFT = 3; // room for an outline
-const CHIP_TALL = 22;
-const CHIP_SPACE = 4;
-const MAX_CHIPS = 400; // words of one side
+const SCALE_WIDTH = 96; // of the colour scale beside the picture
+const PICTURE_GAP = 20; // between two pictures
+const TOP_MARGIN = 20;
+const OUTLINE_MARGIN = 3; // room for the outline of a patch
+const CHIP_HEIGHT = 22;
+const CHIP_GAP = 4;
+const MAX_CHIPS = 400; // words that are shown on one side of a picture
 
 /** The places of pictures, patches and words on a canvas, and the token at a point. */
 export class PictureLayout {
@@ -38,21 +38,28 @@ export class PictureLayout {
     this.other = otherSide(chosen.side);
     this.patches = patchGrids(part);
     // both sides are the same tokens where a picture, or a text with one in it, looks at itself
-    this.alike = String(part.rows) === String(part.cols);
+    this.hasEqualSides = String(part.rows) === String(part.cols);
     const columns = width >= 300 * names.length ? names.length : 1;
-    const each = (width - APART * (columns - 1)) / columns - EDGE_LEFT;
-    const wide = Math.min(MAX_PICTURE_WIDTH, each - SCALE_WIDTH, (MAX_PICTURE_HEIGHT * shape.width) / shape.height);
-    const tall = (wide * shape.height) / shape.width;
-    const top = names.some(Boolean) ? 2 * ABOVE_PICTURE : ABOVE_PICTURE;
+    const each = (width - PICTURE_GAP * (columns - 1)) / columns - OUTLINE_MARGIN;
+    const pictureWidth = Math.min(
+      MAX_PICTURE_WIDTH,
+      each - SCALE_WIDTH,
+      (MAX_PICTURE_HEIGHT * shape.width) / shape.height,
+    );
+    const pictureHeight = (pictureWidth * shape.height) / shape.width;
+    const top = names.some(Boolean) ? 2 * TOP_MARGIN : TOP_MARGIN;
     const above = this.chipsOf("rows", top, each);
-    const below = this.alike ? null : this.chipsOf("cols", above.bottom + tall + 12, each);
+    const below = this.hasEqualSides ? null : this.chipsOf("cols", above.bottom + pictureHeight + 12, each);
     this.chips = [...above.chips, ...(below?.chips ?? [])];
     this.notes = [above, below].flatMap((group) => group?.notes ?? []);
-    this.box = [EDGE_LEFT, above.bottom, wide, tall];
-    const height = below?.chips.length ? below.bottom : above.bottom + tall + EDGE_LEFT;
-    const right = Math.max(wide + SCALE_WIDTH, ...this.chips.map(({ box }) => box[0] + box[2]));
-    this.origins = names.map((_, i) => [(i % columns) * (each + APART), Math.floor(i / columns) * (height + APART)]);
-    this.width = Math.ceil(Math.min(width, (columns - 1) * (each + APART) + right + EDGE_LEFT));
+    this.box = [OUTLINE_MARGIN, above.bottom, pictureWidth, pictureHeight];
+    const height = below?.chips.length ? below.bottom : above.bottom + pictureHeight + OUTLINE_MARGIN;
+    const right = Math.max(pictureWidth + SCALE_WIDTH, ...this.chips.map(({ box }) => box[0] + box[2]));
+    this.origins = names.map((_, i) => [
+      (i % columns) * (each + PICTURE_GAP),
+      Math.floor(i / columns) * (height + PICTURE_GAP),
+    ]);
+    this.width = Math.ceil(Math.min(width, (columns - 1) * (each + PICTURE_GAP) + right + OUTLINE_MARGIN));
     this.height = this.origins[this.origins.length - 1][1] + height;
   }
 
@@ -66,15 +73,15 @@ export class PictureLayout {
     const tokens = this.patches[side]?.others ?? [...this.part[side].keys()];
     /** @type {Chip[]} */
     const chips = [];
-    let [x, y] = [EDGE_LEFT, top];
+    let [x, y] = [OUTLINE_MARGIN, top];
     for (const index of tokens.slice(0, MAX_CHIPS)) {
       const text = label(this.part[side][index], 24);
-      const wide = clamp(textWidth(text, 13) + 12, CHIP_TALL, width);
-      if (x > EDGE_LEFT && x + wide > width) [x, y] = [EDGE_LEFT, y + CHIP_TALL + CHIP_SPACE];
-      chips.push({ side, index, text, box: [x, y, wide, CHIP_TALL] });
-      x += wide + CHIP_SPACE;
+      const chipWidth = clamp(textWidth(text, 13) + 12, CHIP_HEIGHT, width);
+      if (x > OUTLINE_MARGIN && x + chipWidth > width) [x, y] = [OUTLINE_MARGIN, y + CHIP_HEIGHT + CHIP_GAP];
+      chips.push({ side, index, text, box: [x, y, chipWidth, CHIP_HEIGHT] });
+      x += chipWidth + CHIP_GAP;
     }
-    const bottom = tokens.length ? y + CHIP_TALL + 10 : top;
+    const bottom = tokens.length ? y + CHIP_HEIGHT + 10 : top;
     const more = tokens.length - MAX_CHIPS;
     const notes = more > 0 ? [{ text: `${counted(more, "word")} more`, y: bottom }] : [];
     return { chips, notes, bottom: bottom + 14 * notes.length };
@@ -85,8 +92,8 @@ export class PictureLayout {
    * @param {Side} side
    * @param {Side} target
    */
-  alikeSides(side, target) {
-    return this.alike || side === target;
+  sharesTokens(side, target) {
+    return this.hasEqualSides || side === target;
   }
 
   /**
@@ -117,11 +124,11 @@ export class PictureLayout {
 
   /** @param {Side} side @param {number} x @param {number} y */
   token(side, x, y) {
-    const [left, top, wide, tall] = this.box;
+    const [left, top, width, height] = this.box;
     const grid = /** @type {PatchGrid} */ (this.patches[side]);
     /** @param {number} share @param {number} count */
     const at = (share, count) => clamp(Math.floor(share * count), 0, count - 1);
-    return grid.token(at((y - top) / tall, grid.rows), at((x - left) / wide, grid.columns));
+    return grid.token(at((y - top) / height, grid.rows), at((x - left) / width, grid.columns));
   }
 
   /**
@@ -133,10 +140,11 @@ export class PictureLayout {
   where(side, index) {
     const grid = this.patches[side];
     const cell = grid?.cell(index);
-    if (!grid || !cell) return this.chips.find((chip) => this.alikeSides(chip.side, side) && chip.index === index)?.box;
+    if (!grid || !cell)
+      return this.chips.find((chip) => this.sharesTokens(chip.side, side) && chip.index === index)?.box;
     const { rows, columns } = grid;
-    const [left, top, wide, tall] = this.box;
-    return [left + (cell[1] * wide) / columns, top + (cell[0] * tall) / rows, wide / columns, tall / rows];
+    const [left, top, width, height] = this.box;
+    return [left + (cell[1] * width) / columns, top + (cell[0] * height) / rows, width / columns, height / rows];
   }
 
   /**
@@ -148,16 +156,16 @@ export class PictureLayout {
    * @returns {PlacedToken}
    */
   step(from, [down, across], times) {
-    const [x, y, wide, tall] = this.where(from.side, from.index) ?? this.box;
+    const [x, y, width, height] = this.where(from.side, from.index) ?? this.box;
     const panel = from.panel ?? 0;
-    const center = [x + wide / 2, y + tall / 2];
-    const to = [center[0] + across * times * wide, center[1] + down * times * tall];
+    const center = [x + width / 2, y + height / 2];
+    const to = [center[0] + across * times * width, center[1] + down * times * height];
     const [left, top] = this.origins[panel];
     const hit = this.tokenAt(left + to[0], top + to[1]);
     if (hit?.panel === panel) return hit;
     const spots = [...this.chips.map(({ side, index, box }) => ({ panel, side, index, box })), this.nearest(panel, to)];
     const candidates = spots
-      .filter(({ side, index }) => index !== from.index || !this.alikeSides(side, from.side))
+      .filter(({ side, index }) => index !== from.index || !this.sharesTokens(side, from.side))
       .map((token) => ({
         token,
         dx: token.box[0] + token.box[2] / 2 - center[0],
@@ -175,11 +183,11 @@ export class PictureLayout {
    * @param {number[]} point
    */
   nearest(panel, [x, y]) {
-    const [left, top, wide, tall] = this.box;
-    const [across, down] = [clamp(x, left + 1, left + wide - 1), clamp(y, top + 1, top + tall - 1)];
+    const [left, top, width, height] = this.box;
+    const [across, down] = [clamp(x, left + 1, left + width - 1), clamp(y, top + 1, top + height - 1)];
     return { panel, ...this.onPicture(across, down), box: [across, down, 0, 0] };
   }
 }
 
 /** @type {(box: number[], x: number, y: number) => boolean} */
-const holds = ([left, top, wide, tall], x, y) => x >= left && x < left + wide && y >= top && y < top + tall;
+const holds = ([left, top, width, height], x, y) => x >= left && x < left + width && y >= top && y < top + height;

@@ -16,12 +16,12 @@ import { cutLetters } from "../base/visible-text.js";
 /** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.d.ts" */
 
 const MARGIN = 22;
-const DOTS = {
+const DOT_STYLES = {
   strong: { radius: 4.5, alpha: 1 },
   grouped: { radius: 3, alpha: 0.85 },
   alone: { radius: 2.5, alpha: 0.55 },
 };
-const REACH = 24; // pixels from a point at which it is meant
+const HIT_RADIUS = 24; // a pointer selects a point within this distance
 
 /** A scatter plot that can be zoomed, moved and searched. */
 export class Points {
@@ -78,10 +78,10 @@ export class Points {
   }
 
   get window() {
-    const wide = 1 / this.store.get("zoom");
+    const side = 1 / this.store.get("zoom");
     const [x, y] = this.store.get("middle");
-    const [left, top] = [x, y].map((v) => clamp(v, wide / 2, 1 - wide / 2) - wide / 2);
-    return { x: left, y: top, wide };
+    const [left, top] = [x, y].map((v) => clamp(v, side / 2, 1 - side / 2) - side / 2);
+    return { x: left, y: top, side };
   }
 
   /**
@@ -90,11 +90,11 @@ export class Points {
    * @returns {[number, number]}
    */
   at(point) {
-    const { x, y, wide } = this.window;
+    const { x, y, side } = this.window;
     const [across, up] = [0, 1].map((axis) => this.share(point, axis));
     return [
-      MARGIN + ((across - x) / wide) * (this.width - 2 * MARGIN),
-      MARGIN + ((1 - up - y) / wide) * (this.height - 2 * MARGIN),
+      MARGIN + ((across - x) / side) * (this.width - 2 * MARGIN),
+      MARGIN + ((1 - up - y) / side) * (this.height - 2 * MARGIN),
     ];
   }
 
@@ -105,7 +105,7 @@ export class Points {
   }
 
   /** @param {number} x @param {number} y @param {number} [reach] @returns {number | null} */
-  nearest(x, y, reach = REACH) {
+  nearest(x, y, reach = HIT_RADIUS) {
     /** @type {number | null} */
     let best = null;
     let minDistance = reach;
@@ -174,8 +174,8 @@ export class Points {
   middle(x, y) {
     const window = this.window;
     return [
-      window.x + ((x - MARGIN) / (this.width - 2 * MARGIN)) * window.wide,
-      window.y + ((y - MARGIN) / (this.height - 2 * MARGIN)) * window.wide,
+      window.x + ((x - MARGIN) / (this.width - 2 * MARGIN)) * window.side,
+      window.y + ((y - MARGIN) / (this.height - 2 * MARGIN)) * window.side,
     ];
   }
 
@@ -239,8 +239,8 @@ export class Points {
     const { theme } = this.frame;
     const group = this.labels[point] ?? -1;
     const colour = group < 0 ? theme.soft : inkOf(theme, group);
-    let { radius, alpha } = group < 0 ? DOTS.alone : DOTS.grouped;
-    if (emphasized || this.marked.has(point)) ({ radius, alpha } = DOTS.strong);
+    let { radius, alpha } = group < 0 ? DOT_STYLES.alone : DOT_STYLES.grouped;
+    if (emphasized || this.marked.has(point)) ({ radius, alpha } = DOT_STYLES.strong);
     pen.dot(x, y, radius, { fill: emphasized ? theme.mark : colour, alpha });
   }
 
@@ -265,10 +265,10 @@ export class Points {
    */
   name(pen, [point, x, y], { boxes, dots }, always) {
     const text = brief(this.names[point]);
-    const wide = textWidth(text, 11);
+    const nameWidth = textWidth(text, 11);
     const offset = this.marked.has(point) ? 9 : 7;
-    const left = x + offset + wide > this.width - 4 ? x - offset - wide : x + offset;
-    const box = [left - 2, y - 8, left + wide + 2, y + 8];
+    const left = x + offset + nameWidth > this.width - 4 ? x - offset - nameWidth : x + offset;
+    const box = [left - 2, y - 8, left + nameWidth + 2, y + 8];
     /** @param {Box} other */
     const overlaps = ([a, b, c, d]) => a < box[2] && box[0] < c && b < box[3] && box[1] < d;
     /** @param {number[]} dot */
@@ -283,7 +283,7 @@ export class Points {
 /** @param {string} name */
 const brief = (name) => cutLetters(name, 40).join("");
 const MAX_NAMES = 60;
-const MAX_DOTS = 2000; // that names keep clear of
+const MAX_DOTS = 2000; // names avoid at most so many points
 const POINT_KEYS = [
   ["arrows", "to the next point that way"],
   ["Space", "keep or drop a name"],

@@ -10,10 +10,10 @@ import { quoted, visibleText } from "../base/visible-text.js";
 /** @import { AnyGrid, Handlers, Pen, Side } from "../types.d.ts" */
 /** @type {Record<string, number>} */
 const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
-/** @typedef {{ element: HTMLElement, spans: HTMLElement[] }} Sentence running text, and its words */
+/** @typedef {{ element: HTMLElement, spans: HTMLElement[] }} Sentence a paragraph and the elements of its words */
 
 const NO_SENTENCE = () => ({ element: document.createElement("p"), spans: [] });
-const MAX_WORDS = 1200; // words on the page at once
+const MAX_WORDS = 1200; // on the page at once
 
 /** An element with the words of one or both sides of a map, in which a word can be chosen. */
 export class ShadedWords {
@@ -22,7 +22,7 @@ export class ShadedWords {
   /** The place of the word whose weights are shown. */
   at = 0;
   by = false;
-  /** @type {Record<Side, number>} the first word of each side that stands there */
+  /** @type {Record<Side, number>} the first word of each side that is on the page */
   start = { rows: 0, cols: 0 };
   /** @type {Sentence} whose words are chosen */
   choosable = NO_SENTENCE();
@@ -39,8 +39,7 @@ export class ShadedWords {
   }
 
   /**
-   * Show a grid's weights for a word. `by`: whether to show which queries look at the chosen key, instead of what the
-   * chosen query looks at.
+   * Show a grid's weights for a word. `by`: whether to show the weights to the chosen key rather than from the chosen query.
    * @param {AnyGrid} grid
    * @param {number} chosen
    * @param {boolean} by
@@ -67,8 +66,8 @@ export class ShadedWords {
       const code = Math.round(255 * clamp(place(value), 0, 1));
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
-      span.classList.toggle("hidden", grid.kind(row, col) === FORBIDDEN);
-      span.title = grid.kind(row, col) === FORBIDDEN ? "may not look" : formatted(value);
+      span.classList.toggle("hidden", grid.stateAt(row, col) === FORBIDDEN);
+      span.title = grid.stateAt(row, col) === FORBIDDEN ? "may not look" : formatted(value);
     });
     this.choosable.spans.forEach((span, i) => {
       const picked = i + this.start[side] === at;

@@ -14,7 +14,7 @@ import { paint } from "../base/paint.js";
 /**
  * @typedef {object} SheetLook
  * @property {Map<string, AnyGrid>} grids by "layer.head", those that have arrived
- * @property {Map<string, AnyGrid>} [thumbs] what is drawn of each, if not itself
+ * @property {Map<string, AnyGrid>} [thumbs] what is drawn for each head instead of its map
  * @property {number} [limit] where the scale of these ends
  * @property {Point} chosen
  * @property {Point[]} marked
@@ -40,10 +40,10 @@ export class Sheet {
   left = 58;
   top = 26;
   gap = 4;
-  wide = 0;
-  tall = 0;
-  ends = 0;
-  across = 0;
+  thumbWidth = 0;
+  thumbHeight = 0;
+  thumbsRight = 0;
+  contentRight = 0;
   width = 0;
   height = 0;
 
@@ -58,32 +58,37 @@ export class Sheet {
     const { layers, heads, rows, cols } = part;
     const { left, top, gap } = this;
     const right = width > 560 ? 56 : 0;
-    const wide = clamp((width - left - right - gap * heads) / heads, 6, 150);
+    const thumbWidth = clamp((width - left - right - gap * heads) / heads, 6, 150);
     const shape = clamp(rows.length / cols.length, 0.5, 2);
-    const tall = Math.max(8, wide * shape);
-    const ends = left + heads * (wide + gap);
-    const across = ends + right; // of the thumbnails; of all that is drawn
-    const height = Math.max(top + layers * (tall + gap), right ? 110 : 0);
+    const thumbHeight = Math.max(8, thumbWidth * shape);
+    const thumbsRight = left + heads * (thumbWidth + gap);
+    const contentRight = thumbsRight + right; // the right edges of the thumbnails and of the whole drawing
+    const height = Math.max(top + layers * (thumbHeight + gap), right ? 110 : 0);
     this.part = part;
-    this.wide = wide;
-    this.tall = tall;
-    this.ends = ends;
-    this.across = across;
+    this.thumbWidth = thumbWidth;
+    this.thumbHeight = thumbHeight;
+    this.thumbsRight = thumbsRight;
+    this.contentRight = contentRight;
     this.height = height;
-    this.width = Math.max(width, across);
+    this.width = Math.max(width, contentRight);
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
   }
 
   /** @param {number} layer @param {number} head */
   box(layer, head) {
-    return [this.left + head * (this.wide + this.gap), this.top + layer * (this.tall + this.gap), this.wide, this.tall];
+    return [
+      this.left + head * (this.thumbWidth + this.gap),
+      this.top + layer * (this.thumbHeight + this.gap),
+      this.thumbWidth,
+      this.thumbHeight,
+    ];
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} layer and head */
   headAt(x, y) {
-    const head = Math.floor((x - this.left) / (this.wide + this.gap));
-    const layer = Math.floor((y - this.top) / (this.tall + this.gap));
+    const head = Math.floor((x - this.left) / (this.thumbWidth + this.gap));
+    const layer = Math.floor((y - this.top) / (this.thumbHeight + this.gap));
     return head >= 0 && layer >= 0 && head < this.part.heads && layer < this.part.layers ? [layer, head] : null;
   }
 
@@ -94,19 +99,19 @@ export class Sheet {
     this.drawHeads(pen, look);
     this.drawFrames(pen, look);
     const height = Math.min(this.height - this.top - 8, 180);
-    if (this.across > this.ends)
-      legend(pen, theme, { scale: "sqrt", limit: look.limit ?? 1 }, this.ends + 10, this.top, height);
+    if (this.contentRight > this.thumbsRight)
+      legend(pen, theme, { scale: "sqrt", limit: look.limit ?? 1 }, this.thumbsRight + 10, this.top, height);
   }
 
   /** @param {Pen} pen @param {SheetLook} look */
   drawHeads(pen, { grids, thumbs = grids, row = null }) {
     for (let layer = 0; layer < this.part.layers; layer++)
       for (let head = 0; head < this.part.heads; head++) {
-        const [x, y, w, t] = this.box(layer, head);
+        const [x, y, w, h] = this.box(layer, head);
         const grid = thumbs.get(`${layer}.${head}`);
-        if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
-        pen.rect(x, y, w, t, { stroke: this.theme.line, thick: 0.5 });
-        if (grid && row !== null) this.markRow(pen, grid, row, [x, y, w, t]);
+        if (grid) pen.image(this.thumb(grid, w, h, pen.ratio), x, y);
+        pen.rect(x, y, w, h, { stroke: this.theme.line, thick: 0.5 });
+        if (grid && row !== null) this.markRow(pen, grid, row, [x, y, w, h]);
       }
   }
 
@@ -116,14 +121,14 @@ export class Sheet {
     /** @param {Point} head */
     const exists = ([layer, head]) => layer < part.layers && head < part.heads;
     if (exists(chosen) && !marked.some((other) => String(other) === String(chosen))) {
-      const [x, y, w, t] = this.box(chosen[0], chosen[1]);
-      pen.rect(x, y, w, t, { stroke: theme.ink, thick: 1.5 });
+      const [x, y, w, h] = this.box(chosen[0], chosen[1]);
+      pen.rect(x, y, w, h, { stroke: theme.ink, thick: 1.5 });
     }
-    for (const [x, y, w, t] of marked.filter(exists).map(([layer, head]) => this.box(layer, head)))
-      pen.rect(x + 1, y + 1, w - 2, t - 2, { stroke: theme.mark, thick: 2.5 });
+    for (const [x, y, w, h] of marked.filter(exists).map(([layer, head]) => this.box(layer, head)))
+      pen.rect(x + 1, y + 1, w - 2, h - 2, { stroke: theme.mark, thick: 2.5 });
     if (!focused) return;
-    const [x, y, w, t] = this.box(this.at[0], this.at[1]);
-    pen.rect(x - 1.5, y - 1.5, w + 3, t + 3, { stroke: theme.focus, thick: 2 });
+    const [x, y, w, h] = this.box(this.at[0], this.at[1]);
+    pen.rect(x - 1.5, y - 1.5, w + 3, h + 3, { stroke: theme.focus, thick: 2 });
   }
 
   /**
@@ -133,11 +138,11 @@ export class Sheet {
    * @param {number} row
    * @param {number[]} box
    */
-  markRow(pen, grid, row, [x, y, wide, tall]) {
-    const step = tall / grid.rows.length;
+  markRow(pen, grid, row, [x, y, width, thumbHeight]) {
+    const step = thumbHeight / grid.rows.length;
     const height = Math.max(3, step);
-    const top = Math.min(tall - height, Math.max(0, (row + 0.5) * step - height / 2));
-    pen.rect(x, y + top, wide, height, { stroke: this.theme.mark, thick: 1 });
+    const top = Math.min(thumbHeight - height, Math.max(0, (row + 0.5) * step - height / 2));
+    pen.rect(x, y + top, width, height, { stroke: this.theme.mark, thick: 1 });
   }
 
   /** Draw the numbers of layers and heads, as many as have room. @param {Pen} pen */
@@ -145,25 +150,25 @@ export class Sheet {
     const { part, names } = this;
     /** @param {number} size */
     const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
-    for (let layer = 0; layer < part.layers; layer += every(this.tall)) {
+    for (let layer = 0; layer < part.layers; layer += every(this.thumbHeight)) {
       const text = part.layers <= 24 ? `layer ${layer}` : `${layer}`;
-      const middle = this.box(layer, 0)[1] + this.tall / 2;
+      const middle = this.box(layer, 0)[1] + this.thumbHeight / 2;
       pen.text(this.left - 8, middle, text, { fill: this.theme.soft, align: "right" });
     }
-    for (let head = 0; head < part.heads; head += every(this.wide)) {
-      const text = names?.[head] ?? (this.wide > 44 ? `head ${head}` : `${head}`);
-      pen.text(this.box(0, head)[0] + this.wide / 2, 13, text, { fill: this.theme.soft, align: "center" });
+    for (let head = 0; head < part.heads; head += every(this.thumbWidth)) {
+      const text = names?.[head] ?? (this.thumbWidth > 44 ? `head ${head}` : `${head}`);
+      pen.text(this.box(0, head)[0] + this.thumbWidth / 2, 13, text, { fill: this.theme.soft, align: "center" });
     }
   }
 
-  /** @param {AnyGrid} grid @param {number} wide @param {number} tall @param {number} ratio */
-  thumb(grid, wide, tall, ratio) {
-    const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
-    const key = `${across} ${down} ${this.theme.key}`;
+  /** @param {AnyGrid} grid @param {number} width @param {number} height @param {number} ratio */
+  thumb(grid, width, height, ratio) {
+    const [imageWidth, imageHeight] = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const key = `${imageWidth} ${imageHeight} ${this.theme.key}`;
     const cached = this.thumbs.get(grid);
     if (cached?.key === key) return cached.image;
-    const all = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
-    const image = paint(/** @type {Grid} */ (grid), all, across, down, this.theme, ratio);
+    const all = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
+    const image = paint(/** @type {Grid} */ (grid), all, imageWidth, imageHeight, this.theme, ratio);
     this.thumbs.set(grid, { key, image });
     return image;
   }
@@ -174,7 +179,7 @@ export class Sheet {
     /** @param {number} at @param {number} size @param {number} count */
     const index = (at, size, count) =>
       Math.min(count - 1, Math.max(0, Math.floor(((at % (size + this.gap)) / size) * count)));
-    return [index(layer, this.tall, grid.rows.length), index(head, this.wide, grid.cols.length)];
+    return [index(layer, this.thumbHeight, grid.rows.length), index(head, this.thumbWidth, grid.cols.length)];
   }
 
   /** @param {number} layer @param {number} head @param {AnyGrid} [grid] @param {Point | null} [pair] the query and key pointed at */
@@ -233,7 +238,7 @@ export function sharpness(grid) {
   for (let row = 0; row < grid.rows.length; row++) {
     let best = -1;
     for (let col = 0; col < grid.cols.length; col++)
-      if (grid.kind(row, col) === OPEN) best = Math.max(best, grid.at(row, col));
+      if (grid.stateAt(row, col) === OPEN) best = Math.max(best, grid.at(row, col));
     if (best >= 0) [sum, count] = [sum + best, count + 1];
   }
   return count ? sum / count : 0;

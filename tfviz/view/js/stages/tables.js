@@ -73,7 +73,7 @@ export class Tables {
     const panel = this.sheet.panels.find((other) => other.name === name) ?? this.sheet.panels[0];
     const [down, across] = panel.axes;
     const place = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
-    const value = grid instanceof Grid && grid.is(row, col, OPEN) ? formatted(grid.at(row, col)) : "no number";
+    const value = grid instanceof Grid && grid.hasState(row, col, OPEN) ? formatted(grid.at(row, col)) : "no number";
     const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatted(number)}`);
     return `${name && `${name}: `}${place}  ${details ? details.join("  ") : value}`;
   }

@@ -1,4 +1,4 @@
-// A component that shows a text as it reads, each token shaded by its number.
+// A view of a running text, each token shaded by its number.
 
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
@@ -16,9 +16,9 @@ import { drawWords, wordList } from "./shaded-words.js";
 /** @import { Choices, Drawing, ViewOptions } from "../types.d.ts" */
 
 /** @type {Record<string, number>} */
-const STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
-const KEYS = [["arrows", "go to the next token"]];
-const LEGEND = { width: 90, height: 130 };
+const KEY_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+const TOKEN_KEYS = [["arrows", "go to the next token"]];
+const LEGEND_SIZE = { width: 90, height: 130 };
 
 export class Tokens {
   /**
@@ -36,7 +36,7 @@ export class Tokens {
     this.grid = Grid.of([unit || "number"], words, values, new Uint8Array(values.length), { scale, limit });
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: KEYS,
+      keys: TOKEN_KEYS,
       grids: () => [{ name: "", grid: this.grid }],
       drawing: () => this.drawing,
       tables: () => [table({ name: "", grid: this.grid, axes: ["", "token"] })],
@@ -60,7 +60,7 @@ export class Tokens {
     element.onclick = choose;
     element.onpointerover = choose;
     element.onkeydown = (event) => {
-      const step = STEPS[event.key];
+      const step = KEY_STEPS[event.key];
       if (!step) return;
       const token = clamp(this.store.get("token") + step, 0, this.words.length - 1);
       this.store.set({ token });
@@ -81,7 +81,14 @@ export class Tokens {
       span.setAttribute("aria-selected", String(i === token));
       span.tabIndex = i === token ? 0 : -1;
     });
-    legend(new CanvasPen(this.canvas, LEGEND.width, LEGEND.height), theme, this.grid, 2, 8, LEGEND.height - 16);
+    legend(
+      new CanvasPen(this.canvas, LEGEND_SIZE.width, LEGEND_SIZE.height),
+      theme,
+      this.grid,
+      2,
+      8,
+      LEGEND_SIZE.height - 16,
+    );
     this.frame.showStage(this.stage, "");
     this.frame.announce(
       `${quoted(this.words[token])} ${formatted(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,

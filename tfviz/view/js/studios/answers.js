@@ -6,9 +6,8 @@ import { LruCache } from "./lru-cache.js";
 /** @import { Edit, Pattern } from "../types.d.ts" */
 /** @import { Studio } from "./studio.js" */
 /**
- * @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} Answer under the key of
- *   what was asked; its maps, unless it was remembered
- * @typedef {{ program?: string, edits?: Edit[], watch?: boolean }} AskOptions watch: with maps
+ * @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} Answer a model's logits; patterns: null in a cached answer
+ * @typedef {{ program?: string, edits?: Edit[], watch?: boolean }} AskOptions watch: whether to capture the maps
  */
 
 /** @param {number[]} question @param {Edit[]} edits */
@@ -24,7 +23,7 @@ export class Answers {
   }
 
   /**
-   * Ask for an answer; null if something else was asked for meanwhile on this lane, or it is not finite.
+   * Request an answer; null if a newer request on this lane replaced it, or if the logits are not finite.
    * @param {string} lane
    * @param {number[]} question
    * @param {Record<string, any>} inputs the same for the program

@@ -53,7 +53,7 @@ export function extendedBeam(text, parent, token, log, end) {
 /**
  * Return the best of all continuations.
  * @param {Beam[]} texts
- * @param {(NumberList | null)[]} logs of the next token of each text; null where it has ended
+ * @param {(NumberList | null)[]} logs of the next token of each text; null if the text has ended
  * @param {{ width: number, alpha: number, end: number }} how
  * @returns {Beam[]}
  */
@@ -68,7 +68,7 @@ export function nextBeam(texts, logs, { width, alpha, end }) {
 }
 
 /**
- * Return the rank of a text at each step, the first step first.
+ * Return the rank of a text at each step, from the first step on.
  * @param {Beam[][]} columns
  * @param {number} column
  * @param {number} rank

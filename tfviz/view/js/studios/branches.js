@@ -5,7 +5,7 @@ import { counted } from "../base/numbers.js";
 import { cutLetters } from "../base/visible-text.js";
 import { button, note } from "./small-elements.js";
 
-const MAX_LETTERS = 24; // letters of a branch
+const MAX_BRANCH_LENGTH = 24; // letters
 
 /** A list with a button for each leaf of a tree of tokens. */
 export class Branches {
@@ -34,7 +34,7 @@ export class Branches {
   /** @param {number} leaf @param {boolean} current */
   branch(leaf, current) {
     const tokens = this.path.to(leaf);
-    const text = cutLetters(this.textOf(tokens).replace(/\s/g, " "), MAX_LETTERS, "end").join("");
+    const text = cutLetters(this.textOf(tokens).replace(/\s/g, " "), MAX_BRANCH_LENGTH, "end").join("");
     return button(text, () => this.choose(leaf), {
       "aria-pressed": String(current),
       title: `${counted(tokens.length, "token")}`,

@@ -18,7 +18,7 @@ import { BY_HEAD, WordEffects } from "./word-effects.js";
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { Segment } from "./word-segments.js" */
 
-const MAX_ANSWERS = 1000; // that are remembered: one for each word left out
+const MAX_ANSWERS = 1000; // cached answers: one for each word left out
 
 /** A studio that shows the labels a model predicts for a text. @extends {TextStudio<ClassifyDocument>} */
 export class Classifier extends TextStudio {
@@ -42,8 +42,8 @@ export class Classifier extends TextStudio {
     this.layOutText({
       how: "Press a word to strike it out, twice to type another.",
       more: [this.effects.element],
-      saysTitle: "What it says",
-      says: [this.verdict, this.changeText],
+      predictionTitle: "What it says",
+      prediction: [this.verdict, this.changeText],
     });
     this.showTries(classifierTries(this));
     this.open();
@@ -62,7 +62,7 @@ export class Classifier extends TextStudio {
     return this.store.get("replaced").flatMap(([i, word]) => (this.segments[i] ? [this.segments[i].lead + word] : []));
   }
 
-  /** The tokens of each word as it stands now; none of one that is struck out. */
+  /** The tokens of each word after changes; none for a deleted word. */
   get pieces() {
     const { deleted, replaced } = this;
     return this.segments.map(({ ids, lead }, i) => {
@@ -80,7 +80,7 @@ export class Classifier extends TextStudio {
     return this.pieces.map((ids) => ids.length);
   }
 
-  /** Return a word as it stands now, also one that is struck out. @param {number} i */
+  /** Return a word after changes, or the original of a deleted word. @param {number} i */
   wordAt(i) {
     return this.replaced.get(i) ?? this.segments[i].text;
   }
@@ -93,12 +93,12 @@ export class Classifier extends TextStudio {
   /** @param {number} i @param {{ key?: string, detail?: number }} event */
   act(i, { key, detail = 0 }) {
     if (key === "Enter") return this.edit(i);
-    if (detail > 1) return undefined; // the second click of two, which opens the word
+    if (detail > 1) return undefined; // the second of a double click opens the word
     const deleted = this.store.get("deleted");
     return this.change({ deleted: deleted.includes(i) ? deleted.filter((other) => other !== i) : [...deleted, i] });
   }
 
-  /** Open a field to type another word in its place: Enter takes it, Esc leaves it. @param {number} i */
+  /** Open a field to replace the word: Enter accepts, Esc cancels. @param {number} i */
   edit(i) {
     const { text, lead } = this.segments[i];
     this.words.openField(i, {
@@ -109,7 +109,7 @@ export class Classifier extends TextStudio {
   }
 
   /**
-   * Put a word in place of another, or strike that out if it is empty. Return whether the vocabulary can write it.
+   * Replace a word, or delete it if the new one is empty. Return whether the vocabulary can encode it.
    * @param {number} i
    * @param {string} word
    * @param {string} lead
@@ -118,7 +118,7 @@ export class Classifier extends TextStudio {
     const others = this.store.get("replaced").filter(([other]) => other !== i);
     const deleted = this.store.get("deleted").filter((other) => other !== i);
     try {
-      if (!this.vocab.learn) this.vocab.encode(lead + word); // else Python says so, when it reads the word
+      if (!this.vocab.learn) this.vocab.encode(lead + word); // otherwise Python reports it when it encodes the word
     } catch (error) {
       this.announce(/** @type {Error} */ (error).message);
       return false;
@@ -156,7 +156,7 @@ export class Classifier extends TextStudio {
     await this.measuring;
   }
 
-  /** The token that looks where words are shaded by the chosen head: what the model reads the answer from, as a rule. */
+  /** The query whose row of the chosen head shades the words: as a rule the token that the labels are predicted from. */
   get row() {
     if (this.pointed !== null || this.store.get("label") !== BY_HEAD || !this.answer) return super.row;
     return 0;

@@ -2,7 +2,7 @@
 
 /** @import { Vocabulary } from "../types.d.ts" */
 
-/** A cache of the encoding of the last text. @template {{ text: string }} Read what is known of a text */
+/** A cache of the encoding of the last text. @template {{ text: string }} Read the encoded text */
 export class EncodedText {
   /** @type {Read | null} */
   latest = null;
@@ -19,7 +19,7 @@ export class EncodedText {
     return /** @type {any} */ (null);
   }
 
-  /** @abstract @param {string} text @returns {string[]} all that is encoded of it */
+  /** @abstract @param {string} text @returns {string[]} the parts of the text that are encoded */
   textsToEncode(text) {
     return [text];
   }

@@ -18,7 +18,7 @@ export class EngineSession {
   closed = Promise.resolve(null);
   /** @type {(value: null) => void} */
   resolveClosed = () => {};
-  /** Runs that are not answered yet. */
+  /** The number of unanswered runs. */
   unanswered = 0;
 
   /**
@@ -54,7 +54,7 @@ export class EngineSession {
   }
 
   /**
-   * Run a program; null if something else was asked for meanwhile on this lane, or it failed, which is then announced.
+   * Run a program; null if a newer request on this lane replaced it, or if it failed, which is announced.
    * @param {string} lane
    * @param {string} program
    * @param {Record<string, any>} inputs

@@ -19,10 +19,9 @@ import { fillerTries } from "./tries.js";
 /** @import { Logits } from "./text-studio.js" */
 /** @import { Segment } from "./word-segments.js" */
 /**
- * @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess from both sides; baseline:
- *   with all heads on
+ * @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess the masked model's probabilities; baseline: those with all heads on
  */
-/** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a word that is hidden, or a part of it */
+/** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a masked word, or a part of it */
 
 /** A studio that shows the predictions for the masked words of a text. @extends {TextStudio<FillDocument>} */
 export class Filler extends TextStudio {
@@ -42,8 +41,8 @@ export class Filler extends TextStudio {
     this.guesses = new GuessPane(this);
     this.layOutText({
       how: "Press a word to hide it: the model guesses what stood there.",
-      saysTitle: "What it guesses",
-      says: [this.guesses.element],
+      predictionTitle: "What it guesses",
+      prediction: [this.guesses.element],
     });
     this.showTries(fillerTries(this));
     this.open();
@@ -94,14 +93,14 @@ export class Filler extends TextStudio {
     this.showModel();
   }
 
-  /** The masked word whose guesses are shown looks from its place, as long as no other is pointed at. */
+  /** The query: the word under the pointer, else the masked word whose guesses are shown. */
   get row() {
     const { current } = this.guesses;
     if (this.pointed !== null || !current || this.startSegments !== this.words.segments) return super.row;
     return this.starts[current.i];
   }
 
-  /** Mask a word, or unmask it; mask a filled-in word again; of several masked words, choose one first. @param {number} i */
+  /** Mask a word, unmask it, or mask a filled-in word again; with several masked words, the first press selects one. @param {number} i */
   act(i) {
     const places = this.placesOf(this.segments[i]);
     const { masked, filled } = this;

@@ -9,7 +9,7 @@ import { note } from "./small-elements.js";
 
 /** @import { Filler, Gap } from "./filler.js" */
 
-const CONTEXT_LETTERS = 24; // of what stands before
+const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its guesses
 
 /** A pane of bars, which put a predicted word into the text when they are pressed. */
 export class GuessPane {
@@ -46,7 +46,7 @@ export class GuessPane {
   }
 
   /**
-   * Keep the focus on the chosen tab, or on the guess of the same place, though they are other elements after `act`.
+   * Keep the focus on the chosen tab or guess, although `act` replaces their elements.
    * @param {() => void} act
    */
   keepFocus(act) {
@@ -97,7 +97,7 @@ export class GuessPane {
       const ids = vocab === studio.vocab ? [id] : (idsOrNull(studio.vocab, guessText(segment, vocab, id)) ?? []);
       return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
     };
-    const after = left.text.trim() && `, after ${quotedExcerpt(left.text.trim(), CONTEXT_LETTERS, "end")}`;
+    const after = left.text.trim() && `, after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
     return guessBars(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
   }
 }

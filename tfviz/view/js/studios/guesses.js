@@ -17,8 +17,8 @@ import { bars, drawShares, othersRow, sharesHeight } from "./probability-bars.js
  */
 
 export const MAX_GUESSES = 7; // for each hidden place
-const HEADING = 22; // pixels of the name of a table in a drawing
-const GAP = 12; // between two tables
+const HEADING_HEIGHT = 22; // of a table's name in a drawing
+const TABLE_GAP = 12; // between two tables
 
 /** @param {Guesses} guesses @returns {Share[]} */
 export const guessesOf = ({ shares, baseline = null, vocab }) =>
@@ -32,7 +32,7 @@ export const guessesOf = ({ shares, baseline = null, vocab }) =>
  * Return the likeliest words of one place, and the word that was typed, as bars to press.
  * @param {string} heading
  * @param {Guesses} guesses
- * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: what puts a guess in
+ * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: returns the action that fills a guess in
  */
 export function guessBars(heading, { shares, baseline = null, vocab }, { typed, takes }) {
   const top = topK(shares, MAX_GUESSES);
@@ -56,7 +56,7 @@ export function guessBars(heading, { shares, baseline = null, vocab }, { typed, 
 }
 
 /** @param {GuessTable} table */
-const heightOf = ({ rows }) => HEADING + sharesHeight(rows) + GAP;
+const heightOf = ({ rows }) => HEADING_HEIGHT + sharesHeight(rows) + TABLE_GAP;
 
 /** @param {GuessTable[]} tables @returns pixels that `drawGuesses` takes */
 export const guessesHeight = (tables) => tables.reduce((sum, table) => sum + heightOf(table), 0);
@@ -67,7 +67,7 @@ export function drawGuesses(pen, theme, tables, top) {
   for (const table of tables) {
     pen.text(0, y + 12, quotedExcerpt(table.name), { fill: theme.soft, size: 12 });
     const rows = table.rows.map(({ name, share }) => ({ name: quoted(name, 16), share }));
-    drawShares(pen, theme, rows, y + HEADING);
+    drawShares(pen, theme, rows, y + HEADING_HEIGHT);
     y += heightOf(table);
   }
 }

@@ -14,8 +14,8 @@ import { button, pane } from "./small-elements.js";
 /** @import { Place } from "./model-pane.js" */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
-const HOW_TO = "click: look · ×: off";
-const OPENING = "Opening the model …";
+const CLICK_HELP = "click: look · ×: off";
+const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */
 export class HeadPane {
@@ -35,8 +35,8 @@ export class HeadPane {
       /** @type {HTMLElement | null} */ (this.model.element.querySelector("[tabindex='0']"))?.focus(); // the button goes
     };
     this.allOn = button("All on", switchOn, { class: "all-on" });
-    this.howTo = h("small", {}, HOW_TO);
-    this.opening = h("p", { class: "opening" }, OPENING, h("progress", { "aria-label": OPENING }));
+    this.howTo = h("small", {}, CLICK_HELP);
+    this.opening = h("p", { class: "opening" }, OPENING_MESSAGE, h("progress", { "aria-label": OPENING_MESSAGE }));
     this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => store.set({ open: !store.get("open"), mode: "head" });
@@ -50,7 +50,7 @@ export class HeadPane {
     const { heads } = this;
     const off = this.store.get("off");
     this.opening.remove();
-    this.howTo.replaceChildren(off.length ? this.allOn : HOW_TO);
+    this.howTo.replaceChildren(off.length ? this.allOn : CLICK_HELP);
     this.model.show({ groups: heads.groups, grid, off, at: heads.selected, row });
   }
 
@@ -59,7 +59,7 @@ export class HeadPane {
     this.sentence.replaceChildren(h("b", {}, this.heads.nameOf(this.heads.selected)), ` ${does} ${worth}`);
   }
 
-  /** Show the opened head. One that is off has no map to open; if one is open already, the first that is on is selected. */
+  /** Show the opened head. A head that is off has no map; if one is open, the first head that is on is selected. */
   showOpened() {
     const { heads, store } = this;
     const open = Boolean(store.get("open"));

@@ -5,25 +5,25 @@
 import { OPEN } from "../base/grid.js";
 import { counted, formatted } from "../base/numbers.js";
 
-const MAX_DISTANCE = 9; // tokens between a query and its key that have a name
-const NUMBERS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+const MAX_DISTANCE = 9; // tokens; a larger distance between query and key has no name
+const NUMBER_WORDS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 
 /** @type {(distance: number, unit: string) => string} */
 function distanceWords(distance, unit) {
   if (distance === 0) return `looks at the ${unit} itself`;
   const far = Math.abs(distance);
-  return `looks ${NUMBERS[far]} ${unit}${far > 1 ? "s" : ""} ${distance < 0 ? "back" : "ahead"}`;
+  return `looks ${NUMBER_WORDS[far]} ${unit}${far > 1 ? "s" : ""} ${distance < 0 ? "back" : "ahead"}`;
 }
 
 /**
- * @typedef {object} Habit where a query looks most
+ * @typedef {object} Habit a kind of strongest key
  * @property {string} kind
  * @property {(unit: string) => string} words
  * @property {(query: number, key: number, ids: number[]) => boolean} is
  */
 
-/** @type {Habit[]} by the order in which equals are told */
-const HABITS = [
+/** @type {Habit[]} in the order of preference among equal counts */
+const ATTENTION_KINDS = [
   ...[0, ...Array.from({ length: MAX_DISTANCE }, (_, i) => [-i - 1, i + 1]).flat()].map((distance) => ({
     kind: `at ${distance}`,
     words: (/** @type {string} */ unit) => distanceWords(distance, unit),
@@ -49,20 +49,20 @@ const HABITS = [
 function topKeyOf(/** @type {Grid} */ grid, /** @type {number} */ query) {
   let best = -1;
   for (let key = 0; key < grid.cols.length; key++)
-    if (grid.is(query, key, OPEN) && (best < 0 || grid.at(query, key) > grid.at(query, best))) best = key;
+    if (grid.hasState(query, key, OPEN) && (best < 0 || grid.at(query, key) > grid.at(query, best))) best = key;
   return best;
 }
 
 /**
  * Count how often each habit holds for the strongest key of a query.
  * @param {Grid} grid
- * @param {number[]} ids of rows and columns, where both are the same text; else none
+ * @param {number[]} ids of rows and columns if both are the same text, else empty
  * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number }[]} the most frequent first
  */
 export function habitsOf(grid, ids) {
   const topKeys = grid.rows.map((_, query) => topKeyOf(grid, query));
   const queries = topKeys.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
-  return HABITS.map(({ kind, words, is }) => ({
+  return ATTENTION_KINDS.map(({ kind, words, is }) => ({
     kind,
     words,
     count: queries.filter(([query, key]) => is(query, key, ids)).length,
@@ -71,7 +71,7 @@ export function habitsOf(grid, ids) {
 }
 
 /**
- * Return over how many keys a query spreads its weights, in the middle: e to the power of their entropy.
+ * Return the median number of keys over which a query spreads its weights: e to the power of the entropy.
  * @param {Grid} grid
  */
 export function breadthOf(grid) {
@@ -87,7 +87,7 @@ export function breadthOf(grid) {
 }
 
 /**
- * Describe in a sentence what a head does in a text.
+ * Describe the behaviour of a head on a text in a sentence.
  * @param {Grid} grid
  * @param {number[]} ids
  * @param {string} unit "letter", "token"

@@ -26,10 +26,10 @@ import { Studio } from "./studio.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */
 
-const MAX_ANSWERS = 2000; // that are remembered
-const HOW = "Click or drag over patches to hide them: a hidden patch has the picture’s mean colour.";
+const MAX_ANSWERS = 2000; // cached answers
+const HIDE_HELP = "Click or drag over patches to hide them: a hidden patch has the picture’s mean colour.";
 /** @type {(readonly [ClassifyImageState["shade"], string])[]} */
-const SHADES = [
+const SHADE_OPTIONS = [
   ["attention", "attention"],
   ["effect", "effect"],
   ["nothing", "nothing"],
@@ -43,7 +43,7 @@ export class ImageClassifier extends Studio {
 
   /** @type {Answer | null} */
   answer = null;
-  /** @type {Answer | null} of the whole picture with all heads on */
+  /** @type {Answer | null} the answer for the whole picture with all heads on */
   compared = null;
   answers = new Answers(this, MAX_ANSWERS);
   looks = new HeadLooks(this.described);
@@ -59,7 +59,9 @@ export class ImageClassifier extends Studio {
     });
     this.loading = this.pane.source.ready();
     this.effects = new PatchEffects(this, () => this.showEffects());
-    this.shades = tabs("Shade patches by", SHADES, this.store.get("shade"), (shade) => this.store.set({ shade }));
+    this.shades = tabs("Shade patches by", SHADE_OPTIONS, this.store.get("shade"), (shade) =>
+      this.store.set({ shade }),
+    );
     this.scale = h("p", { class: "scale" });
     const showAll = () => {
       this.hide([]);
@@ -71,8 +73,8 @@ export class ImageClassifier extends Studio {
     this.layOut({
       textTitle: "The picture",
       text: [this.pane.element, shading, this.scale, this.effects.progress],
-      saysTitle: "What it says",
-      says: [this.verdict.element],
+      predictionTitle: "What it says",
+      prediction: [this.verdict.element],
     });
     this.showTries(imageTries(this));
     this.open();
@@ -94,7 +96,7 @@ export class ImageClassifier extends Studio {
     return this.described.words[this.described.patches.first + patch];
   }
 
-  /** The hidden patches; an address may name some that do not exist. */
+  /** The hidden patches that exist; an address may name others. */
   get hidden() {
     return this.store.get("hidden_patches").filter((patch) => patch >= 0 && patch < this.patchCount);
   }
@@ -113,7 +115,7 @@ export class ImageClassifier extends Studio {
     return this.pane.pointed;
   }
 
-  /** Update what depends on the patch that is pointed at. */
+  /** Update everything that depends on the patch under the pointer. */
   repoint() {
     if (this.answer) this.showModel();
     else this.showPicture();
@@ -122,7 +124,7 @@ export class ImageClassifier extends Studio {
 
   async refresh() {
     await this.loading;
-    this.showPicture(); // at once, whatever the model takes
+    this.showPicture(); // at once, without waiting for the model
     this.shades.show(this.store.get("shade"));
     this.measuring = undefined;
     const isCurrent = this.requests.begin();
@@ -146,7 +148,7 @@ export class ImageClassifier extends Studio {
   }
 
   /**
-   * Ask the model without these patches; null if something else was asked for meanwhile on this lane.
+   * Run the model without these patches; null if a newer request on this lane replaced it.
    * @param {string} lane
    * @param {number[]} hidden
    * @param {AskOptions} [options]
@@ -159,7 +161,7 @@ export class ImageClassifier extends Studio {
   }
 
   /**
-   * Ask for the answer to what is chosen now, and to the whole picture; false if something else is asked for by now.
+   * Request the answers for the current choices and for the whole picture; false if the choices have changed meanwhile.
    * @param {() => boolean} isCurrent
    */
   async read(isCurrent) {
@@ -195,7 +197,7 @@ export class ImageClassifier extends Studio {
     await this.measuring;
   }
 
-  /** What the patches are shaded by; null for nothing. @returns {Grid | null} */
+  /** The grid that shades the patches; null for none. @returns {Grid | null} */
   get shading() {
     const shade = this.store.get("shade");
     if (!this.answer || !this.heads.groups.length || shade === "nothing") return null;
@@ -240,10 +242,10 @@ export class ImageClassifier extends Studio {
     return effectSentence(this.verdict.labelText, before, after, this.hidden.length, this.edits.length);
   }
 
-  /** Announce what is known of the patch under the pointer. */
+  /** Announce the values of the patch under the pointer. */
   announceFocus() {
     const { pointed: patch, answer } = this;
-    if (patch === null || !answer || !this.heads.groups.length) return this.announce(HOW);
+    if (patch === null || !answer || !this.heads.groups.length) return this.announce(HIDE_HELP);
     const remarks = [];
     if (this.hidden.includes(patch)) remarks.push("hidden");
     if (this.described.patches.first && !this.heads.isOff(this.heads.selected)) {

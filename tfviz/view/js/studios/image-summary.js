@@ -8,10 +8,10 @@ import { topK } from "./logits.js";
 /** @import { Profile } from "../base/patch-grid.js" */
 /** @import { Patches } from "../documents.d.ts" */
 
-const NEARLY_EVEN = 1.5; // times the even weight: a head that gives no token more looks at all of them alike
+const MAX_EVEN_RATIO = 1.5; // times the even weight: a head that gives no token more looks at all of them alike
 
 /**
- * Return what a query looks at, a weight for each key; without a query the mean of all that may look somewhere.
+ * Return a query's weight for each key; without a query, the mean over all queries that may look somewhere.
  * @param {Grid} grid
  * @param {number | null} query
  */
@@ -24,7 +24,7 @@ export function looksAt(grid, query) {
   for (const row of queries)
     for (let col = 0; col < cols.length; col++) {
       values[col] += grid.at(row, col) / queries.length;
-      state[col] = Math.min(state[col], grid.kind(row, col));
+      state[col] = Math.min(state[col], grid.stateAt(row, col));
     }
   return /** @type {Profile} */ (new Grid(cols, ["mean"], new Uint8Array(0), state, { values }));
 }
@@ -41,8 +41,8 @@ export function topPatches(weights, { first, rows, columns }, maxCount) {
 }
 
 /**
- * Describe in a sentence what a head does on a picture.
- * @param {Profile} look of one query, or of all in the mean
+ * Describe the behaviour of a head on a picture in a sentence.
+ * @param {Profile} look of one query, or the mean of all
  * @param {string[]} words of the tokens
  * @param {Patches} patches
  * @param {string} from the query in words
@@ -54,7 +54,7 @@ export function lookSentence(look, words, patches, from) {
   const top = values.reduce((best, value, token) => (value > values[best] ? token : best), 0);
   const times = (/** @type {number} */ value) =>
     `${formatted(value)}, ${formatted(value / even)} times the even weight`;
-  if (values[top] < NEARLY_EVEN * even)
+  if (values[top] < MAX_EVEN_RATIO * even)
     return `looks ${from} almost evenly at all ${counted(count, "token")}: at most ${times(values[top])}.`;
   const [patch] = topPatches(values, patches, 1);
   const best = patches.first + patch;
@@ -63,7 +63,7 @@ export function lookSentence(look, words, patches, from) {
 }
 
 /**
- * Name what is changed, as the beginning of a sentence; empty where nothing is.
+ * Name the changes, as the beginning of a sentence; empty if there are none.
  * @param {number} hidden patches
  * @param {number} off heads
  */

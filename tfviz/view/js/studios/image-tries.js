@@ -6,7 +6,7 @@ import { logOdds } from "./logits.js";
 /** @import { ImageClassifier } from "./image-classifier.js" */
 /** @import { Place } from "./model-pane.js" */
 
-const TOP_PATCHES = 4; // patches
+const TOP_PATCHES = 4;
 
 /** Make the experiments of the image classifier's studio. @param {ImageClassifier} studio */
 export function imageTries(studio) {

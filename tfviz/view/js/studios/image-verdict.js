@@ -9,7 +9,7 @@ import { note } from "./small-elements.js";
 /** @import { ImageClassifier } from "./image-classifier.js" */
 /** @import { Share } from "./probability-bars.js" */
 
-const MAX_LABELS = 8; // that are shown, the likeliest
+const MAX_LABELS = 8; // the likeliest labels that are shown
 
 /** A list of labels with their probabilities. */
 export class ImageVerdict {

@@ -10,7 +10,7 @@ import { makeVocabulary } from "../text/make-vocabulary.js";
 export const kernelEngine = (kernel) => new Engine(null, () => kernelPort(kernel));
 
 /**
- * Make vocabularies, of which those that the page cannot encode ask the kernel.
+ * Return a function that makes vocabularies; those that the page cannot encode ask the kernel.
  * @param {KernelClient} kernel
  * @returns {(one: any, number: number) => any}
  */
@@ -18,7 +18,7 @@ export const kernelVocabulary = (kernel) => (one, number) =>
   one.kind === "kernel" ? new KernelVocabulary(one, encoder(kernel, number)) : makeVocabulary(one);
 
 /**
- * Make an engine's port of a kernel, which takes { id, run, inputs, options } and returns outputs and maps.
+ * Make a port that sends an engine's requests { id, run, inputs, options } to the kernel.
  * @param {KernelClient} kernel
  * @returns {import("../types.d.ts").Port}
  */
@@ -52,7 +52,7 @@ const encoder = (kernel, number) => async (texts) =>
   (await kernel.ask({ encode: texts, vocabulary: number })).content.ids;
 
 /** @type {Record<string, any>} */
-const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
+const ARRAY_TYPES = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 /**
  * Read a kernel's reply: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] },
@@ -65,7 +65,7 @@ function resultOf({ content: { outputs, masks, patterns }, pieces }) {
   const tensors = outputs.map(
     (/** @type {[string, number[], string]} */ [name, shape, dtype], /** @type {number} */ i) => [
       name,
-      { shape, dtype, data: new ARRAYS[dtype](pieces[i].slice().buffer) },
+      { shape, dtype, data: new ARRAY_TYPES[dtype](pieces[i].slice().buffer) },
     ],
   );
   const opens = pieces.slice(outputs.length, outputs.length + masks);

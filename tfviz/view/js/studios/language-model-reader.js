@@ -1,7 +1,7 @@
 // A component that runs a language model on a text and returns its logits after each token, with some heads off and
 // with all heads on.
 
-const CARRY = ["keys", "values"];
+const CACHE_NAMES = ["keys", "values"];
 
 /** @import { Edit, Pattern, RunOptions, Tensor } from "../types.d.ts" */
 /**
@@ -33,8 +33,7 @@ export class LanguageModelReader {
 
   /**
    * @param {Run} run
-   * @param {{ steps: boolean, context: number, tokens: number }} sizes steps: whether there is a program that goes on
-   *   by a token; tokens: how many the vocabulary has
+   * @param {{ steps: boolean, context: number, tokens: number }} sizes steps: whether there is a program for one more token; tokens: the size of the vocabulary
    */
   constructor(run, { steps, context, tokens }) {
     this.run = run;
@@ -44,7 +43,7 @@ export class LanguageModelReader {
   }
 
   /**
-   * Read a text; null if that failed, which is then announced, or if something else was asked for meanwhile.
+   * Read a text; null if that failed, which is announced, or if a newer request replaced it.
    * @param {number[]} ids
    * @param {Edit[]} edits
    * @returns {Promise<Answer | null>}
@@ -64,7 +63,7 @@ export class LanguageModelReader {
     const turn = ++this.turn;
     const inputs = { ids: { shape: [1, ids.length], data: ids } };
     const [result, unedited] = await Promise.all([
-      this.run("read", "read", inputs, { edits, watch: true, carry: CARRY }),
+      this.run("read", "read", inputs, { edits, watch: true, carry: CACHE_NAMES }),
       edits.length ? this.unedited(ids, inputs) : null,
     ]);
     if (!result || (edits.length && !unedited)) return null;
@@ -90,7 +89,7 @@ export class LanguageModelReader {
   }
 
   /**
-   * Read one token more, where the engine has the keys and values of the text before it; else null.
+   * Read one more token if the engine has the keys and values of the text before it, else return null.
    * @param {Answer} answer
    * @param {number} id
    * @returns {Promise<Answer | null>}
@@ -103,7 +102,7 @@ export class LanguageModelReader {
       "step",
       "step",
       { ids: { shape: [1, 1], data: [id] } },
-      { watch: true, carry: CARRY },
+      { watch: true, carry: CACHE_NAMES },
     );
     if (!result) return null;
     const ids = [...answer.ids, id];
@@ -121,7 +120,7 @@ export class LanguageModelReader {
 }
 
 /**
- * Cut logits to the tokens that the vocabulary has: a model may have more.
+ * Cut logits to the tokens of the vocabulary, since a model may have more.
  * @param {Tensor<"float32">} logits
  * @param {number} tokens
  */
@@ -136,8 +135,7 @@ export function cutTo(logits, tokens) {
 }
 
 /**
- * Return the first token that a model still reads of a text: past its context it goes on from the newer half, as
- * `generate.ids` does.
+ * Return the first token of a text that the model reads. Beyond its context it reads the newer half, as `generate.ids` does.
  * @param {number} prompt tokens of the prompt
  * @param {number} length all tokens
  * @param {number} context
@@ -164,7 +162,7 @@ export const readingKey = (ids, edits) => JSON.stringify([ids, edits]);
 export const lastOf = (logits, size) => logits.subarray(logits.length - size);
 
 /**
- * Add a row to a map: one query more, which has one key more.
+ * Append a query to a map, with one key more.
  * @param {Pattern} map
  * @param {Pattern} row
  * @returns {Pattern}

@@ -11,8 +11,7 @@ import { logitsAt, softmax, topK } from "./logits.js";
  * @typedef {{ shares: Float64Array, vocab: Vocabulary, text: string }} LeftGuess of a vocabulary's words, after a text
  */
 /**
- * @typedef {LeftGuess | { problem: string } | null | undefined} Left why there is none; null: nothing stands on the
- *   left, undefined: it is not known yet
+ * @typedef {LeftGuess | { problem: string } | null | undefined} Left or why there is none; null: there is no text on the left; undefined: not known yet
  */
 
 /** A component that runs the left-to-right model on the words before each masked one. */
@@ -29,7 +28,7 @@ export class LeftGuesses {
    * Run the left-to-right model over the text. After a masked word it continues with its own likeliest prediction.
    * @param {() => boolean} isCurrent
    * @param {CausalModel} model
-   * @returns {Promise<boolean>} whether this was all asked for
+   * @returns {Promise<boolean>} whether the result is still wanted
    */
   async ask(isCurrent, model) {
     const { studio } = this;

@@ -13,7 +13,7 @@ import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 export class ModelHeads {
   /** @type {Group[]} */
   groups = [];
-  /** Other choices that are made when a head is selected. @type {Record<string, any>} */
+  /** Choices to set in addition when a head is selected. @type {Record<string, any>} */
   selectedToo = {};
 
   /** @param {Choices<StudioState>} store @param {string[]} axes */
@@ -33,7 +33,7 @@ export class ModelHeads {
     this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
   }
 
-  /** The head that is looked at. */
+  /** The selected head. */
   get selected() {
     const { store, groups } = this;
     const part = clamp(store.get("part"), 0, groups.length - 1);
@@ -57,7 +57,7 @@ export class ModelHeads {
     return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
   }
 
-  /** How many layers and heads the first part has, in words. */
+  /** The number of layers and heads of the first part, in words. */
   get size() {
     const [{ sites, heads }] = this.groups;
     return `${counted(sites.length, "layer")} × ${counted(heads, "head")}`;

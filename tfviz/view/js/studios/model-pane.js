@@ -76,8 +76,8 @@ export class ModelPane {
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
     const fitting = (/** @type {number} */ room, /** @type {number} */ count) =>
       Math.floor((room - GAP * (count - 1)) / count);
-    const wide = MAX_WIDTH - (GROUP_GAP - GAP) * (this.groups.length - 1);
-    this.side = clamp(Math.min(fitting(wide, columns), fitting(MAX_HEIGHT, rows)), MIN_SIDE, MAX_SIDE);
+    const width = MAX_WIDTH - (GROUP_GAP - GAP) * (this.groups.length - 1);
+    this.side = clamp(Math.min(fitting(width, columns), fitting(MAX_HEIGHT, rows)), MIN_SIDE, MAX_SIDE);
     this.element.style.setProperty("--side", `${this.side}px`);
     this.element.style.setProperty("--columns", String(columns));
     this.element.replaceChildren(...this.groups.map((group, part) => this.makeGroup(group, part)));
@@ -154,14 +154,14 @@ export class ModelPane {
     const side = Math.round(this.side * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
     const unmasked = new Grid(grid.rows, grid.cols, grid.codes, new Uint8Array(grid.codes.length));
-    const window = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
+    const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     pen.putImageData(paint(unmasked, window, side, side, this.theme, ratio), 0, 0);
     if (row === null || row >= grid.rows.length) return;
-    const tall = side / grid.rows.length;
+    const rowHeight = side / grid.rows.length;
     pen.strokeStyle = this.theme.soft;
     pen.lineWidth = ratio;
-    pen.strokeRect(ratio / 2, row * tall - ratio / 2, side - ratio, tall + ratio);
+    pen.strokeRect(ratio / 2, row * rowHeight - ratio / 2, side - ratio, rowHeight + ratio);
   }
 
   /** @param {KeyboardEvent} event */

@@ -26,9 +26,9 @@ export class NextTokens {
   changed = false;
   /** @type {number[]} the likeliest first */
   order = [];
-  /** The probabilities before the unlikely are cut off. */
+  /** The probabilities before top-k or top-p. */
   before = new Float64Array();
-  /** How many may be drawn. */
+  /** The number of tokens with a probability above 0. */
   candidates = 0;
 
   /** @param {Vocabulary} vocab @param {Choices<WriteState>} store @param {(id: number) => void} take */
@@ -55,7 +55,7 @@ export class NextTokens {
     this.cutBy = h("span", { class: "cut-by" }, "Line", this.tabs.element);
   }
 
-  /** How the next token is drawn, as `probabilities` takes it. */
+  /** The settings of the sampler, as `probabilities` takes them. */
   get sampler() {
     const { store } = this;
     const topP = store.get("top_p");
@@ -99,7 +99,7 @@ export class NextTokens {
     const place = Math.min(this.candidates, rows.length);
     this.line.show(place, rows.length, this.cutName);
     this.line.element.hidden = this.store.get("temperature") === 0;
-    // The line stays where it is in the tree: one that is being dragged would be let go.
+    // The line stays in the document: removing it would end a drag.
     const { element } = this.line;
     if (!element.isConnected) this.rows.replaceChildren(element);
     for (const row of [...this.rows.children]) if (row !== element) row.remove();
@@ -109,7 +109,7 @@ export class NextTokens {
     if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
   }
 
-  /** What the line cuts by, in words. */
+  /** The rule of the threshold line, in words. */
   get cutName() {
     const { topK, topP } = this.sampler;
     const names = joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
@@ -117,7 +117,7 @@ export class NextTokens {
   }
 
   /**
-   * Keep so many tokens: by their number (top-k), or by the sum of their probabilities (top-p).
+   * Keep `count` tokens by setting top-k, or top-p.
    * @param {number} count
    */
   cut(count) {

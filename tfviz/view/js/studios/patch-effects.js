@@ -15,10 +15,10 @@ const DRAW_INTERVAL = 150; // milliseconds between two drawings while patches ar
 export class PatchEffects {
   /** @type {Map<number, Float32Array>} patch -> the logits without it */
   logits = new Map();
-  /** Of what they were measured. */
+  /** The key of the picture and heads that were measured. */
   key = "";
 
-  /** @param {ImageClassifier} studio @param {() => void} changed called when there are more */
+  /** @param {ImageClassifier} studio @param {() => void} changed called when more effects are known */
   constructor(studio, changed) {
     this.studio = studio;
     this.changed = changed;
@@ -26,8 +26,7 @@ export class PatchEffects {
   }
 
   /**
-   * Measure all patches, from the first if the picture or the heads have changed; stop where something else is asked
-   * for.
+   * Measure all patches, again if the picture or the heads have changed; stop if another state is requested.
    * @param {() => boolean} isCurrent
    */
   async measure(isCurrent) {
@@ -57,7 +56,7 @@ export class PatchEffects {
   }
 
   /**
-   * Return by how much the log-odds of the followed label move without a patch; undefined where that is not known.
+   * Return the change of the followed label's log-odds without a patch; undefined if it is not known.
    * @param {number} patch
    * @returns {number | undefined}
    */
@@ -79,7 +78,7 @@ export class PatchEffects {
     return Grid.of(numbered(rows), numbered(columns), values, state, { scale: "diverging", limit });
   }
 
-  /** The patch without which the followed label loses most; null where none is measured. */
+  /** The patch without which the followed label's log-odds fall most; null if none is measured. */
   get topPatch() {
     const known = [...this.logits.keys()].filter((patch) => this.of(patch) !== undefined);
     return known.sort((a, b) => Number(this.of(a)) - Number(this.of(b)))[0] ?? null;

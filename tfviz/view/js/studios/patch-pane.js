@@ -13,18 +13,18 @@ import { SourceImage } from "../base/source-image.js";
 /**
  * @typedef {object} PatchHandlers
  * @property {(patch: number | null) => void} point
- * @property {(hidden: number[]) => void} hide all that are hidden now
- * @property {(stroke: () => Promise<void>) => void} group what a stroke does is one step of Undo
+ * @property {(hidden: number[]) => void} hide the patches that are hidden now
+ * @property {(stroke: () => Promise<void>) => void} group makes a stroke one step of the history
  */
 
 const [MAX_WIDTH, MAX_HEIGHT] = [440, 384]; // pixels
-const BEFORE_LAYOUT = 300;
+const INITIAL_WIDTH = 300;
 
 /** A pane with a picture and a cursor over its patches. */
 export class PatchPane {
   /** @type {number | null} the patch under the pointer or the cursor */
   pointed = null;
-  /** Where the keys go on from. */
+  /** The position of the keyboard cursor. */
   cursor = 0;
   /** @type {Set<number>} */
   hidden = new Set();
@@ -34,8 +34,8 @@ export class PatchPane {
   stroke = null;
   /** @type {{ key: string, image: ImageData } | null} the pixels drawn last */
   painted = null;
-  width = BEFORE_LAYOUT;
-  height = BEFORE_LAYOUT;
+  width = INITIAL_WIDTH;
+  height = INITIAL_WIDTH;
 
   /** @param {Theme} theme @param {ImageSpec} picture @param {Patches} patches @param {PatchHandlers} handlers */
   constructor(theme, picture, patches, handlers) {
@@ -85,7 +85,7 @@ export class PatchPane {
   }
 
   /**
-   * Return the patches on the line from one to another, both included: a fast pointer leaves some out.
+   * Return the patches on the line from one to another, both included, since a fast pointer skips some.
    * @param {number} from
    * @param {number} to
    */
@@ -101,7 +101,7 @@ export class PatchPane {
   }
 
   /**
-   * Begin a stroke: it hides, or brings back, what it crosses, as it does with its first patch.
+   * Begin a stroke, which hides or shows all patches that it crosses, depending on the first.
    * @param {PointerEvent} event
    */
   beginStroke(event) {
@@ -126,7 +126,7 @@ export class PatchPane {
     if (pointerType === "touch") this.point(null);
   }
 
-  /** Take a stroke back that turned out to scroll the page. */
+  /** Revert a stroke that turned out to be a scroll of the page. */
   cancelStroke() {
     if (this.stroke) this.handlers.hide(this.stroke.before);
     this.endStroke(/** @type {PointerEvent} */ ({ pointerType: "touch" }));
@@ -145,10 +145,10 @@ export class PatchPane {
     if (hasModifier(event)) return;
     const { rows, columns } = this.patches;
     const [row, column] = [Math.floor(this.cursor / columns), this.cursor % columns];
-    const [down, across] = ARROW_STEPS[event.key] ?? EDGES[event.key] ?? [];
+    const [down, across] = ARROW_STEPS[event.key] ?? EDGE_KEY_STEPS[event.key] ?? [];
     if (down !== undefined)
       this.point(clamp(row + down, 0, rows - 1) * columns + clamp(column + across, 0, columns - 1));
-    else if (HIDING.has(event.key)) {
+    else if (HIDE_KEYS.has(event.key)) {
       this.point(this.cursor);
       this.handlers.group(async () => this.setHidden(this.cursor, !this.hidden.has(this.cursor)));
     } else if (event.key === "Escape") this.point(null);
@@ -162,7 +162,7 @@ export class PatchPane {
     this.grid = grid;
     const { width, height } = this.source;
     this.width = Math.floor(
-      Math.min(this.element.clientWidth || BEFORE_LAYOUT, MAX_WIDTH, (MAX_HEIGHT * width) / height),
+      Math.min(this.element.clientWidth || INITIAL_WIDTH, MAX_WIDTH, (MAX_HEIGHT * width) / height),
     );
     this.height = Math.round((this.width * height) / width);
     this.paint(new CanvasPen(this.canvas, this.width, this.height));
@@ -171,24 +171,30 @@ export class PatchPane {
   /** @param {Pen} pen */
   paint(pen) {
     const { theme, patches, hidden, pointed } = this;
-    const [wide, tall] = [this.width / patches.columns, this.height / patches.rows];
+    const [patchWidth, patchHeight] = [this.width / patches.columns, this.height / patches.rows];
     pen.image(this.pixels(pen.ratio), 0, 0);
     for (let row = 1; row < patches.rows; row++)
-      pen.line(0, row * tall, this.width, row * tall, { stroke: theme.page, thick: 0.5, alpha: 0.7 });
+      pen.line(0, row * patchHeight, this.width, row * patchHeight, { stroke: theme.page, thick: 0.5, alpha: 0.7 });
     for (let column = 1; column < patches.columns; column++)
-      pen.rect(column * wide - 0.25, 0, 0.5, this.height, { fill: theme.page, alpha: 0.7 });
+      pen.rect(column * patchWidth - 0.25, 0, 0.5, this.height, { fill: theme.page, alpha: 0.7 });
     const corner = (/** @type {number} */ patch) => [
-      (patch % patches.columns) * wide,
-      Math.floor(patch / patches.columns) * tall,
+      (patch % patches.columns) * patchWidth,
+      Math.floor(patch / patches.columns) * patchHeight,
     ];
     for (const patch of hidden) {
       const [x, y] = corner(patch);
-      pen.line(x + 0.3 * wide, y + 0.3 * tall, x + 0.7 * wide, y + 0.7 * tall, { stroke: theme.ink, thick: 1.5 });
-      pen.line(x + 0.3 * wide, y + 0.7 * tall, x + 0.7 * wide, y + 0.3 * tall, { stroke: theme.ink, thick: 1.5 });
+      pen.line(x + 0.3 * patchWidth, y + 0.3 * patchHeight, x + 0.7 * patchWidth, y + 0.7 * patchHeight, {
+        stroke: theme.ink,
+        thick: 1.5,
+      });
+      pen.line(x + 0.3 * patchWidth, y + 0.7 * patchHeight, x + 0.7 * patchWidth, y + 0.3 * patchHeight, {
+        stroke: theme.ink,
+        thick: 1.5,
+      });
     }
     if (pointed === null) return;
     const [x, y] = corner(pointed);
-    pen.rect(x + 1, y + 1, wide - 2, tall - 2, { stroke: theme.mark, thick: 2.5 });
+    pen.rect(x + 1, y + 1, patchWidth - 2, patchHeight - 2, { stroke: theme.mark, thick: 2.5 });
   }
 
   /**
@@ -207,6 +213,6 @@ export class PatchPane {
   }
 }
 
-const HIDING = new Set([" ", "Enter", "Delete", "Backspace"]);
+const HIDE_KEYS = new Set([" ", "Enter", "Delete", "Backspace"]);
 /** @type {Record<string, number[]>} */
-const EDGES = { Home: [0, -Infinity], End: [0, Infinity] };
+const EDGE_KEY_STEPS = { Home: [0, -Infinity], End: [0, Infinity] };

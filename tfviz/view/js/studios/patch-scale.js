@@ -13,8 +13,8 @@ import { cssColour } from "../base/theme.js";
  * Make the elements of a colour scale.
  * @param {Theme} theme
  * @param {Grid} grid
- * @param {number} tokens that a query looks at
- * @param {string} label whose log-odds move
+ * @param {number} tokens keys of a query
+ * @param {string} label the label whose log-odds change
  */
 export function scaleParts(theme, grid, tokens, label) {
   const lut = theme.lut(grid);

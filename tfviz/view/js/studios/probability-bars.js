@@ -10,16 +10,16 @@ import { joinPresent } from "./small-elements.js";
 /**
  * @typedef {object} Share
  * @property {string} name
- * @property {number} share 0 to 1: what the model says now
- * @property {number | null} [before] what it is before the unlikely are cut off
- * @property {number | null} [other] what it is with all heads on
+ * @property {number} share the current probability, 0 to 1
+ * @property {number | null} [before] the probability before top-k or top-p
+ * @property {number | null} [other] the probability with all heads on
  * @property {string} [title]
  * @property {string} [kind] a class
  * @property {(() => void) | null} [onclick]
  */
 
-const ROW_HEIGHT = 22; // pixels of a bar in a drawing
-const BAR_LENGTH = 220; // pixels of a probability of 1
+const ROW_HEIGHT = 22; // of a bar in a drawing
+const BAR_LENGTH = 220; // of a probability of 1
 
 /**
  * Make a button with a bar for each probability.
@@ -28,12 +28,12 @@ const BAR_LENGTH = 220; // pixels of a probability of 1
  */
 export function bars(rows) {
   return rows.map(({ name, share, before = null, other = null, title = "", kind = "", onclick = null }) => {
-    const wide = (/** @type {number} */ part) => `width: ${100 * part}%`;
+    const widthStyle = (/** @type {number} */ part) => `width: ${100 * part}%`;
     const track = h(
       "span",
       { class: "track" },
-      before === null ? null : h("span", { class: "bar before", style: wide(before) }),
-      h("span", { class: "bar", style: wide(share) }),
+      before === null ? null : h("span", { class: "bar before", style: widthStyle(before) }),
+      h("span", { class: "bar", style: widthStyle(share) }),
       other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
     );
     const classes = joinPresent(["share", kind, share === 0 && "lost"]);
@@ -54,7 +54,7 @@ export function bars(rows) {
 }
 
 /**
- * Return the last row: how many there are that are not shown, and their probability together; none where all are.
+ * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.
  * @param {ArrayLike<number>} shares of all
  * @param {number[]} shown places of those that are shown
  * @returns {Share[]}
@@ -73,7 +73,7 @@ export function othersRow(shares, shown) {
  * @param {string} name
  * @param {string} axis what the rows are
  * @param {Share[]} rows
- * @param {string[]} [cols] of a share, and of what it is compared with
+ * @param {string[]} [cols] the names of a share and of the share it is compared with
  * @returns {GridPanel<Grid>}
  */
 export function sharesPanel(name, axis, rows, cols = ["heads off", "all on"]) {

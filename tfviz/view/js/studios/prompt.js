@@ -7,7 +7,7 @@ import { EncodedText } from "./encoded-text.js";
  * @typedef {{ text: string, ids: number[] | null, cut?: boolean, error?: string }} Prompted ids, or why there are none
  */
 
-const MAX_LETTERS = 50_000; // that are looked at, from its end
+const MAX_LETTERS = 50_000; // only the end of a longer prompt is read
 
 /** A cache of the encoding of the last prompt. @extends {EncodedText<Prompted>} */
 export class Prompt extends EncodedText {
@@ -35,7 +35,7 @@ export class Prompt extends EncodedText {
   }
 }
 
-/** Return as many letters as are looked at, and no half of one. @param {string} text */
+/** Return the last `MAX_LETTERS` of a text, without half of a surrogate pair. @param {string} text */
 function lastLetters(text) {
   return text.length > MAX_LETTERS ? text.slice(-MAX_LETTERS).replace(/^[\udc00-\udfff]/, "") : text;
 }

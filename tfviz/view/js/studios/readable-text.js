@@ -7,7 +7,7 @@ import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
 /** @import { Segment } from "./word-segments.js" */
 /** @typedef {{ text: string, segments: Segment[] | null, problem: string, note?: string }} ReadText */
 
-const MAX_LETTERS = 10000; // of a text that are looked at
+const MAX_LETTERS = 10000; // only the beginning of a longer text is read
 
 /** A cache of the words and ids of the last text. @extends {EncodedText<ReadText>} */
 export class ReadableText extends EncodedText {

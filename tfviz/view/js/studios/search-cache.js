@@ -6,7 +6,7 @@ import { LruCache } from "./lru-cache.js";
 /** @import { Edit, ProgramNode } from "../types.d.ts" */
 /** @import { Translator } from "./translator.js" */
 
-const MAX_SEARCHES = 8; // and readers
+const MAX_SEARCHES = 8; // searches, and readers, that are cached
 
 /** A cache of the readers and searches used most recently. */
 export class SearchCache {
@@ -20,7 +20,7 @@ export class SearchCache {
     this.studio = studio;
   }
 
-  /** Return the search that is chosen now. @param {number[]} ids of the source @param {Edit[]} edits */
+  /** Return the search for the current choices. @param {number[]} ids of the source @param {Edit[]} edits */
   searchFor(ids, edits) {
     const { store, described } = this.studio;
     const [width, alpha, prefix] = [store.get("width"), store.get("alpha"), store.get("prefix")];
@@ -35,7 +35,7 @@ export class SearchCache {
   makeReader(ids, edits) {
     const { studio } = this;
     const { begin, programs } = studio.described;
-    /** Return the edits of sites that a program has. @param {string} program */
+    /** Return the edits whose sites a program has. @param {string} program */
     const within = (program) => {
       /** @type {ProgramNode[] | undefined} */
       const nodes = programs?.[program].nodes;

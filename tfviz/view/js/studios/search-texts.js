@@ -27,7 +27,7 @@ export class SearchTexts {
     return quotedExcerpt(this.vocab.decode(tokens), Infinity);
   }
 
-  /** @param {Beam[][]} columns @param {number[]} tokens those of the text that is looked at @param {number} alpha */
+  /** @param {Beam[][]} columns @param {number[]} tokens the tokens of the selected text @param {number} alpha */
   show(columns, tokens, alpha) {
     const column = columns.length - 1;
     const texts = columns[column] ?? [];

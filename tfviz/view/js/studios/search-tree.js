@@ -12,23 +12,23 @@ import { button, joinPresent } from "./small-elements.js";
 /** @import { Beam } from "./beam-search.js" */
 /** @import { Pen } from "../types.d.ts" */
 
-const STEP_ROW = 46; // pixels
-const NODE = { height: 38, sides: 18 }; // pixels of a word's box, and of both paddings beside it
+const STEP_HEIGHT = 46;
+const NODE_SIZE = { height: 38, sides: 18 }; // pixels of a word's box, and of both paddings beside it
 const STEP_GAP = 26; // between two columns
 const ROOT_LEFT = 14;
-const NODE_LETTERS = 16; // of a word
+const MAX_NODE_LENGTH = 16; // letters of a word in a box
 
 /** A tree of the texts of a beam search. */
 export class SearchTree {
   /** @type {Beam[][]} */
   columns = [];
   alpha = 0;
-  /** @type {number[]} column and rank of the text that is looked at */
+  /** @type {number[]} column and rank of the selected text */
   chosen = [0, 0];
   forced = 0;
-  /** @type {number[]} the rank at each step of the text that is looked at */
+  /** @type {number[]} the rank of the selected text at each step */
   ranks = [];
-  /** @type {number[]} pixels at which each column begins, and how wide it is */
+  /** @type {number[]} the left edge of each column; `widths`: its width */
   lefts = [];
   /** @type {number[]} */
   widths = [];
@@ -62,7 +62,7 @@ export class SearchTree {
 
   /**
    * @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, word: (id: number) => string, forced: number
-   *   }} search forced: how many columns were asked for
+   *   }} search forced: the number of columns with a forced token
    */
   show({ columns, alpha, chosen, word, forced }) {
     const grown = columns.length !== this.columns.length;
@@ -94,18 +94,18 @@ export class SearchTree {
     let x = ROOT_LEFT + STEP_GAP;
     for (const column of this.columns) {
       const fresh = column.filter(({ over }) => !over);
-      const wide = Math.max(48, ...fresh.map((text) => textWidth(this.wordOf(text), 13, true) + NODE.sides));
+      const boxWidth = Math.max(48, ...fresh.map((text) => textWidth(this.wordOf(text), 13, true) + NODE_SIZE.sides));
       this.lefts.push(x);
-      this.widths.push(Math.ceil(wide));
-      x += Math.ceil(wide) + STEP_GAP;
+      this.widths.push(Math.ceil(boxWidth));
+      x += Math.ceil(boxWidth) + STEP_GAP;
     }
     this.width = x;
-    this.height = STEP_ROW * Math.max(1, ...this.columns.map((column) => column.length)) + 6;
+    this.height = STEP_HEIGHT * Math.max(1, ...this.columns.map((column) => column.length)) + 6;
   }
 
   /** @param {Beam} text */
   wordOf(text) {
-    return label(this.word(Number(text.tokens.at(-1))), NODE_LETTERS);
+    return label(this.word(Number(text.tokens.at(-1))), MAX_NODE_LENGTH);
   }
 
   /** @param {Beam} text @param {number} step @param {number} rank */
@@ -122,7 +122,7 @@ export class SearchTree {
     });
     Object.assign(node.style, {
       left: `${this.lefts[step]}px`,
-      top: `${rank * STEP_ROW + 2}px`,
+      top: `${rank * STEP_HEIGHT + 2}px`,
       width: `${this.widths[step]}px`,
     });
     return node;
@@ -167,7 +167,7 @@ export class SearchTree {
   draw(pen, words = true) {
     const { theme } = this;
     /** @param {number} rank */
-    const middle = (rank) => rank * STEP_ROW + 2 + NODE.height / 2;
+    const middle = (rank) => rank * STEP_HEIGHT + 2 + NODE_SIZE.height / 2;
     pen.dot(ROOT_LEFT, middle(0), 3.5, { fill: theme.ink });
     this.columns.forEach((column, step) =>
       column.forEach((text, rank) => {

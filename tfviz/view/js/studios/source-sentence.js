@@ -5,9 +5,9 @@ import { EncodedText } from "./encoded-text.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Vocabulary } from "../types.d.ts" */
-/** @typedef {{ text: string, ids: number[] | null, note: string }} Source note: what is left out, or why there are no ids */
+/** @typedef {{ text: string, ids: number[] | null, note: string }} Source note: the part that is left out, or the reason why there are no ids */
 
-const MAX_LETTERS = 4000; // that are looked at
+const MAX_LETTERS = 4000; // only the beginning of a longer sentence is read
 
 /** A cache of the encoding of the last source sentence. @extends {EncodedText<Source>} */
 export class SourceSentence extends EncodedText {

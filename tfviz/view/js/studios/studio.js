@@ -29,7 +29,7 @@ import CSS from "../controls/studio.css";
  * @typedef {ViewOptions & {
  *   engine?(document: StudioDocument): import("../engine/client.js").Engine,
  *   vocabulary?(described: Record<string, any>, number: number): Vocabulary,
- * }} StudioOptions what a kernel has instead of the page
+ * }} StudioOptions the engine and vocabularies of a kernel, if there is one
  */
 /**
  * @template {StudioDocument} Document
@@ -116,11 +116,11 @@ export class Studio {
   open() {
     const { host } = this.frame;
     this.session.start();
-    // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
+    // A worker runs until it is terminated, so a view that is off the page has none.
     const watcher = new ResizeObserver(() => host.isConnected || this.closeEngine());
     watcher.observe(host);
     const end = this.frame.open();
-    this.textPane.children[1].after(this.frame.status); // what is said stands beside what was typed
+    this.textPane.children[1].after(this.frame.status); // messages are shown beside the text field
     this.close = () => {
       this.requests.end();
       watcher.disconnect();
@@ -149,14 +149,14 @@ export class Studio {
 
   /** The choices that Undo takes back and a link carries. */
   get choices() {
-    return Object.keys(this.described.state).filter((name) => !TRANSIENT.has(name));
+    return Object.keys(this.described.state).filter((name) => !TRANSIENT_KEYS.has(name));
   }
 
   /**
    * Lay out three panes, and below them the sentence and the opened head.
-   * @param {{ text: HTMLElement[], textTitle: string, says: HTMLElement[], saysTitle: string }} panes
+   * @param {{ text: HTMLElement[], textTitle: string, prediction: HTMLElement[], predictionTitle: string }} panes
    */
-  layOut({ text, textTitle, says, saysTitle }) {
+  layOut({ text, textTitle, prediction, predictionTitle }) {
     const { frame, headPane } = this;
     /** @type {HTMLElement} */
     this.sourceLabel = h("small", {});
@@ -164,27 +164,27 @@ export class Studio {
     this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
     /** @type {HTMLElement} */
     this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
-    const desk = h(
+    const panes = h(
       "div",
       { class: "stage desk" },
       this.textPane,
-      pane("says", saysTitle, null, ...says),
+      pane("says", predictionTitle, null, ...prediction),
       headPane.element,
     );
     frame.body.append(this.tries);
-    frame.showStage(h("div", { class: "sheet" }, desk, headPane.selectedHead, headPane.openedHead), "");
+    frame.showStage(h("div", { class: "sheet" }, panes, headPane.selectedHead, headPane.openedHead), "");
   }
 
-  /** The choices that belong to a text, as they are for another one. @returns {any} */
+  /** The values that choices about a text get when the text changes. @returns {any} */
   get clearedChoices() {
     return {};
   }
 
-  /** Show what authors and this kind of studio propose to try. @param {Try[]} tries */
+  /** Show the experiments proposed by the author and by this kind of studio. @param {Try[]} tries */
   showTries(tries) {
     const proposed = (this.described.tries ?? []).map(([name, state]) => ({
       name,
-      act: () => this.store.set({ ...(TEXTS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
+      act: () => this.store.set({ ...(TEXT_KEYS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
     this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
   }
@@ -220,8 +220,7 @@ export class Studio {
   }
 
   /**
-   * Encode texts in Python, for a vocabulary that is not in the page. Return whether any of them was new; null if that
-   * failed, which is announced.
+   * Encode texts in Python, for a vocabulary that is not in the page. Return whether any of them was new; null if the kernel failed, which is announced.
    * @param {Vocabulary} vocab
    * @param {string[]} texts
    */
@@ -299,7 +298,7 @@ export class Studio {
     );
   }
 
-  /** Describe in a sentence what a head does. @param {Place} at */
+  /** Describe the behaviour of a head in a sentence. @param {Place} at */
   describeHead(at) {
     return habitSentence(this.heads.grid(at), this.idsOf(at.part), this.unit);
   }
@@ -320,7 +319,7 @@ export class Studio {
   }
 }
 
-const TEXTS = ["prompt", "text", "sentence"]; // by the kind of studio
+const TEXT_KEYS = ["prompt", "text", "sentence"]; // by the kind of studio
 
-// Choices of the moment, which no link carries and Undo leaves alone.
-const TRANSIENT = new Set(["rows", "cols", "marked", "hidden", "forced"]);
+// Choices that are not written into a link and not undone.
+const TRANSIENT_KEYS = new Set(["rows", "cols", "marked", "hidden", "forced"]);

@@ -10,7 +10,7 @@ import { tokenCosts } from "./logits.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { Writer } from "./writer.js" */
 
-const MAX_READING_TIME = 400; // milliseconds of a reading
+const MAX_READING_TIME = 400; // milliseconds; a slower model does not read the whole text at each step
 
 /**
  * Return the mean cost in nats a token, of a text of two tokens or more.
@@ -21,7 +21,7 @@ const meanCost = (logits, { ids, size }) => tokenCosts(logits, ids, size).reduce
 
 /** A line that describes the cost of a text. */
 export class TextCost {
-  /** @type {Map<string, number | null>} without a head; null: it is asked for */
+  /** @type {Map<string, number | null>} the cost without each head; null while it is requested */
   withoutHeads = new Map();
   /** The duration of the last reading in milliseconds. */
   readingTime = 0;
@@ -53,12 +53,12 @@ export class TextCost {
   describeWithout(place) {
     const { writer } = this;
     const { answer } = writer;
-    if (!answer || answer.ids.length < 2 || writer.options.engine) return ""; // of a kernel each answer takes its time
+    if (!answer || answer.ids.length < 2 || writer.options.engine) return ""; // a kernel takes long for each answer
     const site = writer.heads.siteOf(place);
     const key = JSON.stringify([site, place.head, answer.key]);
     const without = this.withoutHeads.get(key);
     const now = (answer.cost ??= meanCost(answer.logits, answer));
-    // to read a long text again would keep the reader waiting
+    // reading a long text again takes too long
     if (without === undefined && !writer.loop.running && this.readingTime <= MAX_READING_TIME)
       void this.askWithout(key, site, place.head, answer);
     if (without === undefined || without === null) return "";

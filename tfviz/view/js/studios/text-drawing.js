@@ -6,12 +6,11 @@ import { Heatmap } from "../stages/heatmap.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
 
-const GAP = 18; // pixels between parts
-const MAP_WIDTH = 420; // pixels of a head's map, at most
+const PART_GAP = 18; // between two parts
+const MAX_MAP_WIDTH = 420; // of a head's map
 
 /**
- * Return a drawing of pieces of text where the browser has put them, with the colours behind them; those that are scrolled
- * out of sight are left out.
+ * Return a drawing of pieces of text at their positions in the page, with their background colours; invisible pieces are left out.
  * @param {HTMLElement} element
  * @param {Iterable<Element>} pieces
  * @returns {Drawing}
@@ -30,12 +29,12 @@ export function textDrawing(element, pieces) {
   const draw = (/** @type {Pen} */ pen) => {
     for (const { rects, style, text, struck } of placed) {
       const { backgroundColor, color, fontSize, fontWeight, paddingLeft } = style;
-      const [{ x, y, height: tall }] = rects;
+      const [{ x, y, height: lineHeight }] = rects;
       for (const rect of rects)
         if (!/, 0\)$|transparent/.test(backgroundColor))
           pen.rect(rect.x, rect.y, rect.width, rect.height, { fill: backgroundColor, radius: 3 });
       const look = { size: parseFloat(fontSize), fill: color, bold: Number(fontWeight) > 500 };
-      pen.text(x + parseFloat(paddingLeft), y + tall / 2, text.trim(), look);
+      pen.text(x + parseFloat(paddingLeft), y + lineHeight / 2, text.trim(), look);
       if (struck) for (const rect of rects) pen.rect(rect.x, rect.y + rect.height / 2, rect.width, 1, { fill: color });
     }
   };
@@ -54,7 +53,7 @@ export function stacked(parts) {
   let height = 0;
   const placed = parts.map((part) => {
     const y = height;
-    height += part.height + GAP;
+    height += part.height + PART_GAP;
     return { part, y };
   });
   const draw = (/** @type {Pen} */ pen) => {
@@ -64,12 +63,12 @@ export function stacked(parts) {
     }
     pen.setOrigin(0, 0);
   };
-  return { width: Math.max(0, ...parts.map(({ width }) => width)), height: height - GAP, draw };
+  return { width: Math.max(0, ...parts.map(({ width }) => width)), height: height - PART_GAP, draw };
 }
 
 /** Put a drawing at the right of another. @param {Drawing} left @param {Drawing} right @returns {Drawing} */
 export function besideEachOther(left, right) {
-  const x = left.width + 2 * GAP;
+  const x = left.width + 2 * PART_GAP;
   const draw = (/** @type {Pen} */ pen) => {
     left.draw(pen);
     pen.setOrigin(x, 0);
@@ -82,6 +81,6 @@ export function besideEachOther(left, right) {
 /** @param {Theme} theme @param {Grid} grid @param {string[]} axes @param {string} title @returns {Drawing} */
 export function mapDrawing(theme, grid, axes, title) {
   const map = new Heatmap(theme, { axes, maxCell: 26, maxHeight: 420 });
-  const height = map.place(grid, MAP_WIDTH);
-  return { width: MAP_WIDTH, height, draw: (pen) => map.draw(pen, { title }) };
+  const height = map.place(grid, MAX_MAP_WIDTH);
+  return { width: MAX_MAP_WIDTH, height, draw: (pen) => map.draw(pen, { title }) };
 }

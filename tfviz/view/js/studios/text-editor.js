@@ -6,13 +6,13 @@ import { joinPresent } from "./small-elements.js";
 
 /**
  * @typedef {object} Token
- * @property {string} text exactly as it stands in the text
+ * @property {string} text its exact text
  * @property {string} [kind] a class: "written", "struck", "hidden" ...
- * @property {string} [sign] what stands for it, where it cannot be seen
+ * @property {string} [sign] the sign shown for an invisible token
  * @property {string} [title]
  * @typedef {object} Handlers
  * @property {(text: string) => void} typed the reader has changed the text
- * @property {(place: number | null) => void} point the pointer or the caret is at this token
+ * @property {(place: number | null) => void} point the token at the pointer or the caret
  * @property {(place: number, event: MouseEvent) => void} [press] a token was clicked
  */
 
@@ -42,7 +42,7 @@ export class TextEditor {
       spellcheck: false,
       tabIndex: 0,
     });
-    // Formats never get in; where a browser knows no plain text, pasted formats are dropped below.
+    // Plain text only; in browsers without this mode, formats are removed from pasted text below.
     this.element.setAttribute("contenteditable", "plaintext-only");
     if (this.element.contentEditable !== "plaintext-only") this.element.setAttribute("contenteditable", "true");
     this.listen();
@@ -60,7 +60,7 @@ export class TextEditor {
     element.addEventListener(
       "keydown",
       (/** @type {KeyboardEvent} */ event) => hasModifier(event) || event.stopPropagation(),
-    ); // letters are no commands here
+    ); // letters are not shortcuts while one types
     element.addEventListener("keyup", () => this.caretMoved());
     element.addEventListener("pointermove", (/** @type {PointerEvent} */ { target }) => this.pointerMoved(target));
     element.addEventListener("pointerleave", () => handlers.point(this.placeAtCaret()));
@@ -78,7 +78,7 @@ export class TextEditor {
   /**
    * @param {Token[]} tokens
    * @param {(place: number) => { background: string, ink: string } | null} shade
-   * @param {number | null} from the token that is looked from
+   * @param {number | null} from the query
    */
   show(tokens, shade, from) {
     if (this.composing) return;
@@ -186,7 +186,7 @@ export class TextEditor {
     return place === undefined ? null : Number(place);
   }
 
-  /** Return where the caret stands in the text; null where it stands elsewhere. */
+  /** Return the position of the caret in the text; null if it is elsewhere. */
   caretOffset() {
     return this.nextCaret ?? this.selection()?.[1] ?? null;
   }
@@ -216,7 +216,7 @@ export class TextEditor {
   }
 
   /**
-   * Put the caret after so many letters.
+   * Put the caret at a position of the text.
    * @param {number} caret
    */
   putCaret(caret) {

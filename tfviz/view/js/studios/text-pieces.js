@@ -6,8 +6,8 @@ import { piecesOf } from "./word-segments.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Prompted } from "./prompt.js" */
-/** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece of the text, with its tokens */
-/** @typedef {Piece & { first: number, last: number }} PlacedPiece their places; below 0: before what the model reads */
+/** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece a piece of the text with the number of its tokens */
+/** @typedef {Piece & { first: number, last: number }} PlacedPiece with the positions of its first and last token; negative before the model's context */
 
 /** The pieces of a text with their tokens. */
 export class TextPieces {
@@ -71,7 +71,7 @@ function placed(pieces, read) {
 }
 
 /**
- * Return the sign for a piece of text that cannot be seen as it is, or nothing.
+ * Return the sign for an invisible piece of text, else nothing.
  * @param {string} text
  * @param {string} word the vocabulary's own sign for it
  */

@@ -38,7 +38,7 @@ export class TextStudio extends Studio {
     return this.originalIds;
   }
 
-  /** @abstract @returns {number[]} those that it is compared with */
+  /** @abstract @returns {number[]} the tokens of the text for comparison */
   get baseIds() {
     return this.originalIds;
   }
@@ -65,21 +65,21 @@ export class TextStudio extends Studio {
 
   /** @type {TextAnswer | null} */
   answer = null;
-  /** @type {TextAnswer | null} what it is compared with */
+  /** @type {TextAnswer | null} the answer for comparison */
   compared = null;
   /** @type {TextAnswer | null} whose maps are shown */
   mappedAnswer = null;
-  /** @type {number | null} the word that is pointed at */
+  /** @type {number | null} the word under the pointer */
   pointed = null;
   /** @type {number[]} the first token of each word, and one past the last */
   starts = [];
-  /** @type {Segment[] | null} the words that the starts are of */
+  /** @type {Segment[] | null} the words to which `starts` belongs */
   startSegments = null;
 
   /**
    * @param {StudioArguments<Document>} args
-   * @param {string} help what the words are there for
-   * @param {number} [maxAnswers] how many answers are remembered
+   * @param {string} help the help text of the list of words
+   * @param {number} [maxAnswers] the size of the cache of answers
    */
   constructor(args, help, maxAnswers = 16) {
     super(...args);
@@ -102,8 +102,8 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * Lay out the text, how to act on it, and what the model says.
-   * @param {{ how: string, more?: HTMLElement[], says: HTMLElement[], saysTitle: string }} panes more: below the text
+   * Lay out the text, the instructions and the prediction.
+   * @param {{ how: string, more?: HTMLElement[], prediction: HTMLElement[], predictionTitle: string }} panes more: below the text
    */
   layOutText({ how, more = [], ...panes }) {
     const buttons = h("div", { class: "row" }, this.editButton, this.resetButton);
@@ -111,7 +111,7 @@ export class TextStudio extends Studio {
     this.layOut({ textTitle: "The text", text, ...panes });
   }
 
-  /** Show the words, or in their place a field to type them in. @param {boolean} ends */
+  /** Show the words, or a field to edit the text. @param {boolean} ends */
   setEditing(ends) {
     this.field.hidden = ends;
     this.words.element.hidden = !ends;
@@ -129,7 +129,7 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * The first token of the word that is pointed at, in what the model has read: none while another text is being read.
+   * The first token of the word under the pointer; null while another text is being read.
    * @returns {number | null}
    */
   get row() {
@@ -177,7 +177,7 @@ export class TextStudio extends Studio {
     this.words.focusStop(); // the button goes
   }
 
-  /** Announce where the text is too long, else what is known of the word that has the focus. */
+  /** Announce that the text is too long, else the values of the focused word. */
   announceFocus() {
     const { focused } = this.words;
     const { note } = this.read;
@@ -231,7 +231,7 @@ export class TextStudio extends Studio {
     return (await this.learn(this.vocab, this.replacementTexts)) !== null && isCurrent();
   }
 
-  /** Texts in place of words. @returns {string[]} */
+  /** The replacements of words. @returns {string[]} */
   get replacementTexts() {
     return [];
   }
@@ -246,7 +246,7 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * Ask the model for these tokens; null if something else was asked for meanwhile on this lane.
+   * Run the model on these tokens; null if a newer request on this lane replaced it.
    * @param {string} lane
    * @param {number[]} ids
    * @param {AskOptions} [options]

@@ -6,7 +6,7 @@ import { consume } from "../base/events.js";
 
 /** A draggable line between the bars that are kept and the others. */
 export class ThresholdLine {
-  /** @param {{ name: string, cut: (place: number) => void }} handlers cut: keep so many of the bars */
+  /** @param {{ name: string, cut: (place: number) => void }} handlers cut: called with the number of bars to keep */
   constructor({ name, cut }) {
     this.cut = cut;
     this.count = 0;

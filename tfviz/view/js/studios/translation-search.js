@@ -14,13 +14,13 @@ import { LruCache } from "./lru-cache.js";
  * @property {Record<string, Pattern[]>} encoderPatterns those of the encoder
  */
 
-const MAX_READINGS = 60; // texts whose maps are kept
+const MAX_READINGS = 60; // texts whose maps are cached
 
 /** A reader that runs a translation model on one source sentence. */
 export class TranslationReader {
   /** @type {LruCache<DecoderOutput>} by the tokens */
   readings = new LruCache(MAX_READINGS);
-  /** @type {any} what the encoder makes of the source */
+  /** @type {any} the outputs of the encoder */
   memory = null;
 
   /**

@@ -14,19 +14,19 @@ import { TranslationText } from "./translation-text.js";
 /** @import { Translator } from "./translator.js" */
 /** @typedef {{ element: HTMLElement, show(value: number): void }} Knob */
 /**
- * What is shown of a search.
+ * The state of a search that is shown.
  * @typedef {object} Current
  * @property {TranslationSearch} search
- * @property {TranslationSearch | null} baseline the same with all heads on, where some are off
- * @property {Beam} text the one that is looked at
+ * @property {TranslationSearch | null} baseline the search with all heads on, if some are off
+ * @property {Beam} text the selected text
  * @property {boolean} ended
  * @property {number[]} read its tokens that the decoder has read
  * @property {number} place of the word that is chosen
  * @property {DecoderOutput} answer
- * @property {DecoderOutput | null} base that of all heads
+ * @property {DecoderOutput | null} base the decoder's output with all heads on
  */
 
-export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
+export const NO_CHOICE = { node: null, rows: [], cols: [] }; // nothing chosen
 
 /** The panes of a translator's studio. */
 export class TranslationView {
@@ -40,7 +40,7 @@ export class TranslationView {
       dir: "auto",
       spellcheck: false,
       "aria-label": "Sentence",
-      oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...UNCHOSEN }),
+      oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...NO_CHOICE }),
     });
     this.translationText = new TranslationText(vocab, (place) => studio.choosePlace(place));
     this.cost = h("p", { class: "cost" });
@@ -52,7 +52,7 @@ export class TranslationView {
     this.next = new NextWords(vocab, described.suppressed, (id) => studio.force(id));
     this.controls = this.makeControls();
     const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
-      store.set({ ...UNCHOSEN, node: [column, rank] });
+      store.set({ ...NO_CHOICE, node: [column, rank] });
     this.texts = new SearchTexts(vocab, choose);
     this.tree = new SearchTree(studio.frame.theme, { choose });
   }
@@ -62,7 +62,7 @@ export class TranslationView {
     const { studio } = this;
     const stepButton = button("Step", () => studio.step(), { title: "one word more (Alt+S)" });
     const backButton = button("Back", () => studio.back(), { title: "take the last step back (Alt+B)" });
-    const reset = () => studio.store.set({ prefix: [], steps: 0, ...UNCHOSEN });
+    const reset = () => studio.store.set({ prefix: [], steps: 0, ...NO_CHOICE });
     const resetButton = button("From the start", reset, { title: "nothing written, nothing forced" });
     const steps = [this.runButton, stepButton, backButton, resetButton];
     const buttons = h("div", { class: "row", role: "group", "aria-label": "Search" }, ...steps);
@@ -85,17 +85,17 @@ export class TranslationView {
   makeControls() {
     const { store, described } = this.studio;
     const { max_width, max_alpha } = described;
-    const knob = (
+    const control = (
       /** @type {string} */ name,
       /** @type {"width" | "alpha"} */ key,
       /** @type {Omit<Parameters<typeof slider>[1], "value" | "choose">} */ options,
     ) =>
-      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...options });
+      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...NO_CHOICE }), ...options });
     const widthText = (/** @type {number} */ width) => (width > 1 ? `${width} texts` : "greedy");
     const alphaText = (/** @type {number} */ alpha) => fixed(alpha, 1);
     return {
-      width: knob("Beam", "width", { min: 1, max: max_width, text: widthText }),
-      alpha: knob("Length penalty", "alpha", { min: 0, max: max_alpha, step: 0.1, text: alphaText }),
+      width: control("Beam", "width", { min: 1, max: max_width, text: widthText }),
+      alpha: control("Length penalty", "alpha", { min: 0, max: max_alpha, step: 0.1, text: alphaText }),
     };
   }
 
@@ -154,7 +154,7 @@ export class TranslationView {
     this.forced.replaceChildren(
       note("Forced"),
       ...[[], ...forced].map((tokens) => {
-        const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: described.max_tokens });
+        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: described.max_tokens });
         const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";
         return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
       }),

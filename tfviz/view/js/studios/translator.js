@@ -9,7 +9,7 @@ import { SourceSentence } from "./source-sentence.js";
 import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
 import { lineDrawing, stacked, textDrawing } from "./text-drawing.js";
-import { TranslationView, UNCHOSEN } from "./translation-view.js";
+import { TranslationView, NO_CHOICE } from "./translation-view.js";
 import { translatorTries } from "./tries.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
@@ -19,8 +19,8 @@ import { translatorTries } from "./tries.js";
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
 /** @import { Current } from "./translation-view.js" */
 
-const MAX_FORCED = 12; // forced beginnings that are kept
-const DRAW_INTERVAL = 50; // milliseconds between two drawings of a search that goes on
+const MAX_FORCED = 12; // forced beginnings that are cached
+const DRAW_INTERVAL = 50; // milliseconds between two drawings of a running search
 
 /** A studio that shows how a model translates a sentence. @extends {Studio<TranslateDocument>} */
 export class Translator extends Studio {
@@ -29,14 +29,14 @@ export class Translator extends Studio {
   }
 
   get clearedChoices() {
-    return { prefix: [], forced: [], ...UNCHOSEN };
+    return { prefix: [], forced: [], ...NO_CHOICE };
   }
 
   /** @type {Current | null} */
   current = null;
   /** @type {DecoderOutput | null} whose maps are shown */
   mappedAnswer = null;
-  /** @type {Beam[][]} of the search, as far as it is shown */
+  /** @type {Beam[][]} the steps of the search that are shown */
   columns = [];
   /** Whether the choices have changed since they were shown. */
   stale = false;
@@ -54,8 +54,8 @@ export class Translator extends Studio {
     this.layOut({
       textTitle: "The sentence",
       text: this.view.makeTextParts(),
-      saysTitle: "What could stand here",
-      says: this.view.nextParts(),
+      predictionTitle: "What could stand here",
+      prediction: this.view.nextParts(),
     });
     this.headPane.openedHead.before(this.view.makeSearchPart());
     const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
@@ -76,18 +76,18 @@ export class Translator extends Studio {
   /** Search one word further; after a translation that is done, begin with its first word. */
   step() {
     const done = this.current?.search.done && this.columns.length >= this.current.search.columns.length;
-    if (done) this.store.set({ prefix: [], steps: 1, ...UNCHOSEN });
-    else this.store.set({ steps: this.searched + 1, ...UNCHOSEN });
+    if (done) this.store.set({ prefix: [], steps: 1, ...NO_CHOICE });
+    else this.store.set({ steps: this.searched + 1, ...NO_CHOICE });
   }
 
   toggle() {
-    this.store.set({ steps: this.growing ? this.searched : this.described.max_tokens, ...UNCHOSEN });
+    this.store.set({ steps: this.growing ? this.searched : this.described.max_tokens, ...NO_CHOICE });
   }
 
   back() {
     const { store, searched } = this;
     const prefix = store.get("prefix");
-    store.set({ steps: Math.max(0, searched - 1), prefix: searched ? prefix : prefix.slice(0, -1), ...UNCHOSEN });
+    store.set({ steps: Math.max(0, searched - 1), prefix: searched ? prefix : prefix.slice(0, -1), ...NO_CHOICE });
   }
 
   /** Force a token at the chosen place, and continue the search from there. @param {number} token */
@@ -97,7 +97,7 @@ export class Translator extends Studio {
     const prefix = [...text.tokens.slice(0, place), token];
     const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
     const steps = search.done && this.columns.length === search.columns.length ? this.described.max_tokens : 0;
-    this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...UNCHOSEN });
+    this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...NO_CHOICE });
   }
 
   /** Show the current choices. A change meanwhile interrupts what is being done. */

@@ -10,8 +10,8 @@ import { habitsOf } from "./head-summary.js";
 /** @import { Translator } from "./translator.js" */
 /** @import { Writer } from "./writer.js" */
 
-const SCAN_INTERVAL = 90; // milliseconds that a search for a head stays at each
-const WRITTEN_TOKENS = 60; // tokens
+const SCAN_INTERVAL = 90; // milliseconds for which a search shows each head
+const MAX_NEW_TOKENS = 60;
 
 /**
  * @typedef {object} Try
@@ -78,7 +78,7 @@ export function writerTries(studio) {
     if (!studio.loop.running) await studio.loop.toggle(maxTokens);
   };
   return [
-    { name: "Let it write", act: () => write(WRITTEN_TOKENS) },
+    { name: "Let it write", act: () => write(MAX_NEW_TOKENS) },
     { name: `Find the head that looks one ${unit} back`, act: () => findHead(studio, "at -1") },
     {
       name: "… and switch it off",
@@ -91,7 +91,7 @@ export function writerTries(studio) {
       name: "Temperature 0: does it loop?",
       act: async () => {
         store.set({ temperature: 0 });
-        await write(2 * WRITTEN_TOKENS);
+        await write(2 * MAX_NEW_TOKENS);
       },
     },
     {
@@ -101,7 +101,7 @@ export function writerTries(studio) {
         studio.beginWith(`${line}\n${line}`);
         await studio.settled();
         const best = bestHead(studio, "induction");
-        if (best) studio.heads.select(best.place); // none, where all are off
+        if (best) studio.heads.select(best.place); // none if all heads are off
       },
     },
   ];

@@ -13,14 +13,14 @@ import { logOdds, softmax } from "./logits.js";
 
 export const BY_HEAD = -2; // in place of a label: words are shaded by the chosen head
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
-const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
-const DRAW_INTERVAL = 100; // milliseconds between two shadings while words are measured
+const MAX_SHADE = 0.5; // of the colour scale: words stay legible on it
+const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are measured
 
 /** A component that measures and stores the effects of words, and shades the words by them. */
 export class WordEffects {
-  /** @type {Map<number, TextAnswer>} what the model gives without each word */
+  /** @type {Map<number, TextAnswer>} the answer without each word */
   answers = new Map();
-  /** When the words were shaded last, in milliseconds. */
+  /** The time of the last shading, in milliseconds. */
   shadedAt = 0;
 
   /** @param {Classifier} studio */
@@ -81,7 +81,7 @@ export class WordEffects {
   }
 
   /**
-   * Shade all words; those that are not measured yet keep their colour until all are.
+   * Shade all words; a word that is not measured yet keeps its colour.
    * @param {number} label
    * @param {boolean} all whether no word is left to measure
    */
@@ -92,8 +92,8 @@ export class WordEffects {
     const effects = spans.map((_, i) => (label < 0 ? undefined : this.of(i, label)));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
     const { signed } = studio.frame.theme;
-    const colour = (/** @type {number} */ share) => cssColour(signed[Math.round(128 + 127 * DEPTH * share)]);
-    const { shading } = studio; // by a head goes first
+    const colour = (/** @type {number} */ share) => cssColour(signed[Math.round(128 + 127 * MAX_SHADE * share)]);
+    const { shading } = studio; // shading by a head takes precedence
     spans.forEach((span, i) => {
       const effect = effects[i];
       if (!shading && effect !== undefined) span.style.background = colour(effect / limit);

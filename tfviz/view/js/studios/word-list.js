@@ -14,7 +14,7 @@ import { textDrawing } from "./text-drawing.js";
  * @property {(i: number) => void} focus a word has the focus now
  */
 
-const ACTING = [" ", "Enter", "Delete", "Backspace"];
+const TOGGLE_KEYS = [" ", "Enter", "Delete", "Backspace"];
 
 /** A row of words of which one is a tab stop. */
 export class WordList {
@@ -23,7 +23,7 @@ export class WordList {
   /** @type {Segment[] | null} the words that the spans are of */
   segments = null;
 
-  /** @param {string} help what the words are there for @param {WordHandlers} handlers */
+  /** @param {string} help the help text of the list @param {WordHandlers} handlers */
   constructor(help, handlers) {
     this.handlers = handlers;
     this.element = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
@@ -58,7 +58,7 @@ export class WordList {
     const last = this.spans.length - 1;
     const next = placeAfterKey(event.key, i, last);
     if (next !== undefined) this.focus(clamp(next, 0, last));
-    else if (ACTING.includes(event.key)) this.handlers.act(i, event);
+    else if (TOGGLE_KEYS.includes(event.key)) this.handlers.act(i, event);
     else return;
     consume(event);
   }

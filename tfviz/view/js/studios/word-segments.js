@@ -5,15 +5,15 @@
  * @typedef {object} Cut
  * @property {string} lead white space before it
  * @property {string} text the word
- * @property {string} raw both, and what follows the last
+ * @property {string} raw white space and word, with the white space after the last word
  * @property {number[]} ids its tokens
  */
 /**
- * @typedef {Cut & { at: number, unknown: boolean }} Segment the place of its first token; whether the vocabulary lacks it
+ * @typedef {Cut & { at: number, unknown: boolean }} Segment the place of its first token; `unknown`: whether the vocabulary lacks the word
  */
 
 const WORDS_AND_SIGNS = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; // signs stand apart from words
-const WORDS = /\s*\S+/gu;
+const SPACE_SEPARATED_WORDS = /\s*\S+/gu;
 
 /**
  * Cut a text into words whose tokens are those of the text.
@@ -23,7 +23,7 @@ const WORDS = /\s*\S+/gu;
  */
 export function segmentsOf(vocab, text) {
   const tokens = vocab.encode(text);
-  for (const rule of [WORDS_AND_SIGNS, WORDS]) {
+  for (const rule of [WORDS_AND_SIGNS, SPACE_SEPARATED_WORDS]) {
     const words = cutBy(vocab, text, rule);
     if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens)) return withOffsets(vocab, words);
   }
@@ -35,7 +35,10 @@ export function segmentsOf(vocab, text) {
 }
 
 /** Return all texts that `segmentsOf` encodes. @param {string} text */
-export const textsOf = (text) => [text, ...[WORDS_AND_SIGNS, WORDS].flatMap((rule) => partsBy(text, rule))];
+export const textsOf = (text) => [
+  text,
+  ...[WORDS_AND_SIGNS, SPACE_SEPARATED_WORDS].flatMap((rule) => partsBy(text, rule)),
+];
 
 /** @param {string} text @param {RegExp} rule @returns {string[]} */
 function partsBy(text, rule) {

@@ -25,9 +25,9 @@ import { WritingLoop } from "./writing-loop.js";
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */
-/** @typedef {{ ids: number[], key: string, off: number }} ModelInput what the model reads; heads that are off */
+/** @typedef {{ ids: number[], key: string, off: number }} ModelInput the input of the model; `off`: the number of heads that are off */
 
-const COST = (/** @type {string} */ unit) =>
+const costHelp = (/** @type {string} */ unit) =>
   `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}); less is better`;
 
 /** A studio that shows how a language model continues a text. @extends {Studio<WriteDocument>} */
@@ -42,7 +42,7 @@ export class Writer extends Studio {
 
   /** @type {Answer | null} of what is shown */
   answer = null;
-  /** @type {ModelInput | null} what it is the answer to */
+  /** @type {ModelInput | null} the input of that answer */
   answerInput = null;
   /** @type {Answer | null} whose maps are shown */
   mappedAnswer = null;
@@ -64,8 +64,8 @@ export class Writer extends Studio {
     this.layOut({
       textTitle: "The text",
       text: this.buildText(),
-      saysTitle: "What comes next",
-      says: this.buildNext(),
+      predictionTitle: "What comes next",
+      prediction: this.buildNext(),
     });
     this.showTries(writerTries(this));
     this.frame.body.addEventListener("keydown", shortcuts(this.actions));
@@ -89,7 +89,7 @@ export class Writer extends Studio {
     const step = button(`One ${unit}`, () => this.loop.write(), { title: `write one ${unit} (Alt+S)` });
     const back = button("Back", () => this.path.back(), { title: `take the last ${unit} back (Alt+B)` });
     /** @type {HTMLElement} */
-    this.cost = h("small", { class: "cost", title: COST(unit) });
+    this.cost = h("small", { class: "cost", title: costHelp(unit) });
     const textOf = (/** @type {number[]} */ tokens) =>
       tokens.map((id) => pieceText(vocab, id)).join(spaceSeparated(vocab) ? " " : "");
     /** @type {Branches} */
@@ -142,7 +142,7 @@ export class Writer extends Studio {
     animateTravel(this.frame.body, pressed, this.text.editor.element, pieceText(this.vocab, id));
   }
 
-  /** Append a sampled token. @param {number} id @param {Answer | null} next what the model gives after it */
+  /** Append a sampled token. @param {number} id @param {Answer | null} next the model's answer after it */
   append(id, next) {
     if (this.loop.running) this.path.take(id);
     else this.take(id);

@@ -76,7 +76,7 @@ export class WritingLoop {
     const end = writer.path.tokens.length + maxTokens;
     while (this.running && !writer.frame.closed && writer.path.tokens.length < end) {
       const before = writer.currentInput?.key;
-      if (!(await this.write()) && writer.currentInput?.key === before) break; // it cannot go on, and has said why
+      if (!(await this.write()) && writer.currentInput?.key === before) break; // it cannot continue, and the reason is announced
       await new Promise((done) => requestAnimationFrame(done));
     }
     if (maxTokens === max_tokens && writer.path.tokens.length >= end)

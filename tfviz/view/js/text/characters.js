@@ -1,11 +1,11 @@
 // Vocabularies of characters and of bytes, and functions shared by all vocabularies. A character is a code point, as in
 // Python, or a lone surrogate.
 
-import { SIGNS } from "../base/visible-text.js";
+import { VISIBLE_SIGNS } from "../base/visible-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 
-const HALF = /\p{Surrogate}/u;
+const SURROGATE = /\p{Surrogate}/u;
 const UTF8 = new TextEncoder();
 
 /** A vocabulary that has one token for each character. @implements {Vocabulary} */
@@ -59,7 +59,7 @@ export class ByteVocabulary {
     for (const character of text) {
       const point = Number(character.codePointAt(0));
       if (point >= 0xdc80 && point <= 0xdcff) ids.push(point - 0xdc00);
-      else if (HALF.test(character))
+      else if (SURROGATE.test(character))
         throw new Error(`${characterName(character)} is half of a character, which has no bytes`);
       else ids.push(...UTF8.encode(character));
     }
@@ -75,7 +75,7 @@ export class ByteVocabulary {
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       const character = String.fromCharCode(id);
-      return SIGNS.get(character) ?? (id > 32 && id < 127 ? character : hexadecimal([id]));
+      return VISIBLE_SIGNS.get(character) ?? (id > 32 && id < 127 ? character : hexadecimal([id]));
     });
   }
 }
@@ -88,12 +88,12 @@ export class ByteVocabulary {
 export function knownIds(ids, size) {
   return Array.from(ids, (id) => {
     if (Number.isInteger(id) && id >= 0 && id < size) return id;
-    throw new Error(`id ${id} is none of the ${size} tokens, 0 to ${size - 1}`);
+    throw new Error(`id ${id} is not one of the ${size} tokens, 0 to ${size - 1}`);
   });
 }
 
 /** @param {string} text @returns whether it has halves of characters, which UTF-8 cannot hold */
-export const broken = (text) => HALF.test(text);
+export const broken = (text) => SURROGATE.test(text);
 
 /** @param {string} text */
 export const toBytes = (text) => UTF8.encode(text);
@@ -112,7 +112,7 @@ export function fromBytes(bytes) {
  * @returns it with a sign for each space, tab and end of a line
  */
 export function visibleToken(text) {
-  return Array.from(text, (character) => SIGNS.get(character) ?? character).join("");
+  return Array.from(text, (character) => VISIBLE_SIGNS.get(character) ?? character).join("");
 }
 
 /** Write bytes as hexadecimal numbers. @param {Iterable<number>} bytes */

@@ -25,7 +25,7 @@ export class KernelVocabulary {
     this.size = texts.length;
   }
 
-  /** Encode a text that was learned before. @param {string} text */
+  /** Encode a text whose ids the kernel has sent. @param {string} text */
   encode(text) {
     const ids = this.learned.get(text);
     if (!ids) throw new Error("Python has not read this text yet");

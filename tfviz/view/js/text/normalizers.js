@@ -5,11 +5,11 @@
 /** @typedef {number[]} Runs lengths outside and inside a set of characters, in turn */
 
 /** @type {Record<string, (step: any) => Change>} */
-const STEPS_OF_TEXT = { lower: lowered, clean: cleaned, apart: setApart, accents: unaccented };
+const NORMALIZERS = { lower: lowered, clean: cleaned, apart: setApart, accents: unaccented };
 
 /** Make a function that applies normalization steps to a text. @param {{ kind: string }[]} steps @returns {Change} */
 export function normalizer(steps) {
-  const changes = steps.map((step) => STEPS_OF_TEXT[step.kind](step));
+  const changes = steps.map((step) => NORMALIZERS[step.kind](step));
   return (text) => changes.reduce((current, change) => change(current), text);
 }
 
@@ -32,8 +32,7 @@ export function characterClass(lengths) {
 const anyOf = (lengths, more = "") => new RegExp(`[${characterClass(lengths)}]${more}`, "gu");
 
 /**
- * @param {{ runs: number[], longer: Record<string, string> }} step `runs`: the first letter, how many, how far to the next,
- *   how far to the lower case; and so on
+ * @param {{ runs: number[], longer: Record<string, string> }} step `runs`: runs of letters, each as four numbers: the first letter, the count, the distance to the next, and to the lower case
  * @returns {Change}
  */
 function lowered({ runs, longer }) {

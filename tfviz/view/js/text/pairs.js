@@ -2,7 +2,7 @@
 
 import { toBytes } from "./characters.js";
 
-const PLACES = 2 ** 32; // a heap's number is rank * PLACES + place, so that the smallest comes first
+const RANK_FACTOR = 2 ** 32; // heap items are rank * RANK_FACTOR + position, so that the smallest comes first
 
 /** List the character that byte-level BPE writes for each byte: itself if it is printable, else one from U+0100 on. */
 export function byteSigns() {
@@ -44,12 +44,12 @@ export class Pairs {
     /** @param {number} place */
     const pushPair = (place) => {
       const order = rank(place);
-      if (order !== undefined) pushed(heap, order * PLACES + place);
+      if (order !== undefined) pushed(heap, order * RANK_FACTOR + place);
     };
     ids.forEach((_, place) => pushPair(place));
     while (heap.length) {
       const smallest = popped(heap);
-      const [order, place] = [Math.floor(smallest / PLACES), smallest % PLACES];
+      const [order, place] = [Math.floor(smallest / RANK_FACTOR), smallest % RANK_FACTOR];
       if (ids[place] < 0 || rank(place) !== order) continue; // one of the two was joined otherwise meanwhile
       const removed = after[place];
       ids[place] = this.merges[3 * order + 2];

@@ -8,7 +8,7 @@ import { splitter } from "./splitters.js";
 /** @import { Vocabulary } from "../types.d.ts" */
 
 // WordPiece leaves out these spaces, in this order.
-const TIDY = [
+const CLEAN_UP_REPLACEMENTS = [
   [" .", "."],
   [" ?", "?"],
   [" !", "!"],
@@ -43,7 +43,7 @@ export class SubwordVocabulary {
 
   /** @param {string} text @returns {number[]} */
   encode(text) {
-    if (broken(text)) throw new Error("the text has a lone surrogate, U+D800 to U+DFFF, which is no text");
+    if (broken(text)) throw new Error("the text has a lone surrogate, U+D800 to U+DFFF, which is not text");
     return this.split(this.normalize(text)).flatMap((word) => this.model(word));
   }
 
@@ -59,7 +59,7 @@ export class SubwordVocabulary {
       .map((token, place) => {
         if (place) token = token.startsWith(inside) ? token.slice(inside.length) : ` ${token}`;
         return cleanup
-          ? TIDY.reduce((word, [pattern, replacement]) => word.replaceAll(pattern, replacement), token)
+          ? CLEAN_UP_REPLACEMENTS.reduce((word, [pattern, replacement]) => word.replaceAll(pattern, replacement), token)
           : token;
       })
       .join("");

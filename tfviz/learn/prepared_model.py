@@ -1,4 +1,4 @@
-"""A single training step on the available hardware: CPU, GPU, or several processes."""
+"""A model prepared for training on the available hardware (CPU, GPU, several processes), and a step of it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from tfviz.learn.distributed import full_tensor, is_sharded
 from tfviz.learn.losses import Loss
 
 LAUNCH_PRECISIONS = {"no": None, "bf16": "bfloat16", "fp16": "float16"}
-FIRST_SCALE, LOWEST_SCALE, STEPS_TO_DOUBLE = 2.0**16, 2.0**-16, 2000  # as GradScaler's, of a mean loss
+# As in GradScaler, for a mean loss; the interval is in steps.
+INITIAL_LOSS_SCALE, MIN_LOSS_SCALE, LOSS_SCALE_GROWTH_INTERVAL = 2.0**16, 2.0**-16, 2000
 
 
 @dataclass
-class Trainer:
-    """A model on its device with everything that a training step needs; wraps `accelerate`.
+class PreparedModel:
+    """A model, its optimizer and its loss, prepared by `accelerate` for the devices and processes there are.
 
     A step is `compute_gradients`, which changes no weight, then `optimizer_step`. The arguments are those of `fit`.
 
@@ -59,7 +60,7 @@ class Trainer:
         is_placed = is_sharded(model) or dispatched is not None
         prepared: Any = (model, prepare(optimizer)) if is_placed else prepare(model, optimizer)
         self.wrapped, self.optimizer = prepared
-        self.is_sharded = is_sharded(model)  # by the caller, with `fully_shard`, or now by accelerate
+        self.is_sharded = is_sharded(model)  # sharded by the caller with `fully_shard`, or just now by accelerate
         self.compiled: nn.Module = torch.compile(self.wrapped) if compile else self.wrapped  # type: ignore[assignment]
         stored = model.state_dict().keys()
         self.stored_buffers = [name for name, _ in model.named_buffers() if name in stored]
@@ -158,21 +159,21 @@ class LossScale:
     """
 
     def __init__(self) -> None:
-        self.value, self.steps = 0.0, 0  # of steps since it changed; 0: not yet known
+        self.value, self.steps = 0.0, 0  # 0: not yet known; steps since the last change
         self.overflowed = False
 
     def start(self, predictions: int) -> None:
         """Set the first value, from about how many predictions the loss is a sum of: their mean is scaled by 65536."""
-        self.value = self.value or 2.0 ** math.floor(math.log2(max(1.0, FIRST_SCALE / predictions)))
+        self.value = self.value or 2.0 ** math.floor(math.log2(max(1.0, INITIAL_LOSS_SCALE / predictions)))
 
     def update(self, is_finite: bool) -> bool:
         """Note whether the gradients of a step are finite; return False if they are not, and it cannot be lowered."""
         self.overflowed, self.steps = not is_finite, self.steps + 1 if is_finite else 0
         if self.overflowed:
             self.value /= 2
-        elif self.steps == STEPS_TO_DOUBLE:
+        elif self.steps == LOSS_SCALE_GROWTH_INTERVAL:
             self.value, self.steps = self.value * 2, 0
-        return self.value >= LOWEST_SCALE
+        return self.value >= MIN_LOSS_SCALE
 
 
 class CheckpointedBlocks(AbstractContextManager[None]):
@@ -191,7 +192,7 @@ class CheckpointedBlocks(AbstractContextManager[None]):
         if not self.blocks:
             raise ValueError(f"{type(model).__name__} has no nn.ModuleList; there is no block to compute again")
         self.forwards = [partial(checkpoint, block.forward, use_reentrant=False) for block in self.blocks]
-        self.config = getattr(model, "config", None)  # of Hugging Face, whose cache would be filled twice
+        self.config = getattr(model, "config", None)  # models of Hugging Face would fill their cache twice
         self.use_cache: bool | None = None
 
     def __enter__(self) -> None:
@@ -219,7 +220,7 @@ def _create_accelerator(device: str | torch.device | None) -> Any:
     from accelerate.utils import DistributedDataParallelKwargs
 
     device = None if device is None else torch.device(device)
-    # or else accelerate joins no processes on CPUs
+    # otherwise accelerate does not join processes on CPUs
     cpu = not torch.accelerator.is_available() if device is None else device.type == "cpu"
     # accelerate fixes its device at first use; a notebook may train twice, on different ones
     if PartialState(cpu=cpu).num_processes == 1:
@@ -228,13 +229,14 @@ def _create_accelerator(device: str | torch.device | None) -> Any:
             PartialState(cpu=cpu)._shared_state["device"] = device
     elif device is not None and device.index is not None:
         raise ValueError(f"device is {str(device)!r}, and each of several processes has one of its own: leave it out")
-    ddp = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as BERT's second head, without pairs
+    # such as BERT's second head in training without sentence pairs
+    ddp = DistributedDataParallelKwargs(find_unused_parameters=True)
     # autocast is switched on in `_compute_loss`: accelerate would wrap the model's forward for good
     accelerator = Accelerator(cpu=cpu, mixed_precision="no", kwargs_handlers=[ddp])
     if accelerator.distributed_type == DistributedType.FSDP:
         if not accelerator.is_fsdp2:
             raise ValueError("weights can be sharded by version 2 of FSDP only; launch with --fsdp_version 2")
-        # the weights are in memory already; and with it, accelerate takes no parameter at the top of a model
+        # the weights are in memory already, and with it accelerate rejects parameters at the top of a model
         accelerator.state.fsdp_plugin.cpu_ram_efficient_loading = False
     return accelerator
 

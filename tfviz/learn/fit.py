@@ -17,9 +17,9 @@ from tfviz.learn.checks import check_optimizer_of, check_trainable
 from tfviz.learn.config import describe_run
 from tfviz.learn.losses import Loss, default
 from tfviz.learn.optimizers import muon
+from tfviz.learn.prepared_model import PreparedModel
 from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.state_tensors import unwrap
-from tfviz.learn.trainer import Trainer
 from tfviz.learn.training_run import Step, TrainingRun
 from tfviz.text.buckets import Batches
 from tfviz.validation import check_callable, describe
@@ -121,7 +121,7 @@ def fit(
     """
     checks.at_least(1, checkpoint_every=checkpoint_every, gradient_accumulation_steps=gradient_accumulation_steps)
     steps = _epoch(batches) if steps is None else steps
-    checks.between(1, checkpoint.LAST_STEP, steps=steps)
+    checks.between(1, checkpoint.MAX_STEP, steps=steps)
     _check_settings(lr, max_grad_norm, seed, device, precision)
     schedule = schedule or linear()
     _check_parts(model, batches, optimizer, steps, loss, schedule)
@@ -130,11 +130,11 @@ def fit(
     config = describe_run(unwrap(model), batches, optimizer, loss, schedule, steps=steps,
                           lr=str(lrs if len({*lrs}) > 1 else lrs[0]), seed=seed, max_grad_norm=str(max_grad_norm),
                           gradient_accumulation_steps=gradient_accumulation_steps, precision=precision)  # fmt: skip
-    trainer = Trainer(model, optimizer, lrs, loss, max_grad_norm=max_grad_norm, device=device, precision=precision,
-                      compile=compile, gradient_accumulation_steps=gradient_accumulation_steps,
-                      gradient_checkpointing=gradient_checkpointing)  # fmt: skip
+    prepared = PreparedModel(model, optimizer, lrs, loss, max_grad_norm=max_grad_norm, device=device,
+                             precision=precision, compile=compile, gradient_checkpointing=gradient_checkpointing,
+                             gradient_accumulation_steps=gradient_accumulation_steps)  # fmt: skip
     numbered = batches if isinstance(batches, Batches) else Epochs(batches, seed)
-    return Training(TrainingRun(trainer, numbered, schedule, config, folder, checkpoint_every).steps(progress))
+    return Training(TrainingRun(prepared, numbered, schedule, config, folder, checkpoint_every).steps(progress))
 
 
 def _check_settings(

@@ -14,7 +14,7 @@ from tfviz.validation import validated
 
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Cell = tuple[int, int, int, int]  # batch, head, query, key
-MOST_CELLS = 2**32  # that `count` computes one by one
+MAX_CELLS_COUNTED = 2**32  # `count` counts cells one by one
 
 
 class Mask:
@@ -142,9 +142,9 @@ class Mask:
         """
         batch, heads = self._sizes(batch, heads)
         checks.at_least(0, length=length)
-        if (cells := length * length * heads * batch) > MOST_CELLS:
+        if (cells := length * length * heads * batch) > MAX_CELLS_COUNTED:
             raise ValueError(f"length is {length}: {cells:,} cells would be computed one by one; take less")
-        rows = range(0, length, 128)  # a strip at a time, for little memory
+        rows = range(0, length, 128)  # a strip of rows at a time, to save memory
         strips = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
         return sum(int(strip.expand(batch, heads, -1, -1).sum()) for strip in strips)
 
@@ -175,7 +175,7 @@ class _And(Mask):
 
     def __init__(self, left: Mask, right: Mask):
         parts = [part for mask in (left, right) for part in (mask.parts if isinstance(mask, _And) else (mask,))]
-        self.parts = tuple(dict.fromkeys(parts))  # a mask that comes twice is named once
+        self.parts = tuple(dict.fromkeys(parts))  # a mask that occurs twice is named once
         super().__init__(self._rule, f"({' & '.join(map(repr, self.parts))})", *_common_sizes(self.parts))
 
     def _rule(self, *cell: Tensor) -> Tensor:
