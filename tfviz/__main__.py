@@ -1,6 +1,21 @@
-"""`python -m tfviz`: the command, where its script is not on the path."""
+"""The command `tfviz`, also as `python -m tfviz`."""
 
-from tfviz.suite.cli import main
+from __future__ import annotations
+
+import sys
+
+from tfviz.extras import extra
+
+
+def main() -> None:
+    """Run the command, or say what installs it."""
+    try:
+        with extra("lessons"):
+            from tfviz.suite import cli
+    except ImportError as error:
+        sys.exit(f"tfviz: {error}")
+    cli.main(prog_name="tfviz")
+
 
 if __name__ == "__main__":  # workers of `tfviz run` import this module
-    main(prog_name="tfviz")
+    main()

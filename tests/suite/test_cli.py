@@ -126,10 +126,12 @@ def test_letters_that_a_terminal_does_not_know_are_shown_by_number(tmp_path):
 def test_the_environments_ask_for_the_same():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    assert "-e ." in pip
+    assert "-e .[lessons]" in pip
     pinned = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["lessons"], *extras["hf"], *extras["test"][1:]]
+    assert extras["test"][0] == "tfviz[lessons]"
     names = {requirement.split(">")[0].split("<")[0].split("=")[0].lower().replace("_", "-") for requirement in needed}
     assert names <= {name.replace("_", "-") for name in pinned}
     assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().split()

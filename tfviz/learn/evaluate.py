@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.eval_mode import eval_mode as restore_modes_after
+from tfviz.extras import extra
 from tfviz.hugging_face import shifts_labels
 from tfviz.learn.batch import Batch, check_batch, map_tensors
 from tfviz.learn.checks import check_labelled, check_labels, note_inputs, unpack
@@ -127,7 +128,8 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     >>> round(bleu(["The cat sat on the mat ."], ["the cat sat on the mat."]))
     100
     """
-    from sacrebleu.metrics import BLEU
+    with extra("lessons"):
+        from sacrebleu.metrics import BLEU
 
     _check_pairs(hypotheses, references)
     return BLEU(lowercase=True, tokenize="13a").corpus_score(list(hypotheses), [list(references)]).score

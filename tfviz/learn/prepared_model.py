@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from tfviz.extras import extra
 from tfviz.hugging_face import dispatched_device
 from tfviz.learn.batch import Batch, map_tensors, split, tensors
 from tfviz.learn.checks import check_loss_output, note_inputs
@@ -215,9 +216,10 @@ def _create_accelerator(device: str | torch.device | None) -> Any:
     Raises:
         ValueError: a GPU is named, and there are several processes.
     """
-    from accelerate import Accelerator
-    from accelerate.state import AcceleratorState, DistributedType, PartialState
-    from accelerate.utils import DistributedDataParallelKwargs
+    with extra("lessons"):
+        from accelerate import Accelerator
+        from accelerate.state import AcceleratorState, DistributedType, PartialState
+        from accelerate.utils import DistributedDataParallelKwargs
 
     device = None if device is None else torch.device(device)
     # otherwise accelerate does not join processes on CPUs

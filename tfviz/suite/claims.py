@@ -8,9 +8,10 @@ published lesson must.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nbformat import NotebookNode
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 HOLDS_PREFIX, FAILS_PREFIX = "holds in this run: ", "does not hold in this run: "
 

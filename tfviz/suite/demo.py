@@ -6,7 +6,6 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-import click
 import torch
 from torch import nn
 
@@ -25,13 +24,13 @@ def page(out: Path, open_browser: bool) -> None:
         OSError: the page cannot be written.
         ValueError: the model's file is damaged.
     """
-    click.echo("making a page with a small GPT in it, which takes a few seconds ...")
+    print("making a page with a small GPT in it, which takes a few seconds ...")
     model, letters = load()
     view.write(model, letters, PROMPT, TITLE, temperature=0.8, seed=1).save(out)
     size = sum(parameter.numel() for parameter in model.parameters())
-    click.echo(f"{out}: a GPT of {size:,} weights, trained on Shakespeare by letters")
+    print(f"{out}: a GPT of {size:,} weights, trained on Shakespeare by letters")
     if open_browser and not webbrowser.open(out.resolve().as_uri()):
-        click.echo("no browser was found; open the file in one")
+        print("no browser was found; open the file in one")
 
 
 def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS_FILE) -> None:

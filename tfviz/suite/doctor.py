@@ -21,7 +21,8 @@ def examine() -> Iterator[Row]:
 
     yield (3, 11) <= sys.version_info < (3, 14), "Python", sys.version.split()[0]
     for requirement in requires("tfviz") or []:
-        if "extra ==" not in requirement:
+        requirement, _, marker = requirement.partition("; ")
+        if not marker or "lessons" in marker:
             name = re.split(r"[^\w.-]", requirement)[0]
             try:
                 yield True, name, version(name)

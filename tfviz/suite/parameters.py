@@ -250,5 +250,7 @@ LESSON_CHECKS: dict[str, dict[str, Check]] = {
     "14_cost": {"batch": integer(multiple_of=(4,)), "longest": integer(64), "corpus": corpus(10_500, 50)},
     "15_side_by_side": {"sentence": words(11, 11), "instead": other_word},
     "16_your_model": {"sentence": words(3, 20), "corpus": corpus(20_000)},
-    "17_investigation": {"fronts": fronts, "rows": integer(2, 1000), "length": integer(12, 256), "pushes": integer(2, 50)},
+    "17_investigation": {
+        "fronts": fronts, "rows": integer(2, 1000), "length": integer(12, 256), "pushes": integer(2, 50),
+    },
 }  # fmt: skip

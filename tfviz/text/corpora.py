@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfviz.extras import extra
 from tfviz.text import archives
 from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
@@ -76,7 +77,8 @@ def paths(name: str, *only: str) -> list[Path]:
 
 def cache() -> Path:
     """Return the folder for downloads: `TFVIZ_CACHE`, or this system's default."""
-    import pooch
+    with extra("lessons"):
+        import pooch
 
     return Path(os.path.expanduser(os.environ.get("TFVIZ_CACHE") or pooch.os_cache("tfviz")))
 
@@ -110,7 +112,8 @@ def verify(name: str) -> str:
 
 
 def _file_state(file: File) -> str:
-    import pooch
+    with extra("lessons"):
+        import pooch
 
     path = _locate(file)[0]
     if path.name != Path(file.path).name:
@@ -169,7 +172,8 @@ def _fetch(name: str, file: File) -> list[Path]:
 
 def _download(name: str, file: File, target: Path) -> None:
     """Download one file; a failed download leaves nothing behind."""
-    import pooch
+    with extra("lessons"):
+        import pooch
 
     advice = f"to go without it, get the file elsewhere and put it at {target}"
     showing = sys.stderr.isatty()

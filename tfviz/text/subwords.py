@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz.extras import extra
 from tfviz.files import atomic, read_json
 from tfviz.shapes import Int
 from tfviz.text.char_vocabularies import check_ids, check_text
@@ -129,7 +130,8 @@ class Subwords:
 
     def pieces(self, ids: Ids) -> Iterator[str]:
         """Yield the text of ids one by one, as soon as it is known."""
-        from tokenizers.decoders import DecodeStream
+        with extra("lessons"):
+            from tokenizers.decoders import DecodeStream
 
         stream, seen, length = DecodeStream(skip_special_tokens=True), list[int](), 0
         for index in check_ids(ids, len(self)):
@@ -200,7 +202,8 @@ class Subwords:
             ValueError: the file is damaged: it is not JSON, not a tokenizer, or differs from what `save` wrote. Files
                 from other programs have no checksum and are accepted if they can be read.
         """
-        from tokenizers import Tokenizer
+        with extra("lessons"):
+            from tokenizers import Tokenizer
 
         file = _tokenizer_path(path)
         if not file.is_file():

@@ -12,6 +12,7 @@ from itertools import product, takewhile
 import numpy
 
 from tfviz import checks
+from tfviz.extras import extra
 from tfviz.text.synthetic_reviews import Review, check_count, reviews
 
 __all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
@@ -128,7 +129,8 @@ def sort(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed:
 
 def _patterns(language: str) -> list[str]:
     """Return all formats of the language for year, month and day, with or without a weekday."""
-    from babel import Locale
+    with extra("lessons"):
+        from babel import Locale
 
     checks.one_of(DATE_LANGUAGES, source=language)
     locale = Locale.parse(language)
@@ -139,7 +141,8 @@ def _patterns(language: str) -> list[str]:
 
 
 def _target(language: str) -> str:
-    from babel import Locale
+    with extra("lessons"):
+        from babel import Locale
 
     checks.one_of(("iso", *DATE_LANGUAGES), target=language)
     return ISO_DATE_FORMAT if language == "iso" else Locale.parse(language).date_formats["long"].pattern
@@ -147,7 +150,8 @@ def _target(language: str) -> str:
 
 def _split_pattern(pattern: str) -> list[tuple[str, str]]:
     """Split a pattern into parts, each with its field: y, M, d or E, or an empty one for text between fields."""
-    from babel.dates import tokenize_pattern, untokenize_pattern
+    with extra("lessons"):
+        from babel.dates import tokenize_pattern, untokenize_pattern
 
     parts = tokenize_pattern(pattern)
     return [(part[0] if kind == "field" else "", untokenize_pattern([(kind, part)])) for kind, part in parts]
@@ -155,7 +159,8 @@ def _split_pattern(pattern: str) -> list[tuple[str, str]]:
 
 def _date_words(day: date, pattern: str, language: str) -> list[tuple[str, str]]:
     """Return the words of a date, each with its field's letter."""
-    from babel.dates import format_date
+    with extra("lessons"):
+        from babel.dates import format_date
 
     texts = [(field, format_date(day, part, language)) for field, part in _split_pattern(pattern)]
     return [(field, word) for field, text in texts for word in WORD_PATTERN.findall(text)]
@@ -169,7 +174,8 @@ def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Examp
 
 
 def _spell(language: str) -> Callable[[int], list[str]]:
-    from num2words import CONVERTER_CLASSES, num2words
+    with extra("lessons"):
+        from num2words import CONVERTER_CLASSES, num2words
 
     checks.one_of(NUMBER_LANGUAGES, language=language)
     atoms = {*(word for value, word in CONVERTER_CLASSES["de"].cards.items() if value <= 1000), "ein", "und"}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tfviz.checks import between
+from tfviz.extras import extra
 from tfviz.text.subwords import SPECIAL_TOKENS, Subwords
 
 MAX_WORD_LENGTH = 100  # characters; longer words are split, since the trainer's time grows with the square
@@ -22,7 +23,8 @@ def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwo
         size: number of tokens, including special tokens and the 256 bytes.
         lower: convert the texts to lower case first.
     """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    with extra("lessons"):
+        from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Lowercase() if lower else normalizers.Sequence([])
@@ -38,7 +40,8 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
 
     `size` includes the special tokens and every letter, alone and inside a word; `lower` also removes accents.
     """
-    from tokenizers import models, trainers
+    with extra("lessons"):
+        from tokenizers import models, trainers
 
     texts, tokenizer = _check_texts(texts), _bert_tokenizer(models.WordPiece(), lower)
     alone, inside = _alphabet(tokenizer, texts)
@@ -53,7 +56,8 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
 
 def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
     """Build a vocabulary of the `size` most frequent words and runs of punctuation; all others become `[UNK]`."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    with extra("lessons"):
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase() if lower else normalizers.Sequence([])
@@ -63,7 +67,8 @@ def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False
 
 def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
     """Build a vocabulary of the `size` most frequent characters."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    with extra("lessons"):
+        from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
@@ -110,7 +115,8 @@ def _train(tokenizer: Any, trainer: Any, texts: Iterable[str]) -> Subwords:
 
 def _bert_tokenizer(model: Any, lower: bool) -> Any:
     """Return a tokenizer that cleans and splits text as BERT does."""
-    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
+    with extra("lessons"):
+        from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import anywidget
-import traitlets
-
+from tfviz.extras import extra
 from tfviz.view.page.html import View
 from tfviz.view.still.picture import shorten
+
+with extra("lessons"):
+    import anywidget
+    import traitlets
 
 MAX_ERROR_LENGTH = 300  # characters of an error in a page
 
