@@ -100,7 +100,6 @@ CASES = [
     ("look.measures.head_scores(AttentionMaps(torch.eye(3)[None, None], 'abc', 'xyz'))", "from one text at another"),
     ("os.mkfifo('pipe'); maps.save('pipe')", "pipe cannot be written: it is not a file"),
     ("with capture(gpt) as it: it['blocks.0.attention.pattern']", "yet: the model has not been called"),
-    ('import pickle; pickle.dumps(seen())', 'a capture is of one model in one process; keep AttentionMaps\\.of'),
     ('maps.tile(0, 0, block=10**12).tolist()', '= \\[\\[1\\.0\\]\\]'),
     ('maps[0, 0, 1.0:2.0]', 'query start is 1.0; give a whole number'),
     ("maps[0, 0, :, 'a':]", "key start is 'a'; give a whole number"),

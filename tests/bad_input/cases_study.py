@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from tfviz import models, study
 from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, attribute, compare, film, find_heads, lens
-from tfviz.study import over, patch
+from tfviz.study import mean_activations, over, patch
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 ids, other = torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[1, 7, 3], [4, 8, 6]])
 last = study.logit(5)
@@ -47,7 +47,7 @@ CASES = [
     ("change(metric=study.logit(11))", "token is 11; there are 11, counted from 0"),
     ("change(metric=study.logit([1, 2, 3]))", "there are 3 tokens for 2 texts"),
     ("change(metric=study.logit_difference(1, 2, position=3))", "position is 3; there are 3"),
-    ("change(by='sideways')", "by is 'sideways'; give Literal"),
+    ("change(by='sideways')", "by is 'sideways'; it must be one of: clean, corrupt"),
     ("change(each='layer')", "each is 'layer'; give"),
     ("change(sites='blcoks.*')", "no site matches 'blcoks"),
     ("change(sites=[])", "sites is empty; name some"),
@@ -68,9 +68,15 @@ CASES = [
     ("patch(gpt, ids[:0], other[:0], metric=Never())", r"clean: \[0, 3\]; give ids"),
     ("patch(gpt, 'a text', 'another', metric=Never())", "clean"),
     (
-        "patch(gpt, {'ids': ids, 'mask': ids[:1]}, None, metric=Never(), by='zero')",
+        "patch(gpt, {'ids': ids, 'mask': torch.cat([ids, ids])}, None, metric=Never(), by='zero')",
         "tensors that share their first axis",
     ),
+    ("patch(gpt, ids, metric=last, by={})", "sites is empty"),
+    ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(5)})", r"gives \[5\] for blocks\.0, which is \[2, 3, 4"),
+    ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(4)}, sites='blocks.?')", "by has nothing for blocks.1; "),
+    ("patch(gpt, ids, metric=last, by={'nowhere': torch.ones(6)})", "no site matches 'nowhere'"),
+    ("mean_activations(gpt, [ids], sites='*.pattern')", "name sites of activations"),
+    ("mean_activations(gpt, [])", "there is no text to measure"),
     ("patch(sketch, ids, other, metric=Never())", "the model's weights are on the meta device"),
     ("patch(Bare(), ids, other, metric=Never())", "the model gives None without logits; give the model with its head"),
     ("patch(nn.Identity, ids, other, metric=Never())", "model is the class Identity"),
@@ -82,7 +88,8 @@ CASES = [
     ("attribute(blind, ids, target=last)", r"no gradient of the target reaches gpt\.norm"),
     ("patch(Flat(), ids, other, metric=last, progress=False)", "no site matches '\\*\\.output_heads'"),
     ("change(resume='.')", "there is no file|is a folder|Is a directory"),
-    ("lens(gpt, ids)", "there are 2 texts; the lens shows one"),
+    ("lens(gpt, ids[:1]).text(0)", "the table is of one text already"),
+    ("lens(gpt, ids).text(2)", "number is 2; there are 2 texts, counted from 0"),
     ("lens(gpt, ids[0])", r"ids: \[3\]; give ids \[batch, position\]"),
     ("lens(gpt, ids[:1], top=0)", "top is 0; it must be at least 1"),
     ("lens(gpt, ids[:1], token=11)", "token is 11; there are 11, counted from 0"),

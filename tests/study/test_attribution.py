@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, call, config, first, prompts
+from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, call, config, first, prompts, transformers
 from torch import nn
 
 from tfviz import study
@@ -22,6 +22,7 @@ class Parts(NamedTuple):
         terms: modules whose outputs add up to the stream, with {} for the layer.
         projection: of the heads' outputs, with {} for the layer.
         one: 1 where the norm's gain is 1 + weight.
+        after: the RMSNorm between projection and stream, if there is one, with {} for the layer.
     """
 
     kind: object
@@ -31,8 +32,12 @@ class Parts(NamedTuple):
     terms: tuple
     projection: str
     one: int = 0
+    after: str = ""
 
 
+POST = "model.layers.{}.post_attention_layernorm"
+PROJECTION = "model.layers.{}.self_attn.o_proj"
+POST_NORMED = ("model.embed_tokens", POST, "model.layers.{}.post_feedforward_layernorm")
 LLAMA = ("model.embed_tokens", "model.layers.{}.self_attn", "model.layers.{}.mlp")
 GROUPED = {"num_key_value_heads": 2, "max_position_embeddings": 8}
 KINDS = {
@@ -54,11 +59,15 @@ KINDS = {
     ),
     "Gemma 2": Parts(
         "Gemma2ForCausalLM", partial(config, "Gemma2", head_dim=8, final_logit_softcapping=None, **GROUPED, **SMALL),
-        "model.norm", "lm_head",
-        (
-            "model.embed_tokens", "model.layers.{}.post_attention_layernorm",
-            "model.layers.{}.post_feedforward_layernorm",
-        ), "", 1,
+        "model.norm", "lm_head", POST_NORMED, PROJECTION, 1, POST,
+    ),
+    "Gemma 3": Parts(
+        "Gemma3ForCausalLM", lambda: transformers.Gemma3TextConfig(vocab_size=VOCAB, head_dim=8, **GROUPED, **SMALL),
+        "model.norm", "lm_head", POST_NORMED, PROJECTION, 1, POST,
+    ),
+    "OLMo 2": Parts(
+        "Olmo2ForCausalLM", partial(config, "Olmo2", pad_token_id=0, **GROUPED, **SMALL), "model.norm", "lm_head",
+        POST_NORMED, PROJECTION, 0, POST,
     ),
     "OPT": Parts(
         "OPTForCausalLM",
@@ -192,13 +201,20 @@ def test_heads_are_slices_of_the_output_matrix(name, frozen):
     share = read(model, kind, stream_of(model, prompt, kind))
     projections = [kind.projection.format(layer) for layer in range(2)]
     joined = hooked(model, prompt, projections, inputs=True)
+    attended = hooked(model, prompt, projections)
     assert list(table.axes) == ["layer", "head"]
     assert table.values.shape == (2, 4)
     for layer, path in enumerate(projections):
         weight = model.get_submodule(path).weight.detach()
         weight = weight if name == "GPT-2" else weight.T  # [heads * dim, dim]
         for head, rows in enumerate(torch.arange(len(weight)).chunk(4)):
-            expected = share(joined[path][..., rows] @ weight[rows])
+            added = joined[path][..., rows] @ weight[rows]
+            if kind.after:
+                norm = model.get_submodule(kind.after.format(layer))
+                eps = getattr(norm, "eps", None) or norm.variance_epsilon
+                size = (attended[path].pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+                added = added * size * (norm.weight.detach() + kind.one)
+            expected = share(added)
             assert table[str(layer), str(head)] == pytest.approx(expected, abs=1e-4)
     assert all(parameter.grad is None for parameter in model.parameters())
     assert all(parameter.requires_grad is not frozen for parameter in model.parameters())
@@ -334,7 +350,25 @@ def test_what_is_not_linear_is_refused():
         attribute(capped, IDS, target=difference)
 
 
-def test_a_norm_between_heads_and_stream_is_refused():
+class Squared(nn.Module):
+    def forward(self, x):
+        return x.square()
+
+
+def test_what_is_not_linear_between_heads_and_stream_is_refused():
     model = build(*KINDS["Gemma 2"][:2])
-    with pytest.raises(ValueError, match=r"passes model\.layers\.0\.post_attention_layernorm \(Gemma2RMSNorm\)"):
+    model.model.layers[1].post_attention_layernorm = Squared()
+    with pytest.raises(ValueError, match=r"passes model\.layers\.1\.post_attention_layernorm \(Squared\)"):
         attribute(model, IDS, target=difference, by="head")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ["Gemma 2", "Gemma 3", "OLMo 2"])
+def test_heads_behind_a_norm_add_up_to_their_attention(name, dtype):
+    model = build(*KINDS[name][:2], dtype)
+    by_part = attribute(model, IDS, target=difference)
+    by_head = attribute(model, IDS, target=difference, by="head")
+    for layer, heads in enumerate(by_head.values):
+        tolerance = 1e-5 if dtype == torch.float32 else 0.05
+        assert heads.sum().item() == pytest.approx(by_part[POST.format(layer)], abs=tolerance)
+    assert by_head.notes["target"] == pytest.approx(by_part.notes["target"], abs=1e-6)

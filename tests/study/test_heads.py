@@ -126,15 +126,67 @@ def test_kinds_that_are_none():
         with pytest.raises(ValueError, match=r"own marks .*; it must return a mask"):
             find_heads(gpt2(), [IDS], {"own": kind}, progress=False)
     t5 = build(*FAMILIES["T5"][:2])
-    batch = {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]}
-    with pytest.raises(ValueError, match=r"is \[3, 4, 4, 4\]; heads are scored on maps of 3 texts that look at them"):
-        find_heads(t5, [batch], sites="decoder.*.SelfAttention.pattern", progress=False)
+    for decoded in (IDS, IDS[:, :4]):  # of the encoder's length, too
+        batch = {"input_ids": IDS, "decoder_input_ids": decoded}
+        with pytest.raises(
+            ValueError, match=r"EncDecAttention\.pattern looks at another text; heads are scored on maps"
+        ):
+            find_heads(t5, [batch], sites="decoder.*.EncDecAttention.pattern", progress=False)
     vit = build(*FAMILIES["ViT"][:2])
     with pytest.raises(ValueError, match="the batch has no ids"):
         find_heads(vit, [{"pixel_values": torch.ones(2, 3, 8, 8)}], progress=False)
     batch = {"input_ids": IDS, "attention_mask": torch.ones(3, 1, 6, 6).tril().bool()}
-    with pytest.raises(ValueError, match=r"the attention mask is \[3, 1, 6, 6\], and the ids \[3, 6\]"):
-        find_heads(gpt2(), [batch], progress=False)
+    found = [find_heads(gpt2(), [given], progress=False)["previous"].mean.values for given in (batch, IDS)]
+    torch.testing.assert_close(*found)
+
+
+DECODED = torch.tensor([[0, 5, 8, 5, 2], [0, 9, 9, 1, 9], [0, 4, 4, 2, 1]])
+DECODED_MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 1, 0, 0]])
+
+
+@pytest.mark.parametrize("length", [6, 5])
+@pytest.mark.parametrize("masked", [False, True])
+def test_heads_of_a_decoder_read_its_own_text(masked, length):
+    """Also where both texts are equally long, and where heads of both are scored at once."""
+    model, source = build(*FAMILIES["T5"][:2]), IDS[:, :length]
+    batch = {"input_ids": source, "decoder_input_ids": DECODED}
+    if masked:
+        batch["decoder_attention_mask"] = DECODED_MASK
+    sites = ["encoder.*.pattern", "decoder.*.SelfAttention.pattern"]
+    found = find_heads(model, [batch], ["previous", "same word"], sites=sites, progress=False)
+    with torch.no_grad(), capture(model, sites) as seen:
+        model(**batch)
+    expected = {"previous": [], "same word": []}
+    for site, weights in seen.items():
+        ids = DECODED if site.startswith("decoder") else source
+        lengths = DECODED_MASK.sum(-1) if masked and site.startswith("decoder") else torch.full((3,), ids.shape[1])
+        by_text = {kind: [] for kind in expected}
+        for text, count in enumerate(lengths.tolist()):
+            pattern, words = weights[text, :, :count, :count], ids[text, :count]
+            by_text["previous"].append(pattern.diagonal(-1, 1, 2).mean(-1))
+            same = (words == words[:, None]).tril(-1)
+            shares = (pattern * same).sum(-1)[:, same.any(-1)]
+            by_text["same word"].append(shares.mean(-1))
+        for kind, scores in by_text.items():
+            expected[kind].append(torch.stack(scores).nanmean(0))
+    for kind, layers in expected.items():
+        torch.testing.assert_close(found[kind].mean.values, torch.stack(layers), rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def test_heads_of_our_own_decoder():
+    model = models.Transformer(VOCAB, VOCAB, layers=2, heads=3, dim=12)
+    sites = [site for site in _sites(model, (IDS, DECODED)) if site.startswith("decoder") and "cross" not in site]
+    found = find_heads(model, [(IDS, DECODED)], ["previous"], sites=sites, progress=False)["previous"].mean.values
+    with torch.no_grad(), capture(model.eval(), sites) as seen:
+        model(IDS, DECODED)
+    hand = [weights.diagonal(-1, 2, 3).mean((0, 2)) for weights in seen.values()]
+    torch.testing.assert_close(found, torch.stack(hand), rtol=1e-4, atol=1e-5)
+
+
+def _sites(model, batch):
+    with torch.no_grad(), capture(model) as seen:
+        model(*batch)
+    return list(seen)
 
 
 def test_a_model_is_no_distance_from_itself():

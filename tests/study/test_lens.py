@@ -9,6 +9,7 @@ from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, config
 from torch import nn
 
 from tfviz.study import LensTable, Table, lens
+from tfviz.view import table as table_view
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 GEMMA = partial(
@@ -177,3 +178,38 @@ def test_a_lens_is_kept_with_its_tokens(tmp_path):
     assert (again.tokens, again.axes, again.notes) == (tokens, axes, {"model": "M"})
     with pytest.raises(ValueError, match="tokens have no list of names for each cell"):
         LensTable(shares[..., 0], axes, "", "", {}, ids, shares, tokens[:1])
+    with pytest.raises(ValueError, match=r"words have no name for each of 2 positions of 2 texts"):
+        LensTable(
+            torch.zeros(2, 1, 2), {"text": "01", "layer": "0", "position": "ab"}, "", "", {},
+            torch.zeros(2, 1, 2, 1).long(), torch.zeros(2, 1, 2, 1), [[[["a"], ["b"]]]] * 2,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "Llama", "T5", "BERT"])
+def test_a_batch_of_texts_is_each_text_by_itself(name, tmp_path, monkeypatch):
+    model = build(*KINDS[name][:2])
+    prompt = {"input_ids": IDS, "attention_mask": MASK}
+    if name == "T5":
+        decoded = torch.tensor([[0, 5, 8, 2], [0, 9, 8, 1], [0, 4, 1, 2]])
+        prompt["decoder_input_ids"] = decoded
+    named = lambda ids: [f"<{number}>" for number in ids]  # noqa: E731
+    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "POSITIONS", 40)
+    batch = lens(model, prompt, names=named, top=3)
+    monkeypatch.undo()
+    batch = Table.load(batch.save(tmp_path / "lens"))
+    assert list(batch.axes) == ["text", "layer", "position"]
+    assert batch.values.shape == (3, 3, 4 if name == "T5" else 6)
+    for number in range(3):
+        one = lens(model, {key: value[number : number + 1] for key, value in prompt.items()}, names=named, top=3)
+        part = batch.text(number)
+        torch.testing.assert_close(part.values, one.values, equal_nan=True)
+        words = (MASK[number] == 1) if name != "T5" else torch.ones(4, dtype=torch.bool)
+        assert torch.equal(part.values.isnan(), ~words.expand(3, -1))
+        torch.testing.assert_close(part.probabilities[:, words], one.probabilities[:, words])
+        assert torch.equal(part.ids[:, words], one.ids[:, words])
+        assert (part.axes, part.notes["text"]) == (one.axes, number)
+        assert [cell for layer in part.tokens for cell in layer] == [
+            named(cell) for cell in part.ids.flatten(0, 1).tolist()
+        ]
+    view = table_view(batch)
+    assert [len(sheet["panels"][0]["details"]) for sheet in view.document["sheets"]] == [3, 3, 3]

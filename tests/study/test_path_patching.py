@@ -100,6 +100,26 @@ def test_a_receiver_in_the_middle_ends_the_senders_that_reach_it(gpt2):
     assert table.values[0].abs().max() > 1e-4
 
 
+@pytest.mark.parametrize("receivers", [None, "transformer.h.2.attn.query"])
+def test_each_prompt_is_run_once_before_the_patches(gpt2, receivers):
+    runs = []
+    handle = gpt2.register_forward_pre_hook(lambda *_: runs.append(1))
+    call = {"metric": METRIC, "receivers": receivers, "progress": False}
+    study.patch_path(gpt2, CLEAN, CORRUPT, **call)
+    handle.remove()
+    patches = LAYERS if receivers is None else 2 * (LAYERS - 1)  # one run for the heads of a layer, or two
+    assert len(runs) == 2 + patches
+
+
+def test_senders_that_are_not_frozen_stay_free(gpt2):
+    """Only the heads are held, so that what a network changes in the next network arrives, too."""
+    call = {"metric": METRIC, "senders": "transformer.h.?.mlp", "progress": False}
+    free = study.patch_path(gpt2, CLEAN, CORRUPT, **call).values
+    held = study.patch_path(gpt2, CLEAN, CORRUPT, frozen=["*.output_heads", "*.mlp"], **call).values
+    torch.testing.assert_close(free[-1], held[-1])
+    assert not torch.allclose(free[:-1], held[:-1], atol=1e-3)
+
+
 def test_several_receivers_carry_the_change_together(gpt2):
     query, value = ({f"transformer.h.2.attn.{part}": 1} for part in ("query", "value"))
     tables = [

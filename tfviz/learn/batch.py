@@ -31,9 +31,20 @@ def map_tensors(batch: Batch, function: Callable[[Tensor], Tensor]) -> Batch:
     return tuple(map(function, batch))
 
 
+def row_count(batch: Batch) -> int:
+    """Return the number of rows of a batch."""
+    return max(len(part) for part in tensors(batch))
+
+
 def split(batch: Batch, rank: int, processes: int, parts: int) -> Iterator[Batch]:
-    """Yield the rows of one of several processes, in so many parts."""
-    shares = zip(*(part[rank % len(part) :: processes].tensor_split(parts) for part in tensors(batch)))
+    """Yield the rows of one of several processes, in so many parts; what has one row for all of them is in each."""
+    rows = row_count(batch)
+    shares = zip(
+        *(
+            [part] * parts if len(part) < rows else part[rank % rows :: processes].tensor_split(parts)
+            for part in tensors(batch)
+        )
+    )
     for share in shares:
         yield dict(zip(batch, share)) if isinstance(batch, Mapping) else share
 
@@ -54,11 +65,15 @@ def check_batch(batch: Any, name: str) -> Batch:
 
 
 def _check_rows(batch: Batch, name: str) -> None:
-    """Raise TypeError or ValueError unless all tensors of a batch have the same number of rows."""
+    """Raise TypeError or ValueError unless all tensors of a batch have the same number of rows.
+
+    In a mapping, one row may stand for all, as in position_ids [1, position].
+    """
     if any(not part.dim() for part in tensors(batch)):
         raise TypeError(f"{name} holds a tensor of shape []; it must be {BATCH_TYPES}")
     rows = [len(part) for part in tensors(batch)]
-    if min(rows) != max(rows) or not rows[0]:
+    one_for_all = {1} if isinstance(batch, Mapping) else set()
+    if not all(rows) or len(set(rows) - one_for_all) > 1:
         raise ValueError(f"{name} has parts of {rows} rows; they must have as many, at least 1")
 
 

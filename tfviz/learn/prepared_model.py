@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tfviz.extras import extra
 from tfviz.hugging_face import dispatched_device
-from tfviz.learn.batch import Batch, map_tensors, split, tensors
+from tfviz.learn.batch import Batch, map_tensors, row_count, split, tensors
 from tfviz.learn.checks import check_loss_output, note_inputs
 from tfviz.learn.distributed import full_tensor, is_sharded
 from tfviz.learn.losses import Loss
@@ -131,7 +131,7 @@ class PreparedModel:
     def _accumulate_gradients(self, batch: Batch) -> tuple[Tensor, Any]:
         """Accumulate the gradients of this process's rows, part by part; return the sum of the loss and its count."""
         rank, processes = self.accelerator.process_index, self.accelerator.num_processes
-        rows = len(tensors(batch)[0])
+        rows = row_count(batch)
         parts = max(1, min(self.gradient_accumulation_steps, rows // processes))  # the same number in all processes
         counts = rank < rows  # a process without a row of its own repeats one, with weight 0
         weight = counts * (1.0 if self.loss_scale is None else self.loss_scale.value)

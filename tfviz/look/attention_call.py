@@ -15,6 +15,7 @@ from torch import Tensor
 from tfviz.checks import materialized
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.quantize import quantize
+from tfviz.look.waits import may_hold, read_facts, reads_at_once
 from tfviz.shapes import Bool, Float
 
 ALL_PLACES = slice(None)
@@ -99,6 +100,8 @@ class AttentionCall:
         allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
         if allowed is None:
             return slice(0, self.shape[3])
+        if not reads_at_once(allowed):
+            return slice(0, self.shape[3])
         seen = allowed.flatten(0, 2).any(0).nonzero()
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
 
@@ -155,12 +158,15 @@ def is_unmasked(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
 
 def compact_mask(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#batch #head query key"] | None:
     """Return a mask with one batch element or head in place of equal ones; None if it forbids nothing."""
-    if mask.all():
+    allows_all, *are_equal = read_facts(
+        [mask.all, lambda: (mask == mask[:1]).all(), lambda: (mask == mask[:, :1]).all()], mask
+    )
+    if allows_all:
         return None
-    for axis in (0, 1):
-        first = mask.narrow(axis, 0, 1)
-        mask = first.clone() if mask.shape[axis] > 1 and (mask == first).all() else mask
-    return mask
+    shared = [axis for axis, is_equal in enumerate(are_equal) if is_equal and mask.shape[axis] > 1]
+    for axis in shared:
+        mask = mask.narrow(axis, 0, 1)
+    return mask.clone() if shared else mask
 
 
 def softmax_weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
@@ -174,7 +180,7 @@ def zero_masked_rows(
     """Return a softmax's output with zeros for NaN in rows where every score is -inf."""
     materialized(scores=scores)
     masked = scores.amax(-1, keepdim=True) == -torch.inf
-    return weights.masked_fill(masked, 0.0) if masked.any() else weights
+    return weights.masked_fill(masked, 0.0) if may_hold(masked) else weights
 
 
 def as_4d(tensor: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +16,10 @@ from tfviz import checks
 from tfviz.apply_edit import Edit, takes_site
 from tfviz.look import caveats
 from tfviz.look.attention_call import AttentionCall
+from tfviz.look.capture_state import CaptureState, Notes
 from tfviz.look.lazy import LazyStore
 from tfviz.look.recorder import Firing
-from tfviz.look.text_blocks import join_blocks
+from tfviz.look.text_blocks import Block, join_blocks
 from tfviz.look.tracer import OPEN_TRACERS, AttentionTracer
 from tfviz.validation import validated
 
@@ -117,11 +118,20 @@ def _check_options(
             raise ValueError(f"{site} is computed to be shown, and by no model: there is nothing to edit")
 
 
+class _StoredState(NamedTuple):
+    """What a copy of a capture keeps of its `CaptureState`."""
+
+    notes: Notes
+    blocks: dict[str, dict[int, Block]]
+    summary: str
+    caveats: list[str]
+
+
 class Capture(Mapping[str, Tensor]):
     """A mapping from each captured site to its tensor, in the order of the computation.
 
     If a site fired several times, as during generation, `seen[site]` is the last firing and `over_time(site)` returns
-    all of them.
+    all of them. A capture can be copied and pickled; files that are safe to open are made by `AttentionMaps.save`.
 
     Attributes:
         model: the name of the model's class.
@@ -129,17 +139,21 @@ class Capture(Mapping[str, Tensor]):
     """
 
     def __init__(self, tracer: AttentionTracer, model: str) -> None:
-        self._tracer, self.model = tracer, model
-        self._firings, self._state = tracer.recorder.firings, tracer.state
-        self.history = tracer.recorder.history
+        self.model, self.history = model, tracer.recorder.history
+        self._firings, self._dtype = tracer.recorder.firings, tracer.recorder.dtype
+        self._state: CaptureState | _StoredState = tracer.state
 
     def __getitem__(self, site: str) -> Tensor:
         return self._computed(self.stored(site)[-1])[0]
 
-    def __reduce__(self) -> Any:
-        raise TypeError(
-            "a capture is of one model in one process; keep AttentionMaps.of(seen).save(path), or its tensors"
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle holds: the tensors, without gradients, and what is said of them; no model."""
+        firings = {
+            site: [(stored.detach() if isinstance(stored, Tensor) else stored, allowed) for stored, allowed in some]
+            for site, some in self._firings.items()
+        }
+        state = _StoredState(self._state.notes, self._state.blocks, self.summary, self._caveats)
+        return {**self.__dict__, "_firings": firings, "_state": state}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._firings)
@@ -149,7 +163,13 @@ class Capture(Mapping[str, Tensor]):
 
     def __repr__(self) -> str:
         shapes = (f"  {site}: {' x '.join(map(str, shape))}" for site, shape in self.shapes.items())
-        return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *caveats.of_capture(self._state)])
+        return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *self._caveats])
+
+    @property
+    def _caveats(self) -> list[str]:
+        """What the capture could not see or name."""
+        state = self._state
+        return state.caveats if isinstance(state, _StoredState) else caveats.of_capture(state)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -167,7 +187,8 @@ class Capture(Mapping[str, Tensor]):
     @property
     def summary(self) -> str:
         """Return a line on the modules that look like attention: how many gave maps, and which gave none."""
-        return caveats.summary(self._state)
+        state = self._state
+        return state.summary if isinstance(state, _StoredState) else caveats.summary(state)
 
     def over_time(self, site: str) -> list[Tensor]:
         """Return all firings of a site, first to last; `AttentionMaps.over_time` joins patterns to one map."""
@@ -185,7 +206,7 @@ class Capture(Mapping[str, Tensor]):
     def _computed(self, firing: Firing) -> tuple[Tensor, Tensor | None]:
         stored, allowed = firing
         if isinstance(stored, AttentionCall):
-            return stored.pattern(self._tracer.recorder.dtype), stored.allowed()
+            return stored.pattern(self._dtype), stored.allowed()
         return stored, allowed
 
     def stored(self, site: str) -> list[Firing]:

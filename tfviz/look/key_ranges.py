@@ -19,17 +19,19 @@ class KeyRanges(NamedTuple):
         first: the first key that a query may see.
         stop: one past the last; no more than `first` where it may see none.
         keys: number of keys.
+        is_causal: whether query i sees the first i + 1 keys, so that no tensor need be read to know what it sees.
     """
 
     first: Int[Tensor, "#batch #head query"]
     stop: Int[Tensor, "#batch #head query"]
     keys: int
+    is_causal: bool = False
 
     @classmethod
     def causal(cls, queries: int, keys: int, device: torch.device | None = None) -> KeyRanges:
         """Return a causal mask aligned to the upper left, as PyTorch's `is_causal`."""
         stop = torch.arange(1, queries + 1, dtype=torch.int32, device=device).clamp(max=keys)[None, None]
-        return cls(torch.zeros_like(stop), stop, keys)
+        return cls(torch.zeros_like(stop), stop, keys, True)
 
     @classmethod
     def of(cls, mask: Bool[Tensor, "#batch #head query #key"]) -> KeyRanges | None:
@@ -50,10 +52,10 @@ class KeyRanges(NamedTuple):
 
     def select(self, batch: int, head: int | None = None) -> KeyRanges:
         """Return the key ranges of one batch element, or of one of its heads."""
-        return KeyRanges(select(self.first, batch, head), select(self.stop, batch, head), self.keys)
+        return self._replace(first=select(self.first, batch, head), stop=select(self.stop, batch, head))
 
     def to(self, device: torch.device | str) -> KeyRanges:
-        return KeyRanges(self.first.to(device), self.stop.to(device), self.keys)
+        return self._replace(first=self.first.to(device), stop=self.stop.to(device))
 
     def dense(self, rows: slice = slice(None), keys: slice = slice(None)) -> Bool[Tensor, "#batch #head row key"]:
         """Return the mask of some rows and keys."""
@@ -63,18 +65,26 @@ class KeyRanges(NamedTuple):
 
     def mask_scores_(self, scores: Tensor, rows: slice, keys: slice) -> Tensor:
         """Write -inf, in place, into the scores of cells where some rows may not look."""
-        first, stop = self.first[..., rows], self.stop[..., rows]
         start, end, _ = keys.indices(self.keys)
-        if first.numel() and end > start:
-            for left, right in ((start, int(first.max())), (int(stop.min()), end)):
+        if self.first[..., rows].numel() and end > start:
+            for left, right in self._partly_hidden(rows, start, end):
                 left, right = max(start, left), min(end, right)
                 if left < right:
                     hidden = ~self.dense(rows, slice(left, right))
                     scores[..., left - start : right - start].masked_fill_(hidden, -torch.inf)
         return scores
 
+    def _partly_hidden(self, rows: slice, start: int, end: int) -> list[tuple[int, int]]:
+        """Return two ranges of keys outside of which all of these rows may look."""
+        if self.is_causal:
+            return [(start, start), (min(range(*rows.indices(self.stop.shape[2]))) + 1, end)]
+        return [(start, int(self.first[..., rows].max())), (int(self.stop[..., rows].min()), end)]
+
     def key_range(self, rows: slice) -> slice:
         """Return the range from the first to the last key that any of these rows may see."""
+        if self.is_causal:
+            places = range(*rows.indices(self.stop.shape[2]))
+            return slice(0, min(self.keys, max(places, default=-1) + 1))
         first, stop = self.first[..., rows], self.stop[..., rows]
         seen = stop > first
         if not seen.any():

@@ -1,11 +1,13 @@
 """Study a model: patch activations, read layers, attribute logits, score heads over a data set.
 
 An analysis returns a `Table` (numbers, a name for each axis, a label for each place, a unit), or, over a data set,
-`Statistics`, whose mean is one.    patching      the effect of activations copied from one run into another (sites,
-metrics; partial_results);
-    path_patching   the same, only through chosen later heads
-    lens          the prediction after each layer
-    attribution   the contribution of each part to a logit (residual_terms)
+`Statistics`, whose mean is one.
+
+    patching      activations of one run put into another (sites, metrics; partial_results keeps long sweeps);
+    path_patching   through chosen later heads alone
+    means         means over a data set, to be put in place of activations
+    lens          what each layer would say
+    attribution   what each part adds to a logit (residual_terms finds what adds up to the residual stream)
     data_set      any measure over a data set (collate, statistics); heads: scores of heads; compare: two checkpoints
     training_film, map_store   maps while a model is trained; many maps in one folder
 
@@ -19,6 +21,7 @@ from tfviz.study.heads import HeadScores, find_heads
 from tfviz.study.inputs import Inputs
 from tfviz.study.lens import LensTable, lens
 from tfviz.study.map_store import MapStore
+from tfviz.study.means import mean_activations
 from tfviz.study.metrics import log_probability, logit, logit_difference
 from tfviz.study.patching import patch
 from tfviz.study.path_patching import patch_path
@@ -42,6 +45,7 @@ __all__ = [
     "log_probability",
     "logit",
     "logit_difference",
+    "mean_activations",
     "over",
     "patch",
     "patch_path",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.shapes import Float
+from tfviz.study.frozen_norm import FrozenNorm
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, unit_of
 from tfviz.study.residual_terms import ResidualTerms, Term
@@ -19,15 +19,15 @@ from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
-LINEARITY_TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
 
 
 def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["part", "head"] = "part") -> Table:
     """Return the contribution of each part of a model, or each head, to a logit or a difference of logits.
 
-    The residual stream is the sum of the embeddings and the outputs of all attentions and feed-forward networks. With
-    the scale of the last norm held fixed, logits are linear in this sum, so each term has a share, and the shares add
-    up to the target. This is the direct effect only; `patch` also measures the effect on later parts.
+    The residual stream is a sum: the embeddings, and what every attention and feed-forward network adds. With the last
+    norm's scale held at its value, logits are linear in it, so each term has its share, and the shares add up to the
+    target. It is the direct effect alone, not what a part does to later ones; `patch` measures that. A norm between
+    heads and stream (Gemma 2, OLMo 2) is held in the same way.
 
     Args:
         model: the model to explain.
@@ -71,8 +71,8 @@ class _Run:
 
     def __init__(self, model: nn.Module, inputs: Inputs, target: Metric, keeps_heads: bool) -> None:
         self.model = model
-        self.trace = ResidualTerms(model)
-        self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and the time of the call
+        self.trace = ResidualTerms(model, freezes_norms=keeps_heads)
+        self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and when
         edit = {"*.output_heads": self._keep} if keeps_heads else {}
         with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
             logits = inputs.logits(model)
@@ -88,9 +88,12 @@ class _Run:
                 f"no gradient of the target reaches {norm}: what the model computes after it (quantized layers, such "
                 "as quantize_dynamic makes) has none"
             )
-        scale, bias = frozen_norm(model.get_submodule(norm), stream.detach(), normed.detach(), norm)
-        self.bias = (gradient * bias).sum().item()
-        self.direction = scale(gradient)
+        frozen = FrozenNorm.of(model.get_submodule(norm), stream, normed)
+        if frozen is None:
+            kind = type(model.get_submodule(norm)).__name__
+            raise ValueError(f"{norm} ({kind}) is neither a LayerNorm nor an RMSNorm that is known")
+        self.bias = (gradient * frozen.bias).sum().item()
+        self.direction = frozen.transposed(gradient)
         self.rest = self.value - (gradient * normed.detach()).sum().item()
         self._check_linear(inputs, target)
 
@@ -155,8 +158,12 @@ class _Run:
         return (gradient * outputs.detach()).sum((0, 2, 3)).cpu()
 
     def _check_linear_path(self, site: str, start: int, term: Term) -> None:
-        """Raise ValueError if there is anything but linear maps between heads and a term."""
-        passed = [path for time, path in self.trace.leaves.items() if start < time <= term.time]
+        """Raise ValueError if anything but linear maps and norms stands between heads and a term."""
+        passed = [
+            path
+            for time, path in self.trace.leaves.items()
+            if start < time <= term.time and path not in self.trace.frozen
+        ]
         kinds = {path: type(self.model.get_submodule(path)) for path in passed}
         other = next(
             (
@@ -175,42 +182,3 @@ class _Run:
 
 def _dtype(model: nn.Module) -> torch.dtype:
     return next((weight.dtype for weight in model.parameters() if weight.is_floating_point()), torch.float32)
-
-
-def frozen_norm(
-    module: nn.Module, taken: Tensor, returned: Tensor, path: str
-) -> tuple[Callable[[Tensor], Tensor], Tensor | float]:
-    """Return a norm with its scale held, as a function of the gradient of its output, and its bias.
-
-    Args:
-        module: the norm.
-        taken: its input in a run, [batch, position, dim].
-        returned: its output in that run, [batch, position, dim].
-        path: of the module, for the message.
-
-    Raises:
-        ValueError: it is neither a LayerNorm nor an RMSNorm.
-    """
-    bias = getattr(module, "bias", None)
-    bias = bias.detach() if isinstance(bias, Tensor) else 0.0
-    weight = getattr(module, "weight", None)
-    eps = getattr(module, "eps", None) or getattr(module, "variance_epsilon", None) or torch.finfo(taken.dtype).eps
-    x, y = taken.double(), returned.double()
-    for is_centered in (True, False):
-        centered = x - x.mean(-1, keepdim=True) if is_centered else x
-        size = (centered.square().mean(-1, keepdim=True) + float(eps)).rsqrt()
-        gains = [torch.ones(())] if weight is None else [weight.detach().double(), weight.detach().double() + 1]
-        for gain in gains:
-            error = (centered * size * gain + bias - y).abs().max()
-            if error <= LINEARITY_TOLERANCES.get(returned.dtype, 1e-3) * max(1.0, y.abs().max().item()):
-                break
-        else:
-            continue
-
-        def scale(gradient: Tensor, gain: Tensor = gain, size: Tensor = size, is_centered: bool = is_centered) -> Any:
-            direction = gradient.double() * gain * size
-            direction = direction - direction.mean(-1, keepdim=True) if is_centered else direction
-            return direction.to(gradient.dtype)
-
-        return scale, bias
-    raise ValueError(f"{path} ({type(module).__name__}) is neither a LayerNorm nor an RMSNorm that is known")

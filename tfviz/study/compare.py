@@ -14,7 +14,7 @@ from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import Capture, capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
-from tfviz.study.inputs import Inputs, word_mask
+from tfviz.study.inputs import Inputs, words_at
 from tfviz.study.partial_results import fingerprint
 from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
@@ -48,7 +48,6 @@ def compare(
     names = [type(model).__name__ for model in (first, second)]
 
     def measure(seen: Capture, inputs: Inputs) -> dict[str, Table]:
-        words = word_mask(inputs, inputs.tensors[0])
         with eval_mode(second) as device, torch.no_grad():
             moved = inputs.map(lambda tensor: tensor.to(device))
             with capture(second, sites) as other:
@@ -56,11 +55,17 @@ def compare(
         if {site: tensor.shape for site, tensor in seen.items()} != {s: tensor.shape for s, tensor in other.items()}:
             raise ValueError(f"{names[0]} has {seen!r}, and {names[1]} {other!r}; compare checkpoints of one model")
         _check_patterns(seen)
-        layers = [_distance(seen[site], other[site].to(seen[site].device), words) for site in seen]
+        layers = [
+            _distance(
+                pattern, other[site].to(pattern.device), words_at(inputs, site, pattern.shape[2]).to(pattern.device)
+            )
+            for site, pattern in seen.items()
+        ]
         name, labels = site_axis(list(seen))
         text = list(map(str, range(inputs.size)))
         axes = {"text": text, name: labels, "head": list(map(str, range(layers[0].shape[1])))}
         own = inputs.logits(first)
+        words = words_at(inputs, "decoder", own.shape[1]).to(own.device)  # of what is predicted
         return {
             "attention": Table(torch.stack(layers, 1), axes, "total variation distance"),
             "prediction": Table(_divergence(own, logits.to(own.device), words), {"text": text}, "nats"),
@@ -86,8 +91,6 @@ def _check_patterns(seen: Capture) -> None:
 def _distance(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
     """Return the mean distance of each text and head, [text, head], over its words."""
     distances = (first.float() - second.float()).abs().sum(-1) / 2
-    if distances.shape[-1] != words.shape[1]:  # queries are not the words of the mask, such as a decoder's
-        return distances.mean(-1)
     counts = words[:, None] & ((first.sum(-1) != 0) | (second.sum(-1) != 0))
     return torch.where(counts, distances, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
 

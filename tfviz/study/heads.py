@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +15,13 @@ from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind
 from tfviz.shapes import Bool, Float, Int
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
-from tfviz.study.inputs import Inputs, word_mask
+from tfviz.study.inputs import Inputs, ids_at, word_mask
 from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 
 BASELINE = "even attention"
+CROSS_ATTENTION_PATH = re.compile(r"cross|encoder_?attn|enc_?dec", re.IGNORECASE)  # paths of cross-attention
 
 
 class HeadScores:
@@ -55,22 +57,18 @@ class HeadScores:
         return f"HeadScores({list(self.kinds)}, leave_out_first={self.leave_out_first})"
 
     def __call__(self, seen: Capture, inputs: Inputs) -> dict[str, Table]:
-        """Return kind -> shares, [text, layer, head].
+        """Return kind -> shares, [text, layer, head]; in a decoder, of the text that the decoder reads.
 
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
-        ids = _ids(inputs)
-        aligned = _Aligned(ids, word_mask(inputs, ids))
-        marks = _Marks.of(
-            {name: _checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items()}, aligned.words
-        )
-        scores, even = zip(*(self._layer(site, seen, aligned, marks) for site in seen))
+        texts: dict[int, tuple[_Aligned, _Marks]] = {}  # by the ids of an encoder's text and of a decoder's
+        scores, even = zip(*(self._layer(site, seen, *self._text(site, inputs, texts)) for site in seen))
         label, labels = site_axis(list(seen))
         heads = {len(layer[0]) for layer in scores}
         if len(heads) > 1:
             raise ValueError(f"layers have {sorted(heads)} heads; name sites of equally many")
-        text, head = (list(map(str, range(count))) for count in (len(ids), heads.pop()))
+        text, head = (list(map(str, range(count))) for count in (inputs.size, heads.pop()))
         axes = {"text": text, label: labels, "head": head}
         tables = {}
         for number, name in enumerate(self.kinds):
@@ -78,6 +76,17 @@ class HeadScores:
                 values = torch.stack([layer[..., number] for layer in layers], 1)
                 tables[title] = Table(values, axes, "share of attention")
         return tables
+
+    def _text(self, site: str, inputs: Inputs, known: dict[int, tuple[_Aligned, _Marks]]) -> tuple[_Aligned, _Marks]:
+        """Return the text at a site, and its marks."""
+        if CROSS_ATTENTION_PATH.search(site):
+            raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
+        ids = ids_at(inputs, site)
+        if id(ids) not in known:
+            aligned = _Aligned(ids, word_mask(inputs, ids, site))
+            cells = {name: _checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items()}
+            known[id(ids)] = aligned, _Marks.of(cells, aligned.words)
+        return known[id(ids)]
 
     def _layer(self, site: str, seen: Capture, aligned: _Aligned, marks: _Marks) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of even attention, [text, head, kind]."""
@@ -158,20 +167,6 @@ class _Aligned:
         size = tensor.shape
         tensor = tensor.gather(2, self.order[:, None, :, None].expand(size))
         return tensor.gather(3, self.order[:, None, None, :].expand(size))
-
-
-def _ids(inputs: Inputs) -> Int[Tensor, "text position"]:
-    """Return the ids among the inputs.
-
-    Raises:
-        ValueError: there are none.
-    """
-    named = inputs.kwargs.get("input_ids")
-    found = [named] if isinstance(named, Tensor) else inputs.tensors
-    ids = next((tensor for tensor in found if not tensor.is_floating_point() and tensor.dim() == 2), None)
-    if ids is None:
-        raise ValueError("the batch has no ids [batch, position], by which words are compared")
-    return ids
 
 
 def _checked(name: str, cells: Any, ids: Tensor) -> Cells:

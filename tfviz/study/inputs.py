@@ -12,24 +12,28 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.logits import extract_logits
+from tfviz.look.attention_call import is_unmasked
 from tfviz.shapes import Bool, Int
 from tfviz.validation import describe
 
-MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # arguments that are 0 at padding
+DECODER_TEXT_ARGUMENTS = ("decoder_input_ids", "target")  # arguments with a decoder's text
+MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # arguments that tell padding, 0, from words
 Prompt = Tensor | Mapping[str, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Positional and named arguments of a model; tensors whose first axis is the batch.
+    """Positional and named arguments of a model; tensors whose first axis is the batch, or 1 for all texts.
 
     Attributes:
         size: texts in the batch.
+        names: of the positional arguments, as far as the model's forward names them.
     """
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     size: int
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, prompt: Prompt, model: nn.Module) -> Inputs:
@@ -49,12 +53,12 @@ class Inputs:
         kwargs = dict(prompt) if isinstance(prompt, Mapping) else {}
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
         sizes = {tensor.shape[0] if tensor.dim() > 1 else 0 for tensor in tensors}
-        if len(sizes) != 1 or 0 in sizes:
+        if 0 in sizes or len(sizes - {1}) > 1 or not sizes:  # 1: for all texts, as position_ids may be
             shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(prompt)}"
             raise ValueError(f"{name}: {shapes}; give ids [batch, position], or tensors that share their first axis")
         if _takes(model, "use_cache") and not args[1:]:
-            kwargs.setdefault("use_cache", False)  # a cache, which a single pass over a text does not need
-        moved = cls(args, kwargs, sizes.pop())
+            kwargs.setdefault("use_cache", False)  # of keys and values, which one pass over a text needs not
+        moved = cls(args, kwargs, max(sizes), _parameters(model)[: len(args)])
         return moved.map(lambda tensor: tensor.to(device))
 
     def with_last_logits(self, model: nn.Module) -> Inputs:
@@ -70,12 +74,21 @@ class Inputs:
         """Apply a function to each tensor."""
         args = tuple(change(value) if isinstance(value, Tensor) else value for value in self.args)
         kwargs = {name: change(value) if isinstance(value, Tensor) else value for name, value in self.kwargs.items()}
-        changed = Inputs(args, kwargs, 0)
-        return replace(changed, size=changed.tensors[0].shape[0])
+        changed = replace(self, args=args, kwargs=kwargs)
+        return replace(changed, size=max(tensor.shape[0] for tensor in changed.tensors))
 
     def repeat(self, times: int) -> Inputs:
-        """Return the batch repeated as a whole: all texts, then all texts again."""
-        return self if times == 1 else self.map(lambda tensor: repeat_batch(tensor, times))
+        """Return the batch several times over: all texts, then all of them again; what is for all texts stays."""
+        return self.map(lambda tensor: repeat_batch(tensor, times) if len(tensor) == self.size else tensor)
+
+    def text(self, number: int) -> Inputs:
+        """Return one text of the batch."""
+        return self.map(lambda tensor: tensor[number : number + 1] if len(tensor) == self.size else tensor)
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """All arguments whose names are known."""
+        return {**dict(zip(self.names, self.args)), **self.kwargs}
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -103,11 +116,58 @@ def repeat_batch(tensor: Tensor, times: int) -> Tensor:
     return tensor.repeat(times, *[1] * (tensor.dim() - 1))
 
 
-def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"]) -> Bool[Tensor, "text position"]:
-    """Return a mask, False at padding: the attention mask if there is one, else True everywhere."""
-    mask = next((inputs.kwargs[name] for name in MASK_ARGUMENTS if isinstance(inputs.kwargs.get(name), Tensor)), None)
+def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "text position"]:
+    """Return the ids of the text at a site: in the decoder of an encoder-decoder that which the decoder reads.
+
+    Raises:
+        ValueError: there are none.
+    """
+    named = inputs.named
+    names = DECODER_TEXT_ARGUMENTS if _reads_second(inputs, site) else ("input_ids",)
+    chosen = [named[name] for name in names if name in named]
+    tensors = [value for value in chosen or inputs.tensors if isinstance(value, Tensor) and len(value) == inputs.size]
+    ids = next((tensor for tensor in tensors if not tensor.is_floating_point() and tensor.dim() == 2), None)
+    if ids is None:
+        raise ValueError("the batch has no ids [batch, position], by which words are compared")
+    return ids
+
+
+def words_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor, "text position"]:
+    """Return where a word stands at a site, by the mask of its text; everywhere, if that is of other positions."""
+    like = torch.zeros(inputs.size, positions, dtype=torch.long, device=inputs.tensors[0].device)
+    try:
+        return word_mask(inputs, like, site)
+    except ValueError:
+        return like == 0
+
+
+def _reads_second(inputs: Inputs, site: str) -> bool:
+    """Return whether a site lies in the decoder of a model that was given a text for it."""
+    return "decoder" in site.split(".") and any(name in inputs.named for name in DECODER_TEXT_ARGUMENTS)
+
+
+def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"], site: str = "") -> Bool[Tensor, "text position"]:
+    """Return where a word stands: by the attention mask, if there is one, else everywhere.
+
+    A mask [batch, head, query, key], 1 or 0, True or False, or 0 or the dtype's lowest number, as Hugging Face adds
+    it to scores, has a word where any query may look.
+
+    Args:
+        inputs: of the model.
+        ids: the ids of the text.
+        site: where the text is read: in a decoder the mask is that of the decoder.
+
+    Raises:
+        ValueError: the mask is not one of these ids.
+    """
+    names = ("decoder_attention_mask",) if _reads_second(inputs, site) else MASK_ARGUMENTS
+    mask = next((mask for name in names if isinstance(mask := inputs.named.get(name), Tensor)), None)
     if mask is None:
         return torch.ones_like(ids, dtype=torch.bool)
+    if mask.dim() == 4:
+        mask = (is_unmasked(mask) if mask.is_floating_point() else mask != 0).any(dim=(1, 2))
+    if mask.dim() == 2 and len(mask) == 1:
+        mask = mask.expand(len(ids), -1)
     if mask.shape != ids.shape:
         raise ValueError(
             f"the attention mask is {list(mask.shape)}, and the ids {list(ids.shape)}; give one for each id"
@@ -121,7 +181,12 @@ def uncompiled(model: nn.Module) -> nn.Module:
 
 
 def _takes(model: nn.Module, name: str) -> bool:
+    return name in _parameters(model)
+
+
+def _parameters(model: nn.Module) -> tuple[str, ...]:
+    """Return the names of the arguments of a model's forward; none if it does not tell them."""
     try:
-        return name in signature(model.forward).parameters
+        return tuple(signature(model.forward).parameters)
     except (TypeError, ValueError):
-        return False
+        return ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar  # noqa: F401 (Any is in an annotation that is inherited, and looked up here)
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from tfviz import checks, schema
 from tfviz.eval_mode import eval_mode
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
-from tfviz.study.inputs import Inputs, Prompt, uncompiled
+from tfviz.study.inputs import Inputs, Prompt, ids_at, uncompiled, words_at
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 
@@ -21,35 +22,71 @@ MAX_POSITIONS_PER_RUN = 8192  # over all layers
 Names = Callable[[Sequence[int]], Sequence[str]]
 
 
+def _nested(value: Any, name: str, depth: int = 3) -> None:
+    """Check strings in lists of lists."""
+    is_name = isinstance(value, str) or not depth
+    (schema.string() if is_name else schema.list_of(partial(_nested, depth=depth - 1)))(value, name)
+
+
 @dataclass(eq=False, repr=False)
 class LensTable(Table):
-    """Probabilities, [layer, position], and the likeliest tokens of each cell.
+    """Probabilities, [layer, position], or [text, layer, position] of a batch, and the likeliest tokens of each cell.
 
     Attributes:
-        ids: [layer, position, rank], the likeliest first.
-        probabilities: probabilities of these tokens.
-        tokens: names of these tokens, [layer][position][rank].
+        ids: [(text,) layer, position, rank], the likeliest first.
+        probabilities: of these.
+        tokens: their names, [(text)][layer][position][rank].
+        words: of a batch, the names of each text's positions, [text][position].
     """
 
-    ids: Int[Tensor, "layer position rank"] | None = None
-    probabilities: Float[Tensor, "layer position rank"] | None = None
-    tokens: Sequence[Sequence[Sequence[str]]] = ()
+    ids: Int[Tensor, "*axes rank"] | None = None
+    probabilities: Float[Tensor, "*axes rank"] | None = None
+    tokens: Sequence[Any] = ()
+    words: Sequence[Sequence[str]] = ()
 
     format: ClassVar[str] = "tfviz.LensTable/1"
     more_tensors: ClassVar[tuple[str, ...]] = ("ids", "probabilities")
     more_labels: ClassVar[Mapping[str, schema.Check]] = {
-        "tokens": schema.list_of(schema.list_of(schema.list_of(schema.string())))
+        "tokens": schema.list_of(_nested),
+        "words": schema.list_of(schema.list_of(schema.string())),
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sizes = [(len(row), [len(cell) for cell in row]) for row in self.tokens]
+        axes = ", ".join(self.axes)
         for name, ranked in (("ids", self.ids), ("probabilities", self.probabilities)):
-            if ranked is None or ranked.dim() != 3 or ranked.shape[:2] != self.values.shape:
-                raise ValueError(f"{name} is not a tensor [layer, position, rank] for values {list(self.values.shape)}")
-        count = self.values.shape[1]
-        if len(sizes) != len(self.values) or any(len(cells) != count or len(set(cells)) > 1 for _, cells in sizes):
+            if ranked is None or ranked.shape[:-1] != self.values.shape or ranked.dim() not in (3, 4):
+                raise ValueError(f"{name} is no tensor [{axes}, rank] for values {list(self.values.shape)}")
+        if not _has_sizes(self.tokens, self.values.shape):
             raise ValueError(f"tokens have no list of names for each cell of values {list(self.values.shape)}")
+        texts, *_, positions = self.values.shape
+        if self.values.dim() == 3 and [len(row) for row in self.words] != [positions] * texts:
+            raise ValueError(f"words have no name for each of {positions} positions of {texts} texts")
+
+    def text(self, number: int) -> LensTable:
+        """Return the table of one text of a batch, layer x position.
+
+        Raises:
+            ValueError: the table is of one text already.
+            IndexError: there is no such text.
+        """
+        if self.values.dim() != 3:
+            raise ValueError("the table is of one text already")
+        if not 0 <= number < len(self.values):
+            raise IndexError(f"number is {number}; there are {len(self.values)} texts, counted from 0")
+        assert self.ids is not None
+        assert self.probabilities is not None
+        axes = {"layer": self.axes["layer"], "position": self.words[number]}
+        kept = self.ids[number], self.probabilities[number], self.tokens[number]
+        return LensTable(self.values[number], axes, self.unit, self.title, {**self.notes, "text": number}, *kept)
+
+
+def _has_sizes(nested: Sequence[Any], sizes: Sequence[int]) -> bool:
+    """Return whether lists in lists have these lengths, and the innermost hold as many names as each other."""
+    if not sizes:
+        return True
+    inner = {len(part) for part in nested} if len(sizes) == 1 else set()
+    return len(nested) == sizes[0] and len(inner) <= 1 and all(_has_sizes(part, sizes[1:]) for part in nested)
 
 
 def lens(
@@ -67,18 +104,19 @@ def lens(
 
     Args:
         model: the model to read.
-        ids: one text, [1, position], or a model's arguments by name.
+        ids: one text, [1, position], or several, [batch, position], or a model's arguments by name.
         names: ids -> their names, such as `vocab.words` or `tokenizer.convert_ids_to_tokens`.
         token: the token whose probability the table shows; None: the likeliest token of each cell.
         top: number of likeliest tokens to keep for each cell.
 
     Returns:
-        A table of layer x position, the probability, 0 to 1. The first layer is the embedding, "in"; the last is the
-        model's own prediction.
+        A table of layer x position, the probability, 0 to 1; of several texts text x layer x position, of which
+        `.text(0)` is the first's. The first layer is the embedding, "in"; the last is what the model says. NaN where
+        the attention mask has padding.
 
     Raises:
         LookupError: the model has no stack of blocks.
-        ValueError: there is more than one text or no such token, or the logits are not [batch, position, vocab].
+        ValueError: logits that are not of positions and tokens; no such token.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3]])
@@ -88,8 +126,6 @@ def lens(
     checks.at_least(1, top=top)
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
-    if inputs.size != 1:
-        raise ValueError(f"there are {inputs.size} texts; the lens shows one: give ids[:1]")
     with eval_mode(model), torch.no_grad():
         replay = BlockReplay(model, inputs)
         with replay.observe():
@@ -100,48 +136,55 @@ def lens(
         if token is not None and not 0 <= token < vocab:
             raise ValueError(f"token is {token}; there are {vocab}, counted from 0")
         stack = replay.stack()
-        kept, likeliest, named = [], [], []  # by run, never for the whole vocabulary
+        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # of each run, never of the whole vocabulary
         for part in _read_layers(model, inputs, replay, stack):
             shares = part.softmax(-1)
             best = shares.topk(min(top, vocab), dim=-1)
-            kept.append(best.values.cpu())
-            likeliest.append(best.indices.cpu())
-            named.append(best.values[..., 0].cpu() if token is None else shares[..., token].cpu())
-    probabilities, tokens, values = torch.cat(kept), torch.cat(likeliest), torch.cat(named)
-    positions = range(values.shape[1])
-    own = _read_ids(inputs)
-    words = names(own) if names is not None and len(own) == len(positions) else positions
-    _, labels = site_axis(stack)
+            named = best.values[..., 0] if token is None else shares[..., token]
+            kept.append((best.indices.cpu(), best.values.cpu(), named.cpu()))
+    likeliest, probabilities, values = (
+        torch.cat(parts).unflatten(0, (-1, inputs.size)).transpose(0, 1) for parts in zip(*kept)
+    )  # [text, layer, position, ...]
+    values = torch.where(words_at(inputs, "decoder", values.shape[-1]).cpu()[:, None], values, torch.nan)
     subject = "the likeliest token" if token is None else _named(token, names)
-    return LensTable(
+    table = LensTable(
         values,
-        {"layer": ["in", *labels], "position": [str(word) for word in words]},
+        {
+            "text": [str(number) for number in range(inputs.size)],
+            "layer": ["in", *site_axis(stack)[1]],
+            "position": [str(position) for position in range(values.shape[-1])],
+        },
         "probability",
         f"Logit lens of {type(model).__name__}: probability of {subject}",
         {"model": type(model).__name__},
-        tokens,
+        likeliest,
         probabilities,
-        [[_names_of(row.tolist(), names) for row in layer] for layer in tokens],
+        [[[_names_of(cell, names) for cell in layer] for layer in text] for text in likeliest.tolist()],
+        _position_names(inputs, values.shape[-1], names),
     )
+    return table if inputs.size > 1 else replace(table.text(0), notes=table.notes)
 
 
 def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: list[str]) -> Iterator[Tensor]:
     """Yield the logits for each layer's residual stream, several layers at a time."""
     outputs = [first_tensor(replay.blocks[path]) for path in stack]
     streams = [replay.block_inputs[stack[0]], *(stream for stream in outputs if stream is not None)]
-    at_once = max(1, MAX_POSITIONS_PER_RUN // streams[0].shape[1])
+    at_once = max(1, MAX_POSITIONS_PER_RUN // (streams[0].shape[1] * inputs.size))
     for first in range(0, len(streams), at_once):
         chunk = streams[first : first + at_once]
         with replay.skipping(list(replay.blocks), len(chunk), {stack[-1]: torch.cat(chunk)}):
             yield inputs.repeat(len(chunk)).logits(model)
 
 
-def _read_ids(inputs: Inputs) -> list[int]:
-    """Return the ids of the positions with predictions; for an encoder-decoder, the decoder's ids."""
-    named = [inputs.kwargs[name] for name in ("decoder_input_ids", "input_ids") if name in inputs.kwargs]
-    placed = [value for value in reversed(inputs.args) if isinstance(value, Tensor)]
-    ids = next(iter([*named[:1], *placed]), None)
-    return [] if ids is None or ids.is_floating_point() else ids[0].tolist()
+def _position_names(inputs: Inputs, count: int, names: Names | None) -> list[list[str]]:
+    """Return the names of the ids at whose positions the model predicts: of an encoder-decoder, the decoder's."""
+    try:
+        ids = ids_at(inputs, "decoder")
+    except ValueError:
+        ids = None
+    if names is None or ids is None or ids.shape[1] != count:
+        return [[str(position) for position in range(count)]] * inputs.size
+    return [_names_of(row, names) for row in ids.tolist()]
 
 
 def _names_of(ids: Sequence[int], names: Names | None) -> list[str]:

@@ -13,27 +13,20 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
+from tfviz.look.recorder import matches
 from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, unit_of
 from tfviz.study.partial_results import PartialResults, fingerprint
+from tfviz.study.patch_sources import GIVEN, TITLES, Means, source
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-By = Literal["clean", "corrupt", "zero", "mean", "resample", "gradient"]
 Each = Literal["head", "position", "head and position"]
 Place = tuple[int | None, int | None]  # head and position; None for all
-POSITIONS_PER_RUN = {"cpu": 1024}  # default total length of the texts of a run, by device
-DEFAULT_POSITIONS_PER_RUN = 16_384  # on other devices, which need large batches to be busy
-TITLES = {
-    "clean": "The clean run's activations in the corrupt run",
-    "corrupt": "The corrupt run's activations in the clean run",
-    "zero": "Zeros in the clean run",
-    "mean": "Means over the batch in the clean run",
-    "resample": "Other texts' activations in the clean run",
-    "gradient": "The clean run's activations in the corrupt run, estimated by gradient",
-}
+POSITIONS_PER_RUN = {"cpu": 1024}  # of all texts of one run, where `batch_size` is not given, by device
+DEFAULT_POSITIONS_PER_RUN = 16_384  # on other devices, which large batches keep busy
 
 
 def patch(
@@ -42,8 +35,8 @@ def patch(
     corrupt: Prompt | None = None,
     *,
     metric: Metric,
-    sites: str | Sequence[str] = "*.output_heads",
-    by: By = "clean",
+    sites: str | Sequence[str] | None = None,
+    by: str | Means = "clean",
     each: Each | None = None,
     words: Sequence[str] | None = None,
     batch_size: int | None = None,
@@ -53,11 +46,11 @@ def patch(
 ) -> Table:
     """Return the change of a metric when the activation at one place is replaced, for every place of the sites.
 
-    With `by="clean"`, the corrupt prompt is run with one activation of the clean run (denoising), which shows the
-    places that restore the clean answer. `"corrupt"` is the reverse (noising), which shows the places that destroy it.
-    With `"zero"`, `"mean"` or `"resample"` (another text's activation), the clean prompt is run without the original
-    activation. `"gradient"` estimates "clean" for all places from one backward pass: (clean - corrupt) times the
-    gradient (Nanda 2023).
+    By "clean", the corrupt prompt is run, and one activation of the clean run is put into it (denoising): what alone
+    brings the clean answer back. By "corrupt" the other way round (noising): what alone spoils it. By "zero", "mean" or
+    "resample" (another text's activation) the clean prompt is run without what stood there. By "gradient", "clean" is
+    estimated for all places from one backward pass: (clean - corrupt) times the gradient (Nanda 2023). What a mapping
+    gives is put into the clean prompt: `by=study.mean_activations(model, texts)` is mean ablation over a data set.
 
     Args:
         model: the model to run.
@@ -66,13 +59,14 @@ def patch(
         corrupt: a prompt with a different answer, of the same shapes, with the words that matter at the same positions;
             None if `by` does not need it.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`.
-        sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`.
-        by: the activation that replaces another, as above.
-        each: the unit that is patched: "head", at all positions (the default if the site has heads), or "position".
-        words: words of the positions, as labels of the table.
-        batch_size: number of texts in one run of the model, patches times prompts; None: up to 1,024 positions in all
-            on a CPU, and 16,384 on other devices.
-        seed: seed of the choice of texts for "resample".
+        sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`; None:
+            `"*.output_heads"`, or those of the mapping.
+        by: the activation that replaces another, as above; or site -> activation, of a shape that broadcasts.
+        each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
+        words: of the positions, for the labels of the table.
+        batch_size: texts in one run of the model, patches times prompts; None: as many as have 1,024
+            positions, or 16,384 on another device than a CPU.
+        seed: of the choice of other texts by "resample".
         progress: show a bar.
         resume: a file to which values are written as they are computed; a call with the same arguments continues from
             it.
@@ -85,7 +79,7 @@ def patch(
         LookupError: no site matches.
         TypeError: the metric is not one number.
         ValueError: the prompts have different shapes; a site holds no activations, or is computed several times in a
-            run; sites differ in size.
+            run; sites of unlike sizes; a mapping gives none, or one of another shape, for a site.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3], [1, 4, 3]])
@@ -93,29 +87,35 @@ def patch(
     {'layer': ['0', '1'], 'head': ['0', '1', '2']}
     """
     check_callable("logits", metric=metric)
+    if isinstance(by, str):
+        checks.one_of(TITLES, by=by)
+    kind, means = (by, None) if isinstance(by, str) else ("given", by)
+    if sites is None:
+        sites = "*.output_heads" if means is None else list(means)
     if not sites:
         raise ValueError("sites is empty; name some, such as '*.output_heads'")
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
-    check_prompts(inputs, by)
+    check_prompts(inputs, kind)
     with eval_mode(model), torch.no_grad():
-        sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), by, seed)
+        sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), kind, seed, means)
         axes, places = sweep.axes(each, words), sweep.places(each)
-        if by == "gradient":
+        if kind == "gradient":
             values = sweep.estimate(places)
         else:
             texts = batch_size or sweep.texts_at_once
-            shown = [value for prompt in inputs.values() for value in prompt.tensors]
+            shown = [*(value for prompt in inputs.values() for value in prompt.tensors), *(means or {}).values()]
             results = PartialResults(
                 resume,
                 len(sweep.sites) * len(places),
-                "" if resume is None else fingerprint(model, *shown, sweep.sites, by, places, seed, sweep.baselines),
+                "" if resume is None else fingerprint(model, *shown, sweep.sites, kind, places, seed, sweep.baselines),
             )
             values = sweep.measure(places, texts, results, progress)
-    notes = {"model": type(model).__name__, "by": by, **sweep.baselines}
-    return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), TITLES[by], notes)
+    notes = {"model": type(model).__name__, "by": kind, **sweep.baselines}
+    title = GIVEN if kind == "given" else TITLES[kind]
+    return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), title, notes)
 
 
 def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
@@ -125,7 +125,7 @@ def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | N
     return {name: prompt.with_last_logits(model) for name, prompt in inputs.items()} if reads_last(metric) else inputs
 
 
-def check_prompts(inputs: dict[str, Inputs], by: By) -> None:
+def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
     """Raise ValueError if the prompts do not suit each other, or the kind of patch."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     if by in ("clean", "corrupt", "gradient") and corrupt is None:
@@ -142,13 +142,25 @@ def check_prompts(inputs: dict[str, Inputs], by: By) -> None:
 class Sweep:
     """A metric of many runs, in each of which one activation is replaced.
 
+    Args:
+        frozen: globs of sites whose activations in the unpatched run are kept, beside those that are patched.
+
     Attributes:
         sites: the sites that are patched.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch.
+        base_activations: site -> activations in the unpatched run.
     """
 
     def __init__(
-        self, model: nn.Module, inputs: dict[str, Inputs], metric: Metric, globs: list[str], by: By, seed: int
+        self,
+        model: nn.Module,
+        inputs: dict[str, Inputs],
+        metric: Metric,
+        globs: list[str],
+        by: str,
+        seed: int,
+        means: Means | None = None,
+        frozen: Sequence[str] = (),
     ) -> None:
         self.model, self.metric = model, metric
         unpatched = "corrupt" if by in ("clean", "gradient") else "clean"
@@ -157,13 +169,18 @@ class Sweep:
         self.baselines: dict[str, float] = {}
         activations = {}
         for name, prompt in inputs.items():
-            is_needed = name == by or (by, name) == ("gradient", "clean") or prompt is self.base
-            with self.replay.observe(prompt is self.base), capture(model, globs if is_needed else []) as seen:
+            is_base = prompt is self.base
+            is_needed = name == by or (by, name) == ("gradient", "clean") or is_base
+            wanted = [*(globs if is_needed else ()), *(frozen if is_base else ())]
+            with self.replay.observe(is_base), capture(model, wanted) as seen:
                 self.baselines[name] = measure(metric, prompt.logits(model)).item()
-            activations[name] = once_each(seen)
+            kept = once_each(seen)
+            if is_base:
+                self.base_activations = kept
+            activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
         base = activations[unpatched]
         self.sites = activation_sites(base, self.base.size)
-        self.sources = {site.name: _source(site.name, activations, by, seed) for site in self.sites}
+        self.sources = {site.name: source(site.name, activations, by, seed, means or {}) for site in self.sites}
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
         self.unpatched = self.baselines[unpatched]
 
@@ -272,18 +289,3 @@ def place_index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
     """Return the index of a place in an activation of the site."""
     head, position = (slice(None) if part is None else part for part in place)
     return (slice(None), position) if site.heads is None else (slice(None), head, position)
-
-
-def _source(site: str, activations: dict[str, dict[str, Tensor]], by: By, seed: int) -> Tensor:
-    """Return the replacement of a site's activations."""
-    if by in ("clean", "corrupt"):
-        return activations[by][site]
-    clean = activations["clean"][site]
-    if by == "zero":
-        return torch.zeros_like(clean)
-    if by == "mean":
-        return clean.float().mean(0, keepdim=True).expand(clean.shape).to(clean.dtype)
-    if by == "resample":
-        shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
-        return clean.roll(shift, 0)
-    return clean

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
+from tfviz.look.recorder import matches
 from tfviz.study.inputs import Inputs, Prompt, repeat_batch, uncompiled
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
@@ -120,12 +121,10 @@ class PathSweep(Sweep):
         frozen: list[str],
         receivers: Mapping[str, int | Sequence[int] | None],
     ) -> None:
-        super().__init__(model, dict(inputs), metric, globs, by, 0)  # type: ignore[arg-type]
+        super().__init__(model, dict(inputs), metric, globs, by, 0, frozen=[*frozen, *receivers])
         self.receivers = {site: None if heads is None else _listed(heads) for site, heads in receivers.items()}
-        with capture(model, [*frozen, *self.receivers]) as seen:
-            self.base.run(model)
-        self.base_activations = dict(seen)
-        self.frozen = [site for site in seen if site not in self.receivers or site in self.sources]
+        held = [site for site in self.base_activations if any(matches(site, glob) for glob in (*frozen, *receivers))]
+        self.frozen = [site for site in held if site not in self.receivers or site in self.sources]
         for site, heads in self.receivers.items():
             _check_heads(site, heads, self.base_activations[site])
 

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.look.module_stack import first_tensor_argument
 from tfviz.study.block_replay import block_paths, first_tensor, with_first_tensor
+from tfviz.study.frozen_norm import FrozenNorm
 
 ADD_OPS = frozenset({"add", "__add__", "__radd__", "__iadd__", "add_"})
 IDENTITY_OPS = frozenset(
@@ -44,14 +44,20 @@ class Term(NamedTuple):
 class ResidualTerms(TorchFunctionMode):
     """An observer of a model's sums and of its modules' inputs and outputs, in one run inside `observe`.
 
+    Args:
+        freezes_norms: pass gradients through the norms of blocks as if their statistics were constants, so that what
+            flows back through them is the share of what flowed in.
+
     Attributes:
         clock: counts the events of the run.
         leaves: when each module without parts ran -> its path.
+        frozen: paths of the norms with constant statistics.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, freezes_norms: bool = False) -> None:
         super().__init__()
-        self.model, self.clock = model, 0
+        self.model, self.freezes_norms, self.clock = model, freezes_norms, 0
+        self.frozen: set[str] = set()
         self.leaves: dict[int, str] = {}
         self.norms: dict[str, tuple[Tensor, Tensor]] = {}  # norms after the blocks: path -> input and output
         self._sums: Any = WeakIdKeyDictionary()  # a sum -> its two terms, and the path of the module that adds them
@@ -69,8 +75,9 @@ class ResidualTerms(TorchFunctionMode):
         with ExitStack() as hooks:
             for path, module in self.model.named_modules():
                 is_inside = any(path.startswith(f"{block}.") for block in self._blocks)
-                is_norm = not is_inside and NORM_NAME.search(type(module).__name__) is not None
-                begin, end = self._begin(path), self._end(path, is_norm)
+                is_norm = NORM_NAME.search(type(module).__name__) is not None
+                begin = self._begin(path)
+                end = self._end(path, is_norm and not is_inside, is_norm and is_inside and self.freezes_norms)
                 hooks.callback(module.register_forward_pre_hook(begin).remove)
                 hooks.callback(module.register_forward_hook(end, with_kwargs=True).remove)
             hooks.enter_context(self)
@@ -84,7 +91,7 @@ class ResidualTerms(TorchFunctionMode):
     def _begin(self, path: str) -> Callable[..., None]:
         return lambda *_: self._running.append(path)
 
-    def _end(self, path: str, is_norm: bool) -> Callable[..., None]:
+    def _end(self, path: str, is_norm: bool, freezes: bool) -> Callable[..., None]:
         def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
             self._running.pop()
             if path in self._blocks:
@@ -94,6 +101,10 @@ class ResidualTerms(TorchFunctionMode):
                 self.leaves[time] = path
             if first is None:
                 return None
+            taken = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+            if freezes and taken is not None:
+                first = self._freeze(path, module, taken, first)
+                output = with_first_tensor(output, first)
             if is_norm and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
                 first = first.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
                 output = with_first_tensor(output, first)
@@ -101,13 +112,21 @@ class ResidualTerms(TorchFunctionMode):
             if known is None or known[0].startswith(f"{path}.") or not path:
                 self._returned[first] = (path, time if known is None else known[1])
                 self._kept.append(first)
-            _, taken = first_tensor_argument(args, kwargs)
             if is_norm and taken is not None:
                 self.norms[path] = (taken, first)
-                return output
-            return None
+            return output if is_norm or path in self.frozen else None
 
         return after
+
+    def _freeze(self, path: str, norm: nn.Module, taken: Tensor, returned: Tensor) -> Tensor:
+        """Return the output of a norm with the gradient of the linear map that it is with constant statistics."""
+        with torch._C.DisableTorchFunction():  # these sums are not the model's
+            frozen = FrozenNorm.of(norm, taken, returned)
+            if frozen is None:
+                return returned
+            self.frozen.add(path)
+            linear = frozen.apply(taken)
+            return returned.detach() + (linear - linear.detach())
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")

@@ -31,21 +31,26 @@ def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[Acti
     """Return the sites of some captured activations.
 
     Raises:
-        ValueError: a site holds weights, or no activations of the batch; sites differ in size.
+        ValueError: a site holds no activations; sizes are unlike.
     """
     sites = []
     for name, tensor in activations.items():
-        is_weights = name.rpartition(".")[2] in WEIGHT_SUFFIXES
-        if is_weights or not tensor.is_floating_point() or tensor.dim() not in (3, 4) or tensor.shape[0] != batch:
-            raise ValueError(
-                f"{name} is {list(tensor.shape)}, {tensor.dtype}; name sites of activations, [batch, position, dim] or "
-                "[batch, head, position, dim]: modules, their .input, or .output_heads"
-            )
+        check_activation(name, tensor, batch)
         sites.append(ActivationSite(name, tensor.shape[1] if tensor.dim() == 4 else None, tensor.shape[-2]))
     if len({site[1:] for site in sites}) > 1:
         sizes = ", ".join(f"{name} ({heads or 'no'} heads, {count} positions)" for name, heads, count in sites[:6])
         raise ValueError(f"the sites differ in size: {sizes}; call it separately for each size")
     return sites
+
+
+def check_activation(name: str, tensor: Tensor, batch: int) -> None:
+    """Raise ValueError if a site holds weights, or something else than activations of the batch."""
+    is_weights = name.rpartition(".")[2] in WEIGHT_SUFFIXES
+    if is_weights or not tensor.is_floating_point() or tensor.dim() not in (3, 4) or tensor.shape[0] != batch:
+        raise ValueError(
+            f"{name} is {list(tensor.shape)}, {tensor.dtype}; name sites of activations, [batch, position, dim] or "
+            "[batch, head, position, dim]: modules, their .input, or .output_heads"
+        )
 
 
 def once_each(seen: Capture) -> dict[str, Tensor]:

@@ -51,16 +51,18 @@ def table(table: Table, title: str | None = None) -> View:
     check_at_most(len(sheets), MAX_TABLES, "sheets", "give a part of the table")
     blobs = BlobStore()
     documents: list[TableSheet] = []
-    for name, heatmap in sheets:
+    for number, (name, heatmap) in enumerate(sheets):
         panel = table_panel(heatmap, blobs)
         if isinstance(table, LensTable):
-            panel["details"] = _details(table)
+            panel["details"] = _details(table.text(number) if table.values.dim() == 3 else table)
         documents.append({"name": name, "panels": [panel], "height": 560})
     return View(_picture(table, sheets, title), tables_document(title, documents), blobs.data)
 
 
 def _sheets(table: Table) -> list[tuple[str, Heatmap]]:
     """Return the heatmap of each sheet, with its name; all on one scale."""
+    if isinstance(table, LensTable) and table.values.dim() == 3:  # each text has words of its own
+        return [(f"text {number}", _sheets(table.text(number))[0][1]) for number in range(len(table.values))]
     names = [Axis(name, list(labels)) for name, labels in table.axes.items()]
     scale = _scale(table)
     if len(names) == 1:

@@ -1,0 +1,80 @@
+"""Captures that were pickled or copied: the same tensors, masks, words and notes, and no model."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import generate, models
+from tfviz.look import AttentionMaps, capture, edits
+
+IDS = torch.tensor([[3, 5, 8, 2, 9], [3, 7, 8, 1, 9]])
+OPTIONS = {
+    "plain": {},
+    "lazy": {"lazy": True},
+    "bytes": {"dtype": torch.uint8},
+    "gradients": {"sites": ["*.pattern", "*.output_heads"], "grad": True},
+    "edited": {"edit": {"*.pattern": edits.zero(1)}},
+}
+WAYS = {"pickle": lambda seen: pickle.loads(pickle.dumps(seen)), "deep copy": copy.deepcopy, "copy": copy.copy}
+
+
+def gpt():
+    torch.manual_seed(0)
+    return models.GPT(11, layers=2, heads=3, dim=12, context=16, dropout=0.1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_pickled_capture_is_the_same(options, way):
+    model, again = gpt(), WAYS[way]
+    with capture(model, **OPTIONS[options]) as seen:
+        model(IDS)
+    other = again(again(seen))
+    assert list(other) == list(seen)
+    assert repr(other) == repr(seen)
+    assert (other.summary, other.model, other.shapes) == (seen.summary, seen.model, seen.shapes)
+    assert other.provenance(other) == seen.provenance(seen)
+    for site in seen:
+        assert torch.equal(other[site], seen[site])
+        assert not other[site].requires_grad
+    sites = [site for site in seen if site.endswith("pattern")]
+    for site in sites:
+        assert (other.allowed(site) is None) == (seen.allowed(site) is None)
+        assert seen.allowed(site) is None or torch.equal(other.allowed(site), seen.allowed(site))
+    maps = [AttentionMaps.of(found, list("abcde"), batch=1) for found in (seen, other)]
+    assert torch.equal(maps[0].weights[1, 2], maps[1].weights[1, 2])
+    assert len(pickle.dumps(other)) < 60_000  # the weights of the model are not in it
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_generation_is_joined_after_pickling(lazy):
+    model = gpt().eval()
+    with capture(model, lazy=lazy) as seen:
+        text = [3, 5, *generate.ids(model, IDS[0][:2], 4)]
+    words = [str(number) for number in text[:-1]]
+    other = pickle.loads(pickle.dumps(seen))
+    maps = [AttentionMaps.over_time(found, words) for found in (seen, other)]
+    assert maps[0].weights.shape == maps[1].weights.shape
+    assert torch.equal(maps[0].weights[1, 2], maps[1].weights[1, 2])
+
+
+def test_what_a_pickled_capture_says_of_what_it_did_not_see():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
+            self.unused_attention = nn.MultiheadAttention(12, 3, batch_first=True)
+
+        def forward(self, x):
+            return self.attention(x, x, x)[0]
+
+    model = Named()
+    with capture(model) as seen:
+        model(torch.ones(2, 5, 12))
+    other = pickle.loads(pickle.dumps(seen))
+    assert other.summary == seen.summary
+    with pytest.raises(KeyError, match="nowhere"):
+        other["nowhere"]

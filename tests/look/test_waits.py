@@ -1,0 +1,124 @@
+"""A capture hardly ever waits for the device: how many numbers are read of tensors, a layer.
+
+The profiler counts what reads numbers, also where captures hide their own calls. Whatever depends on the device is
+asked as if tensors were on another one.
+"""
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import models
+from tfviz.look import attention_call, capture, edits, waits
+from tfviz.look.key_ranges import KeyRanges
+
+transformers = pytest.importorskip("transformers")
+READS = {"aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::masked_select"}
+IDS = torch.tensor([[3, 5, 8, 2, 9, 4, 1], [3, 7, 8, 1, 9, 1, 2]])
+MASK = torch.tensor([[1] * 7, [1] * 5 + [0] * 2])
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """As if tensors were on a GPU."""
+    monkeypatch.setattr(waits, "reads_at_once", lambda tensor: False)
+    monkeypatch.setattr(attention_call, "reads_at_once", lambda tensor: False)
+
+
+def gpt2(layers, attention, **_):
+    config = transformers.GPT2Config(
+        vocab_size=13, n_embd=24, n_layer=layers, n_head=4, n_positions=8, bos_token_id=None, eos_token_id=None,
+        attn_implementation=attention,
+    )  # fmt: skip
+    return transformers.GPT2LMHeadModel(config).eval()
+
+
+def reads(model, inputs, **options):
+    with torch.no_grad(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+        if options:
+            with capture(model, **options):
+                model(**inputs)
+        else:
+            model(**inputs)
+    return sum(event.count for event in seen.key_averages() if event.key in READS)
+
+
+def reads_a_layer(build, inputs, **options):
+    """Those that a capture adds, in each layer beyond the first two."""
+    few, many = (build(layers) for layers in (2, 5))
+    extra = [reads(model, inputs, **options) - reads(model, inputs) for model in (few, many)]
+    return (extra[1] - extra[0]) / 3
+
+
+OPTIONS = {
+    "plain": {"sites": "*.pattern"},
+    "lazy": {"sites": "*.pattern", "lazy": True},
+    "heads": {"sites": "*.output_heads"},
+    "half": {"sites": ["*.pattern", "*.output_heads"], "dtype": torch.float16, "device": "cpu"},
+    "zeroed": {"edit": {"*.pattern": edits.zero(1)}},
+    "outputs": {"sites": "*"},
+}
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_fused_attention_is_captured_without_waiting(elsewhere, options, masked):
+    inputs = {"input_ids": IDS} | ({"attention_mask": MASK} if masked else {})
+    assert reads_a_layer(lambda layers: gpt2(layers, "sdpa"), inputs, **OPTIONS[options]) == 0
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_our_own_models(elsewhere, options):
+    def build(layers):
+        return models.GPT(13, layers=layers, heads=4, dim=24, context=8).eval()
+
+    assert reads_a_layer(build, {"ids": IDS}, **OPTIONS[options]) == 0
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_attention_in_steps_reads_three_numbers(elsewhere, options, masked):
+    """Two tell that query and key are no weights; one, which texts and heads share a mask."""
+    inputs = {"input_ids": IDS} | ({"attention_mask": MASK} if masked else {})
+    expected = 2 if options == "heads" else 3
+    assert reads_a_layer(lambda layers: gpt2(layers, "eager"), inputs, **OPTIONS[options]) <= expected
+
+
+def test_a_read_is_counted():
+    class Reads(nn.Module):
+        def forward(self, x):
+            return x * x.sum().item() if x.any() else x[x > 3]
+
+    assert reads(Reads(), {"x": torch.ones(3)}) == 2
+    assert reads(Reads(), {"x": torch.zeros(3)}) == 2
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_maps_are_the_same_elsewhere(monkeypatch, attention):
+    model, found = gpt2(2, attention), []
+    blind = MASK.clone()
+    blind[1, 0] = 0  # a first query that sees nothing
+    for is_elsewhere in (False, True):
+        if is_elsewhere:
+            monkeypatch.setattr(waits, "reads_at_once", lambda tensor: False)
+            monkeypatch.setattr(attention_call, "reads_at_once", lambda tensor: False)
+        with torch.no_grad(), capture(model) as seen:
+            model(IDS, attention_mask=blind)
+        found.append([(seen[site], seen.allowed(site)) for site in seen])
+    for first, second in zip(*found):
+        for one, other in zip(first, second):
+            assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(5, 5), (3, 7), (7, 3), (1, 4)])
+def test_what_causal_queries_see_is_known_unread(queries, keys):
+    causal = KeyRanges.causal(queries, keys)
+    plain = causal._replace(is_causal=False)
+    for rows in (slice(None), slice(1, 3), slice(2, 9), slice(0, None, 2), slice(4, 4)):
+        assert causal.key_range(rows) == plain.key_range(rows)
+        for part in (slice(None), slice(1, 3), slice(2, 2)):
+            count = len(range(*part.indices(keys)))
+            scores = torch.randn(2, 1, len(range(*rows.indices(queries))), count)
+            torch.testing.assert_close(
+                causal.mask_scores_(scores.clone(), rows, part), plain.mask_scores_(scores.clone(), rows, part)
+            )

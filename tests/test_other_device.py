@@ -1,0 +1,241 @@
+"""Everything on another device than the CPU, where there is none: a CPU tensor among its tensors is an error.
+
+The checks run in a process of their own, since PyTorch never forgets a device. Each gives what it gives on the CPU.
+"""
+
+import copy
+import json
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))  # in a process of its own
+
+from other_device import NAME, Mixed, OtherTensor, installed
+from torch.nn import functional
+
+from tfviz import generate, layers, learn, look, models, study
+from tfviz.layers import masks, positions
+from tfviz.learn import evaluate
+
+WORDS = torch.tensor([[3, 5, 8, 2, 9, 4, 1], [3, 7, 8, 1, 9, 1, 2]])
+SOURCE = torch.tensor([[3, 5, 8, 2, 9], [3, 7, 8, 0, 0]])
+EDGES = torch.eye(5, dtype=torch.bool).roll(1, 0).repeat(2, 1, 1) | torch.eye(5, dtype=torch.bool)
+SMALL = {"layers": 2, "heads": 3, "dim": 12}
+
+
+def gpt(**more):
+    return models.GPT(11, context=8, **SMALL, **more)
+
+
+def documents():
+    """Documents of different lengths, from numbers that Python holds."""
+    return masks.documents(torch.tensor([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 2, 2]])) & masks.causal
+
+
+MODELS = {
+    "GPT": (gpt, (WORDS,)),
+    "GPT, rotary": (lambda: gpt(positions=positions.Rotary), (WORDS,)),
+    "GPT, ALiBi": (lambda: gpt(positions=positions.ALiBi), (WORDS,)),
+    "GPT, documents": (lambda: gpt(mask=documents()), (WORDS,)),
+    "GPT, window": (lambda: gpt(mask=masks.window(2)), (WORDS,)),
+    "sparse": (lambda: models.SparseTransformer(11, stride=3, context=8, **SMALL), (WORDS,)),
+    "BERT": (lambda: models.BERT(11, context=8, **SMALL), (WORDS,)),
+    "BERT classifier": (lambda: models.BERTClassifier(models.BERT(11, context=8, **SMALL)), (WORDS,)),
+    "classifier": (lambda: models.Classifier(11, context=8, **SMALL), (SOURCE,)),
+    "Transformer": (lambda: models.Transformer(11, **SMALL), (SOURCE, WORDS)),
+    "Transformer-XL": (lambda: models.TransformerXL(11, memory=4, **SMALL), (WORDS,)),
+    "RNN": (lambda: models.RecurrentLM(11, dim=6, hidden=4), (WORDS,)),
+    "LSTMN": (lambda: models.LSTMN(11, dim=6, hidden=4), (WORDS,)),
+    "convolution": (lambda: models.Convolution(11, dim=6, layers=2), (WORDS,)),
+    "seq2seq": (lambda: models.Seq2Seq(11, attention=layers.Additive, dim=6, hidden=8), (SOURCE, WORDS)),
+    "recommender": (lambda: models.Recommender(10, 9, dim=5), (WORDS[0], WORDS[1] - 1)),
+    "graph": (lambda: models.GraphAttention(4, 3, **SMALL), (torch.ones(2, 5, 4).cumsum(1), EDGES)),
+    "self-attention": (models.SelfAttention, (torch.ones(2, 5, 4).cumsum(1),)),
+}  # fmt: skip
+CAPTURES = {
+    "plain": {},
+    "lazy": {"lazy": True},
+    "everything": {"sites": "*"},
+    "kept on the CPU": {"device": "cpu"},
+    "lazy, kept on the CPU": {"device": "cpu", "lazy": True},
+    "bytes": {"dtype": torch.uint8},
+    "half": {"dtype": torch.float16},
+    "head off": {"edit": {"*.pattern": look.edits.zero(1)}},
+    "even": {"edit": {"*.pattern": look.edits.even()}},
+    "head's output": {"edit": {"*.output_heads": look.edits.zero(head=1)}},
+    "steered": {"edit": {"blocks.0": look.edits.add(torch.ones(12), positions=[0, 2])}},
+    "noise": {"edit": {"blocks.0": look.edits.noise(0.3, positions=[0, 2])}},
+    "pasted": {"edit": {"*.output_heads": look.edits.paste(torch.ones(4), head=1)}},
+    "gradients": {"sites": ["*.pattern", "*.output_heads"], "grad": True},
+}
+
+
+def here(found):
+    """Numbers on the CPU, of whatever was returned."""
+    if isinstance(found, torch.Tensor):
+        return [found.detach().cpu().float()]
+    if isinstance(found, study.Table):
+        return [found.values]
+    if isinstance(found, study.Statistics):
+        return here(found.mean)
+    if isinstance(found, dict):
+        return [number for part in found.values() for number in here(part)]
+    if isinstance(found, tuple | list):
+        return [number for part in found for number in here(part)]
+    return [torch.tensor(float(found))] if isinstance(found, float | int) else []
+
+
+def same(build, call):
+    """Raise unless a call on the other device gives what it gives on the CPU."""
+    torch.manual_seed(0)
+    model = build().eval()
+    own, other = copy.deepcopy(model), model.to(NAME)
+    assert all(isinstance(tensor, OtherTensor) for tensor in other.state_dict().values())
+    expected, found = here(call(own, "cpu")), here(call(other, NAME))
+    assert expected
+    for one, two in zip(expected, found, strict=True):
+        torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-4, equal_nan=True)
+
+
+def forward(name):
+    build, inputs = MODELS[name]
+    same(build, lambda model, device: model(*(tensor.to(device) for tensor in inputs)))
+
+
+def captured(options):
+    def call(model, device):
+        with look.capture(model, **CAPTURES[options]) as seen:
+            output = model(WORDS.to(device))
+        stays = "cpu" if "device" in CAPTURES[options] else device
+        assert {tensor.device.type for tensor in seen.values() if CAPTURES[options].get("lazy") is None} <= {stays}
+        if not CAPTURES[options].get("edit"):
+            maps = look.AttentionMaps.of(seen, list("abcdefg"), batch=1)
+            return [output, dict(seen), look.measures.head_scores(maps), maps.weights[0, 1]]
+        return [output]
+
+    same(gpt, call)
+
+
+def trained(model, device):
+    torch.manual_seed(0)
+    steps = list(learn.fit(model, [(WORDS, WORDS)] * 2, device=device, precision="float32", progress=False))
+    assert {weight.device.type for weight in model.parameters()} == {device}
+    return [step.loss for step in steps]
+
+
+STUDIES = {
+    "patch": lambda model, _: study.patch(model, WORDS[:1], WORDS[1:], metric=METRIC, progress=False),
+    "patch by gradient": lambda model, _: study.patch(
+        model, WORDS[:1], WORDS[1:], metric=METRIC, by="gradient", progress=False
+    ),
+    "patch by means": lambda model, _: study.patch(
+        model, WORDS, metric=METRIC, by=study.mean_activations(model, [WORDS], progress=False), progress=False
+    ),
+    "path": lambda model, _: study.patch_path(
+        model, WORDS[:1], WORDS[1:], metric=METRIC, receivers="blocks.1.attention.query", progress=False
+    ),
+    "lens": lambda model, _: study.lens(model, WORDS),
+    "attribute": lambda model, _: study.attribute(model, WORDS, target=METRIC).values,
+    "attribute to heads": lambda model, _: study.attribute(model, WORDS, target=METRIC, by="head"),
+    "find heads": lambda model, _: study.find_heads(model, [WORDS], progress=False),
+    "compare": lambda model, _: study.compare(model, copy.deepcopy(model), [WORDS], progress=False),
+    "fit": trained,
+    "evaluate": lambda model, _: evaluate.loss(model, [(WORDS, WORDS)]),
+    "generate": lambda model, _: list(generate.ids(model, WORDS[0][:3], 3)),
+    "generate without a cache": lambda model, _: list(generate.ids(model, WORDS[0][:3], 3, cache=False)),
+}
+METRIC = study.logit_difference(3, 5)
+
+
+def hugging(attention):
+    """Padded texts in a model of Hugging Face, with what is kept of a mask."""
+    transformers = pytest.importorskip("transformers")
+    small = {"n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 8, "bos_token_id": None, "eos_token_id": None}
+    config = transformers.GPT2Config(vocab_size=11, attn_implementation=attention, **small)
+    mask = torch.tensor([[1] * 7, [1] * 4 + [0] * 3])
+
+    def call(model, device):
+        inputs = {"input_ids": WORDS.to(device), "attention_mask": mask.to(device)}
+        found = []
+        for options in ({}, {"lazy": True}, {"lazy": True, "device": "cpu"}, {"device": "cpu"}):
+            with torch.no_grad(), look.capture(model, **options) as seen:
+                found.append(model(**inputs).logits)
+            found += [pair for site in seen for pair in (seen[site], seen.allowed(site))]
+        heads = study.find_heads(model, [{"input_ids": WORDS, "attention_mask": mask}], progress=False)
+        return [*found, heads]
+
+    same(lambda: transformers.GPT2LMHeadModel(config), call)
+
+
+def searched():
+    """Also of a batch, and with the memory of the encoder repeated for each text."""
+    options = {"bos": 1, "eos": 2, "width": 3, "length": 4}
+
+    def call(model, _):
+        beam = generate.beam.search(model, SOURCE, **options)
+        return [beam.ids, beam.scores]
+
+    same(lambda: models.Transformer(11, **SMALL), call)
+
+
+def mixed():
+    """The device itself refuses what a GPU refuses, and takes what it takes."""
+    x = torch.ones(2, 3, device=NAME)
+    for wrong in (
+        lambda: x + torch.ones(3),
+        lambda: x @ torch.ones(3, 2),
+        lambda: functional.linear(x, torch.ones(2, 3)),
+    ):
+        try:
+            wrong()
+        except Mixed:
+            continue
+        raise AssertionError("two devices were mixed")
+    assert (x + torch.tensor(1.0)).tolist() == [[2.0] * 3] * 2
+    assert x[torch.tensor([1])].tolist() == [[1.0] * 3]
+    assert isinstance(torch.tensor([1, 2], device=NAME), OtherTensor)
+    assert type(x.cpu()) is torch.Tensor
+
+
+CHECKS = {
+    "the device": mixed,
+    **{f"forward, {name}": lambda name=name: forward(name) for name in MODELS},
+    **{f"capture, {name}": lambda name=name: captured(name) for name in CAPTURES},
+    **{f"{name}": lambda call=call: same(gpt, call) for name, call in STUDIES.items()},
+    "beam search": searched,
+    "GPT-2, eager": lambda: hugging("eager"),
+    "GPT-2, sdpa": lambda: hugging("sdpa"),
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    done = subprocess.run([sys.executable, "-W", "ignore", __file__], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_elsewhere_as_here(results, check):
+    assert results[check] == "", results[check]
+
+
+def main():
+    failures = {}
+    with installed():
+        for name, check in CHECKS.items():
+            try:
+                check()
+                failures[name] = ""
+            except Exception:
+                failures[name] = traceback.format_exc()
+    print(json.dumps(failures))
+
+
+if __name__ == "__main__":
+    main()

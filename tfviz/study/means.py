@@ -1,0 +1,98 @@
+"""`mean_activations`: what stands at a site on average over a data set, to be put in place of what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.capture import Capture
+from tfviz.study.collate import Tokenize
+from tfviz.study.data_set import over
+from tfviz.study.inputs import Inputs, words_at
+from tfviz.study.sites import check_activation, once_each
+from tfviz.study.statistics import Statistics
+
+COUNT = " words"  # of a site; no site's name ends so
+
+
+def mean_activations(
+    model: nn.Module,
+    texts: Iterable[Any],
+    *,
+    sites: str | Sequence[str] = "*.output_heads",
+    by_position: bool = False,
+    tokenize: Tokenize | None = None,
+    batch_size: int = 16,
+    progress: bool = True,
+    resume: str | Path | None = None,
+) -> dict[str, Tensor]:
+    """Return the mean of activations over all words of a data set, for mean ablation: `patch(..., by=means)`.
+
+    Args:
+        model: the model to run.
+        texts: a data set, as for `over`.
+        sites: globs of activations, as for `patch`.
+        by_position: a mean for each position, of texts that are equally long; else one for all.
+        tokenize: as for `over`.
+        batch_size: of single texts.
+        progress: show a bar.
+        resume: a file, as for `over`.
+
+    Returns:
+        site -> [1, 1, dim] or, where heads are apart, [1, head, 1, dim]; by position [1, position, dim] or [1, head,
+        position, dim]. Padding, by the attention mask, does not count.
+
+    Raises:
+        LookupError: no site matches.
+        ValueError: a site holds no activations, or is computed several times in a run.
+
+    >>> from tfviz import models
+    >>> gpt, texts = models.GPT(11, layers=2, heads=3, dim=6), torch.randint(0, 11, (4, 5)).split(2)
+    >>> {site: list(mean.shape) for site, mean in mean_activations(gpt, texts, progress=False).items()}
+    {'blocks.0.attention.output_heads': [1, 3, 1, 2], 'blocks.1.attention.output_heads': [1, 3, 1, 2]}
+    """
+    found = over(
+        model,
+        texts,
+        _Sums(by_position),
+        sites=sites,
+        tokenize=tokenize,
+        batch_size=batch_size,
+        top=1,
+        progress=progress,
+        resume=resume,
+    )
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    return {site: _mean(site, found).to(device) for site in found if not site.endswith(COUNT)}
+
+
+class _Sums:
+    """Measure for `over`: of each text the sums over its words, and their count."""
+
+    def __init__(self, by_position: bool) -> None:
+        self.by_position = by_position
+
+    def __repr__(self) -> str:
+        return f"sums, by_position={self.by_position}"
+
+    def __call__(self, seen: Capture, inputs: Inputs) -> Mapping[str, Tensor]:
+        """Return site -> sums, [text, (head,) position or 1, dim], and the counts, [text, position or 1]."""
+        values: dict[str, Tensor] = {}
+        for site, activation in once_each(seen).items():
+            check_activation(site, activation, inputs.size)
+            words = words_at(inputs, site, activation.shape[-2]).to(activation.device)
+            marks = words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]
+            sums, counts = torch.where(marks, activation.double(), 0.0), words.double()
+            if not self.by_position:
+                sums, counts = sums.sum(-2, keepdim=True), counts.sum(-1, keepdim=True)
+            values |= {site: sums, f"{site}{COUNT}": counts}
+        return values
+
+
+def _mean(site: str, found: Mapping[str, Statistics]) -> Tensor:
+    """Return the sum over all texts divided by the count, [1, (head,) position or 1, dim]."""
+    return (found[site].means / found[f"{site}{COUNT}"].means[:, None])[None].float()

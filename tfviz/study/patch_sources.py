@@ -1,0 +1,60 @@
+"""What a patch puts in place of an activation: another run's, zeros, means, other texts', or what is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+Means = Mapping[str, Tensor]  # site -> what is put there
+TITLES = {
+    "clean": "The clean run's activations in the corrupt run",
+    "corrupt": "The corrupt run's activations in the clean run",
+    "zero": "Zeros in the clean run",
+    "mean": "Means over the batch in the clean run",
+    "resample": "Other texts' activations in the clean run",
+    "gradient": "The clean run's activations in the corrupt run, estimated by gradient",
+}
+GIVEN = "Given activations in the clean run"
+
+
+def source(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: int, means: Means) -> Tensor:
+    """Return what is put in place of a site's activations.
+
+    Args:
+        site: its name.
+        activations: "clean" and "corrupt" -> site -> activations.
+        by: as for `patch`, or "given".
+        seed: of the choice of other texts.
+        means: what is given.
+    """
+    if by in ("clean", "corrupt"):
+        return activations[by][site]
+    clean = activations["clean"][site]
+    if by == "given":
+        return _from_mapping(site, means, clean)
+    if by == "zero":
+        return torch.zeros_like(clean)
+    if by == "mean":
+        return clean.float().mean(0, keepdim=True).expand(clean.shape).to(clean.dtype)
+    if by == "resample":
+        shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
+        return clean.roll(shift, 0)
+    return clean
+
+
+def _from_mapping(site: str, means: Means, like: Tensor) -> Tensor:
+    """Return what a mapping gives for a site, in the shape of its activations.
+
+    Raises:
+        ValueError: it gives none, or one that does not fit.
+    """
+    if site not in means:
+        raise ValueError(f"by has nothing for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")
+    try:
+        return means[site].to(like).expand(like.shape)
+    except RuntimeError as error:
+        raise ValueError(
+            f"by gives {list(means[site].shape)} for {site}, which is {list(like.shape)}; give what broadcasts to it"
+        ) from error
