@@ -20,15 +20,15 @@ const LIMITS = {
   "attention.js": 7_900,
   "charts.js": 56_400,
   "engine.js": 47_300,
-  "interact-widget.js": 103_000,
-  "interact.js": 105_600,
+  "interact-widget.js": 106_000,
+  "interact.js": 108_500,
   "lesson.js": 1_400,
   "maps-widget.js": 92_500,
   "maps.js": 95_600,
-  "page.css": 200,
+  "page.css": 230,
   "site-search.js": 22_600,
-  "studios-widget.js": 217_000,
-  "studios.js": 217_000,
+  "studios-widget.js": 219_000,
+  "studios.js": 219_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

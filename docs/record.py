@@ -22,7 +22,7 @@ from tfviz.suite import demo
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SIZE = {"width": 1120, "height": 690}
 PROMPT = "KING RICHARD:\nMy lord, "
-LARGEST = 1.5e6  # bytes
+LARGEST = 1.43e6  # bytes
 DRAWN = """async () => { const { shadowRoot } = document.querySelector('.tfviz');
     for (let calm = 0; calm < 3; ) { await new Promise(requestAnimationFrame);
         calm = shadowRoot.querySelector('.studio')?.hasAttribute('aria-busy') ? 0 : calm + 1; } }"""
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="a folder")
     given = parser.parse_args()
     model, letters = demo.load()
-    studio = view.write(model, letters, PROMPT, title="A small GPT, in this page", temperature=0.7, seed=3)
+    studio = view.write(model, letters, PROMPT, title=demo.TITLE, temperature=0.7, seed=3)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = studio.save(Path(folder) / "write.html")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])

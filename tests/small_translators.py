@@ -75,23 +75,31 @@ def texts(page):
     return [plain(text).removesuffix(" …").strip("“”") for text in page.evaluate(TEXTS)]
 
 
+def token(name):
+    """The token that a page gives this name: special ones have theirs in words."""
+    return {"the end": "[EOS]", "an unknown word": "[UNK]", "the padding": "[PAD]"}.get(name, name)
+
+
 def nodes(page):
     """Columns of (word, score)."""
     made = {}
     for place, word, score in page.evaluate(NODES):
         step, rank = map(int, place.split())
-        made.setdefault(step, {})[rank] = (word, float(score.replace("−", "-")))
+        made.setdefault(step, {})[rank] = (token(word), float(score.replace("−", "-")))
     return [list(made.get(step, {}).values()) for step in range(max(made, default=-1) + 1)]
 
 
 def word(page):
     """The running translation, word by word."""
-    return page.locator(".written .word").all_text_contents()
+    return [token(word) for word in page.locator(".written .word").all_text_contents()]
 
 
 def bars(page):
     """What could stand at the chosen place: [(word, percent)]."""
-    rows = page.locator(".shares .share").evaluate_all(
+    rows = page.locator(".shares .share:not(.others)").evaluate_all(
         "all => all.map(one => [one.querySelector('.name').textContent, one.querySelector('.number').textContent])"
     )
-    return [(plain(name).strip("“”"), 0.0 if "<" in share else float(share.removesuffix(" %"))) for name, share in rows]
+    return [
+        (token(plain(name).strip("“”")), 0.0 if "<" in share else float(share.removesuffix(" %")))
+        for name, share in rows
+    ]

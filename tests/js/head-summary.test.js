@@ -4,7 +4,8 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
-import { breadthOf, habitSentence, habitsOf } from "../../tfviz/view/js/studios/head-summary.js";
+import { breadthOf, habitSentence, habitsOf, querySentence } from "../../tfviz/view/js/studios/head-summary.js";
+import { isSpecial, tokenPhrase } from "../../tfviz/view/js/studios/token-names.js";
 
 /** @param {number} _query @param {number} _key */
 const NO_MASK = (_query, _key) => false;
@@ -22,21 +23,46 @@ function looking(keys, forbidden = NO_MASK) {
     Uint8Array.from(cells, (cell) => (forbidden(cell[0], cell[1]) ? FORBIDDEN : 0)),
   );
 }
+const plain = (/** @type {string} */ text) => text.replace(/[\u2068\u2069]/g, "");
+const favourite = (/** @type {string} */ word, /** @type {string} */ share) =>
+  `looks most at “${word}”: ${share} of its attention, on average.`;
 /** @param {Grid} grid @param {number[]} ids */
 const counts = (grid, ids) =>
   Object.fromEntries(habitsOf(grid, ids).flatMap(({ kind, count }) => (count ? [[kind, count]] : [])));
 
 test("a habit of half the queries is told, one of fewer is not", () => {
   assert.equal(habitSentence(looking([0, 0, 1, 0, 4]), [], "letter"), "looks one letter back in 2 of 4 places.");
-  assert.equal(habitSentence(looking([0, 0, 2, 5, 1, 3]), [], "letter"), "spreads its look over 1 letter or so.");
+  assert.equal(plain(habitSentence(looking([0, 0, 2, 5, 1, 3]), [], "letter")), favourite("0", "33 %"));
   assert.equal(habitSentence(looking([0, 1, 2]), [], "token"), "looks at the token itself in 2 of 2 places.");
   assert.equal(habitSentence(looking([3, 3, 4, 5, 5, 5]), [], "word"), "looks two words ahead in 3 of 5 places.");
 });
 
 test("one place is too few for a habit", () => {
-  assert.equal(habitSentence(looking([0, 0]), [], "letter"), "spreads its look over 1 letter or so.");
+  assert.equal(plain(habitSentence(looking([0, 0]), [], "letter")), favourite("0", "100 %"));
   const even = Grid.of([..."ab"], [..."xy"], new Float32Array(4).fill(0.5), new Uint8Array(4));
   assert.equal(habitSentence(even, [], "letter"), "spreads its look over 2 letters or so.");
+});
+
+test("without a habit: what the query looks at, else what all look at, else how far they spread", () => {
+  const words = ["[CLS]", "dull", "[MASK]", "songs"];
+  const rows = [[0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.2, 0.6], [0.2, 0, 0.2, 0.6], [0.4, 0.3, 0.2, 0.1]]; // prettier-ignore
+  const grid = Grid.of(words, words, Float32Array.from(rows.flat()), new Uint8Array(16));
+  const says = (/** @type {number | null} */ query) => plain(habitSentence(grid, [], "token", query));
+  assert.equal(says(2), "looks from the hidden word most at “songs”: 60 % of its attention.");
+  assert.equal(says(0), "looks from the class token most at the hidden word: 70 % of its attention.");
+  assert.equal(says(null), "spreads its look over 3 tokens or so."); // no key has 1.5 times the even 0.25
+  assert.equal(plain(querySentence(grid, 3, (word) => `looks, to write ${word},`)), "looks, to write “songs”, most at the class token: 40 % of its attention."); // prettier-ignore
+  const dead = Grid.of(["a"], ["b"], new Float32Array(1), Uint8Array.of(FORBIDDEN));
+  assert.equal(querySentence(dead, 0), "");
+});
+
+test("a token that a tokenizer adds has a name in words, any other is quoted", () => {
+  const names = ["[CLS]", "[SEP]", "[MASK]", "[UNK]", "[EOS]", "</s>", "<s>", "<|endoftext|>", "[cat]", "[", "<b>"];
+  assert.deepEqual(names.map(isSpecial), [true, true, true, true, true, true, true, true, false, false, false]);
+  assert.deepEqual(
+    names.slice(0, 9).map((name) => plain(tokenPhrase(name))),
+    ["the class token", "the separator", "the hidden word", "an unknown word", "the end", "the end", "the beginning", "the end", "“[cat]”"],
+  ); // prettier-ignore
 });
 
 test("the first query is not counted, nor one that may look nowhere", () => {

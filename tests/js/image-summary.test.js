@@ -34,14 +34,17 @@ test("the strongest patches are counted from the first patch, and the class toke
 test("a sentence of what a head looks at", () => {
   /** @param {number[]} row */
   const says = (row) => lookSentence(looksAt(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
-  assert.equal(says([0.1, 0.1, 0.5, 0.2, 0.1]), "looks from cls most at patch (0,1): 0.5, 2.5 times the even weight.");
+  assert.equal(
+    says([0.1, 0.1, 0.5, 0.2, 0.1]),
+    "looks from cls most at the patch in (0,1): 50 %, 2.5 times an even share.",
+  );
   assert.equal(
     says([0.6, 0.1, 0.05, 0.15, 0.1]),
-    "looks from cls most at cls (0.6), and of the patches at (1,0): 0.15, 0.75 times the even weight.",
+    "looks from cls most at cls (60 %), and of the patches at that in (1,0): 15 %, 0.75 times an even share.",
   );
   assert.equal(
     says([0.2, 0.22, 0.18, 0.2, 0.2]),
-    "looks from cls almost evenly at all 5 tokens: at most 0.22, 1.1 times the even weight.",
+    "looks from cls almost evenly at all 5 tokens: at most 22 %, 1.1 times an even share.",
   );
 });
 

@@ -45,7 +45,7 @@ SITES = "*.pattern"
 @cache
 def classifier(weights="float32"):
     model = wide(Classifier(len(WORDS), 3, context=24, layers=2, heads=3, dim=24))
-    return model, view.classify(model, WORDS, LABELS, TEXT, before=CLS, weights=weights)
+    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, before=CLS, weights=weights), label=0)
 
 
 @cache
@@ -117,7 +117,11 @@ def signed(value):
     return f"{'−' if value < 0 else '+'}{abs(value):.2f}" if abs(value) >= 0.005 else "0.00"
 
 
-def shares(page, where=".shares"):
+def one_decimal(value):
+    return f"{'−' if value < 0 else '+'}{abs(value):.1f}" if abs(value) >= 0.05 else "0.0"
+
+
+def shares(page, where=".says .shares"):
     """The bars of one list: {name: what stands beside}."""
     texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
     rows = page.locator(where).first.locator(".share:not(.others)").evaluate_all(texts)
@@ -199,7 +203,7 @@ def test_it_opens_on_the_head_that_changes_the_answer_most_and_shades_by_a_head_
     wait_until_idle(page)
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2, 0, 1:]
     assert shaded(page) == [(255 * weight.sqrt()).round().item() >= 8 for weight in weights]
-    assert plain(page.locator(".pane.text small").first.text_content()) == "from “[CLS]”, layer 1 head 2"
+    assert plain(page.locator(".pane.text small").first.text_content()) == "from the class token, layer 1 head 2"
 
 
 def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
@@ -223,7 +227,15 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
         red, _, blue = zip(*(map(int, re.findall(r"\d+", shade)) for shade in backgrounds(page)))
         strong = [i for i, value in enumerate(expected) if abs(value) > 0.1 * max(map(abs, expected))]
         assert len(strong) > 3
-        assert [red[i] > blue[i] for i in strong] == [expected[i] > 0 for i in strong]  # orange: more; blue: less
+        assert [red[i] > blue[i] for i in strong] == [
+            expected[i] < 0 for i in strong
+        ]  # orange: it adds; blue: it takes
+        assert plain(page.locator(".pane .scale").text_content()).startswith(
+            f"Words speak against “{LABELS[label]}”for “{LABELS[label]}”full colour: "
+        )
+        ranked = sorted(range(len(expected)), key=lambda i: -abs(expected[i]))[:5]
+        rows = page.locator(".ranking .share").evaluate_all("all => all.map(one => one.textContent)")
+        assert rows == [f"{words(page)[i]}{one_decimal(-expected[i])}" for i in ranked]
         strongest = max(range(len(expected)), key=lambda i: abs(expected[i]))
         assert abs(red[strongest] - blue[strongest]) == max(abs(a - b) for a, b in zip(red, blue))
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").partition("words")[2].splitlines()[1:]))
@@ -232,9 +244,10 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
     page.locator("label:has(> span:text-is('Shade words by')) select").select_option("nothing")
     wait_until_idle(page)
     assert set(backgrounds(page)) == {""}
-    asked = len(page.evaluate("told"))
+    runs = "told.filter(one => !one.edits.length).length"  # but for what leaving the head out costs
+    asked = page.evaluate(runs)
     act(page, "good")
-    assert len(page.evaluate("told")) == asked + 1  # nothing is weighed; the text as typed is known, and so is this
+    assert page.evaluate(runs) == asked + 1  # nothing is weighed; the text as typed is known, and so is this
     close(page, model, framed(TEXT.replace("good", "")))
 
 
@@ -572,7 +585,7 @@ def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studi
     leave(page)
     assert backgrounds(page) == unpointed
     assert plain(page.locator(".pane.text small").first.text_content()) == (
-        "" if kind == "classify" else "from “[MASK]”, layer 1 head 2"
+        "" if kind == "classify" else "from the hidden word, layer 1 head 2"
     )
 
 
@@ -602,6 +615,27 @@ def test_each_try_does_something_that_undo_takes_back(studio, kind):
     assert seen(page) == first
     click(page, "Redo")
     assert page.locator(".cell.off").count() == 6
+
+
+def test_words_are_shaded_by_what_they_add_to_the_answer_and_follow_it_to_another_text(studio):
+    model, made = classifier()
+    page = studio(set_to(made, label=-3))
+    for text in (TEXT, "a film with an ending", "never dull"):
+        types(page, text)
+        best = LABELS[int(logits(model, framed(text))[0].argmax())]
+        assert plain(page.locator(".pane .scale").text_content()).startswith(f"Words speak against “{best}”")
+        assert plain(page.locator(".says .cost").text_content()).startswith(f"log-odds of “{best}”")
+
+
+def test_the_sentence_says_what_leaving_the_head_out_costs(studio):
+    model, made = classifier()
+    page = studio(set_to(made, layer=1, head=2))
+    ids = framed(TEXT)
+    before, after = (said(logits(model, ids, off)[0].softmax(0)[0].item()) for off in ((), [(1, 2)]))
+    page.locator(".sentence-of-head", has_text="Without it").wait_for()
+    sentence = plain(page.locator(".sentence-of-head").text_content())
+    told_now = f"stays at {before}." if before == after else f"from {before} to {after}."
+    assert sentence.endswith(told_now)
 
 
 def test_what_an_author_proposes_stands_first(studio):

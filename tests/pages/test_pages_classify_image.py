@@ -18,6 +18,7 @@ from studio_pages import (
     leave,
     opened_link,
     says,
+    set_to,
     state,
     switch,
     tab_to,
@@ -27,6 +28,7 @@ from studio_pages import (
 )
 from studio_pages import tensor as numbers
 from torch import nn
+from writing_studios import said
 
 from tfviz import look, view
 
@@ -170,7 +172,7 @@ def test_a_patch_is_hidden_by_a_click_and_brought_back(studio):
     assert page.locator(".says .mark").count() == len(LABELS)
     press_patch(page, 6)
     shows(page, before)
-    assert "Without" not in sentence(page)
+    assert "this patch" not in sentence(page)
 
 
 def test_a_stroke_hides_what_it_comes_over_and_is_one_step_back(studio):
@@ -197,10 +199,10 @@ def test_by_keys_alone(studio):
     page = studio(made)
     tab_to(page, ".patches canvas")
     wait_until_idle(page)
-    assert says(page).startswith("Patch (0,0): cls looks at it with ")
+    assert says(page).startswith("Row 1, column 1: the class token gives it ")
     press(page, "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", " ")
     wait_until_idle(page)
-    assert says(page).startswith("Patch (2,1): hidden; ")
+    assert says(page).startswith("Row 3, column 2: hidden; ")
     shows(page, close(page, model, [9]))
     press(page, "End", "Delete")
     wait_until_idle(page)
@@ -216,8 +218,7 @@ def test_by_keys_alone(studio):
 def test_a_hidden_patch_has_the_mean_colour_of_the_picture(studio):
     _, made = vit()
     page = studio(made)
-    click_tab(page, "nothing")
-    press_patch(page, 5)
+    press_patch(page, 5)  # it opens unshaded
     leave(page)
     stretched = (pixels() - pixels().min()) / (pixels().max() - pixels().min()) * 255
     assert numpy.abs(colour(page, 5) - stretched.mean((1, 2)).numpy()).max() <= 2
@@ -230,7 +231,7 @@ def click_tab(page, name):
 
 def test_the_picture_is_shaded_by_what_the_class_token_or_the_patch_under_the_pointer_looks_at(studio):
     model, made = vit()
-    page = studio(made)
+    page = studio(set_to(made, shade="attention", layer=1, head=0))
     _, seen = python(model)
     maps = torch.stack([seen[f"blocks.{layer}.attention.pattern"][0] for layer in (0, 1)])
     for query, hovered in ((0, None), (1 + 7, 7)):
@@ -240,11 +241,14 @@ def test_the_picture_is_shaded_by_what_the_class_token_or_the_patch_under_the_po
             hover(page, hovered)
         row = maps[1, 0, query]
         top = 1 + int(row[1:].argmax())
-        name = "cls" if query == 0 else "(1,3)"
+        name = "the class token" if query == 0 else "row 2, column 4"
         assert page.locator(".pane.text h4 small").text_content() == f"from {name}, layer 1 head 0"
         if row.max() >= 1.5 / 13:
-            assert f"({(top - 1) // 4},{(top - 1) % 4})" in sentence(page)
-    assert page.locator(".pane .scale").text_content() == "weight01dashed: even, 0.077"
+            assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
+    largest = max(maps[:, :, 1 + 7].max().item(), 4 / 13)  # the scale goes to the largest weight of all heads
+    assert page.locator(".pane .scale").text_content() == (
+        f"attention0 %{said(largest)}dashed: an even share, {said(1 / 13)}"
+    )
 
 
 def test_a_head_is_cut_and_all_are_on_again(studio):
@@ -286,12 +290,12 @@ def test_the_patch_that_matters_most_is_found_by_leaving_each_out(studio):
     worst = min(falls, key=falls.get)
     do_try(page, "Hide the patch that matters most")
     shows(page, close(page, model, [worst]))
-    assert "without the patch, log-odds of" in page.locator(".pane .scale").text_content()
+    assert page.locator(".pane .scale").text_content().startswith("Patches speak against “")
     click(page, "Undo")
     shows(page, close(page, model))
     hover(page, worst)
-    assert "without it" not in says(page)  # it is shaded by attention again, but what was measured stays known
-    click_tab(page, "effect")
+    assert "without it" not in says(page)  # it is not shaded again, but what was measured stays known
+    click_tab(page, "what it adds")
     hover(page, worst)
     assert "; without it “" in says(page)
 
@@ -309,7 +313,7 @@ def test_the_head_that_matters_most_is_found_by_leaving_each_out(studio):
 
 def test_the_four_patches_that_a_head_looks_at_most_are_left(studio):
     model, made = vit()
-    page = studio(made)
+    page = studio(set_to(made, shade="attention", layer=1, head=0))
     _, seen = python(model)
     kept = seen["blocks.1.attention.pattern"][0, 0, 0, 1:].topk(4).indices.tolist()
     do_try(page, "Show only the 4 patches this head looks at most")
@@ -395,7 +399,9 @@ def test_a_finger_hides_and_points_at_nothing_when_it_is_gone(studio):
     page.touchscreen.tap(*place(page, 6))
     wait_until_idle(page)
     shows(page, close(page, model, [6]))
-    assert page.locator(".pane.text h4 small").text_content().startswith("from cls")
+    page.get_by_role("tab", name="attention", exact=True).tap()
+    wait_until_idle(page)
+    assert page.locator(".pane.text h4 small").text_content().startswith("from the class token")
 
 
 def test_a_kernel_answers(new_page):

@@ -648,3 +648,22 @@ def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(new_page, tmp
 
 def test_alive_is_what_the_other_pages_mean_by_it(opened):
     assert opened(lesson()).evaluate(ALIVE)
+
+
+def test_before_anything_is_touched_it_says_what_is_largest_and_says_so_again_when_the_pointer_leaves(opened):
+    drawn = {"table": view.draw.grid(["a", "b"], ["x", "y"]), "flat": view.draw.bars(["c", "d"])}
+
+    def tables(key_size):
+        table = key_size * torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        return {"table": table, "flat": torch.ones(2) + 0 * key_size}
+
+    page = opened(view.interact(tables, key_size=(1.0, 9.0), draw=drawn))
+    status = page.locator(".status")
+    first = plain(status.text_content())
+    assert first == "Largest of table: “b” → “y”, 20. Flat: 1 in 2 places."
+    page.locator(".result canvas").first.hover(position={"x": 60, "y": 60})
+    assert plain(status.text_content()) != first
+    page.mouse.move(1, 1)
+    assert plain(status.text_content()) == first
+    assert page.locator(".flat .slider > span").first.text_content() == "key size"  # the argument's name as words
+    assert page.locator(".ends span").all_text_contents() == ["1.0", "9.0"]

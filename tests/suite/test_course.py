@@ -1,10 +1,13 @@
 """The course: what stands on its main line, what pages of lessons show, what the search knows."""
 
+import base64
+import io
 import json
 import re
 
 import pytest
 from bs4 import BeautifulSoup
+from PIL import Image
 from small_notebooks import v4
 
 from tfviz.suite import course, gallery, html_parts, injected_parameters, lesson_page, notebooks, runs
@@ -178,3 +181,22 @@ def test_a_description_ends_with_a_word():
     text = html_parts.description("some words, " * 30)
     assert len(text) <= html_parts.DESCRIPTION_LENGTH + 2
     assert text.endswith(("some …", "words …"))
+
+
+def test_a_lesson_begins_with_its_picture_at_half_its_dots(tmp_path):
+    made = io.BytesIO()
+    Image.new("RGB", (1520, 400), "teal").save(made, "PNG")
+    data = {"image/png": base64.b64encode(made.getvalue()).decode(), "text/plain": "teal"}
+    output = v4.new_output("display_data", data)
+    title = v4.new_markdown_cell("# Teal\n\nA promise.")
+    tagged = v4.new_code_cell("1", outputs=[output], metadata={"tags": ["thumbnail"]})
+    soup = BeautifulSoup(page(tmp_path, "01_teal", title, tagged), "html.parser")
+    [picture] = soup.select("img.opening")
+    assert (picture["width"], picture["height"], picture["alt"]) == ("380", "100", "")
+    assert picture.find_previous("h1").get_text().startswith("Teal")
+    assert picture.find_next("p").get_text() == "A promise."
+    kind, _, encoded = picture["src"].partition(",")
+    assert kind == "data:image/webp;base64"
+    assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (760, 200)
+    plain = v4.new_code_cell("1", outputs=[output])
+    assert "img class" not in page(tmp_path, "02_plain", title, plain)

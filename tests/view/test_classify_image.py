@@ -79,14 +79,14 @@ def test_the_verdict_is_said_and_the_page_is_told_where_the_patches_lie():
     shares = vit()(pixels()[None])[0].softmax(-1)
     best = int(shares.argmax())
     shown = made()
-    assert shown.summary == f"Classify: 3 × 4 patches\nhighest probability: {LABELS[best]!r} {shares[best]:.3g}"
+    assert shown.summary == f"What does it see? 3 × 4 patches\nhighest probability: {LABELS[best]!r} {shares[best]:.3g}"
     described = shown.document
     assert described["kind"] == "classify-image"
     assert described["patches"] == {"first": 1, "rows": 3, "columns": 4, "upward": False}
     assert described["words"][:3] == ["cls", "(0,0)", "(0,1)"]
     assert len(described["words"]) == 13
-    state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "layer", "off")}
-    assert state == {"hidden_patches": [], "label": best, "shade": "attention", "layer": 1, "off": []}
+    state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "off")}
+    assert state == {"hidden_patches": [], "label": best, "shade": "nothing", "off": []}
     assert shown.html() == made().html()
 
 

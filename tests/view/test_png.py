@@ -20,6 +20,7 @@ from tfviz.view.still.picture import Picture, set_title
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
 OKABE_ITO = ("E69F00", "56B4E9", "009E73", "F0E442", "0072B2", "D55E00", "CC79A7")
+ON_DARK = tuple("7A9CFF" if colour == "0072B2" else colour for colour in OKABE_ITO)  # a blue that is seen there
 
 
 def colours(picture, style):
@@ -85,7 +86,8 @@ def test_words_lines_and_paper_have_the_inks_of_the_theme(style):
     assert [name for name, ink in inks.items() if ink not in there] == []
     series = {str(number): ([0, 1], [number, number]) for number in range(8)}
     there = colours(view.lines(series, x="x", y="y", title="t"), style)
-    assert {colour for colour in OKABE_ITO if coded(f"#{colour}") not in there} == set()
+    series_inks = {"light": OKABE_ITO, "dark": ON_DARK}[style]
+    assert {colour for colour in series_inks if coded(f"#{colour}") not in there} == set()
 
 
 @styles
@@ -126,3 +128,22 @@ def test_cells_show_hundredths_of_their_scales_unit(limit, seen):
         heatmap.draw(axes, Heatmap(torch.from_numpy(values), scale=Scale("diverging", limit), numbered=True))
     assert [text.get_text() for text in axes.texts] == seen
     pyplot.close(figure)
+
+
+@styles
+def test_every_ink_is_told_from_the_page(style):
+    def luminance(colour):
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    themes = palette.theme_colours()[style]
+    page = {"light": "#ffffff", "dark": "#14171b"}[style]
+    names = {"light": ("ramp", "low", "high", "voice", "soft", "ink"), "dark": ("ramp", "low", "high", "voice", "soft")}
+
+    def contrast(colour):
+        pair = sorted((luminance(colour), luminance(page)))
+        return (pair[1] + 0.05) / (pair[0] + 0.05)
+
+    assert {name: contrast(themes[name]) for name in names[style] if contrast(themes[name]) < 4.5} == {}
+    if style == "dark":  # there each of the eight is a text's ink, too
+        assert {colour: contrast(colour) for colour in themes["heads"] if contrast(colour) < 4.5} == {}

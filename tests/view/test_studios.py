@@ -18,7 +18,7 @@ def test_the_still_picture_has_the_likeliest_next_tokens():
     with torch.no_grad():
         shares = model(VOCAB.encode("abc")[None])[0, -1].softmax(-1)
     top = shares.argmax().item()
-    assert "Write: the next token after 'abc'" in made.summary
+    assert "What comes next? the next token after 'abc'" in made.summary
     assert f"{float(f'{shares[top]:.2g}'):g}" in made.summary
     assert made._png("light")[:4] == b"\x89PNG"
 

@@ -39,13 +39,13 @@ def test_the_verdict_is_said_and_the_text_travels_in_its_frame():
     made = view.classify(classifier(), VOCAB, ["no", "so", "yes"], TEXT, before=CLS, after=SEP, weights="float32")
     best = int(shares.argmax())
     assert made.summary == (
-        f"Classify: {TEXT!r}\nhighest probability: {['no', 'so', 'yes'][best]!r} {shares[best]:.3g}"
+        f"Which words make it say so? {TEXT!r}\nhighest probability: {['no', 'so', 'yes'][best]!r} {shares[best]:.3g}"
     )
     described = made.document
     assert described["special_tokens"] == {"before": CLS, "after": SEP}
     assert (described["context"], described["labels"]) == (9, ["no", "so", "yes"])
     state = {key: described["state"][key] for key in ("text", "deleted", "replaced", "label", "off")}
-    assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": 0, "off": []}
+    assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": -3, "off": []}
     assert made.document["programs"]["read"]["weights"][0]["stored"] == "float32"
     assert made.html() == made.html()
 
@@ -66,7 +66,10 @@ def test_words_are_hidden_by_number_and_the_guess_is_said(hidden, places):
     assert made.document["state"]["masked"] == places
     word = TEXT.split()[places[0]]
     guess = VOCAB.words(share.argmax()[None])[0]
-    assert made.summary == f"Fill: in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
+    assert (
+        made.summary
+        == f"Which word is hidden? in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
+    )
     assert "compare_with" not in made.document
 
 

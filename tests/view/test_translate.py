@@ -66,7 +66,7 @@ def test_the_still_picture_has_the_greedy_translation():
     _, target = vocabs()
     how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "length": LENGTH}
     text = generate.beam.greedy(made, source_ids("one two three"), **how)
-    assert "Translate: 'one two three'" in shown.summary
+    assert "Which words does it translate from? 'one two three'" in shown.summary
     with torch.no_grad(), look.capture(made, "*.cross.pattern") as seen:
         logits = made(source_ids("one two three"), text.texts[0, :, :-1])[0]
     shares = logits.softmax(-1).index_fill(-1, torch.tensor([0, target["[BOS]"]]), 0)

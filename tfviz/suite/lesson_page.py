@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import io
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -10,8 +12,9 @@ from html import escape
 from pathlib import Path
 
 import nbformat
+from PIL import Image
 
-from tfviz.suite import clean, course, injected_parameters
+from tfviz.suite import clean, course, injected_parameters, notebooks
 from tfviz.suite.course import Lesson
 from tfviz.suite.html_parts import (
     STYLE,
@@ -25,6 +28,7 @@ from tfviz.suite.html_parts import (
 )
 
 CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
+OPENING_WIDTH, OPENING_QUALITY = 760, 60  # pixels of the picture at the beginning, two for each of the page
 LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
 
 
@@ -70,9 +74,27 @@ def write(
     body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
     title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
     body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
+    body = body.replace("</h1>", f"</h1>{_opening(notebook)}", 1)
     draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
     draft.write_text(body, encoding="utf-8", errors="replace")
     os.replace(draft, path)
+
+
+def _opening(notebook: nbformat.NotebookNode) -> str:
+    """Return HTML with the lesson's picture, small, to stand beside its promise; empty if no cell is tagged as its."""
+    cells = notebooks.tagged_cells(notebook, "thumbnail")
+    found = [output["data"] for cell in cells for output in cell.get("outputs", []) if "data" in output]
+    pictures = [data["image/png"] for data in found if "image/png" in data]
+    if not pictures:
+        return ""
+    picture, made = Image.open(io.BytesIO(base64.b64decode(pictures[-1]))).convert("RGB"), io.BytesIO()
+    picture.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
+    picture.save(made, "WEBP", quality=OPENING_QUALITY)
+    data = base64.b64encode(made.getvalue()).decode()
+    width, height = picture.size
+    return (
+        f'<img class="opening" alt="" width="{width // 2}" height="{height // 2}" src="data:image/webp;base64,{data}">'
+    )
 
 
 def _page_address(url: str, addresses: dict[str, str]) -> str:

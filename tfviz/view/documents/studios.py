@@ -44,8 +44,8 @@ class ClassifyState(StudioState):
 
     Attributes:
         deleted: words that are left out, by index.
-        replaced: [index of a word, its replacement].
-        label: the label that words are shaded by, -1 for none, -2 for the chosen head.
+        replaced: [index of a word, what stands in its place].
+        label: the label that words are shaded by, -1 for none, -2 for the chosen head, -3 for what the text is given.
     """
 
     text: str

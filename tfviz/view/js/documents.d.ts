@@ -563,9 +563,9 @@ export interface ClassifyState {
   text: string;
   /** words that are left out, by index. */
   deleted: number[];
-  /** [index of a word, its replacement]. */
+  /** [index of a word, what stands in its place]. */
   replaced: any[][];
-  /** the label that words are shaded by, -1 for none, -2 for the chosen head. */
+  /** the label that words are shaded by, -1 for none, -2 for the chosen head, -3 for what the text is given. */
   label: number;
 }
 

@@ -26,7 +26,7 @@ BUNDLES_BY_KIND = {  # kind of view -> its bundle, and that of its worker
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
-<body><main>{view}</main></body></html>
+<body{wide}><main>{view}</main></body></html>
 """
 TABLE_PAGE_STYLE = """
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
@@ -82,7 +82,10 @@ class View(Picture):
     def page(self) -> str:
         """Return the view as a standalone page without external links."""
         title = html.escape(encodable(self.summary).partition("\n")[0])
-        return PAGE_TEMPLATE.format(title=title, style=PAGE_STYLE, view=self.html(still=False))
+        wide = (
+            ' class="screen"' if len(BUNDLES_BY_KIND[self.document["kind"]]) > 1 else ""
+        )  # it computes: it takes the screen
+        return PAGE_TEMPLATE.format(title=title, style=PAGE_STYLE, wide=wide, view=self.html(still=False))
 
 
 def together(title: str, parts: Mapping[str, View | str]) -> str:
@@ -94,4 +97,4 @@ def together(title: str, parts: Mapping[str, View | str]) -> str:
     ]
     named = html.escape(encodable(title))
     body = deduplicate(f"<h1>{named}</h1>" + "\n".join(sections), set())
-    return PAGE_TEMPLATE.format(title=named, style=PAGE_STYLE + TABLE_PAGE_STYLE, view=body)
+    return PAGE_TEMPLATE.format(title=named, style=PAGE_STYLE + TABLE_PAGE_STYLE, wide="", view=body)

@@ -15,7 +15,7 @@ from tfviz.shapes import Bool, Float
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.palette import drawable
 from tfviz.view.still.patch_grid import PatchGrid
-from tfviz.view.still.picture import Picture, frame, set_title, shorten
+from tfviz.view.still.picture import Picture, frame, set_title, shorten, subtitled
 
 MAX_BARS = 8  # the likeliest labels
 PICTURE_HEIGHT_INCHES = 2.4
@@ -33,7 +33,7 @@ def classified_image(
     """Draw the picture, its hidden patches in its mean colour, beside the probabilities of the likeliest labels."""
     top = shares.topk(min(MAX_BARS, len(labels))).indices.tolist()
     without = f" without {counted(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
-    heading = f"{title}: {grid.rows} × {grid.columns} patches{without}"
+    heading = subtitled(title, f"{grid.rows} × {grid.columns} patches{without}")
 
     def draw() -> Figure:
         width = PICTURE_HEIGHT_INCHES * min(2.0, picture.width / picture.height)

@@ -14,7 +14,7 @@ from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colourbar
 from tfviz.view.still.heatmap import draw as draw_heatmap
-from tfviz.view.still.picture import Picture, set_title
+from tfviz.view.still.picture import Picture, set_title, subtitled
 
 MAX_TOKENS = 12
 BAR_WIDTH_INCHES = 1.5
@@ -30,7 +30,7 @@ def next_tokens(vocab: Any, logits: Float[Tensor, " vocab"], title: str, prompt:
         raise ValueError("the model's logits are not finite: it has nothing to write with")
     top = logits.float().softmax(-1).topk(min(MAX_TOKENS, len(logits)))
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
-    title = f"{title}: the next token after {end!r}"
+    title = subtitled(title, f"the next token after {end!r}")
     return rows(vocab.words(top.indices), {"probability": top.values}, title, top=1.0)
 
 

@@ -186,6 +186,11 @@ def _css_width(png: bytes) -> int:
     return int.from_bytes(png[16:20]) * CSS_DPI // DPI
 
 
+def subtitled(title: str, subject: str) -> str:
+    """Join a title and what the picture shows: by a colon, unless the title ends a sentence itself."""
+    return f"{title} {subject}" if title.endswith(("?", "!", ".")) else f"{title}: {subject}"
+
+
 def shorten(text: str, max_length: int) -> str:
     """Truncate text to this many characters, with an ellipsis if some are left out."""
     return text if len(text) <= max_length else f"{text[: max_length - 1]}…"

@@ -15,7 +15,7 @@ from tfviz.view.documents.studios import ClassifyDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.labels import check_label_logits, check_labels
@@ -23,6 +23,7 @@ from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
+BY_ANSWER = -3  # in place of a label: the one that the text is given
 # what `tries` can set
 STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
@@ -32,7 +33,7 @@ def classify(
     vocab: Any,
     labels: Sequence[str],
     text: str,
-    title: str = "Classify",
+    title: str = "Which words make it say so?",
     *,
     before: int | None = None,
     after: int | None = None,
@@ -48,7 +49,8 @@ def classify(
     Args:
         model: returns logits [batch, label] for ids [batch, position], as `models.Classifier` does.
         vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
-        labels: names of the labels, in the order of the logits; words are shaded by their effect on the first.
+        labels: names of the labels, in the order of the logits; words are shaded by what each adds to the
+            label that the text is given.
         text: the text shown first.
         title: the title.
         before: the id that every text begins with, such as `vocab["[CLS]"]`; see `text.add_special_tokens`.
@@ -81,7 +83,7 @@ def classify(
         "kind": "classify", "title": title, "tries": tries_spec(tries, STATE_KEYS),
         "vocabularies": [vocabulary], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
-        "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": 0},
+        "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": BY_ANSWER},
     }  # fmt: skip
     if isinstance(program, Program):
         return studio_view(document, _probabilities(labels, logits, title, text), {"read": program}, budget)
@@ -94,4 +96,5 @@ def classify(
 
 
 def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:
-    return rows(labels, {"probability": logits[0].float().softmax(-1)}, f"{title}: {shorten(text, 40)!r}", top=1.0)
+    heading = subtitled(title, repr(shorten(text, 40)))
+    return rows(labels, {"probability": logits[0].float().softmax(-1)}, heading, top=1.0)

@@ -10,6 +10,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from tfviz.checks import at_least
+from tfviz.logits import extract_logits
 from tfviz.portable.program import Program
 from tfviz.view.documents.studios import ClassifyImageDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
@@ -21,6 +22,7 @@ from tfviz.view.still.picture import Picture
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.image_requirements import check_pixels, image_program, patched_pixels
 from tfviz.view.studio.labels import check_label_logits, check_labels
+from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
@@ -33,7 +35,7 @@ def classify_image(
     model: nn.Module,
     pixels: Tensor,
     labels: Sequence[str],
-    title: str = "Classify",
+    title: str = "What does it see?",
     *,
     picture: Any = None,
     grid: tuple[int, int] | None = None,
@@ -80,14 +82,15 @@ def classify_image(
     none = torch.zeros(patched.count, dtype=torch.bool)
     logits = program(none)["logits"]
     check_label_logits(labels, logits, "picture")
+    opened = strongest_head(model, patched.pixels, extract_logits)
     tokens = [str(token) for token in range(patched.grid.patches.stop)]
     words = patched.grid.words(tokens, ())
     document: ClassifyImageDocument = {
         "kind": "classify-image", "title": title, "tries": tries_spec(tries, STATE_KEYS), "vocabularies": [],
         "labels": list(labels), "picture": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
         "state": {
-            **STUDIO_STATE, "layer": patched.layers - 1, "hidden_patches": [], "label": int(logits.argmax()),
-            "shade": "attention",
+            **STUDIO_STATE, **opened, "hidden_patches": [], "label": int(logits.argmax()),
+            "shade": "nothing",
         },
     }  # fmt: skip
 

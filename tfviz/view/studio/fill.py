@@ -15,7 +15,7 @@ from tfviz.view.documents.studios import FillDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.strongest_head import strongest_head
@@ -32,7 +32,7 @@ def fill(
     model: nn.Module,
     vocab: Any,
     text: str,
-    title: str = "Fill",
+    title: str = "Which word is hidden?",
     *,
     masked: int | Sequence[int] | None = None,
     compare_with: Sequence[Any] | None = None,
@@ -150,7 +150,10 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
         shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
         top = shares.topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
         return rows(
-            vocab.words(top), {"both sides": shares[top]}, f"{title}: {shorten(vocab.decode(ids), 40)!r}", top=1.0
+            vocab.words(top),
+            {"both sides": shares[top]},
+            subtitled(title, repr(shorten(vocab.decode(ids), 40))),
+            top=1.0,
         )
 
     return draw_static
@@ -161,5 +164,5 @@ def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, titl
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
     own = vocab.words(vocab.encode(text)[place][None])[0]
-    heading = f"{title}: in place of {own!r} in {shorten(text, 40)!r}"
+    heading = subtitled(title, f"in place of {own!r} in {shorten(text, 40)!r}")
     return rows(vocab.words(top), {name: share[top] for name, share in shares.items()}, heading, top=1.0)

@@ -24,20 +24,20 @@ class HeadState(TypedDict):
 
 
 @torch.no_grad()
-def strongest_head(model: nn.Module, ids: Tensor, logits_of: Callable[[object], Tensor]) -> HeadState:
+def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object], Tensor]) -> HeadState:
     """Return the head without which the probabilities change most, by the sum of absolute differences.
 
     Return the first head if heads cannot be listed, exceed `MAX_HEADS`, or belong to several parts.
 
     Args:
-        model: a model of one text.
-        ids: [1, position].
-        logits_of: extracts the logits [answer, choice] from the model's output.
+        model: of one text or picture.
+        inputs: ids [1, position], or pixels [1, channel, height, width].
+        logits_of: takes the logits [answer, choice] from what the model returns.
     """
     first: HeadState = {"layer": 0, "head": 0}
     with eval_mode(model):
         with capture(model, "*.pattern") as seen:
-            whole = logits_of(model(ids)).float().softmax(-1)
+            whole = logits_of(model(inputs)).float().softmax(-1)
         sites = [(site, seen[site]) for site in seen]
         heads = [
             (layer, head, site)
@@ -49,7 +49,7 @@ def strongest_head(model: nn.Module, ids: Tensor, logits_of: Callable[[object], 
         worst = 0.0
         for layer, head, site in heads:
             with capture(model, [], edit={site: zero(head)}):
-                change = (logits_of(model(ids)).float().softmax(-1) - whole).abs().sum().item()
+                change = (logits_of(model(inputs)).float().softmax(-1) - whole).abs().sum().item()
             if change > worst:
                 first, worst = {"layer": layer, "head": head}, change
     return first

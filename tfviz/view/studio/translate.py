@@ -18,7 +18,7 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.generation import translation_steps
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.local_program import LocalProgram, max_positions
@@ -38,7 +38,7 @@ def translate(
     model: nn.Module,
     vocabs: Any,
     sentence: str,
-    title: str = "Translate",
+    title: str = "Which words does it translate from?",
     *,
     width: int = 1,
     alpha: float = 0.6,
@@ -109,7 +109,7 @@ def translate(
     if not kernel:
         found = _greedy(programs, ids, begin, end, suppressed, min(max_tokens, MAX_STATIC_WORDS), len(target))
         words = target.words(torch.tensor([token for token, _ in found]))
-        shares, heading = [share for _, share in found], f"{title}: {shorten(sentence, 40)!r}"
+        shares, heading = [share for _, share in found], subtitled(title, repr(shorten(sentence, 40)))
         weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])
         picture = translation_steps(words, shares, source.words(ids), weights_read, heading)
         return studio_view(document, picture, programs, budget)
@@ -124,7 +124,7 @@ def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawS
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
-        heading = f"{title}: {shorten(target.decode(request.inputs[0][0]), 40)!r}"
+        heading = subtitled(title, repr(shorten(target.decode(request.inputs[0][0]), 40)))
         words = target.words(shares.argmax(-1))
         return rows(words, {"probability of the likeliest word": shares.amax(-1)}, heading, top=1.0)
 

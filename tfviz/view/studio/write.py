@@ -35,7 +35,7 @@ def write(
     model: nn.Module,
     vocab: Any,
     prompt: str,
-    title: str = "Write",
+    title: str = "What comes next?",
     *,
     temperature: float = 1.0,
     top_k: int | None = None,

@@ -55,6 +55,7 @@ function saved(root, described, keys) {
   page.head.append(h("style", {}, PAGE_STYLE));
   const bundles = keys.map((key) => `(globalThis.tfvizBundles??={})["${key}"]??=${BUNDLES[key]}`);
   const mounts = `tfvizBundles["${keys[0]}"]().mount("${root.dataset.view}","${described.kind}",${JSON.stringify(keys)})`;
+  if (keys.length > 1) page.body.className = "screen"; // what computes takes the whole screen
   page.body.append(clone, ...[...bundles, mounts].map((script) => h("script", {}, script)));
   page.documentElement.lang = "en";
   return new Blob([`<!doctype html>\n${page.documentElement.outerHTML}\n`], { type: "text/html" });

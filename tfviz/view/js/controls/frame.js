@@ -136,6 +136,8 @@ export class Frame {
       mark: theme.mark,
       ramp: theme.ramp,
       voice: theme.voice,
+      high: theme.high,
+      low: theme.low,
       page: theme.page,
     };
     for (const [name, value] of Object.entries(inks)) this.body.style.setProperty(`--${name}`, value);

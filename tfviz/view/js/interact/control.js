@@ -3,7 +3,7 @@
 // function's argument, or `choice(value)` the program to run; `describe(value)` and `words(value)` return texts for
 // pictures.
 
-import { checkbox, select, slider } from "../base/elements.js";
+import { checkbox, h, select, slider } from "../base/elements.js";
 import { stepped } from "../base/numbers.js";
 import { label, quoted } from "../base/visible-text.js";
 
@@ -25,7 +25,7 @@ export class Control {
     this.spec = spec;
     this.set = set;
     this.theme = theme;
-    this.name = spec.name;
+    this.name = spec.name.replaceAll("_", " "); // as words
   }
 
   /** @abstract @param {Spec["start"]} _value */
@@ -81,6 +81,8 @@ class SliderControl extends Control {
       choose: set,
     });
     this.element = this.field.element;
+    const ends = [low, high].map((end) => h("span", {}, this.describe(end)));
+    this.element.append(h("span", { class: "ends", "aria-hidden": "true" }, ...ends));
   }
 
   /** @param {SliderSpec["start"]} value */

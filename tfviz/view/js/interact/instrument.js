@@ -63,6 +63,7 @@ export class Instrument {
   /** @type {string | null} */
   computed = null;
   changed = "";
+  resting = "";
   requestedTurn = 0;
   computedTurn = 0;
   ended = false;
@@ -245,12 +246,30 @@ export class Instrument {
       [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
       if (before) this.announceChange(last, values);
+      else this.announceFirst();
       this.frame.renewTable();
     } catch (error) {
       if (this.requested === key) this.frame.announce(/** @type {Error} */ (error).message);
     }
     if (this.requested === key) this.stage.ariaBusy = "false";
     return undefined;
+  }
+
+  /** Announce the largest number of the first results, as long as nothing is changed or pointed at. */
+  announceFirst() {
+    const found = this.panelViews.map((panel) => panel.describeLargest()).filter(Boolean);
+    this.rest(
+      found
+        .slice(0, 2)
+        .map((text) => `${text}.`)
+        .join(" "),
+    );
+  }
+
+  /** Announce what is seen as long as nothing is pointed at. @param {string} text */
+  rest(text) {
+    this.resting = text;
+    this.frame.announce(text);
   }
 
   /**
@@ -265,7 +284,7 @@ export class Instrument {
       .map((panel) => panel.describeChange(this.earlierTensors.get(panel.key)))
       .filter(Boolean);
     const messages = [control.describeChange(last[this.changed], values[this.changed]), ...changes.slice(0, 3)];
-    this.frame.announce(messages.filter(Boolean).join("; "));
+    this.rest(messages.filter(Boolean).join("; "));
   }
 
   /** @param {string | string[]} named @param {Side} side @returns {string[]} */
@@ -309,7 +328,7 @@ export class Instrument {
     if (!this.outputs) return;
     this.earlierTensors = new Map(this.panelViews.map(({ key, tensor }) => [key, tensor]));
     const parts = [...this.panelContents()];
-    const announce = (/** @type {string} */ text) => this.frame.announce(text);
+    const announce = (/** @type {string} */ text) => this.frame.announce(text || this.resting);
     this.panelViews = parts.map(({ key, kind }) => {
       const known = this.panelViews.find((other) => other.key === key);
       return known ?? Object.assign(new PANELS[kind](this.frame.theme, announce), { key });
@@ -336,7 +355,7 @@ export class Instrument {
   get drawing() {
     const from = this.stage.getBoundingClientRect();
     const line = Object.entries(this.controls)
-      .map(([name, control]) => `${label(name, 40)} = ${control.describe(this.values[name])}`)
+      .map(([name, control]) => `${label(control.name, 40)} = ${control.describe(this.values[name])}`)
       .join("   ");
     const available = Math.max(this.width, 240);
     const caption =

@@ -27,7 +27,7 @@ export class KernelInstrument extends Instrument {
   /** @param {InteractState["values"]} values */
   async answer(values) {
     for (const control of Object.values(this.controls))
-      if (control.spec.kind === "text") control.input(values[control.name]);
+      if (control.spec.kind === "text") control.input(values[control.spec.name]);
     return this.lane.run(async () => {
       const { content, pieces } = await this.kernel.ask({ values });
       return unpacked(content.results, ([start, length]) => pieces[0].slice(start, start + length));

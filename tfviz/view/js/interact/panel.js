@@ -5,7 +5,7 @@ import { chartCanvas } from "../base/elements.js";
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { counted, formatted } from "../base/numbers.js";
 import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
@@ -141,6 +141,24 @@ export class Panel {
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${previous})`;
   }
 
+  /** Describe the largest number, or how often it stands there. */
+  describeLargest() {
+    const [rows, cols] = this.size;
+    const cells = Array.from({ length: rows * cols }, (_, i) => [Math.floor(i / cols), i % cols]);
+    const finite = cells.filter((cell) => Number.isFinite(this.value(cell)));
+    const sizes = finite.map((cell) => Math.abs(this.value(cell)));
+    const largest = sizes.reduce((max, size) => Math.max(max, size), 0);
+    const best = finite.filter((_, i) => sizes[i] === largest);
+    if (!finite.length) return "";
+    const name = this.title ? ` of ${excerpt(this.title)}` : "";
+    const value = formatted(this.value(best[0]));
+    if (best.length === finite.length)
+      return `${capital(excerpt(this.title || "each number"))}: ${value} in ${counted(best.length, "place")}`;
+    return best.length > 1
+      ? `Largest${name}: ${value}, in ${formatted(best.length)} places`
+      : `Largest${name}: ${this.cellName(best[0])}, ${value}`;
+  }
+
   /** @param {Point | null} cell */
   point(cell) {
     this.cursor = cell;
@@ -178,6 +196,9 @@ export class Panel {
     return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
   }
 }
+
+/** @param {string} text */
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
  * Write a change: “cat” → “mat”.

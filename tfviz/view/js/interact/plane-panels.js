@@ -59,6 +59,10 @@ class PlanePanel extends Panel {
     return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatted(x)}, ${formatted(y)})`;
   }
 
+  describeLargest() {
+    return ""; // a plane is read at a glance
+  }
+
   /** @param {Tensor} [before] */
   describeChange(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";

@@ -41,7 +41,7 @@ export class GridPanel extends Panel {
       legend: !this.isNumbered,
       maxCell: 26 * this.enlarged,
       maxNumberedCell: (MIN_NUMBERED_CELL_SIZE + 20) * this.enlarged,
-      maxHeight: (this.isNumbered ? 400 : 520) * this.enlarged,
+      maxHeight: (this.isNumbered ? 400 : 480) * this.enlarged,
     });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     if (n && m) this.map.place(this.grid, width);
@@ -207,6 +207,10 @@ export class NumberPanel extends Panel {
   /** @param {Pen} pen */
   paint(pen) {
     pen.text(2, this.height / 2, this.text, { fill: this.theme.ink, size: NUMBER_FONT_SIZE });
+  }
+
+  describeLargest() {
+    return "";
   }
 
   /** @returns {Point} */

@@ -8,7 +8,7 @@ import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 import { label } from "../base/visible-text.js";
-import { legend } from "./legend.js";
+import { legend, swatches, twoValues } from "./legend.js";
 
 /** @import { Divider } from "../documents.d.ts" */
 /** @import { AnyGrid, Cell, Pen, Point, Side, Window } from "../types.d.ts" */
@@ -210,8 +210,16 @@ export class Heatmap {
     this.drawWords(pen, 0, new Set(rows), cursor?.[0]);
     this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
     this.drawHeading(pen, title);
-    if (this.legend && !this.numbered)
-      legend(pen, theme, this.grid, left + mapWidth + 14, top, Math.min(mapHeight, 180));
+    if (this.legend && !this.numbered) this.drawLegend(pen);
+  }
+
+  /** Draw the colour scale beside the cells, or a swatch for each of two values. @param {Pen} pen */
+  drawLegend(pen) {
+    const { theme, grid, top } = this;
+    const x = this.left + this.mapWidth + 14;
+    const two = twoValues(grid);
+    if (two) swatches(pen, theme, grid, two, x, top);
+    else legend(pen, theme, grid, x, top, Math.min(this.mapHeight, 180));
   }
 
   /** @param {Pen} pen @param {HeatmapLook} look */

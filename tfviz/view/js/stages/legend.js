@@ -1,10 +1,52 @@
 // A function that draws the colour scale of a grid with numbers.
 
-import { SCALES } from "../base/grid.js";
+import { codeOf, FORBIDDEN, Grid, OPEN, SCALES } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
 
 /** @import { Pen } from "../types.d.ts" */
+
+/**
+ * Return the values of a grid if they are two at most, the larger first; such a grid needs no scale, but a sign for each.
+ * @param {import("../types.d.ts").AnyGrid} grid
+ * @returns {number[] | null}
+ */
+export function twoValues(grid) {
+  if (!(grid instanceof Grid) || !grid.values) return null;
+  const { values, state } = grid;
+  /** @type {Set<number>} */
+  const found = new Set();
+  for (let i = 0; i < values.length; i++) {
+    if (state[i] === OPEN) found.add(values[i]);
+    if (found.size > 2) return null;
+  }
+  return [...found].sort((a, b) => b - a);
+}
+
+/**
+ * Draw a swatch for each of two values, and for what a mask forbids.
+ * @param {Pen} pen
+ * @param {import("../base/theme.js").Theme} theme
+ * @param {import("../types.d.ts").AnyGrid} grid
+ * @param {number[]} values
+ * @param {number} x
+ * @param {number} y
+ */
+export function swatches(pen, theme, grid, values, x, y) {
+  const lut = theme.lut(grid);
+  const swatch = (/** @type {number} */ i, /** @type {string} */ fill, /** @type {string} */ name) => {
+    pen.rect(x, y + 22 * i, 14, 14, { fill });
+    pen.rect(x, y + 22 * i, 14, 14, { stroke: theme.line, thick: 0.5 });
+    pen.text(x + 20, y + 22 * i + 7, name, { fill: theme.soft, size: 12 });
+  };
+  values.forEach((value, i) => swatch(i, cssColour(lut[codeOf(value, grid.scale, grid.limit ?? 1)]), formatted(value)));
+  if (!(grid instanceof Grid) || !grid.state.includes(FORBIDDEN)) return;
+  const top = y + 22 * values.length;
+  swatch(values.length, theme.page, "not");
+  const look = { stroke: cssColour(theme.hatched) };
+  for (const far of [5, 10]) pen.line(x, top + far, x + far, top, look);
+  for (const far of [1, 6]) pen.line(x + far, top + 14, x + 14, top + far, look);
+}
 
 /**
  * Draw a vertical colour scale with its ticks.

@@ -4,16 +4,18 @@
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
-import { logOdds, softmax } from "./logits.js";
+import { HeadWorth } from "./head-worth.js";
+import { logOdds, softmax, topK } from "./logits.js";
 import { joinPresent, note } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
-import { bars, sharesDrawing, sharesPanel } from "./probability-bars.js";
+import { bars, markFew, sharesDrawing, sharesPanel } from "./probability-bars.js";
 import { classifierTries } from "./tries.js";
-import { BY_HEAD, WordEffects } from "./word-effects.js";
+import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
 /** @import { Drawing } from "../types.d.ts" */
+/** @import { Place } from "./model-pane.js" */
 /** @import { Share } from "./probability-bars.js" */
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { Segment } from "./word-segments.js" */
@@ -36,17 +38,36 @@ export class Classifier extends TextStudio {
     super(args, "The words: press one to strike it out", MAX_ANSWERS);
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
+    this.worth = new HeadWorth(this);
     this.heads.selectedToo = { label: BY_HEAD };
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
     this.layOutText({
       how: "Press a word to strike it out, twice to type another.",
-      more: [this.effects.element],
+      legend: [this.effects.scale, this.effects.progress, this.effects.ranking],
+      more: [this.effects.labelChoice.element],
       predictionTitle: "What it says",
       prediction: [this.verdict, this.changeText],
     });
     this.showTries(classifierTries(this));
     this.open();
+  }
+
+  /** The label that words are shaded by: below 0 none, or the chosen head. Unless one is chosen, what the model says. */
+  get label() {
+    const chosen = this.store.get("label");
+    return chosen === BY_ANSWER ? this.likeliest : chosen;
+  }
+
+  /** The label that the model gives the text as typed. */
+  get likeliest() {
+    const { compared } = this;
+    return compared ? topK(compared.logits, 1)[0] : 0;
+  }
+
+  /** The label that sentences are about. */
+  get subjectLabel() {
+    return this.label < 0 ? this.likeliest : this.label;
   }
 
   /** @returns {Map<number, string>} */
@@ -132,8 +153,7 @@ export class Classifier extends TextStudio {
   show(isCurrent) {
     const { answer, compared } = this;
     if (!answer || !compared) return;
-    const shaded = this.store.get("label");
-    this.effects.labelChoice.show(shaded);
+    this.effects.labelChoice.show(this.store.get("label"));
     this.resetButton.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
     const rows = this.verdicts;
     const changed = compared !== answer;
@@ -141,7 +161,8 @@ export class Classifier extends TextStudio {
       note(changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : ""),
       ...bars(rows.map((row) => ({ ...row, name: visibleText(row.name) }))),
     );
-    const first = Math.max(0, shaded);
+    markFew(this.verdict);
+    const first = this.subjectLabel;
     const [odds, were] = [answer, compared].map(({ logits }) => logOdds(logits, first));
     const name = this.labelText(first);
     this.changeText.textContent = changed
@@ -158,13 +179,30 @@ export class Classifier extends TextStudio {
 
   /** The query whose row of the chosen head shades the words: as a rule the token that the labels are predicted from. */
   get row() {
-    if (this.pointed !== null || this.store.get("label") !== BY_HEAD || !this.answer) return super.row;
+    if (this.pointed !== null || this.label !== BY_HEAD || !this.answer) return super.row;
     return 0;
   }
 
   clearShading() {
     for (const span of this.words.spans) span.style.color = "";
-    this.effects.shadeAll(this.store.get("label"), true);
+    this.effects.shadeAll(this.label, true);
+  }
+
+  /** @param {Place} place */
+  describeWorth(place) {
+    const { answer, subjectLabel: label } = this;
+    if (!answer) return "";
+    const { ids } = answer;
+    const shareOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
+    return this.worth.describe(place, {
+      key: `${label} ${ids}`,
+      name: this.labelText(label),
+      share: shareOf(answer.logits),
+      ask: async (edits) => {
+        const other = await this.ask("worth", ids, { edits });
+        return other && shareOf(other.logits);
+      },
+    });
   }
 
   /** @param {number} i */
@@ -177,7 +215,7 @@ export class Classifier extends TextStudio {
    * @param {number} i
    * @param {number} [label]
    */
-  sentenceOf(i, label = this.store.get("label")) {
+  sentenceOf(i, label = this.label) {
     const { text, unknown } = this.segments[i];
     const replaced = this.replaced.has(i);
     const remarks = [

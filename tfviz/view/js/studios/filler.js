@@ -4,8 +4,9 @@
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
 import { GuessPane } from "./guess-pane.js";
 import { drawGuesses, guessesHeight, guessesOf } from "./guesses.js";
+import { HeadWorth } from "./head-worth.js";
 import { LeftGuesses } from "./left-guesses.js";
-import { logitsAt, softmax } from "./logits.js";
+import { logitsAt, softmax, topK } from "./logits.js";
 import { sharesPanel } from "./probability-bars.js";
 import { joinPresent } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
@@ -14,6 +15,7 @@ import { fillerTries } from "./tries.js";
 
 /** @import { FillDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Place } from "./model-pane.js" */
 /** @import { Left } from "./left-guesses.js" */
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { Logits } from "./text-studio.js" */
@@ -38,6 +40,7 @@ export class Filler extends TextStudio {
   constructor(...args) {
     super(args, "The words: press one to hide it");
     this.left = new LeftGuesses(this);
+    this.worth = new HeadWorth(this);
     this.guesses = new GuessPane(this);
     this.layOutText({
       how: "Press a word to hide it: the model guesses what stood there.",
@@ -159,6 +162,25 @@ export class Filler extends TextStudio {
 
   clearShading() {
     for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
+  }
+
+  /** @param {Place} head */
+  describeWorth(head) {
+    const { answer } = this;
+    const [guess] = this.guesses.current?.both ?? [];
+    if (!answer || !guess) return "";
+    const { ids } = answer;
+    const [id] = topK(guess.shares, 1);
+    const place = guess.place + this.special.before.length;
+    return this.worth.describe(head, {
+      key: `${place} ${ids}`,
+      name: quotedExcerpt(this.vocab.words([id])[0], 24),
+      share: guess.shares[id],
+      ask: async (edits) => {
+        const other = await this.ask("worth", ids, { edits });
+        return other && softmax(logitsAt(other, place, this.vocab.size))[id];
+      },
+    });
   }
 
   /** @param {number} i */

@@ -5,8 +5,9 @@ import { percent } from "../base/numbers.js";
 import { quoted, quotedExcerpt } from "../base/visible-text.js";
 import { topK } from "./logits.js";
 import { joinPresent, note } from "./small-elements.js";
-import { bars, drawShares, othersRow, sharesHeight } from "./probability-bars.js";
+import { bars, drawShares, othersRow, sharesHeight, withoutTiny } from "./probability-bars.js";
 
+/** @import { NumberList } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Pen, Vocabulary } from "../types.d.ts" */
 /** @import { Share } from "./probability-bars.js" */
@@ -20,13 +21,12 @@ export const MAX_GUESSES = 7; // for each hidden place
 const HEADING_HEIGHT = 22; // of a table's name in a drawing
 const TABLE_GAP = 12; // between two tables
 
+/** @param {NumberList} shares */
+const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
+
 /** @param {Guesses} guesses @returns {Share[]} */
 export const guessesOf = ({ shares, baseline = null, vocab }) =>
-  topK(shares, MAX_GUESSES).map((id) => ({
-    name: vocab.words([id])[0],
-    share: shares[id],
-    other: baseline && baseline[id],
-  }));
+  likeliest(shares).map((id) => ({ name: vocab.words([id])[0], share: shares[id], other: baseline && baseline[id] }));
 
 /**
  * Return the likeliest words of one place, and the word that was typed, as bars to press.
@@ -35,7 +35,7 @@ export const guessesOf = ({ shares, baseline = null, vocab }) =>
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: returns the action that fills a guess in
  */
 export function guessBars(heading, { shares, baseline = null, vocab }, { typed, takes }) {
-  const top = topK(shares, MAX_GUESSES);
+  const top = likeliest(shares);
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
   const rows = [
     ...ids.map((id) => {

@@ -1,7 +1,7 @@
 // The attention of each head of a model over the patches of a picture, from one token or averaged over all tokens, on
 // one scale.
 
-import { PatchGrid, spread, weightLimit } from "../base/patch-grid.js";
+import { PatchGrid, largest, spread } from "../base/patch-grid.js";
 import { looksAt } from "./image-summary.js";
 import { keyOf } from "./model-pane.js";
 
@@ -10,6 +10,8 @@ import { keyOf } from "./model-pane.js";
 /** @import { Profile } from "../base/patch-grid.js" */
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
+
+const PALE = 4; // times the even weight: where no weight is larger, all are pale
 
 /** The grids of a model's heads over the patches of a picture. */
 export class HeadLooks {
@@ -31,7 +33,7 @@ export class HeadLooks {
    */
   renew(heads, query) {
     this.profiles = new Map(heads.places.map((place) => [keyOf(place), looksAt(heads.grid(place), query)]));
-    const limit = Math.ceil(100 * weightLimit([...this.profiles.values()], this.tokens)) / 100;
+    const limit = Math.max(largest([...this.profiles.values()]), Math.min(1, PALE / this.tokens));
     this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, limit)]));
   }
 

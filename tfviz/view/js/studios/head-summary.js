@@ -3,9 +3,11 @@
 /** @import { Grid } from "../base/grid.js" */
 
 import { OPEN } from "../base/grid.js";
-import { counted, formatted } from "../base/numbers.js";
+import { counted, formatted, percent } from "../base/numbers.js";
+import { tokenPhrase } from "./token-names.js";
 
-const MAX_DISTANCE = 9; // tokens; a larger distance between query and key has no name
+const MIN_FAVOURITE_RATIO = 1.5; // times the even share: a key that draws less is no favourite
+const MAX_DISTANCE = 9; // tokens between a query and its key that have a name
 const NUMBER_WORDS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 
 /** @type {(distance: number, unit: string) => string} */
@@ -87,14 +89,45 @@ export function breadthOf(grid) {
 }
 
 /**
- * Describe the behaviour of a head on a text in a sentence.
+ * Describe what one query looks at most; empty where it may look nowhere.
+ * @param {Grid} grid
+ * @param {number} query
+ * @param {(query: string) => string} from how it begins
+ */
+export function querySentence(grid, query, from = (word) => `looks from ${word}`) {
+  const key = topKeyOf(grid, query);
+  if (key < 0) return "";
+  const [row, col] = [grid.rows[query], grid.cols[key]].map(tokenPhrase);
+  return `${from(row)} most at ${key === query && row === col ? "itself" : col}: ${percent(grid.at(query, key))} of its attention.`;
+}
+
+/**
+ * Describe which key draws most of the attention of all queries, where one draws clearly more than an even share.
+ * @param {Grid} grid
+ */
+function favouriteSentence(grid) {
+  const queries = [...grid.rows.keys()].filter((query) => !grid.isDead(query));
+  const means = grid.cols.map(
+    (_, key) => queries.reduce((sum, query) => sum + grid.at(query, key), 0) / queries.length,
+  );
+  const top = means.indexOf(Math.max(...means));
+  if (!(means[top] > MIN_FAVOURITE_RATIO / means.length)) return "";
+  return `looks most at ${tokenPhrase(grid.cols[top])}: ${percent(means[top])} of its attention, on average.`;
+}
+
+/**
+ * Describe in a sentence what a head does in a text: its habit, else what the query that is pointed at looks at, else
+ * what all look at, else how far it spreads.
  * @param {Grid} grid
  * @param {number[]} ids
  * @param {string} unit "letter", "token"
+ * @param {number | null} [query]
  */
-export function habitSentence(grid, ids, unit) {
+export function habitSentence(grid, ids, unit, query = null) {
   const [best] = habitsOf(grid, ids);
   if (best && best.of > 1 && best.count >= best.of / 2)
     return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
+  const told = query === null || query >= grid.rows.length ? favouriteSentence(grid) : querySentence(grid, query);
+  if (told) return told;
   return `spreads its look over ${counted(Math.max(1, Math.round(breadthOf(grid))), unit)} or so.`;
 }

@@ -3,16 +3,17 @@
 
 import { clamp } from "../base/clamp.js";
 import { h, tabs } from "../base/elements.js";
-import { formatted, percent } from "../base/numbers.js";
+import { percent } from "../base/numbers.js";
 import { quotedExcerpt } from "../base/visible-text.js";
 import { Answers } from "./answers.js";
 import { HEAD_KEYS } from "./head-pane.js";
 import { HeadLooks } from "./head-looks.js";
+import { HeadWorth } from "./head-worth.js";
 import { effectSentence, lookSentence } from "./image-summary.js";
 import { ImageVerdict } from "./image-verdict.js";
 import { imageTries } from "./image-tries.js";
 import { softmax } from "./logits.js";
-import { button, joinPresent, note } from "./small-elements.js";
+import { button, note } from "./small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane } from "./patch-pane.js";
 import { scaleParts } from "./patch-scale.js";
@@ -27,12 +28,12 @@ import { Studio } from "./studio.js";
 /** @import { StudioArguments } from "./studio.js" */
 
 const MAX_ANSWERS = 2000; // cached answers
-const HIDE_HELP = "Click or drag over patches to hide them: a hidden patch has the picture’s mean colour.";
+const HIDE_HELP = "Click a patch, or drag over some, to hide them.";
 /** @type {(readonly [ClassifyImageState["shade"], string])[]} */
 const SHADE_OPTIONS = [
-  ["attention", "attention"],
-  ["effect", "effect"],
   ["nothing", "nothing"],
+  ["effect", "what it adds"],
+  ["attention", "attention"],
 ];
 
 /** A studio that shows the labels a model predicts for a picture. @extends {Studio<ClassifyImageDocument>} */
@@ -47,6 +48,7 @@ export class ImageClassifier extends Studio {
   compared = null;
   answers = new Answers(this, MAX_ANSWERS);
   looks = new HeadLooks(this.described);
+  worth = new HeadWorth(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
@@ -72,7 +74,7 @@ export class ImageClassifier extends Studio {
     const shading = h("div", { class: "row" }, note("Shade by"), this.shades.element, this.resetButton);
     this.layOut({
       textTitle: "The picture",
-      text: [this.pane.element, shading, this.scale, this.effects.progress],
+      text: [this.pane.element, this.scale, this.effects.progress, h("div", { class: "foot" }, shading)],
       predictionTitle: "What it says",
       prediction: [this.verdict.element],
     });
@@ -91,9 +93,20 @@ export class ImageClassifier extends Studio {
     return rows * columns;
   }
 
-  /** @param {number} patch */
+  /** Name a patch by its place, as a reader counts. @param {number} patch */
   patchName(patch) {
-    return this.described.words[this.described.patches.first + patch];
+    const { columns } = this.described.patches;
+    return `row ${Math.floor(patch / columns) + 1}, column ${(patch % columns) + 1}`;
+  }
+
+  /** Names of all tokens: those before the patches belong to no place of the picture. */
+  get tokenNames() {
+    const { words, patches } = this.described;
+    const { first } = patches;
+    return words.map((word, token) => {
+      if (token >= first && token < first + this.patchCount) return this.patchName(token - first);
+      return token === 0 ? "the class token" : `the extra token ${word}`;
+    });
   }
 
   /** The hidden patches that exist; an address may name others. */
@@ -144,7 +157,7 @@ export class ImageClassifier extends Studio {
 
   /** The query in words. */
   get from() {
-    return this.query === null ? "from all patches in the mean" : `from ${this.described.words[this.query]}`;
+    return this.query === null ? "from all patches in the mean" : `from ${this.tokenNames[this.query]}`;
   }
 
   /**
@@ -230,14 +243,23 @@ export class ImageClassifier extends Studio {
 
   /** @param {Place} at */
   describeHead(at) {
-    const { words, patches } = this.described;
-    return lookSentence(this.looks.of(at), words, patches, this.from);
+    return lookSentence(this.looks.of(at), this.tokenNames, this.described.patches, this.from);
   }
 
-  /** Describe the effect of all hidden patches and switched-off heads together. */
-  describeWorth() {
-    const { answer, compared, label } = this;
+  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {Place} place */
+  describeWorth(place) {
+    const { answer, compared, label, hidden } = this;
     if (!answer || !compared) return "";
+    if (!hidden.length && !this.edits.length)
+      return this.worth.describe(place, {
+        key: `${label} ${hidden}`,
+        name: this.verdict.labelText,
+        share: softmax(answer.logits)[label],
+        ask: async (edits) => {
+          const other = await this.ask("worth", hidden, { edits });
+          return other && softmax(other.logits)[label];
+        },
+      });
     const [before, after] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
     return effectSentence(this.verdict.labelText, before, after, this.hidden.length, this.edits.length);
   }
@@ -250,14 +272,14 @@ export class ImageClassifier extends Studio {
     if (this.hidden.includes(patch)) remarks.push("hidden");
     if (this.described.patches.first && !this.heads.isOff(this.heads.selected)) {
       const weight = this.heads.grid(this.heads.selected).at(0, this.described.patches.first + patch);
-      remarks.push(`${this.described.words[0]} looks at it with ${formatted(weight)}`);
+      remarks.push(`the class token gives it ${percent(weight)} of its attention`);
     }
     const without = this.effects.of(patch) === undefined ? null : this.effects.logits.get(patch);
     if (without) {
       const [now, then] = [answer.logits, without].map((logits) => percent(softmax(logits)[this.label]));
       remarks.push(`without it ${this.verdict.labelText} goes ${now} → ${then}`);
     }
-    return this.announce(`Patch ${joinPresent([this.patchName(patch), remarks.join("; ")], ": ")}`);
+    return this.announce(`${capital(this.patchName(patch))}${remarks.length ? `: ${remarks.join("; ")}` : ""}`);
   }
 
   panels() {
@@ -280,6 +302,9 @@ export class ImageClassifier extends Studio {
     return { width: Math.max(420, width), height: height + 12 + sharesHeight(rows), draw };
   }
 }
+
+/** @param {string} text */
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const IMAGE_KEYS = [
   ["arrows, Home, End", "on the picture: from patch to patch"],

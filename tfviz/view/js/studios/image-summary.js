@@ -52,14 +52,13 @@ export function lookSentence(look, words, patches, from) {
   const count = state.reduce((sum, kind) => sum + Number(kind === OPEN), 0);
   const even = 1 / count;
   const top = values.reduce((best, value, token) => (value > values[best] ? token : best), 0);
-  const times = (/** @type {number} */ value) =>
-    `${formatted(value)}, ${formatted(value / even)} times the even weight`;
+  const times = (/** @type {number} */ value) => `${percent(value)}, ${formatted(value / even)} times an even share`;
   if (values[top] < MAX_EVEN_RATIO * even)
     return `looks ${from} almost evenly at all ${counted(count, "token")}: at most ${times(values[top])}.`;
   const [patch] = topPatches(values, patches, 1);
   const best = patches.first + patch;
-  if (top === best) return `looks ${from} most at patch ${words[best]}: ${times(values[best])}.`;
-  return `looks ${from} most at ${words[top]} (${formatted(values[top])}), and of the patches at ${words[best]}: ${times(values[best])}.`;
+  if (top === best) return `looks ${from} most at the patch in ${words[best]}: ${times(values[best])}.`;
+  return `looks ${from} most at ${words[top]} (${percent(values[top])}), and of the patches at that in ${words[best]}: ${times(values[best])}.`;
 }
 
 /**

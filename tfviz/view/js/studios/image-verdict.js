@@ -3,7 +3,7 @@
 import { h } from "../base/elements.js";
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
 import { softmax, topK } from "./logits.js";
-import { bars, sharesPanel } from "./probability-bars.js";
+import { bars, markFew, sharesPanel } from "./probability-bars.js";
 import { note } from "./small-elements.js";
 
 /** @import { ImageClassifier } from "./image-classifier.js" */
@@ -36,6 +36,7 @@ export class ImageVerdict {
       onclick: () => store.set({ label: row.label }),
     }));
     this.element.replaceChildren(note(line), ...bars(rows));
+    markFew(this.element);
   }
 
   /**

@@ -5,12 +5,13 @@ import { percent } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 import { likeliestTokens, logProbabilities } from "./beam-search.js";
 import { note } from "./small-elements.js";
-import { bars, othersRow, sharesPanel } from "./probability-bars.js";
+import { withoutSpace } from "./token-names.js";
+import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "./probability-bars.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
 /** @import { Current } from "./translation-view.js" */
 
-const MAX_WORDS = 12;
+const MAX_WORDS = 8;
 
 /** A list of alternative words with their probabilities, which are forced when they are pressed. */
 export class NextWords {
@@ -34,7 +35,8 @@ export class NextWords {
     const { element, suppressed } = this;
     const logs = logProbabilities(answer.logitsAt(0, place), suppressed);
     const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
-    this.words = likeliestTokens(logs, MAX_WORDS).map((id) => {
+    const shares = logs.map((log) => Math.exp(log));
+    this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), shares).map((id) => {
       const name = this.vocab.words([id])[0];
       return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
     });
@@ -44,18 +46,19 @@ export class NextWords {
       note(base ? `${about}; the line: with all heads on` : about),
       ...bars([
         ...this.words.map(({ id, name, share, other }) => ({
-          name: quoted(name, 24),
+          name: quoted(withoutSpace(name), 24),
           share,
           other,
           title: other === null ? "force it" : `force it; with all heads on ${percent(other)}`,
           onclick: () => this.force(id),
         })),
         ...othersRow(
-          logs.map((log) => Math.exp(log)),
+          shares,
           this.words.map(({ id }) => id),
         ),
       ]),
     );
+    markFew(element);
     if (focused) element.querySelector("button")?.focus();
   }
 

@@ -67,14 +67,14 @@ export class PatchEffects {
     return logOdds(without, label) - logOdds(answer.logits, label);
   }
 
-  /** The effects as a grid of the picture's patches. */
+  /** What each patch adds to the followed label, as a grid of the picture's patches. */
   get grid() {
     const { studio } = this;
     const { rows, columns } = studio.described.patches;
     const effects = Array.from({ length: rows * columns }, (_, patch) => this.of(patch));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
     const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : OPEN));
-    const values = effects.map((effect) => effect ?? 0);
+    const values = effects.map((effect) => -(effect ?? 0)); // what it adds
     return Grid.of(numbered(rows), numbered(columns), values, state, { scale: "diverging", limit });
   }
 

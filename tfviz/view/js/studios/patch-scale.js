@@ -3,7 +3,7 @@
 
 import { SCALES } from "../base/grid.js";
 import { h } from "../base/elements.js";
-import { formatted, withSign } from "../base/numbers.js";
+import { fixed, percent } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -22,9 +22,11 @@ export function scaleParts(theme, grid, tokens, label) {
   const gradient = h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
   const number = (/** @type {string} */ text) => h("output", {}, text);
   const ends = (/** @type {string} */ low, /** @type {string} */ high) => [number(low), gradient, number(high)];
-  if (grid.signed)
-    return [`without the patch, log-odds of ${label}`, ...ends(withSign(-grid.limit), withSign(grid.limit))];
+  if (grid.signed) {
+    const limit = h("span", { class: "unit" }, `full colour: ${fixed(grid.limit, 1)} of log-odds`);
+    return [...ends(`Patches speak against ${label}`, `for ${label}`), limit];
+  }
   const even = 1 / tokens;
   gradient.append(h("i", { style: `left: ${100 * SCALES[grid.scale].place(even / grid.limit)}%` }));
-  return ["weight", ...ends("0", formatted(grid.limit)), `dashed: even, ${formatted(even)}`];
+  return ["attention", ...ends("0 %", percent(grid.limit)), `dashed: an even share, ${percent(even)}`];
 }

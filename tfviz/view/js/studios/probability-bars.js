@@ -4,6 +4,7 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { counted, percent } from "../base/numbers.js";
 import { joinPresent } from "./small-elements.js";
+import { isSpecial, tokenPhrase } from "./token-names.js";
 
 /** @import { Drawing, GridPanel, Pen } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
@@ -18,40 +19,65 @@ import { joinPresent } from "./small-elements.js";
  * @property {(() => void) | null} [onclick]
  */
 
-const ROW_HEIGHT = 22; // of a bar in a drawing
-const BAR_LENGTH = 220; // of a probability of 1
+const ROW_HEIGHT = 22; // pixels of a bar in a drawing
+const BAR_LENGTH = 220; // pixels of a probability of 1
+const [MIN_BARS, TINY] = [3, 0.001]; // bars that are always shown; what is written as less than 0.1 %
+const FEW_BARS = 6;
+const FIRST_BARS = 5; // that a telephone shows before it is asked for more
 
 /**
  * Make a button with a bar for each probability.
  * @param {Share[]} rows
  * @returns {HTMLElement[]}
  */
-export function bars(rows) {
-  return rows.map(({ name, share, before = null, other = null, title = "", kind = "", onclick = null }) => {
-    const widthStyle = (/** @type {number} */ part) => `width: ${100 * part}%`;
-    const track = h(
-      "span",
-      { class: "track" },
-      before === null ? null : h("span", { class: "bar before", style: widthStyle(before) }),
-      h("span", { class: "bar", style: widthStyle(share) }),
-      other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
-    );
-    const classes = joinPresent(["share", kind, share === 0 && "lost"]);
-    const label = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
-    return h(
-      onclick ? "button" : "div",
-      {
-        class: classes,
-        title,
-        onclick,
-        ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
-      },
-      h("span", { class: "name", dir: "auto" }, name),
-      track,
-      h("span", { class: "number" }, percent(share)),
-    );
+export const bars = (rows) =>
+  rows.map((row, i) => {
+    const element = barRow(row);
+    element.classList.toggle("beyond", i >= FIRST_BARS);
+    return element;
   });
+
+/** @param {Share} row @returns {HTMLElement} */
+function barRow({ name, share, before = null, other = null, title = "", kind = "", onclick = null }) {
+  const word = name.replace(/[“”\u2068\u2069]/g, "");
+  const special = isSpecial(word);
+  const shown = special ? tokenPhrase(word) : name;
+  const label = [shown, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
+  return h(
+    onclick ? "button" : "div",
+    {
+      class: joinPresent(["share", kind, share === 0 && "lost", special && "special"]),
+      title,
+      onclick,
+      ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
+    },
+    h("span", { class: "name", dir: "auto" }, shown),
+    track(share, before, other),
+    h("span", { class: "number" }, percent(share)),
+  );
 }
+
+/** @param {number} share @param {number | null} before @param {number | null} other */
+function track(share, before, other) {
+  const widthStyle = (/** @type {number} */ part) => `width: ${100 * part}%`;
+  return h(
+    "span",
+    { class: "track" },
+    before === null ? null : h("span", { class: "bar before", style: widthStyle(before) }),
+    h("span", { class: "bar", style: widthStyle(share) }),
+    other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
+  );
+}
+
+/**
+ * Leave out words that are as good as impossible, but for the first few: the row of the others stands for them.
+ * @param {number[]} ids the likeliest first
+ * @param {ArrayLike<number>} shares by id
+ */
+export const withoutTiny = (ids, shares) => ids.filter((id, i) => i < MIN_BARS || shares[id] >= TINY);
+
+/** Mark a list that has so few bars that they are written large. @param {HTMLElement} list */
+export const markFew = (list) => list.classList.toggle("few", list.querySelectorAll(".share").length <= FEW_BARS);
 
 /**
  * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.

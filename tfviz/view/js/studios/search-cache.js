@@ -25,14 +25,19 @@ export class SearchCache {
     const { store, described } = this.studio;
     const [width, alpha, prefix] = [store.get("width"), store.get("alpha"), store.get("prefix")];
     const { end, suppressed, max_tokens } = described;
-    const reader = this.readers.getOrMake(JSON.stringify([ids, edits]), () => this.makeReader(ids, edits));
+    const reader = this.readerFor(ids, edits);
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
     const how = { width, alpha, end, suppressed, max_tokens };
     return this.searches.getOrMake(key, () => new TranslationSearch(reader, prefix, how));
   }
 
-  /** @param {number[]} ids @param {Edit[]} edits */
-  makeReader(ids, edits) {
+  /** Return the reader of a source. @param {number[]} ids @param {Edit[]} edits @param {string} [lane] */
+  readerFor(ids, edits, lane = "search") {
+    return this.readers.getOrMake(JSON.stringify([ids, edits, lane]), () => this.makeReader(ids, edits, lane));
+  }
+
+  /** @param {number[]} ids @param {Edit[]} edits @param {string} lane */
+  makeReader(ids, edits, lane) {
     const { studio } = this;
     const { begin, programs } = studio.described;
     /** Return the edits whose sites a program has. @param {string} program */
@@ -42,8 +47,7 @@ export class SearchCache {
       return edits.filter(({ site }) => !nodes || nodes.some(({ pattern }) => pattern === site));
     };
     /** @type {TranslationReader["ask"]} */
-    const ask = (program, inputs, options) =>
-      studio.run("search", program, inputs, { ...options, edits: within(program) });
+    const ask = (program, inputs, options) => studio.run(lane, program, inputs, { ...options, edits: within(program) });
     return new TranslationReader(ask, ids, begin, studio.vocab.size);
   }
 }

@@ -8,6 +8,7 @@ import { CanvasPen, textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 import { ranksUpTo, scoreOf } from "./beam-search.js";
 import { button, joinPresent } from "./small-elements.js";
+import { isSpecial, tokenPhrase, withoutSpace } from "./token-names.js";
 
 /** @import { Beam } from "./beam-search.js" */
 /** @import { Pen } from "../types.d.ts" */
@@ -105,7 +106,8 @@ export class SearchTree {
 
   /** @param {Beam} text */
   wordOf(text) {
-    return label(this.word(Number(text.tokens.at(-1))), MAX_NODE_LENGTH);
+    const word = this.word(Number(text.tokens.at(-1)));
+    return isSpecial(word) ? tokenPhrase(word) : label(withoutSpace(word), MAX_NODE_LENGTH);
   }
 
   /** @param {Beam} text @param {number} step @param {number} rank */

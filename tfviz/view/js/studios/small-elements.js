@@ -15,6 +15,17 @@ export const button = (content, onclick, properties = {}) =>
 /** @param {string} text */
 export const note = (text) => h("span", { class: "soft" }, text);
 
+/** Make the button that shows, on a telephone, the bars beyond the first ones of a part. @param {HTMLElement} part */
+export function moreButton(part) {
+  const toggle = () => {
+    const all = part.classList.toggle("all-bars");
+    element.textContent = all ? "Fewer" : "More";
+    element.setAttribute("aria-expanded", String(all));
+  };
+  const element = button("More", toggle, { class: "more-bars", "aria-expanded": "false" });
+  return element;
+}
+
 /** Join the strings that are present, such as class names. @param {unknown[]} parts @param {string} [separator] */
 export const joinPresent = (parts, separator = " ") => parts.filter(Boolean).join(separator);
 

@@ -11,7 +11,7 @@ import { makeVocabulary } from "../text/make-vocabulary.js";
 import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
-import { pane } from "./small-elements.js";
+import { moreButton, pane } from "./small-elements.js";
 import { habitSentence } from "./head-summary.js";
 import { besideEachOther, mapDrawing } from "./text-drawing.js";
 import { tokenName } from "./token-text.js";
@@ -168,7 +168,7 @@ export class Studio {
       "div",
       { class: "stage desk" },
       this.textPane,
-      pane("says", predictionTitle, null, ...prediction),
+      pane("says", predictionTitle, null, prediction[0], moreButton(prediction[0]), ...prediction.slice(1)),
       headPane.element,
     );
     frame.body.append(this.tries);
@@ -300,7 +300,7 @@ export class Studio {
 
   /** Describe the behaviour of a head in a sentence. @param {Place} at */
   describeHead(at) {
-    return habitSentence(this.heads.grid(at), this.idsOf(at.part), this.unit);
+    return habitSentence(this.heads.grid(at), this.idsOf(at.part), this.unit, this.row);
   }
 
   /** Describe the effect of switching off a head in a sentence. @param {Place} _at @returns {string} */

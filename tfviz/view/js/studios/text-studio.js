@@ -7,6 +7,7 @@ import { button } from "./small-elements.js";
 import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "./studio.js";
 import { ReadableText } from "./readable-text.js";
+import { tokenPhrase } from "./token-names.js";
 import { shadeOf } from "./text-shading.js";
 import { WordList } from "./word-list.js";
 
@@ -17,6 +18,8 @@ import { WordList } from "./word-list.js";
 /** @import { Segment } from "./word-segments.js" */
 /** @typedef {{ ids: number[], logits: Float32Array }} Logits after each token */
 /** @typedef {Answer & Logits} TextAnswer */
+
+const SHORT = 110; // letters of a text that is written larger where there is room
 
 /**
  * A studio of one text, whose words can be acted on.
@@ -102,12 +105,14 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * Lay out the text, the instructions and the prediction.
-   * @param {{ how: string, more?: HTMLElement[], prediction: HTMLElement[], predictionTitle: string }} panes more: below the text
+   * Lay out the text, how to act on it, and what the model says.
+   * @param {{ how: string, legend?: HTMLElement[], more?: HTMLElement[], prediction: HTMLElement[], predictionTitle: string }} panes
+   *   legend: below the text; more: beside the buttons
    */
-  layOutText({ how, more = [], ...panes }) {
-    const buttons = h("div", { class: "row" }, this.editButton, this.resetButton);
-    const text = [this.words.element, this.field, h("p", { class: "soft" }, how), buttons, ...more];
+  layOutText({ how, legend = [], more = [], ...panes }) {
+    const buttons = h("div", { class: "row" }, this.editButton, this.resetButton, ...more);
+    const foot = h("div", { class: "foot" }, h("p", { class: "soft" }, how), buttons);
+    const text = [this.words.element, this.field, ...legend, foot];
     this.layOut({ textTitle: "The text", text, ...panes });
   }
 
@@ -155,7 +160,7 @@ export class TextStudio extends Studio {
     words.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
     this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.clearShading();
-    this.showShadingHead(`from “${this.vocab.words([answer.ids[row]])[0]}”`);
+    this.showShadingHead(`from ${tokenPhrase(this.vocab.words([answer.ids[row]])[0])}`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
       span.style.background = colours?.background ?? "";
@@ -205,6 +210,7 @@ export class TextStudio extends Studio {
     const { segments } = this;
     if (this.read.problem) return void this.announce(this.read.problem);
     this.words.show(segments, (...word) => this.decorateWord(...word));
+    this.words.element.classList.toggle("short", this.store.get("text").length <= SHORT);
     const ids = this.special.around(this.ids);
     const starts = this.special.startsIn(this.tokenCounts, ids);
     if (!ids.length) return void this.announce("nothing is left to read: bring a word back");

@@ -5,6 +5,7 @@ import { clamp } from "../base/clamp.js";
 import { focusedIn, h } from "../base/elements.js";
 import { consume, placeAfterKey } from "../base/events.js";
 import { joinPresent } from "./small-elements.js";
+import { isSpecial, tokenPhrase } from "./token-names.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
@@ -52,7 +53,13 @@ export class TranslationText {
     const focused = element.contains(focusedIn(element));
     element.replaceChildren(
       ...words.flatMap((word, at) => {
-        const classes = joinPresent(["word", "new", at < forced && "forced", at === place && "picked"]);
+        const classes = joinPresent([
+          "word",
+          "new",
+          at < forced && "forced",
+          at === place && "picked",
+          isSpecial(word) && "special",
+        ]);
         const properties = {
           class: classes,
           role: "option",
@@ -60,7 +67,7 @@ export class TranslationText {
           tabIndex: at === place ? 0 : -1,
           "data-place": at,
         };
-        return [h("span", properties, word), ...(apart ? [" "] : [])];
+        return [h("span", properties, isSpecial(word) ? tokenPhrase(word) : word), ...(apart ? [" "] : [])];
       }),
     );
     if (focused) this.wordAt(place).focus();

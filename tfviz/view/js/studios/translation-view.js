@@ -67,7 +67,8 @@ export class TranslationView {
     const steps = [this.runButton, stepButton, backButton, resetButton];
     const buttons = h("div", { class: "row", role: "group", "aria-label": "Search" }, ...steps);
     const title = h("h4", {}, "Its translation");
-    return [this.sentence, title, this.translationText.element, this.cost, buttons, this.forced];
+    const foot = h("div", { class: "foot" }, buttons, this.forced);
+    return [this.sentence, title, this.translationText.element, this.cost, foot];
   }
 
   /** Make the part with the alternatives at a place and the controls of the search. */
@@ -132,7 +133,7 @@ export class TranslationView {
   showCost(current) {
     const { sum, tokens } = current.text;
     const score = fixed(scoreOf(current.text, this.studio.store.get("alpha")), 2);
-    const now = `Log of its probability ${fixed(sum, 2)} nats (${percent(Math.exp(sum))}), score ${score}`;
+    const now = `Its probability is ${percent(Math.exp(sum))}, whose log is ${fixed(sum, 2)} nats; score ${score}`;
     this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
   }
 

@@ -2,7 +2,11 @@
 // that can be forced, and heads that can be switched off.
 
 import { quoted, quotedExcerpt } from "../base/visible-text.js";
-import { EMPTY_BEAM } from "./beam-search.js";
+import { EMPTY_BEAM, logProbabilities } from "./beam-search.js";
+import { querySentence } from "./head-summary.js";
+import { HeadWorth } from "./head-worth.js";
+import { topK } from "./logits.js";
+import { tokenPhrase } from "./token-names.js";
 import { SearchCache } from "./search-cache.js";
 import { shortcuts } from "./shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";
@@ -15,6 +19,7 @@ import { translatorTries } from "./tries.js";
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen, Vocabulary } from "../types.d.ts" */
 /** @import { Beam } from "./beam-search.js" */
+/** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
 /** @import { Current } from "./translation-view.js" */
@@ -50,6 +55,7 @@ export class Translator extends Studio {
     super(...args);
     this.source = new SourceSentence(this.vocabularies[0], this.described);
     this.searches = new SearchCache(this);
+    this.worth = new HeadWorth(this);
     this.view = new TranslationView(this);
     this.layOut({
       textTitle: "The sentence",
@@ -161,8 +167,19 @@ export class Translator extends Studio {
     const answer = await search.reader.readText(read);
     const base = baseline && (await baseline.reader.readText(read));
     if (!answer || (baseline && !base) || this.stale) return null;
-    const place = Math.min(this.store.get("rows")[0] ?? Infinity, read.length);
+    const unchosen = ended ? this.hardestPlace(read, answer) : read.length;
+    const place = Math.min(this.store.get("rows")[0] ?? unchosen, read.length);
     return { search, baseline, text, ended, read, answer, base, place };
+  }
+
+  /**
+   * Return the place of the word that the model was least sure of.
+   * @param {number[]} read
+   * @param {DecoderOutput} answer
+   */
+  hardestPlace(read, answer) {
+    const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.described.suppressed)[id]);
+    return read.length ? logs.indexOf(Math.min(...logs)) : 0;
   }
 
   /**
@@ -238,6 +255,37 @@ export class Translator extends Studio {
   get row() {
     if (!this.current || !this.heads.groups.length) return null;
     return this.heads.groups[this.heads.selected.part].name === "encoder" ? null : this.current.place;
+  }
+
+  /** Of the cross-attention, what it looks at to write the word of the place; of the others, what they do in the text. @param {Place} at */
+  describeHead(at) {
+    const { row } = this;
+    if (this.heads.groups[at.part].name !== "cross-attention" || row === null) return super.describeHead(at);
+    const told = querySentence(this.heads.grid(at), row, (word) =>
+      word === "“\u2068…\u2069”" ? "looks" : `looks, to write ${word},`,
+    );
+    return told || super.describeHead(at);
+  }
+
+  /** Describe the probability of the word at the place without a head. @param {Place} head */
+  describeWorth(head) {
+    const { current } = this;
+    const ids = this.source.latest?.ids;
+    if (!current || !ids || this.growing) return "";
+    const { place, read, text, answer } = current;
+    const shareOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
+      Math.exp(logProbabilities(output.logitsAt(0, place), this.described.suppressed)[id]);
+    const logs = logProbabilities(answer.logitsAt(0, place), this.described.suppressed);
+    const id = text.tokens[place] ?? topK(logs, 1)[0];
+    return this.worth.describe(head, {
+      key: JSON.stringify([ids, read, place, id]),
+      name: tokenPhrase(this.vocab.words([id])[0]),
+      share: Math.exp(logs[id]),
+      ask: async (edits) => {
+        const output = await this.searches.readerFor(ids, edits, "worth").readText(read);
+        return output && shareOf(output, id);
+      },
+    });
   }
 
   panels() {

@@ -3,6 +3,7 @@
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
 import { habitsOf } from "./head-summary.js";
+import { BY_ANSWER } from "./word-effects.js";
 
 /** @import { Classifier } from "./classifier.js" */
 /** @import { Filler } from "./filler.js" */
@@ -111,14 +112,14 @@ export function writerTries(studio) {
 export function classifierTries(studio) {
   const { store } = studio;
   const strongest = () => {
-    const strength = (/** @type {number} */ i) => Math.abs(studio.effects.of(i, store.get("label")) ?? 0);
+    const strength = (/** @type {number} */ i) => Math.abs(studio.effects.of(i, studio.label) ?? 0);
     return [...studio.effects.answers.keys()].sort((a, b) => strength(b) - strength(a))[0] ?? null;
   };
   return [
     {
       name: "Strike out the word that counts most",
       act: async () => {
-        store.set({ label: Math.max(0, store.get("label")) });
+        if (studio.label < 0) store.set({ label: BY_ANSWER });
         await studio.settled();
         const i = strongest();
         if (i !== null) studio.change({ deleted: [...store.get("deleted"), i] });

@@ -3,15 +3,19 @@
 
 import { h, select } from "../base/elements.js";
 import { Grid, OPEN } from "../base/grid.js";
-import { percent, withSign } from "../base/numbers.js";
+import { fixed, percent, withSign } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
+import { visibleText } from "../base/visible-text.js";
 import { logOdds, softmax } from "./logits.js";
 
 /** @import { GridPanel } from "../types.d.ts" */
 /** @import { Classifier } from "./classifier.js" */
 /** @import { TextAnswer } from "./text-studio.js" */
 
-export const BY_HEAD = -2; // in place of a label: words are shaded by the chosen head
+// In place of a label: words are shaded by the chosen head, or by what they add to the answer of the text as typed.
+export const BY_HEAD = -2;
+export const BY_ANSWER = -3;
+const RANKED = 5; // words that are listed
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const MAX_SHADE = 0.5; // of the colour scale: words stay legible on it
 const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are measured
@@ -32,13 +36,13 @@ export class WordEffects {
     const choose = (/** @type {number} */ label) => store.set({ label });
     this.labelChoice = select(
       "Shade words by",
-      [[BY_HEAD, "the chosen head"], [-1, "nothing"], ...labels],
+      [[BY_ANSWER, "what they add to the answer"], ...labels, [BY_HEAD, "the chosen head"], [-1, "nothing"]],
       store.get("label"),
       choose,
     );
-    this.scale = h("span", { class: "scale" });
+    this.scale = h("p", { class: "scale" });
+    this.ranking = h("div", { class: "shares ranking", role: "group", "aria-label": "The words that count most" });
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
-    this.element = h("div", { class: "controls" }, this.labelChoice.element, this.scale, this.progress);
   }
 
   /**
@@ -49,7 +53,7 @@ export class WordEffects {
     const { studio, progress } = this;
     const { pieces } = studio;
     this.answers = new Map();
-    const label = studio.store.get("label");
+    const { label } = studio;
     const todo = pieces.flatMap((ids, i) => (label >= 0 && ids.length ? [i] : []));
     progress.max = todo.length;
     for (const [done, i] of todo.entries()) {
@@ -96,18 +100,47 @@ export class WordEffects {
     const { shading } = studio; // shading by a head takes precedence
     spans.forEach((span, i) => {
       const effect = effects[i];
-      if (!shading && effect !== undefined) span.style.background = colour(effect / limit);
+      if (!shading && effect !== undefined)
+        span.style.background = colour(-effect / limit); // what it adds
       else if (!shading && all) span.style.background = "";
       span.title = studio.sentenceOf(i, label);
     });
     this.scale.hidden = !(label >= 0 && this.answers.size > 0);
+    this.ranking.hidden = this.scale.hidden;
     if (this.scale.hidden) return;
+    if (all) this.showRanking(effects, limit);
     const stops = [-1, -0.5, 0, 0.5, 1].map(colour).join(", ");
+    const name = studio.labelText(label);
     this.scale.replaceChildren(
-      h("span", {}, `without the word, log-odds of ${studio.labelText(label)}`),
-      h("output", {}, withSign(-limit)),
+      h("output", {}, `Words speak against ${name}`),
       h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
-      h("output", {}, withSign(limit)),
+      h("output", {}, `for ${name}`),
+      h("span", { class: "unit" }, `full colour: ${fixed(limit, 1)} of log-odds`),
+    );
+  }
+
+  /**
+   * Show the words that count most, with what each adds.
+   * @param {(number | undefined)[]} effects of leaving each out
+   * @param {number} limit
+   */
+  showRanking(effects, limit) {
+    const places = [...effects.keys()].filter((i) => effects[i] !== undefined);
+    const added = (/** @type {number} */ i) => -(effects[i] ?? 0);
+    const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, RANKED);
+    const oneSided = top.every((i) => added(i) >= 0);
+    this.ranking.classList.toggle("one-sided", oneSided);
+    this.ranking.replaceChildren(
+      ...top.map((i) => {
+        const style = `width: ${((oneSided ? 100 : 50) * Math.abs(added(i))) / limit}%`;
+        return h(
+          "div",
+          { class: added(i) < 0 ? "share against" : "share" },
+          h("span", { class: "name", dir: "auto" }, visibleText(this.studio.wordAt(i))),
+          h("span", { class: "track" }, h("span", { class: "bar", style })),
+          h("span", { class: "number" }, withSign(added(i), 1)),
+        );
+      }),
     );
   }
 
@@ -128,7 +161,7 @@ export class WordEffects {
   /** @returns {GridPanel<Grid>[]} the effects as numbers, where any is known */
   get panels() {
     const { studio } = this;
-    const label = studio.store.get("label");
+    const { label } = studio;
     const known = label < 0 ? [] : [...this.answers.keys()];
     if (!known.length) return [];
     const values = Float32Array.from(known, (i) => this.of(i, label) ?? 0);

@@ -1,0 +1,57 @@
+// What the probability of an answer would be with the selected head switched over: off if it is on, on if it is off.
+
+import { percent } from "../base/numbers.js";
+
+/** @import { Edit } from "../types.d.ts" */
+/** @import { Place } from "./model-pane.js" */
+/** @import { Studio } from "./studio.js" */
+/**
+ * @typedef {object} Asked
+ * @property {string} key of everything that the answer depends on, but for the head
+ * @property {string} name of the answer, within a sentence
+ * @property {number} share its probability now
+ * @property {(edits: Edit[]) => Promise<number | null>} ask its probability with other heads off; null if that failed
+ */
+
+const MAX_KEPT = 500; // probabilities
+
+/** A cache of what switching each head over does to the answer, which is computed once and shown when it is known. */
+export class HeadWorth {
+  /** @type {Map<string, number | null>} null: it is asked for */
+  shares = new Map();
+
+  /** @param {Studio<any>} studio */
+  constructor(studio) {
+    this.studio = studio;
+  }
+
+  /** @param {Place} place @param {Asked | null} asked */
+  describe(place, asked) {
+    const { studio, shares } = this;
+    if (!asked || studio.options.engine) return ""; // of a kernel each answer takes its time
+    const off = studio.heads.isOff(place);
+    const key = JSON.stringify([asked.key, studio.edits, place]);
+    const other = shares.get(key);
+    if (other === undefined) void this.ask(key, place, asked);
+    if (other === undefined || other === null) return "";
+    const [now, then] = [asked.share, other].map(percent);
+    const how = off ? "With it on" : "Without it";
+    if (now === then) return `${how} ${asked.name} stays at ${now}.`;
+    return `${how} ${asked.name} ${other < asked.share ? "falls" : "rises"} from ${now} to ${then}.`;
+  }
+
+  /** @param {string} key @param {Place} place @param {Asked} asked */
+  async ask(key, place, { ask }) {
+    const { studio, shares } = this;
+    if (shares.size > MAX_KEPT) shares.clear();
+    shares.set(key, null);
+    const site = studio.heads.siteOf(place);
+    const others = studio.edits.filter((edit) => edit.site !== site || edit.head !== place.head);
+    /** @type {Edit[]} */
+    const edits = others.length < studio.edits.length ? others : [...others, { site, head: place.head, do: "zero" }];
+    const share = await ask(edits);
+    if (share === null) return void shares.delete(key);
+    shares.set(key, share);
+    if (!studio.frame.closed) studio.showSentence();
+  }
+}
