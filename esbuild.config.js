@@ -9,7 +9,7 @@ import { build, context, transform } from "esbuild";
 
 const SOURCES = "tfviz/view/js";
 const OUT = "tfviz/view/static";
-const PAGES = ["attention", "charts", "engine", "interact", "maps", "studios"];
+const PAGES = ["attention", "charts", "engine", "interact", "maps", "neurons", "patching", "studios"];
 const WIDGETS = ["interact-widget", "maps-widget", "studios-widget"];
 const SITE_OUT = "tfviz/suite/static"; // scripts of lessons' pages and of the site's search
 const MINISEARCH =
@@ -25,7 +25,9 @@ const LIMITS = {
   "lesson.js": 1_400,
   "maps-widget.js": 92_500,
   "maps.js": 95_600,
+  "neurons.js": 52_000,
   "page.css": 230,
+  "patching.js": 162_000,
   "site-search.js": 22_600,
   "studios-widget.js": 219_000,
   "studios.js": 219_000,

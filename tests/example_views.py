@@ -11,6 +11,8 @@ from browser import (
 from tfviz import study, view
 from tfviz.layers import masks, positions
 from tfviz.look import AttentionMaps
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.lazy import LazyAttention
 
 ROWS, COLS, NINE = list("abcde"), list("tuvwxyz"), list("ABCDEFGHI")
 BITE = [
@@ -58,6 +60,19 @@ def effects(layers=2, heads=3):
     return study.Table(values, axes, "logit", "Change")
 
 
+def multiplied(queries=5, keys=7):
+    """Maps that keep queries and keys: two heads share a key, some cells are masked, others have a bias."""
+    draw = torch.Generator().manual_seed(7)
+    shapes = ((1, 4, queries, 6), (1, 2, keys, 6))
+    query, key = (torch.randn(shape, generator=draw) for shape in shapes)
+    bias = -torch.rand(1, 4, queries, keys, generator=draw).masked_fill(~torch.ones(queries, keys).tril(2).bool(), 99)
+    layers = [
+        LazyAttention.of(AttentionCall(query, key, key, mask.masked_fill(mask < -9, -torch.inf), 0.4), 0)
+        for mask in (bias, 0 * bias)
+    ]
+    return AttentionMaps(layers, ROWS[:queries], COLS[:keys])
+
+
 def lens_table():
     shares = torch.rand(2, 4, 3, generator=torch.Generator().manual_seed(6)).softmax(-1).sort(descending=True).values
     names = [[[f"{BITE[column]}{rank}" for rank in range(3)] for column in range(4)] for _ in range(2)]
@@ -77,6 +92,7 @@ KINDS = {
     "table": lambda: view.table(effects()),
     "lens": lambda: view.table(lens_table()),
     "tokens": lambda: view.tokens(BITE[:6], torch.linspace(-2, 1, 6), "Tokens", unit="nats"),
+    "neurons": lambda: view.neurons(multiplied()),
     "scatter": lambda: view.scatter(torch.eye(5, 2).cumsum(1), ROWS, "Points"),
 }
 every = pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,7 @@ PYTEST_DONT_REWRITE: test modules import from it.
 
 import torch
 from browser import maps
-from example_views import COLS, ROWS, effects, gates, growing, lens_table, looked, rules, wide
+from example_views import COLS, ROWS, effects, gates, growing, lens_table, looked, multiplied, rules, wide
 
 from tfviz import models, text, view
 from tfviz.generate.beam import Beam
@@ -78,6 +78,7 @@ STILLS = {
     "gates": lambda: view.gates(gates(), ROWS),
     "table": lambda: view.table(effects()),
     "lens": lambda: view.table(lens_table()),
+    "neurons": lambda: view.neurons(multiplied()),
     "tokens": lambda: view.tokens(["to", " be", "\n", "or"], [0.5, -2.0, 0.0, 1.0], unit="nats"),
     "curves": lambda: view.curves([Step(n, 3 / (n + 1), 0.1, 9.0) for n in range(7)], held_out=[(3, 1.2), (6, 1.1)]),
     "lines": lambda: view.lines(

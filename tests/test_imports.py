@@ -40,6 +40,9 @@ ALLOWED = {  # package -> what it may import beside itself and the shared files
         "portable",
         "study.table",
         "study.lens",
+        "study.block_replay",
+        "study.inputs",
+        "study.sites",
         "text.subwords",
         "text.token_labels",
     }

@@ -100,3 +100,15 @@ test("another grid of the same size keeps the part that is shown, one of another
   map.place(placed(7, 9).grid, 500);
   near(shown(map), [0, 0, 9, 7]);
 });
+
+test("the numbers of a scale with signs have room beside the cells", () => {
+  const cells = 20 * 40;
+  const grid = Grid.of(words(20, "q"), words(40, "k"), new Float32Array(cells), new Uint8Array(cells), {
+    scale: "diverging",
+    limit: 0.71,
+  });
+  const map = new Heatmap(stub({}));
+  map.place(grid, 600);
+  const [gap, bar] = [14, 15];
+  assert.ok(map.width - map.left - map.mapWidth >= gap + bar + 6 * "−0.36".length);
+});

@@ -29,9 +29,8 @@ def small_tokenizer():
 
 def small_gpt2():
     torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        vocab_size=400, n_positions=64, n_embd=24, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=2, pad_token_id=0
-    )
+    sizes = {"vocab_size": len(small_tokenizer()), "n_positions": 64, "n_embd": 24, "n_layer": 2, "n_head": 3}
+    config = transformers.GPT2Config(**sizes, bos_token_id=1, eos_token_id=2, pad_token_id=0)
     model = transformers.GPT2LMHeadModel(config)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)

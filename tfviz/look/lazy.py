@@ -118,7 +118,7 @@ class LazyAttention:
         if not where:
             return self.call.pattern(torch.float32)[0].cpu()
         head, *cells = where
-        call = self._head(head)
+        call = self.head_call(head)
         if not cells:
             return call.pattern(torch.float32)[0, 0].cpu()
         row, keys = cells[0], cells[1:]
@@ -128,12 +128,12 @@ class LazyAttention:
 
     def allowed(self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Bool[Tensor, "row key"] | None:
         """Return a mask, True where a query may look; None if nothing is forbidden."""
-        allowed = self._head(head).allowed(rows, keys)
+        allowed = self.head_call(head).allowed(rows, keys)
         return None if allowed is None else allowed[0, 0].cpu()
 
     def allowed_blocks(self, head: int, block: int) -> Bool[Tensor, "down across"] | None:
         """Return a mask of blocks, True where some cell may be seen; None if nothing is forbidden."""
-        mask = self._head(head).mask
+        mask = self.head_call(head).mask
         if not isinstance(mask, KeyRanges):
             allowed = self.allowed(head)
             return None if allowed is None else max_pool_2d(allowed.float(), block) > 0
@@ -153,7 +153,7 @@ class LazyAttention:
 
         The normalizer of each row is computed once and cached.
         """
-        call, (_, queries, count) = self._head(head), self.shape
+        call, (_, queries, count) = self.head_call(head), self.shape
         (top, bottom, _), (left, right, _) = rows.indices(queries), keys.indices(count)
         tile = torch.zeros(-(-(bottom - top) // block), -(-(right - left) // block), device=call.query.device)
         height = max(block, TILE_BYTES // (4 * count) // block * block)
@@ -183,7 +183,8 @@ class LazyAttention:
         logsumexp.copy_(torch.where(best_weight > 0, best_score - best_weight.log(), torch.inf))
         return weights[:, keys.start - reach.start : keys.stop - reach.start]
 
-    def _head(self, head: int) -> AttentionCall:
+    def head_call(self, head: int) -> AttentionCall:
+        """Return the arguments of one head's attention, in float32."""
         call = _select(self.call, head=head)
         return replace(call, query=call.query.float(), key=call.key.float())
 

@@ -104,20 +104,20 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
 
 @main.command()
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="list what is bound, too, and comparisons in words")
-def claims(names: tuple[str, ...], everything: bool) -> None:
+@click.option("--all", "complete", is_flag=True, help="list what is bound, too, and comparisons in words")
+def claims(names: tuple[str, ...], complete: bool) -> None:
     """List figures in the prose of lessons (all, or NAMES) that nothing binds to the run: not code, output or check."""
     from tfviz.suite import notebooks, prose
 
     found = [
-        (path.stem, each) for path in notebooks.find(names) for each in prose.figures(notebooks.read(path), everything)
+        (path.stem, each) for path in notebooks.find(names) for each in prose.figures(notebooks.read(path), complete)
     ]
     unbound = [name for name, each in found if not each.bound]
     for name, each in found:
-        if everything or not each.bound:
+        if complete or not each.bound:
             click.echo(f"{name} [{each.cell}] {each.bound or 'UNBOUND'}: {each.text!r} in: {each.sentence}")
     click.echo(f"{len(unbound)} of {len(found)} are unbound")
-    sys.exit(bool(unbound) and not everything)
+    sys.exit(bool(unbound) and not complete)
 
 
 @main.command()

@@ -13,6 +13,7 @@ from tfviz.view.image import audio, image
 from tfviz.view.interact import interact
 from tfviz.view.masks import mask, masks
 from tfviz.view.module_tree import modules
+from tfviz.view.neurons import neurons
 from tfviz.view.page.html import View
 from tfviz.view.scatter import planes, scatter
 from tfviz.view.still.bar_chart import bars, rows
@@ -22,6 +23,7 @@ from tfviz.view.still.tables import shares
 from tfviz.view.studio.classify import classify
 from tfviz.view.studio.classify_image import classify_image
 from tfviz.view.studio.fill import fill
+from tfviz.view.studio.patch import patch
 from tfviz.view.studio.translate import translate
 from tfviz.view.studio.write import write
 from tfviz.view.tables import gates, positions, similarity
@@ -30,8 +32,9 @@ from tfviz.view.tokens import tokens
 __all__ = [
     "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "classify_image",
     "compare", "curves", "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live",
-    "mask", "masks", "modules", "order", "planes", "points", "positions", "rows", "scatter", "shares", "similarity",
-    "sources", "steps", "table", "text", "theme", "tokens", "translate", "tree", "words", "write",
+    "mask", "masks", "modules", "neurons", "order", "patch", "planes", "points", "positions", "rows", "scatter",
+    "shares", "similarity", "sources", "steps", "table", "text", "theme", "tokens", "translate", "tree", "words",
+    "write",
 ]  # fmt: skip
 
 validate_public(globals(), __all__)

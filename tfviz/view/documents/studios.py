@@ -39,6 +39,44 @@ class WriteDocument(StudioBase):
     state: WriteState
 
 
+class PatchState(StudioState):
+    """Two texts, and the place where the run of one takes an activation of the other's.
+
+    Attributes:
+        answer: the id of the answer to the clean text; -1: its likeliest next token.
+        other: the id of the answer to the corrupt text; -1: its likeliest next token, but for `answer`.
+        place: what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing.
+    """
+
+    clean: str
+    corrupt: str
+    answer: int
+    other: int
+    place: list[Any]
+
+
+class PatchDocument(StudioBase):
+    """A language model whose activations can be replaced by those of another run.
+
+    Attributes:
+        context: tokens that it reads at most.
+        layers: labels of the blocks, the first dimension of `streams`.
+        attentions: labels of the attentions, the first dimension of `heads`.
+        heads: heads of each attention.
+        dim: of the residual stream.
+        head_dim: of a head's output.
+    """
+
+    kind: Literal["patch"]
+    context: int
+    layers: list[str]
+    attentions: list[str]
+    heads: int
+    dim: int
+    head_dim: int
+    state: PatchState
+
+
 class ClassifyState(StudioState):
     """A text that is classified.
 
@@ -178,4 +216,6 @@ class TranslateDocument(StudioBase):
     state: TranslateState
 
 
-StudioDocument = WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument
+StudioDocument = (
+    WriteDocument | PatchDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument
+)

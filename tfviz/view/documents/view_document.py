@@ -3,8 +3,16 @@
 from tfviz.view.documents.charts import MasksDocument, PointsDocument, TablesDocument, TokensDocument
 from tfviz.view.documents.heads import HeadsDocument
 from tfviz.view.documents.interact import InteractDocument
+from tfviz.view.documents.neurons import NeuronsDocument
 from tfviz.view.documents.studios import StudioDocument
 
 ViewDocument = (
-    HeadsDocument | MasksDocument | TablesDocument | TokensDocument | PointsDocument | InteractDocument | StudioDocument
+    HeadsDocument
+    | MasksDocument
+    | TablesDocument
+    | TokensDocument
+    | PointsDocument
+    | NeuronsDocument
+    | InteractDocument
+    | StudioDocument
 )

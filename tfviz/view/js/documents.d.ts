@@ -16,9 +16,9 @@ export type DrawingKind = "number" | "bars" | "lines" | "grid" | "arrows" | "dot
 
 export type ControlSpec = SliderSpec | MenuSpec | SwitchSpec | PointsSpec | CellsSpec | SwitchesSpec | TextSpec | OrderSpec | AngleSpec;
 
-export type StudioDocument = WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
+export type StudioDocument = WriteDocument | PatchDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
-export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | TokensDocument | PointsDocument | InteractDocument | WriteDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
+export type ViewDocument = HeadsDocument | MasksDocument | TablesDocument | TokensDocument | PointsDocument | NeuronsDocument | InteractDocument | WriteDocument | PatchDocument | ClassifyDocument | ClassifyImageDocument | FillDocument | TranslateDocument;
 
 /** The index of each token's word. */
 export interface TokenGroups {
@@ -295,6 +295,42 @@ export interface PointsDocument {
   state: PointsState;
 }
 
+/** The head and the query that are looked at. */
+export interface NeuronsState {
+  layer: number;
+  head: number;
+  query: number;
+}
+
+/** The queries and keys of one layer's heads, as they are multiplied. */
+export interface NeuronsLayer {
+  dim: number;
+  scale: number;
+  /** of each head, float32 [query, dim]. */
+  queries: Piece[];
+  /** of each group of heads that share theirs, float32 [key, dim]. */
+  keys: Piece[];
+  /** of each head, float32 [query, key], what is added to its scaled scores; null: nothing. */
+  biases: (Piece | null)[];
+  /** of each head, the number of its mask; null: all may be seen. */
+  masks: (number | null)[];
+}
+
+/** Queries and keys of heads. */
+export interface NeuronsDocument {
+  kind: "neurons";
+  title: string;
+  /** a word for each query. */
+  rows: string[];
+  /** a word for each key. */
+  cols: string[];
+  /** all of the same number of heads. */
+  layers: NeuronsLayer[];
+  /** as those of heads. */
+  masks: Piece[];
+  state: NeuronsState;
+}
+
 /** A slider. */
 export interface SliderSpec {
   kind: "slider";
@@ -540,6 +576,57 @@ export interface WriteDocument {
   /** the maximum number of tokens in a run. */
   max_tokens: number;
   state: WriteState;
+}
+
+/** Two texts, and the place where the run of one takes an activation of the other's. */
+export interface PatchState {
+  mode: HeadMode;
+  part: number;
+  layer: number;
+  head: number;
+  marked: number[][];
+  combine: "mean" | "max";
+  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden: number[];
+  merged: boolean;
+  rows: number[];
+  cols: number[];
+  min_weight: number;
+  max_links: number;
+  direction: "from" | "to";
+  off: any[][];
+  open: boolean;
+  clean: string;
+  corrupt: string;
+  /** the id of the answer to the clean text; -1: its likeliest next token. */
+  answer: number;
+  /** the id of the answer to the corrupt text; -1: its likeliest next token, but for `answer`. */
+  other: number;
+  /** what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing. */
+  place: any[];
+}
+
+/** A language model whose activations can be replaced by those of another run. */
+export interface PatchDocument {
+  title: string;
+  programs?: Record<string, any>;
+  vocabularies: Record<string, any>[];
+  note?: string;
+  tries: any[][];
+  kind: "patch";
+  /** tokens that it reads at most. */
+  context: number;
+  /** labels of the blocks, the first dimension of `streams`. */
+  layers: string[];
+  /** labels of the attentions, the first dimension of `heads`. */
+  attentions: string[];
+  /** heads of each attention. */
+  heads: number;
+  /** of the residual stream. */
+  dim: number;
+  /** of a head's output. */
+  head_dim: number;
+  state: PatchState;
 }
 
 /** A text that is classified. */

@@ -19,9 +19,11 @@ BUNDLES_BY_KIND = {  # kind of view -> its bundle, and that of its worker
     "tables": ("charts",),
     "tokens": ("charts",),
     "points": ("charts",),
+    "neurons": ("neurons",),
     "interact": ("interact", "engine"),
     "interact-snapshot": ("interact",),
     **dict.fromkeys(("write", "translate", "classify", "classify-image", "fill"), ("studios", "engine")),
+    "patch": ("patching", "engine"),
 }
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -32,7 +32,7 @@ import { legend, swatches, twoValues } from "./legend.js";
 
 const NAME_FONT_SIZE = 12;
 const MIN_NAME_SPACING = 14;
-const LEGEND_WIDTH = 58;
+const LEGEND_WIDTH = 64;
 const OUTLINE_MARGIN = 3;
 const NO_GRID = new Grid([], [], new Uint8Array(), new Uint8Array());
 const QUERY_KEY = ["query", "key"];

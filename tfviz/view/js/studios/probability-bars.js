@@ -28,21 +28,22 @@ const FIRST_BARS = 5; // that a telephone shows before it is asked for more
 /**
  * Make a button with a bar for each probability.
  * @param {Share[]} rows
+ * @param {string} [compared] what `other` is, in words
  * @returns {HTMLElement[]}
  */
-export const bars = (rows) =>
+export const bars = (rows, compared = "with all heads on") =>
   rows.map((row, i) => {
-    const element = barRow(row);
+    const element = barRow(row, compared);
     element.classList.toggle("beyond", i >= FIRST_BARS);
     return element;
   });
 
-/** @param {Share} row @returns {HTMLElement} */
-function barRow({ name, share, before = null, other = null, title = "", kind = "", onclick = null }) {
+/** @param {Share} row @param {string} compared what `other` is, in words @returns {HTMLElement} */
+function barRow({ name, share, before = null, other = null, title = "", kind = "", onclick = null }, compared) {
   const word = name.replace(/[“”\u2068\u2069]/g, "");
   const special = isSpecial(word);
   const shown = special ? tokenPhrase(word) : name;
-  const label = [shown, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
+  const label = [shown, percent(share), other !== null && `${compared} ${percent(other)}`, title];
   return h(
     onclick ? "button" : "div",
     {

@@ -319,7 +319,7 @@ export class Studio {
   }
 }
 
-const TEXT_KEYS = ["prompt", "text", "sentence"]; // by the kind of studio
+const TEXT_KEYS = ["prompt", "text", "sentence", "clean", "corrupt"]; // by the kind of studio
 
 // Choices that are not written into a link and not undone.
 const TRANSIENT_KEYS = new Set(["rows", "cols", "marked", "hidden", "forced"]);

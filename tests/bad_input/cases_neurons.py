@@ -1,0 +1,24 @@
+"""Values that do not fit, at the door of the view of queries and keys."""
+
+SETUP = """
+import torch
+from tfviz import view
+from tfviz.look import AttentionMaps, capture
+from tfviz.models import GPT, TransformerXL
+model = GPT(7, context=8, layers=2, heads=2, dim=8).eval()
+ids = torch.tensor([[1, 2, 3]])
+def maps(lazy=True, model=model):
+    with capture(model, lazy=lazy) as seen: model(ids)
+    return AttentionMaps.of(seen, "abc")
+def neurons(*given, **more): return view.neurons(maps(), *given, **more)
+"""
+CASES = [
+    ("view.neurons(maps(lazy=False))", "layer 0 of maps has weights, without the query and the key that they came of"),
+    ("view.neurons(torch.ones(3, 3))", "maps"),
+    ("neurons(2)", "layer is 2; there are 2, counted from 0"),
+    ("neurons(0, -3)", "head is -3; there are 2"),
+    ("neurons(0, 0, 3)", "row is 3; there are 3"),
+    ("neurons(budget=100)", "queries and keys take .* bytes in a page, the budget is 100: give maps of fewer layers"),
+    ("neurons(0.5)", "layer"),
+    ("neurons(-1, -1, -1).document['state']", r"= \{'layer': 1, 'head': 1, 'query': 2\}"),
+]

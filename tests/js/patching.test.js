@@ -1,0 +1,54 @@
+// What a patch brings back, the answers that are compared, and where a run is patched.
+
+import "./stubs.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { near, stub } from "./helpers.js";
+import { answersOf, PatchingRuns, shareBack } from "../../tfviz/view/js/studios/patching-runs.js";
+
+const SIZES = stub({ layers: ["0", "1"], attentions: ["0", "1"], heads: 3, dim: 2, head_dim: 1 });
+const run = (/** @type {number[]} */ logits) => ({ logits: Float32Array.from(logits) });
+const pair = (/** @type {number[]} */ clean, /** @type {number[]} */ corrupt) =>
+  stub({ key: "", ids: [], clean: run(clean), corrupt: run(corrupt) });
+
+test("0 is the corrupt run, 1 the clean one; without a difference there is no share", () => {
+  const metrics = { clean: 3, corrupt: -1 };
+  near(
+    [-1, 3, 0, 5, -3].map((value) => Number(shareBack(metrics, value))),
+    [0, 1, 0.25, 1.5, -0.5],
+  );
+  assert.equal(shareBack({ clean: 2, corrupt: 2 }, 2), null);
+});
+
+test("answers that are not chosen are the likeliest of each run, and two", () => {
+  assert.deepEqual(answersOf(pair([1, 5, 2], [4, 0, 3]), [-1, -1]), [1, 0]);
+  assert.deepEqual(answersOf(pair([1, 5, 2], [3, 9, 4]), [-1, -1]), [1, 2]);
+  assert.deepEqual(answersOf(pair([1, 5, 2], [3, 9, 4]), [2, -1]), [2, 1]);
+  assert.deepEqual(answersOf(pair([1, 5, 2], [3, 9, 4]), [-1, 1]), [2, 1]);
+  assert.deepEqual(answersOf(pair([1, 5, 2], [3, 9, 4]), [7, 0.5]), [1, 2]);
+});
+
+test("a place is one layer at one position, or one head at all", () => {
+  const runs = new PatchingRuns(SIZES, 3, async () => null);
+  const streams = { shape: [2, 4, 2], data: new Float32Array(16).fill(1) };
+  const heads = { shape: [2, 4, 3, 1], data: new Float32Array(24).fill(2) };
+  const texts = stub({
+    ids: [
+      [1, 2, 3, 4],
+      [1, 2, 5, 4],
+    ],
+    clean: { streams, heads },
+  });
+  const stream = runs.patchAt(texts, ["streams", 1, 2]);
+  assert.deepEqual([...stream.stream_at.data], [0, 0, 0, 0, 0, 0, 1, 0]);
+  assert.ok(stream.heads_at.data.every((at) => at === 0));
+  const head = runs.patchAt(texts, ["heads", 1, 0]);
+  assert.deepEqual(head.heads_at.shape, [2, 3, 4]);
+  assert.deepEqual(
+    [...head.heads_at.data.keys()].filter((i) => head.heads_at.data[i]),
+    [12, 13, 14, 15],
+  );
+  assert.ok(head.stream_at.data.every((at) => at === 0));
+  assert.equal(runs.placesOf("streams", 4).length, 8);
+  assert.deepEqual(runs.placesOf("heads", 4).at(-1), ["heads", 1, 2]);
+});

@@ -1,0 +1,279 @@
+"""The studio that patches, in Chromium without a network: what it computes is what `study.patch` computes."""
+
+import csv
+from functools import cache
+
+import pytest
+import torch
+from browser import axe, control, plain, press, serious, tabbed, takes
+from studio_pages import button, click, do_try, opened_link, says, set_to, state, tab_to, tensor, wait_until_idle
+from writing_studios import VOCAB, bars, gpt, said
+
+from tfviz import study, view
+from tfviz.models import GPT
+from tfviz.text import Bytes
+
+pytest_plugins = ["browser", "studio_pages"]
+CLEAN, CORRUPT = "abc fed", "abd fed"
+ANSWERS = ("g", "h")
+STREAMS, HEADS = "Residual stream before each layer", "Output of each head, at all positions"
+BLOCKS = {"gpt": "blocks.?.input", "gpt2": "transformer.h.?.input", "llama": "model.layers.?.input"}
+
+
+@cache
+def patching(kind="gpt", answers=ANSWERS):
+    """The model and its studio, made once: the weights are kept exactly."""
+    model = gpt() if kind == "gpt" else hugging_face(kind)
+    return model, view.patch(model, VOCAB, CLEAN, CORRUPT, answers=answers, weights="float32")
+
+
+def hugging_face(kind):
+    transformers = pytest.importorskip("transformers")
+    if kind == "gpt2":
+        sizes = {"vocab_size": len(VOCAB), "n_positions": 20, "n_embd": 12, "n_layer": 2, "n_head": 3}
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
+    else:
+        config = transformers.LlamaConfig(
+            vocab_size=len(VOCAB), hidden_size=16, intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
+            num_key_value_heads=2, max_position_embeddings=20,
+        )  # fmt: skip
+        model = transformers.LlamaForCausalLM(config)
+    torch.manual_seed(5)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return model.eval()
+
+
+def expected(model, sites, answers=ANSWERS, clean=CLEAN, corrupt=CORRUPT):
+    """What `study.patch` says: a table, and the metric of both runs."""
+    ids = [VOCAB.encode(text)[None] for text in (clean, corrupt)]
+    metric = study.logit_difference(*(VOCAB.encode(answer).item() for answer in answers))
+    return study.patch(model, *ids, metric=metric, sites=sites, progress=False)
+
+
+def fill(page, name):
+    page.get_by_role("button", name=f"Fill: {name}").click()
+    wait_until_idle(page)
+
+
+def change(told, answers, metric_before):
+    """Where a run was patched, and how much that changed the difference of the answers' logits."""
+    logits = tensor(told["outputs"]["logits"])
+    ids = [VOCAB.encode(answer).item() for answer in answers]
+    streams, heads = (tensor(told["inputs"][name]) > 0 for name in ("stream_at", "heads_at"))
+    place = (streams if streams.any() else heads[:, :, 0]).nonzero()[0].tolist()
+    return ("streams" if streams.any() else "heads", *place), (logits[ids[0]] - logits[ids[1]]).item() - metric_before
+
+
+def sentence(page):
+    return plain(page.locator(".under p").text_content())
+
+
+def changed(value):
+    """A change as the page says it."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def canvas(page, name):
+    return page.locator(f"canvas[aria-label^='{name}']")
+
+
+# What is computed
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_every_cell_is_that_of_study_patch(studio, tmp_path, kind):
+    model, made = patching(kind)
+    page = studio(made)
+    fill(page, STREAMS)
+    fill(page, HEADS)
+    tables = {"streams": expected(model, BLOCKS[kind]), "heads": expected(model, "*.output_heads")}
+    corrupt = tables["heads"].notes["corrupt"]
+    patched = [
+        one
+        for one in page.evaluate("told")
+        if any(one["inputs"]["stream_at"]["data"] + one["inputs"]["heads_at"]["data"])
+    ]
+    found = dict(change(one, ANSWERS, corrupt) for one in patched)
+    assert len(found) == len(patched) == sum(table.values.numel() for table in tables.values())
+    for (name, *place), value in found.items():
+        assert value == pytest.approx(tables[name].values[tuple(place)].item(), abs=1e-4)
+    assert max(map(abs, found.values())) > 0.01
+    rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
+    layers = len(tables["streams"].values)
+    for start, table in ((2, tables["streams"]), (layers + 5, tables["heads"])):
+        read = torch.tensor([[float(cell) for cell in row[1:]] for row in rows[start : start + layers]])
+        torch.testing.assert_close(read, table.values, rtol=1e-3, atol=1e-4)
+
+
+def test_a_cell_that_is_clicked_is_patched_and_undone(studio, new_page, tmp_path):
+    model, made = patching()
+    page = studio(made)
+    table = expected(model, BLOCKS["gpt"])
+    before = bars(page)
+    assert f"{changed(table.notes['clean'])} after the clean text" in sentence(page)
+    tab_to(page, f"canvas[aria-label^='{STREAMS}']")
+    press(page, "ArrowRight", "ArrowRight", "Enter")
+    wait_until_idle(page)
+    change_there = table.values[0, 2].item()
+    now = table.notes["corrupt"] + change_there
+    share = change_there / (table.notes["clean"] - table.notes["corrupt"])
+    assert sentence(page).startswith("Layer 0, position 2 “c/d” with the clean run's residual stream")
+    assert (
+        f"goes from {changed(table.notes['corrupt'])} to {changed(now)} (clean: {changed(table.notes['clean'])})"
+        in sentence(page)
+    )
+    assert f"{said(share)} of the clean run's answer is back" in sentence(page)
+    assert page.locator(".gauge b").text_content() == said(share)
+    assert bars(page) != before
+    assert plain(page.locator(".how-to").text_content()).startswith("layer 0, position 2 “c/d”: ")
+    other = opened_link(page, new_page)
+    assert sentence(other) == sentence(page)
+    assert state(takes(page, "HTML", tmp_path))["place"] == ["streams", 0, 2]
+    click(page, "Undo")
+    assert bars(page) == before
+    click(page, "Redo", "Without the patch")
+    assert bars(page) == before
+    box = canvas(page, HEADS).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 20)
+    wait_until_idle(page)
+    heads = expected(model, "*.output_heads")
+    assert sentence(page).startswith("Layer 1, head ")
+    head = int(sentence(page)[len("Layer 1, head ")])
+    assert changed(heads.notes["corrupt"] + heads.values[1, head].item()) in sentence(page)
+
+
+def test_a_cell_gives_its_last_logits_whatever_the_answers(studio):
+    """The likeliest tokens are the answers where none is chosen; a bar, or what is typed, chooses another."""
+    model, made = patching(answers=None)
+    page = studio(set_to(made, place=["heads", 1, 2]))
+    ids = [VOCAB.encode(text)[None] for text in (CLEAN, CORRUPT)]
+    with torch.no_grad():
+        clean, corrupt = (model(one)[0, -1] for one in ids)
+    answer = clean.argmax().item()
+    other = next(one for one in corrupt.topk(2).indices.tolist() if one != answer)
+    words = VOCAB.words(torch.tensor([answer, other]))
+    table = expected(model, "*.output_heads", words)
+    assert changed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
+    control(page, "Clean answer").fill("a")
+    control(page, "Clean answer").press("Enter")
+    wait_until_idle(page)
+    table = expected(model, "*.output_heads", ("a", words[1]))
+    assert f"ogit of “a” − logit of “{words[1]}”" in sentence(page)
+    assert changed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
+    page.get_by_role("tab", name="corrupt").click()
+    name = next(name for name in bars(page) if name not in ("a", words[1]))
+    page.locator(f".shares button:has(.name:text-is('{name}'))").click()
+    wait_until_idle(page)
+    assert f"ogit of “a” − logit of “{name}”" in sentence(page)
+
+
+def test_typed_texts_are_patched_too_and_mistakes_are_told(studio):
+    model, made = patching()
+    page = studio(made)
+    clean, corrupt = page.locator(".editor").all()
+    runs = len(page.evaluate("told"))
+    for text, told in {
+        "abc": "the clean text has 3 tokens and the corrupt one 7: make them equal",
+        "abcz": 'the clean text: the character "z" (U+007A) at place 3 is not among the ',
+        "": "the clean text is empty: type one",
+        "a" * 17: "the clean text has more than 16 tokens, which the model cannot read",
+    }.items():
+        clean.fill(text)
+        wait_until_idle(page)
+        assert told in says(page)
+    canvas(page, STREAMS).press("Enter")
+    page.get_by_role("button", name=f"Fill: {HEADS}").click()
+    wait_until_idle(page)
+    assert len(page.evaluate("told")) == runs
+    clean.fill("cafe"), corrupt.fill("face")
+    wait_until_idle(page)
+    assert says(page) == ""
+    fill(page, HEADS)
+    control(page, "Corrupt answer").fill("ab")
+    control(page, "Corrupt answer").press("Enter")
+    wait_until_idle(page)
+    assert says(page) == "an answer is one token, and this is 2: a · b"
+    do_try(page, "Find the head that brings most back")
+    table = expected(model, "*.output_heads", clean="cafe", corrupt="face")
+    back = table.values * (1 if table.notes["clean"] > table.notes["corrupt"] else -1)
+    layer, head = divmod(int(back.argmax()), back.shape[1])
+    assert sentence(page).startswith(f"Layer {layer}, head {head} with the clean run's output")
+    assert changed(table.notes["corrupt"] + table.values[layer, head].item()) in sentence(page)
+
+
+def test_filling_can_be_stopped_and_goes_on(studio):
+    _, made = patching("llama")
+    page = studio(made)
+    cells = 3 * len(CLEAN)
+    slow = """() => { const send = Worker.prototype.postMessage;
+        Worker.prototype.postMessage = function (...given) { setTimeout(() => send.apply(this, given), 60); }; }"""
+    page.evaluate(slow)
+    page.get_by_role("button", name=f"Fill: {STREAMS}").click()
+    page.locator(".table-title progress:visible").wait_for()
+    page.wait_for_function("told.length >= 6")
+    page.get_by_role("button", name=f"Stop filling: {STREAMS}").click()
+    wait_until_idle(page)
+    stopped = len(page.evaluate("told")) - 2
+    assert 3 <= stopped < cells
+    assert not page.locator(".table-title progress:visible").count()
+    fill(page, STREAMS)
+    assert len(page.evaluate("told")) - 2 == cells
+
+
+def test_swapped_texts_are_patched_the_other_way_round(studio):
+    model, made = patching()
+    page = studio(set_to(made, place=["heads", 0, 1]))
+    do_try(page, "Swap the texts")
+    table = expected(model, "*.output_heads", ANSWERS[::-1], CORRUPT, CLEAN)
+    assert f"{changed(table.notes['corrupt'] + table.values[0, 1].item())} (clean: " in sentence(page)
+
+
+@pytest.mark.parametrize("place", [["streams", 9, 0], ["heads", 0, -1], ["nothing", 0, 0], ["heads"], [[1], "a", None]])
+def test_a_link_to_a_place_that_is_not_there_patches_nothing(studio, place):
+    _, made = patching()
+    page = studio(set_to(made, place=place, answer=10**6, other=0.5))
+    assert "after the clean text" in sentence(page)
+    assert button(page, "Without the patch").count() == 0
+
+
+def test_subwords_with_spaces_are_answers_as_they_are_typed(studio):
+    torch.manual_seed(1)
+    model = GPT(256, context=32, layers=1, heads=2, dim=8).eval()
+    page = studio(view.patch(model, Bytes(), "a b", "b b", weights="float32"))
+    control(page, "Clean answer").fill("␣")
+    control(page, "Clean answer").press("Enter")
+    wait_until_idle(page)
+    assert "Logit of “␣” − " in sentence(page)
+
+
+# For everyone
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_and_tab_reaches_all(studio, scheme):
+    page = studio(set_to(patching()[1], place=["streams", 0, 2]), scheme=scheme)
+    fill(page, HEADS)
+    page.get_by_text("Table", exact=True).click()
+    axe(page)
+    assert serious(page) == []
+    page.evaluate("document.activeElement.blur()")
+    reachable, reached = tabbed(page)
+    assert set(reached) >= reachable
+    assert all(reached.values())
+
+
+@pytest.mark.parametrize("width", [400, 700, 1280])
+def test_a_page_is_as_wide_as_its_window(studio, width):
+    page = studio(set_to(patching()[1], place=["streams", 0, 2]), width=width)
+    fill(page, STREAMS)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_what_is_taken_away_is_a_picture_of_all(studio, tmp_path):
+    page = studio(set_to(patching()[1], place=["streams", 0, 2]))
+    fill(page, STREAMS)
+    text = takes(page, "SVG", tmp_path).read_text("utf-8")
+    assert STREAMS in text
+    assert HEADS in text

@@ -1,0 +1,107 @@
+"""The program that the studio of patching computes with: patched anywhere, its logits are those of the model."""
+
+import pytest
+import torch
+from torch import nn
+from writing_studios import KINDS, VOCAB, gpt
+
+from tfviz import view
+from tfviz.look import capture, edits
+from tfviz.view.studio.patching_program import export_patching, find_sites
+
+IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2], [3, 1, 4, 2, 6, 9, 2]])
+
+
+def neox():
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 2, "num_attention_heads": 4}
+    return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(vocab_size=len(VOCAB), **sizes))
+
+
+def eager():
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_positions": 20, "n_embd": 12, "n_layer": 2, "n_head": 3, "bos_token_id": 0, "eos_token_id": 0}
+    config = transformers.GPT2Config(vocab_size=len(VOCAB), attn_implementation="eager", **sizes)
+    return transformers.GPT2LMHeadModel(config)
+
+
+MODELS = {**{kind: lambda kind=kind: gpt(**KINDS[kind]) for kind in KINDS}, "neox": neox, "eager": eager}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@torch.no_grad()
+def test_several_places_at_once_are_those_of_edits(kind):
+    torch.manual_seed(2)
+    model = MODELS[kind]().eval()
+    sites = find_sites(model)
+    program = export_patching(model, sites, "float32")
+    layers, positions = len(sites.blocks), IDS.shape[1]
+    stream_at = torch.zeros(layers, positions, dtype=torch.bool)
+    heads_at = torch.zeros(layers, sites.heads, positions, dtype=torch.bool)
+    none = (stream_at, torch.zeros(layers, positions, sites.dim), heads_at)
+    clean = program(IDS[:1], *none, torch.zeros(layers, positions, sites.heads, sites.size))
+    watched = [f"{path}.input" for path in sites.blocks] + [f"{path}.output_heads" for path in sites.attentions]
+    with capture(model, watched) as seen:
+        model(IDS[:1])
+    for layer, (stream, head) in enumerate(zip(watched, watched[layers:])):
+        torch.testing.assert_close(clean["streams"][layer], seen[stream][0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(clean["heads"][layer].transpose(0, 1), seen[head][0], rtol=0, atol=1e-5)
+    stream_at[1, 4] = heads_at[0, 1, 3] = heads_at[0, 1, 5] = True
+    patched = program(IDS[1:], stream_at, clean["streams"], heads_at, clean["heads"])["logits"]
+    changes = {
+        watched[1]: edits.paste(seen[watched[1]], positions=4),
+        watched[layers]: edits.paste(seen[watched[layers]], head=1, positions=[3, 5]),
+    }
+    with capture(model, [], edit=changes):
+        output = model(IDS[1:])
+    logits = getattr(output, "logits", output)[0, -1]
+    torch.testing.assert_close(patched, logits, rtol=0, atol=1e-5)
+    unpatched = model(IDS[1:])
+    assert (patched - getattr(unpatched, "logits", unpatched)[0, -1]).abs().max() > 1e-4
+
+
+def test_the_model_keeps_its_hooks_its_mode_and_its_numbers():
+    model = gpt().train()
+    hooked = []
+    model.blocks[0].register_forward_pre_hook(lambda *_: hooked.append(1))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    one, two = (view.patch(model, VOCAB, "abc", "abd") for _ in range(2))
+    assert one.html() == two.html()
+    assert model.training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    modules = [module for module in model.modules() if module._forward_pre_hooks]
+    assert modules == [model.blocks[0]]
+    assert hooked
+
+
+def test_the_still_picture_has_the_likeliest_tokens_of_both_runs():
+    model = gpt()
+    made = view.patch(model, VOCAB, "abc", "abd", answers=("g", 3), title="Names")
+    with torch.no_grad():
+        top = [model(VOCAB.encode(text)[None])[0, -1].softmax(-1).max().item() for text in ("abc", "abd")]
+    assert made.summary.startswith("Names: the next token, 'abc' is clean")
+    assert all(f"{share:.3g}" in made.summary for share in top)
+    assert (made.document["state"]["answer"], made.document["state"]["other"]) == (VOCAB.encode("g").item(), 3)
+
+
+def test_layers_that_differ_in_their_heads_are_told():
+    model = gpt()
+    other = gpt(heads=4)
+    model.blocks[1] = other.blocks[1]
+    with pytest.raises(ValueError, match=r"its layers differ in the number or size of their heads; study.patch"):
+        view.patch(model, VOCAB, "abc", "abd")
+
+
+def test_a_block_that_is_called_twice_is_told():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = gpt(layers=1)
+            self.inner.blocks = nn.ModuleList([self.inner.blocks[0]])
+
+        def forward(self, ids):
+            self.inner(ids)
+            return self.inner(ids)
+
+    with pytest.raises(ValueError, match="Twice cannot be patched in a page: Twice has no stack of blocks"):
+        view.patch(Twice(), VOCAB, "abc", "abd")

@@ -1,0 +1,176 @@
+// A drawing of how the weights of one query come about: the query above the keys, their products in each dimension, and
+// for each key the sum, the score and the weight.
+
+import { clamp } from "../base/clamp.js";
+import { OPEN } from "../base/grid.js";
+import { fixed, formatted } from "../base/numbers.js";
+import { paint } from "../base/paint.js";
+import { textWidth } from "../base/pen.js";
+import { label } from "../base/visible-text.js";
+import { largestSize, signedGrid } from "./neuron-parts.js";
+
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Pen, Point } from "../types.d.ts" */
+/** @import { HeadVectors, NeuronParts } from "./neuron-parts.js" */
+/**
+ * @typedef {object} NeuronContent
+ * @property {HeadVectors} vectors
+ * @property {NeuronParts} parts
+ * @property {number[]} keys those that are shown
+ * @property {string[]} words of all keys
+ * @property {string} word of the query
+ */
+
+const ROW = 20; // pixels of a key
+const TOP = 78; // pixels of the query and of the titles above the keys
+const QUERY_TOP = 22;
+const GAP = 18;
+const NUMBER = 58; // pixels of a column of numbers
+const BAR = 70; // pixels of the largest weight
+const NARROW = 640; // pixels below which the sum and the score are only read, not drawn
+const MAX_CELL = 14; // pixels of a dimension
+
+/** The layout and drawing of one query's way to its weights. */
+export class NeuronDrawing {
+  /** @type {NeuronContent | null} */
+  content = null;
+  width = 0;
+  height = 0;
+  left = 0;
+  /** The width of a strip of dimensions, in pixels. */
+  strip = 0;
+  wide = false;
+
+  /** @param {Theme} theme */
+  constructor(theme) {
+    this.theme = theme;
+  }
+
+  /** Lay out for a width, in pixels. @param {NeuronContent} content @param {number} width */
+  place(content, width) {
+    const { parts, keys, words } = content;
+    this.content = content;
+    this.width = width;
+    this.height = TOP + ROW * keys.length + 4;
+    this.left = Math.min(
+      0.22 * width,
+      14 + Math.max(textWidth("query", 12), ...keys.map((key) => textWidth(label(words[key]), 12))),
+    );
+    this.wide = width >= NARROW;
+    const numbers = this.columns.length * NUMBER + GAP + (this.wide ? BAR : 0);
+    this.strip = clamp((width - this.left - numbers - 2 * GAP) / 2, 40, MAX_CELL * parts.dim);
+  }
+
+  /** The numbers that stand beside each key. */
+  get columns() {
+    if (!this.wide) return ["weight"];
+    return this.content?.vectors.bias ? ["sum", "bias", "score", "weight"] : ["sum", "score", "weight"];
+  }
+
+  /** The left edges of the strips and of the numbers. */
+  get edges() {
+    const products = this.left + this.strip + GAP;
+    return { keys: this.left, products, numbers: products + this.strip + GAP };
+  }
+
+  /** Return the key under a point, and the dimension or null. @param {number} x @param {number} y @returns {Point | null} */
+  cellAt(x, y) {
+    const { content, edges, strip } = this;
+    const row = Math.floor((y - TOP) / ROW);
+    if (!content || row < 0 || row >= content.keys.length) return null;
+    const across = [edges.keys, edges.products].map((edge) => (x - edge) / strip).find((at) => at >= 0 && at < 1);
+    return [row, across === undefined ? -1 : Math.floor(across * content.parts.dim)];
+  }
+
+  /** @param {Pen} pen @param {Point | null} cursor a key that is shown, and its dimension; -1 for none */
+  draw(pen, cursor) {
+    const { content } = this;
+    if (!content) return;
+    this.drawTitles(pen, content);
+    this.drawStrips(pen, content);
+    content.keys.forEach((key, row) => this.drawKey(pen, content, key, row, cursor?.[0] === row));
+    if (cursor) this.drawCursor(pen, content, cursor);
+  }
+
+  /** @param {Pen} pen @param {NeuronContent} content */
+  drawTitles(pen, { word, vectors, parts }) {
+    const { theme, edges } = this;
+    const soft = { fill: theme.soft };
+    pen.text(edges.keys, 9, `query · dimension, 0 to ${parts.dim - 1} →`, soft);
+    pen.text(this.left - 6, QUERY_TOP + ROW / 2, label(word), {
+      fill: theme.ink,
+      bold: true,
+      size: 12,
+      align: "right",
+    });
+    pen.text(this.left - 6, TOP - 11, "key ↓", { ...soft, align: "right" });
+    const ends = (/** @type {Iterable<number>[]} */ ...all) => ` to ±${formatted(Math.max(...all.map(largestSize)))}`;
+    pen.text(edges.keys, TOP - 11, `keys${this.wide ? ends(vectors.query, vectors.keys) : ""}`, soft);
+    pen.text(edges.products, TOP - 11, `query × key${this.wide ? ends(parts.products) : ""}`, soft);
+    if (this.wide) {
+      const formula = `score = sum × ${formatted(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
+      pen.text(edges.numbers, TOP - 30, formula, soft);
+    }
+    this.columns.forEach((name, place) =>
+      pen.text(edges.numbers + (place + 1) * NUMBER - 8, TOP - 11, name, { ...soft, align: "right" }),
+    );
+  }
+
+  /** @param {Pen} pen @param {NeuronContent} content */
+  drawStrips(pen, { vectors, parts, keys }) {
+    const { dim, products } = parts;
+    const { edges } = this;
+    const rowsOf = (/** @type {ArrayLike<number>} */ all) =>
+      Float64Array.from({ length: keys.length * dim }, (_, i) => all[keys[Math.floor(i / dim)] * dim + (i % dim)]);
+    const limit = Math.max(largestSize(vectors.query), largestSize(vectors.keys));
+    const names = (/** @type {number} */ count) => Array.from({ length: count }, () => "");
+    const grid = (/** @type {Float64Array} */ numbers, /** @type {number} */ most) =>
+      signedGrid(names(numbers.length / dim), names(dim), numbers, most);
+    this.drawGrid(pen, grid(Float64Array.from(vectors.query), limit), edges.keys, QUERY_TOP);
+    this.drawGrid(pen, grid(rowsOf(vectors.keys), limit), edges.keys, TOP);
+    this.drawGrid(pen, grid(rowsOf(products), largestSize(products)), edges.products, TOP);
+  }
+
+  /** @param {Pen} pen @param {Grid} grid @param {number} x @param {number} y */
+  drawGrid(pen, grid, x, y) {
+    const [height, width] = [grid.rows.length, grid.cols.length];
+    const window = { x: 0, y: 0, width, height };
+    const [across, down] = [this.strip, ROW * height].map((length) => Math.max(1, Math.round(length * pen.ratio)));
+    pen.image(paint(grid, window, across, down, this.theme, pen.ratio), x, y);
+    pen.rect(x, y, this.strip, ROW * height, { stroke: this.theme.line, thick: 1 });
+  }
+
+  /** @param {Pen} pen @param {NeuronContent} content @param {number} key @param {number} row @param {boolean} strong */
+  drawKey(pen, { vectors, parts, words }, key, row, strong) {
+    const { theme, edges, wide } = this;
+    const y = TOP + ROW * (row + 0.5);
+    const open = vectors.state[key] === OPEN;
+    const fill = strong ? theme.ink : theme.soft;
+    pen.text(this.left - 6, y, label(words[key]), { fill, bold: strong, size: 12, align: "right" });
+    /** @type {Record<string, string>} */
+    const numbers = {
+      sum: fixed(parts.sums[key], 2),
+      bias: fixed(vectors.bias?.[key] ?? 0, 2),
+      score: open ? fixed(parts.scores[key], 2) : "masked",
+      weight: open ? fixed(parts.weights[key], 3) : "–",
+    };
+    const look = { fill: open ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
+    this.columns.forEach((name, place) => pen.text(edges.numbers + (place + 1) * NUMBER - 8, y, numbers[name], look));
+    const bar = (BAR * parts.weights[key]) / largestSize(parts.weights);
+    if (wide && open)
+      pen.rect(edges.numbers + this.columns.length * NUMBER, y - 6, bar, 12, { fill: theme.ramp, radius: 2 });
+  }
+
+  /** @param {Pen} pen @param {NeuronContent} content @param {Point} cursor */
+  drawCursor(pen, { parts }, [row, dimension]) {
+    const { theme, edges, strip } = this;
+    const cell = strip / parts.dim;
+    const look = { stroke: theme.ink, thick: 1.5 };
+    for (const edge of [edges.keys, edges.products]) {
+      if (dimension < 0) pen.rect(edge, TOP + ROW * row, strip, ROW, look);
+      else pen.rect(edge + cell * dimension - 1, TOP + ROW * row, Math.max(3, cell + 2), ROW, look);
+    }
+    if (dimension >= 0) pen.rect(edges.keys + cell * dimension - 1, QUERY_TOP, Math.max(3, cell + 2), ROW, look);
+  }
+}

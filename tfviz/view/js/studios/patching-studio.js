@@ -1,0 +1,285 @@
+// The studio of activation patching: the corrupt text is run with one activation of the clean text's run. Two tables
+// hold what that changes, place by place.
+
+import { h } from "../base/elements.js";
+import { counted } from "../base/numbers.js";
+import { quoted } from "../base/visible-text.js";
+import { PatchingAnswers } from "./patching-answers.js";
+import { changeText, patchedText, unpatchedText } from "./patching-description.js";
+import { PatchingFiller } from "./patching-filler.js";
+import { PatchingGauge } from "./patching-gauge.js";
+import { answersOf, PatchingRuns } from "./patching-runs.js";
+import { PatchingTable } from "./patching-tables.js";
+import { PatchingTexts } from "./patching-texts.js";
+import { button, pane } from "./small-elements.js";
+import { Studio } from "./studio.js";
+import { stacked, textDrawing } from "./text-drawing.js";
+import CSS from "../controls/patching.css";
+
+/** @import { PatchDocument } from "../documents.d.ts" */
+/** @import { Drawing, GridPanel } from "../types.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Kind, Pair, Place } from "./patching-runs.js" */
+/** @import { StudioArguments } from "./studio.js" */
+
+/** @type {Kind[]} */
+const KINDS = ["streams", "heads"];
+const HOW_TO = "Click a cell: the corrupt run takes the clean run's activation there.";
+
+/** A studio that patches a language model. @extends {Studio<PatchDocument>} */
+export class PatchingStudio extends Studio {
+  get keys() {
+    return KEYS;
+  }
+
+  get clearedChoices() {
+    return { answer: -1, other: -1, place: [] };
+  }
+
+  /** @type {Pair | null} the texts that are shown */
+  pair = null;
+  /** @type {number[]} the ids of both answers */
+  answers = [];
+  /** @type {Float32Array | null} the logits of the patched run */
+  patchedLogits = null;
+
+  /** @param {StudioArguments<PatchDocument>} args */
+  constructor(...args) {
+    super(...args);
+    const { store, described, vocab, frame } = this;
+    this.texts = new PatchingTexts(vocab, described.context, store);
+    this.runs = new PatchingRuns(described, vocab.size, (...call) => this.run(...call));
+    this.filler = new PatchingFiller(this);
+    this.next = new PatchingAnswers(vocab, store, (text) => this.announce(text));
+    /** What the pointer or the cursor is at, in words. */
+    this.reading = h("p", { class: "soft how-to", role: "status" }, HOW_TO);
+    this.placeTables = KINDS.map(
+      (kind) =>
+        new PatchingTable(kind, frame.theme, {
+          patch: (place) => this.patchAt(place),
+          leave: () => store.set({ place: [] }),
+          reading: (place) => this.describeCell(place),
+          announce: (text) => {
+            this.reading.textContent = text || HOW_TO;
+          },
+          fill: (kind) => void this.filler.fill(kind),
+        }),
+    );
+    this.layOutPanes();
+    this.showTries([
+      { name: "Find the place that brings most back", act: () => this.findStrongest("streams") },
+      { name: "Find the head that brings most back", act: () => this.findStrongest("heads") },
+      { name: "Swap the texts", act: () => this.swap() },
+    ]);
+    this.open();
+  }
+
+  layOutPanes() {
+    const { frame, headPane } = this;
+    this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
+    /** @type {PatchingGauge} */
+    this.gauge = new PatchingGauge();
+    this.textPane = pane("text", "The texts", null, this.texts.element, this.next.choice, this.gauge.element);
+    const tables = this.placeTables.map(({ element }) => element);
+    const middle = pane(
+      "heads-of-model",
+      "Where does the answer come back?",
+      null,
+      this.reading,
+      headPane.opening,
+      ...tables,
+    );
+    const bars = pane("says", "What comes next?", null, this.next.element);
+    /** @type {HTMLElement} */
+    this.sentence = h("p", {});
+    /** @type {HTMLButtonElement} */
+    this.remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
+    const under = h("div", { class: "under" }, this.sentence, this.remover);
+    const desk = h("div", { class: "stage desk patching" }, this.textPane, bars, middle);
+    frame.body.before(h("style", {}, CSS));
+    frame.body.append(this.tries);
+    frame.showStage(h("div", { class: "sheet" }, desk, under), "");
+  }
+
+  /** What is patched, if there is such a place in these texts. @returns {Place | null} */
+  get place() {
+    const [kind, layer, at] = this.store.get("place");
+    if (!this.pair || !KINDS.includes(kind)) return null;
+    const { layers, attentions, heads } = this.described;
+    const [rows, columns] = kind === "streams" ? [layers, this.pair.ids[0].length] : [attentions, heads];
+    const isIn = (/** @type {unknown} */ number, /** @type {number} */ count) =>
+      Number.isInteger(number) && Number(number) >= 0 && Number(number) < count;
+    return isIn(layer, rows.length) && isIn(at, columns) ? [kind, layer, at] : null;
+  }
+
+  /** @param {Place} place */
+  patchAt(place) {
+    const { problem } = this.texts;
+    if (problem) return this.announce(problem);
+    const same = String(place) === String(this.store.get("place"));
+    return this.store.set({ place: same ? [] : place });
+  }
+
+  async refresh() {
+    const isCurrent = this.requests.begin();
+    const { problem, ids } = this.texts;
+    this.texts.show(this.markedPosition);
+    if (problem) {
+      this.filler.stop();
+      return void this.announce(problem);
+    }
+    this.announce("");
+    try {
+      const pair = await this.runs.read(ids);
+      if (!pair || !isCurrent()) return;
+      if (this.pair !== pair) this.filler.stop();
+      this.pair = pair;
+      const { place } = this;
+      const patched = place && (await this.runs.patch("patch", pair, place));
+      if (!isCurrent() || (place && !patched)) return;
+      this.patchedLogits = patched;
+      this.answers = answersOf(pair, [this.store.get("answer"), this.store.get("other")]);
+      this.show(pair);
+    } catch (error) {
+      if (isCurrent()) this.frame.showError(/** @type {Error} */ (error));
+    }
+  }
+
+  /** The position that is patched. */
+  get markedPosition() {
+    return this.place?.[0] === "streams" ? this.place[2] : null;
+  }
+
+  /** @param {Pair} pair */
+  show(pair) {
+    const { clean, corrupt } = pair;
+    this.headPane.opening.remove();
+    this.frame.subject.textContent = this.subject;
+    this.texts.show(this.markedPosition);
+    this.next.show({ clean: clean.logits, corrupt: corrupt.logits, patched: this.patchedLogits }, this.answers);
+    this.showTables();
+    this.gauge.show(this.metrics, this.patchedLogits && this.metric(this.patchedLogits));
+    this.showSentence();
+    this.frame.renewTable();
+  }
+
+  showTables() {
+    const { pair } = this;
+    if (!pair) return;
+    const { layers, attentions, heads } = this.described;
+    const [positions] = pair.ids;
+    for (const patchingTable of this.placeTables) {
+      const { kind } = patchingTable;
+      const places = this.runs.placesOf(kind, positions.length);
+      const values = places.map((place) => this.changeAt(place));
+      const streams = kind === "streams";
+      patchingTable.show({
+        rows: streams ? layers : attentions,
+        cols: streams ? this.texts.positionNames(pair.ids) : Array.from({ length: heads }, (_, head) => String(head)),
+        values,
+        place: this.place,
+      });
+      const known = values.filter((value) => value !== null).length;
+      patchingTable.showProgress(known, places.length, this.filler.kind === kind);
+    }
+  }
+
+  /** The difference of both answers' logits. @param {Float32Array} logits */
+  metric(logits) {
+    const [answer, other] = this.answers;
+    return logits[answer] - logits[other];
+  }
+
+  /** The metric of both unpatched runs. */
+  get metrics() {
+    const { pair } = this;
+    return { clean: pair ? this.metric(pair.clean.logits) : 0, corrupt: pair ? this.metric(pair.corrupt.logits) : 0 };
+  }
+
+  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {Place} place */
+  changeAt(place) {
+    const logits = this.pair && this.runs.known(this.pair, place);
+    return logits ? this.metric(logits) - this.metrics.corrupt : null;
+  }
+
+  /** @param {Place} place */
+  nameOf([kind, layer, at]) {
+    const { layers, attentions } = this.described;
+    if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
+    const name = this.pair ? this.texts.positionNames(this.pair.ids)[at] : "";
+    return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
+  }
+
+  /** @param {Place} place */
+  describeCell(place) {
+    const change = this.changeAt(place);
+    return `${this.nameOf(place)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
+  }
+
+  showSentence() {
+    const { place, patchedLogits, metrics } = this;
+    const [answer, other] = this.vocab.words(this.answers).map((word) => quoted(word));
+    const metric = `logit of ${answer} − logit of ${other}`;
+    this.remover.hidden = !place;
+    const parts =
+      place && patchedLogits
+        ? patchedText(metrics, this.metric(patchedLogits), { name: this.nameOf(place), kind: place[0], metric })
+        : unpatchedText(metrics, metric);
+    this.sentence.replaceChildren(...parts.map(([text, bold]) => (bold ? h("b", {}, text) : text)));
+  }
+
+  /** Fill a table, and patch the place that brings most of the answer back. @param {Kind} kind */
+  async findStrongest(kind) {
+    const { pair } = this;
+    if (!pair || this.texts.problem) return;
+    if (this.filler.kind !== kind) await this.filler.fill(kind);
+    if (this.pair !== pair) return;
+    const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
+    const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
+    const worth = (/** @type {Place} */ place) => sign * Number(this.changeAt(place));
+    const best = places.reduce((most, place) => (worth(place) > worth(most) ? place : most), places[0]);
+    if (best) this.store.set({ place: best });
+    await this.settled();
+  }
+
+  /** Patch the clean run with what the corrupt run has. */
+  swap() {
+    const { store } = this;
+    const [answer, other] = this.answers;
+    const [clean, corrupt] = [store.get("corrupt"), store.get("clean")];
+    const swapped = answer === undefined ? {} : { answer: other, other: answer };
+    store.set({ clean, corrupt, ...swapped });
+  }
+
+  get subject() {
+    const { layers, heads } = this.described;
+    const tokens = this.unit === "token" ? counted(this.vocab.size, "token") : `${this.unit} by ${this.unit}`;
+    return `${counted(layers.length, "layer")} × ${counted(heads, "head")} · ${tokens}`;
+  }
+
+  /** @returns {GridPanel<Grid>[] | null} */
+  panels() {
+    return this.pair ? [...this.placeTables.flatMap(({ panels }) => panels), ...this.next.panels] : null;
+  }
+
+  /** @returns {Drawing} */
+  get drawing() {
+    const { theme } = this.frame;
+    const texts = this.texts.texts.map(({ editor: { element } }) =>
+      textDrawing(element, element.querySelectorAll(".token")),
+    );
+    return stacked([
+      ...texts,
+      ...this.placeTables.map((patchingTable) => patchingTable.drawing(theme)),
+      this.next.drawing(theme),
+    ]);
+  }
+}
+
+const KEYS = [
+  ["arrows, Enter", "in a table: to another cell, patch there"],
+  ["Escape", "in a table: take the patch away"],
+  ["+ − 0", "in a table: closer, farther, all"],
+  ["Enter", "on a next token: make it an answer"],
+  ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
+];

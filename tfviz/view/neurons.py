@@ -1,0 +1,159 @@
+"""A view of how the weights of one query come about: products of query and key, their sum, the score, the weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+
+import torch
+from torch import Tensor
+
+from tfviz.look.key_ranges import KeyRanges
+from tfviz.look.lazy import LazyAttention
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import Bool, Float
+from tfviz.view.documents.neurons import NeuronsDocument, NeuronsLayer
+from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
+from tfviz.view.page.heads import MAX_PAGE_BYTES
+from tfviz.view.page.html import View
+from tfviz.view.still import neurons as still
+
+
+@dataclass(frozen=True)
+class HeadParts:
+    """What the scores of one head are made of: (query @ key.T) * scale + bias.
+
+    Attributes:
+        query: [query, dim], as it is multiplied: after rotary positions, a norm, and so on.
+        key: [key, dim], likewise; heads that share a key have the same one.
+        scale: the factor of the products' sum.
+        bias: [query, key], what is added, such as ALiBi's; None: nothing.
+        allowed: True where a query may look; None: everywhere.
+    """
+
+    query: Float[Tensor, "query dim"]
+    key: Float[Tensor, "key dim"]
+    scale: float
+    bias: Float[Tensor, "query key"] | None
+    allowed: Bool[Tensor, "query key"] | None
+
+    @classmethod
+    def of(cls, layer: LazyAttention, head: int) -> HeadParts:
+        """Return the parts of one head of a layer that keeps its queries and keys."""
+        call = layer.head_call(head)
+        query, key, allowed = call.query[0, 0].cpu(), call.key[0, 0].cpu(), layer.allowed(head)
+        bias = None
+        if call.score_mod is not None or not (isinstance(call.mask, KeyRanges | None) or call.mask.dtype == torch.bool):
+            added = call.scores()[0, 0].cpu() - query @ key.T * call.scale
+            bias = added if allowed is None else added.masked_fill(~allowed, 0.0)
+        bias = bias if bias is not None and bool(bias.any()) else None
+        return cls(query, key, call.scale, bias, None if allowed is None or bool(allowed.all()) else allowed)
+
+    def scores(self, row: int) -> Float[Tensor, " key"]:
+        """Return the scores of one query, -inf where it may not look."""
+        scores = (self.query[row] * self.key).sum(-1) * self.scale
+        if self.bias is not None:
+            scores = scores + self.bias[row]
+        return scores if self.allowed is None else scores.masked_fill(~self.allowed[row], -torch.inf)
+
+    def weights(self, row: int) -> Float[Tensor, " key"]:
+        """Return the weights of one query: the softmax of its scores, zeros where it may not look at all."""
+        return self.scores(row).softmax(-1).nan_to_num(0.0)
+
+
+def neurons(
+    maps: AttentionMaps,
+    layer: int = 0,
+    head: int = 0,
+    row: int = -1,
+    title: str | None = None,
+    *,
+    budget: float = MAX_PAGE_BYTES,
+) -> View:
+    """Show how the weights of one query come about: the query, the keys, their products in each dimension, the scores.
+
+    For each key, the products q x k of all dimensions add up; their sum x scale + bias is the score, and the softmax of
+    the scores are the weights. Queries and keys are those that the model multiplied: after rotary positions and norms,
+    shared by groups of heads, with what ALiBi or a mask adds. In the page any word, layer and head can be chosen.
+
+    Args:
+        maps: of a lazy capture, which keeps queries and keys: `AttentionMaps.of(seen, words)` with
+            `look.capture(model, lazy=True)`.
+        layer: the layer that is shown first.
+        head: the head that is shown first.
+        row: the query that is shown first, counted from 0, or from the end with -1.
+        title: None: layer and head.
+        budget: maximum size of the data in the page, in bytes.
+
+    Raises:
+        IndexError: there is no such layer, head or query.
+        ValueError: a layer has weights only, since the capture was not lazy or the model computes them itself; the
+            queries and keys exceed the budget.
+    """
+    layers = _lazy_layers(maps)
+    _, heads, queries, _ = maps.shape
+    chosen = {
+        name: _place(name, number, count)
+        for name, number, count in (
+            ("layer", layer, len(layers)), ("head", head, heads), ("row", row, queries),
+        )
+    }  # fmt: skip
+    takes = 4 * BASE64_RATIO * sum(one.call.query.numel() + one.call.key.numel() for one in layers)
+    if takes > budget:
+        raise ValueError(
+            f"queries and keys take {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: give maps of fewer "
+            "layers, AttentionMaps.of(seen, words, sites='*.1.*'), a shorter text, or a larger budget"
+        )
+    rows, cols = ([str(word) for word in words] for words in (maps.rows, maps.cols))
+    blobs = BlobStore()
+    document: NeuronsDocument = {
+        "kind": "neurons", "title": title or "", "rows": rows, "cols": cols,
+        "layers": [_layer_document(one, blobs) for one in layers], "masks": blobs.masks,
+        "state": {"layer": chosen["layer"], "head": chosen["head"], "query": chosen["row"]},
+    }  # fmt: skip
+    parts, at = HeadParts.of(layers[chosen["layer"]], chosen["head"]), chosen["row"]
+    named = title or f"Layer {chosen['layer']}, head {chosen['head']}"
+    picture = still.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
+    return View(picture, document, blobs.data)
+
+
+def _lazy_layers(maps: AttentionMaps) -> list[LazyAttention]:
+    """Return the layers of maps, each with its queries and keys.
+
+    Raises:
+        ValueError: a layer has its weights only.
+    """
+    layers = [layer for layer in maps.layers if isinstance(layer, LazyAttention)]
+    if len(layers) < len(maps.layers):
+        number = next(i for i, layer in enumerate(maps.layers) if not isinstance(layer, LazyAttention))
+        raise ValueError(
+            f"layer {number} of maps has weights, without the query and the key that they came of: capture them by "
+            "look.capture(model, lazy=True); of a model that writes its attention out, ask for the fused one, "
+            'attn_implementation="sdpa"'
+        )
+    return layers
+
+
+def _place(name: str, number: int, count: int) -> int:
+    at = index(number)
+    if not -count <= at < count:
+        raise IndexError(f"{name} is {number}; there are {count}, counted from 0")
+    return at % count
+
+
+def _layer_document(layer: LazyAttention, blobs: BlobStore) -> NeuronsLayer:
+    heads, groups = layer.shape[0], layer.call.key.shape[1]
+    parts = [HeadParts.of(layer, head) for head in range(heads)]
+    shared = parts[:: heads // groups]
+    return {
+        "dim": parts[0].query.shape[1],
+        "scale": float(parts[0].scale),
+        "queries": [blobs.add(_bytes(one.query)) for one in parts],
+        "keys": [blobs.add(_bytes(one.key)) for one in shared],
+        "biases": [None if one.bias is None else blobs.add(_bytes(one.bias)) for one in parts],
+        "masks": [None if one.allowed is None else blobs.mask_index(one.allowed) for one in parts],
+    }
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    return tensor.float().contiguous().numpy().tobytes()

@@ -1,0 +1,81 @@
+"""Draw how the weights of one query come about: query, keys, products in each dimension, scores and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tfviz.shapes import Float
+from tfviz.view.spec import Axis, Heatmap, Scale
+from tfviz.view.still.formatting import counted, formatted
+from tfviz.view.still.heatmap import cells, colourbar, inches, label
+from tfviz.view.still.palette import drawable, soft
+from tfviz.view.still.picture import Picture, set_title
+
+DIMENSION = "dimension"
+
+
+def neurons(
+    query: Float[Tensor, " dim"],
+    key: Float[Tensor, "key dim"],
+    weights: Float[Tensor, " key"],
+    word: str,
+    words: Sequence[str],
+    title: str,
+) -> Picture:
+    """Draw the query above the keys, their products in each dimension, and bars of the weights.
+
+    Args:
+        query: as it is multiplied.
+        key: as they are multiplied.
+        weights: of the keys.
+        word: of the query.
+        words: of the keys.
+        title: the title.
+    """
+    products = query * key
+    axes = Axis("key", words), Axis(DIMENSION)
+    vectors = _scale(torch.cat([query[None], key]))
+    strips = {
+        "query": Heatmap(query[None], Axis("", [word]), axes[1], vectors),
+        "key": Heatmap(key, *axes, vectors),
+        "query × key": Heatmap(products, *axes, _scale(products)),
+    }
+
+    def draw() -> Figure:
+        tall = inches(len(words), 4.5, 0.2, 0.6)
+        figure = Figure(figsize=(9.0, tall + 1.7), layout="constrained")
+        grid = figure.add_gridspec(2, 3, height_ratios=[0.25, tall], width_ratios=[3, 3, 1.4])
+        places = {"query": grid[0, 0], "key": grid[1, 0], "query × key": grid[1, 1]}
+        for name, heatmap in strips.items():
+            panel = figure.add_subplot(places[name])
+            image = cells(panel, heatmap)
+            label(panel, heatmap.rows.labels if name != "query × key" else [], [])
+            panel.set_xlabel(f"{drawable(name)} · {DIMENSION} →", loc="left")
+            if name != "query":  # which has the colours of the keys
+                colourbar(figure, image, [panel], heatmap.scale)
+        bars = figure.add_subplot(grid[1, 2])
+        bars.barh(range(len(words)), weights.numpy(), color="C5", height=0.72)
+        for at, weight in enumerate(weights.tolist()):
+            bars.annotate(formatted(weight), (weight, at), (3, 0), textcoords="offset points", va="center", fontsize=8)
+        bars.set(xlim=(0, 1.35 * float(weights.max()) or 1.0), ylim=(len(words) - 0.5, -0.5), xticks=[], yticks=[])
+        bars.set_title("weight", loc="left", color=soft(), fontsize=9)
+        bars.grid(False)
+        bars.spines[["right", "top", "bottom"]].set_visible(False)
+        set_title(figure, title)
+        return figure
+
+    best = int(weights.argmax())
+    dimension = int(products[best].abs().argmax())
+    summary = (
+        f"{title}\n{word!r} looks most at {words[best]!r}, with {formatted(weights[best].item())}: of "
+        f"{counted(len(query), DIMENSION)}, dimension {dimension} gives most"
+    )
+    return Picture(draw, summary)
+
+
+def _scale(values: Tensor) -> Scale:
+    return Scale("diverging", float(values.abs().max()) or 1.0)

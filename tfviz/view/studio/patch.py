@@ -1,0 +1,159 @@
+"""The studio of activation patching: a language model reads two texts, and one run takes activations of the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.checks import at_least
+from tfviz.portable.program import Program
+from tfviz.text import subwords
+from tfviz.view.documents.studios import PatchDocument
+from tfviz.view.page.heads import MAX_PAGE_BYTES
+from tfviz.view.page.html import View
+from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.formatting import counted, formatted
+from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.studio import requirements
+from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
+from tfviz.view.studio.local_program import max_positions
+from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites
+
+# what `tries` can set
+CHOICES = ("clean", "corrupt", "answer", "other", "place")
+LIKELIEST = 5  # next tokens of each run in the static picture
+
+
+def patch(
+    model: nn.Module,
+    vocab: Any,
+    clean: str,
+    corrupt: str,
+    title: str = "Patch",
+    *,
+    answers: Sequence[str | int] | None = None,
+    weights: str = "float16",
+    budget: float | None = MAX_PAGE_BYTES,
+    tries: Mapping[str, Mapping[str, Any]] | None = None,
+) -> View:
+    """Patch a language model by hand: run a corrupt text with one activation of a clean text's run.
+
+    Each cell of two tables is a place: the residual stream before a layer at a position, or a head's output at all
+    positions. A click patches it there. A number is the change of the metric that `study.patch` returns for the same
+    place: the logit of the clean text's answer minus that of the corrupt text's, after the last token. The model is
+    embedded in the page and computes there, also for texts that are typed there.
+
+    Args:
+        model: a language model that reads from left to right, of a stack of blocks, such as `models.GPT` or a
+            `GPT2LMHeadModel`: returns logits [batch, position, vocab], or an object that has them as `.logits`, for ids
+            [batch, position].
+        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted.
+        clean: the text with the answer in question.
+        corrupt: a text with another answer, of as many tokens, with the words that matter at the same positions.
+        title: the title.
+        answers: the next tokens after the clean and after the corrupt text, whose logits are compared: texts of one
+            token each, such as `(" Mary", " John")`, or ids; None: the likeliest of each.
+        weights: storage format of the weights: "float32", "float16", or "int8".
+        budget: maximum size of the model in the page, in bytes; None: no limit.
+        tries: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
+            {"place": ["streams", 2, 3]}}`, layer 2 at position 3; `{"place": ["heads", 1, 0]}` is head 0 of layer 1.
+
+    Raises:
+        TypeError: `vocab` is not a vocabulary.
+        ValueError: the texts have different numbers of tokens, or none, or too many; an answer is not one token; the
+            model cannot be exported or patched (the message gives the reason), or exceeds the budget.
+    """
+    vocab = subwords.as_vocabulary(vocab)
+    vocabulary = requirements.vocabulary_document(vocab, kernel=False)
+    context = max_positions(model) or requirements.DEFAULT_CONTEXT
+    ids = _encode(vocab, context, clean=clean, corrupt=corrupt)
+    chosen = [-1, -1] if answers is None else _answer_ids(vocab, answers)
+    if next(model.parameters(), None) is None:
+        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    requirements.check_weights(model)
+    requirements.check_causal(model, vocab)
+    sites = find_sites(model)
+    program = export_patching(model, sites, weights)
+    logits = [_unpatched(program, sites, one) for one in ids]
+    requirements.check_logits_width(len(logits[0]), vocab)
+    logits = [one[: len(vocab)] for one in logits]
+    requirements.check_finite(torch.stack(logits))
+    document: PatchDocument = {
+        "kind": "patch", "title": title, "tries": tries_spec(tries, CHOICES), "vocabularies": [vocabulary],
+        "context": context, "layers": sites.block_labels, "attentions": sites.attention_labels, "heads": sites.heads,
+        "dim": sites.dim, "head_dim": sites.size,
+        "state": {
+            **STUDIO_STATE, "clean": clean, "corrupt": corrupt, "answer": chosen[0], "other": chosen[1], "place": [],
+        },
+    }  # fmt: skip
+    return studio_view(document, _picture(vocab, logits, chosen, title, clean), {"read": program}, budget)
+
+
+def _encode(vocab: Any, context: int, **texts: str) -> list[Tensor]:
+    """Return the ids of both texts.
+
+    Raises:
+        ValueError: a text is empty or too long; they have different numbers of tokens.
+    """
+    ids = {name: vocab.encode(text) for name, text in texts.items()}
+    for name, one in ids.items():
+        if not 0 < len(one) <= context:
+            raise ValueError(f"{name} has {counted(len(one), 'token')}; the model takes 1 to {context}")
+    clean, corrupt = ids.values()
+    if len(clean) != len(corrupt):
+        raise ValueError(
+            f"clean has {counted(len(clean), 'token')} and corrupt {formatted(len(corrupt))}: {vocab.words(clean)} and "
+            f"{vocab.words(corrupt)}; give texts of as many tokens, in which what corresponds has the same position"
+        )
+    return [clean, corrupt]
+
+
+def _answer_ids(vocab: Any, answers: Sequence[str | int]) -> list[int]:
+    """Return the ids of both answers.
+
+    Raises:
+        ValueError: there are not two different ones; one is not a single token of the vocabulary.
+    """
+    if isinstance(answers, str) or len(answers) != 2:
+        raise ValueError(f"answers are {answers!r}; give two, of the clean and of the corrupt text")
+    ids = []
+    for name, answer in zip(("clean", "corrupt"), answers):
+        tokens = vocab.encode(answer) if isinstance(answer, str) else torch.tensor([answer])
+        if len(tokens) != 1:
+            raise ValueError(
+                f"the answer of {name}, {answer!r}, has {counted(len(tokens), 'token')}: {vocab.words(tokens)}; give a "
+                "text of one token, or the id of its first"
+            )
+        at_least(0, answer=int(tokens[0]))
+        if tokens[0] >= len(vocab):
+            raise ValueError(f"the answer of {name} is {answer}; the ids go from 0 to {len(vocab) - 1}")
+        ids.append(int(tokens[0]))
+    if ids[0] == ids[1]:
+        raise ValueError(f"both answers are {answers[0]!r}; give two that differ, so that their logits can be compared")
+    return ids
+
+
+def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
+    """Return the logits after the last token of a text, [vocab]."""
+    count = len(ids)
+    return program(
+        ids[None],
+        torch.zeros(len(sites.blocks), count, dtype=torch.bool),
+        torch.zeros(len(sites.blocks), count, sites.dim),
+        torch.zeros(len(sites.projections), sites.heads, count, dtype=torch.bool),
+        torch.zeros(len(sites.projections), count, sites.heads, sites.size),
+    )["logits"]
+
+
+def _picture(vocab: Any, logits: Sequence[Tensor], answers: Sequence[int], title: str, clean: str) -> Picture:
+    """Return a picture of the likeliest next tokens of both texts."""
+    shares = [one.float().softmax(-1) for one in logits]
+    likeliest = [token for one in shares for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
+    tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
+    columns = {f"after the {name} text": one[tokens] for name, one in zip(("clean", "corrupt"), shares)}
+    return rows(
+        vocab.words(torch.tensor(tokens)), columns, f"{title}: the next token, {shorten(clean, 40)!r} is clean", top=1.0
+    )

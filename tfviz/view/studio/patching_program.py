@@ -1,0 +1,191 @@
+"""Export a language model as a program in which activations of another run can be put in place of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.eval_mode import eval_mode
+from tfviz.look.capture import capture
+from tfviz.portable.export import export
+from tfviz.portable.program import Program
+from tfviz.study.block_replay import BlockReplay
+from tfviz.study.inputs import Inputs
+from tfviz.study.sites import site_axis
+
+EXAMPLE = 5  # tokens of the text with which a model is traced
+HEADS = ".output_heads"
+SAME = 1e-5  # of the largest number: a projection's input that differs less from the heads' outputs is those
+Replace = Callable[[Tensor], Tensor]
+
+
+class PatchSites(NamedTuple):
+    """Where a model can be patched.
+
+    Attributes:
+        blocks: paths of the blocks of its stack, whose input is the residual stream.
+        dim: of the residual stream.
+        attentions: paths of the modules that have heads.
+        projections: of each attention, the path of the module that takes the outputs of all heads, one after another.
+        heads: of each attention.
+        size: of a head's output.
+    """
+
+    blocks: list[str]
+    dim: int
+    attentions: list[str]
+    projections: list[str]
+    heads: int
+    size: int
+
+    @property
+    def block_labels(self) -> list[str]:
+        """A label for each block, its number where that is enough."""
+        return site_axis([f"{path}.input" for path in self.blocks])[1]
+
+    @property
+    def attention_labels(self) -> list[str]:
+        """A label for each attention, its number where that is enough."""
+        return site_axis([f"{path}{HEADS}" for path in self.attentions])[1]
+
+
+def find_sites(model: nn.Module) -> PatchSites:
+    """Return where a model can be patched, which is found out by running it once.
+
+    Raises:
+        ValueError: there is no stack of blocks, or no attention whose heads' outputs pass through one projection; sizes
+            differ from layer to layer.
+    """
+    ids = _example_ids(model)
+    name, inputs = type(model).__name__, Inputs.of("ids", ids, model)
+    replay, taken = BlockReplay(model, inputs), _ModuleInputs(model)
+    try:
+        with eval_mode(model), torch.no_grad(), replay.observe(), taken, capture(model, f"*{HEADS}") as seen:
+            inputs.run(model)
+        blocks = replay.stack()
+    except LookupError as error:
+        raise ValueError(f"{name} cannot be patched in a page: {error}") from error
+    streams = {path: replay.block_inputs[path] for path in blocks}
+    outputs = {site.removesuffix(HEADS): seen[site] for site in seen if len(seen.stored(site)) == 1}
+    found = {path: taken.projection_of(path, heads) for path, heads in outputs.items()}
+    missing = [path for path, projection in found.items() if projection is None]
+    if missing or not outputs:
+        raise ValueError(
+            f"{name} cannot be patched in a page: the outputs of the heads of {(missing or ['its attention'])[0]} do "
+            "not pass, one after another, through a projection that is a module; study.patch patches it here"
+        )
+    sizes = {(one.shape[1], one.shape[3]) for one in outputs.values()}
+    if len(sizes) > 1 or len({stream.shape[2] for stream in streams.values()}) > 1:
+        raise ValueError(
+            f"{name} cannot be patched in a page: its layers differ in the number or size of their heads; study.patch "
+            "patches it here, those of each size by themselves"
+        )
+    projections = [str(projection) for projection in found.values()]
+    _, heads, _, size = next(iter(outputs.values())).shape
+    return PatchSites(blocks, streams[blocks[0]].shape[2], list(outputs), projections, heads, size)
+
+
+class _ModuleInputs(ExitStack):
+    """A context in which the input of each module without parts is kept, if it was called once."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.inputs: dict[str, list[Tensor]] = {}
+        for path, module in model.named_modules():
+            if not list(module.children()):
+                self.callback(module.register_forward_pre_hook(self._keep(path)).remove)
+
+    def _keep(self, path: str) -> Callable[..., None]:
+        def hook(_: nn.Module, args: tuple[Any, ...]) -> None:
+            if args and isinstance(args[0], Tensor):
+                self.inputs.setdefault(path, []).append(args[0])
+
+        return hook
+
+    def projection_of(self, attention: str, heads: Tensor) -> str | None:
+        """Return the path of the module inside an attention that takes its heads' outputs; None if there is none."""
+        joined = heads.transpose(1, 2).flatten(2)
+        for path, inputs in self.inputs.items():
+            is_inside = path.startswith(f"{attention}.") and len(inputs) == 1 and inputs[0].shape == joined.shape
+            if is_inside and float((inputs[0] - joined).abs().max()) <= SAME * float(joined.abs().max()):
+                return path
+        return None
+
+
+def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Program:
+    """Export a model as a program whose activations can be replaced at chosen places.
+
+    Its inputs are the ids [1, position]; `stream_at` [layer, position] and `heads_at` [layer, head, position], True
+    where what the model computes is replaced by `streams` [layer, position, dim] and `heads` [layer, position, head,
+    dim]. Its outputs are the logits after the last token, [vocab], and the `streams` and `heads` of this run.
+
+    Args:
+        model: called with ids [batch, position], returns logits, or an object that has them as `.logits`.
+        sites: where it can be patched.
+        weights: storage format; see `export`.
+
+    Raises:
+        ValueError: the model cannot be exported.
+    """
+    ids = _example_ids(model)
+    count, layers = ids.shape[1], (len(sites.blocks), len(sites.projections))
+
+    def read(ids: Tensor, stream_at: Tensor, streams: Tensor, heads_at: Tensor, heads: Tensor) -> dict[str, Any]:
+        own: dict[str, list[Tensor]] = {"streams": [], "heads": []}
+
+        def stream(layer: int, tensor: Tensor) -> Tensor:
+            own["streams"].append(tensor[0])
+            return torch.where(stream_at[layer][None, :, None], streams[layer][None], tensor)
+
+        def head(layer: int, tensor: Tensor) -> Tensor:
+            apart = tensor.unflatten(-1, (sites.heads, sites.size))
+            own["heads"].append(apart[0])
+            return torch.where(heads_at[layer].mT[None, :, :, None], heads[layer][None], apart).flatten(2)
+
+        hooks = {**_numbered(sites.blocks, stream), **_numbered(sites.projections, head)}
+        with _replacing_inputs(model, hooks):
+            logits = Inputs.of("ids", ids, model).with_last_logits(model).logits(model)
+        return {"logits": logits[0, -1], **{name: torch.stack(tensors) for name, tensors in own.items()}}
+
+    example = (
+        ids,
+        torch.zeros(layers[0], count, dtype=torch.bool, device=ids.device),
+        torch.zeros(layers[0], count, sites.dim, device=ids.device),
+        torch.zeros(layers[1], sites.heads, count, dtype=torch.bool, device=ids.device),
+        torch.zeros(layers[1], count, sites.heads, sites.size, device=ids.device),
+    )
+    lengths = {"ids": 1, "stream_at": 1, "streams": 1, "heads_at": 2, "heads": 1}
+    return export(read, *example, lengths={name: {axis: "words"} for name, axis in lengths.items()}, weights=weights)
+
+
+def _numbered(paths: Sequence[str], replace: Callable[[int, Tensor], Tensor]) -> dict[str, Replace]:
+    return {path: partial(replace, layer) for layer, path in enumerate(paths)}
+
+
+@contextmanager
+def _replacing_inputs(model: nn.Module, replace: dict[str, Replace]) -> Iterator[None]:
+    """Replace the first tensor that each of these modules takes by what a function makes of it."""
+
+    def hook_of(change: Replace) -> Callable[..., Any]:
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if args:
+                return (change(args[0]), *args[1:]), kwargs
+            name = next(name for name, value in kwargs.items() if isinstance(value, Tensor))
+            return args, {**kwargs, name: change(kwargs[name])}
+
+        return hook
+
+    with ExitStack() as hooks:
+        for path, change in replace.items():
+            module = model.get_submodule(path)
+            hooks.callback(module.register_forward_pre_hook(hook_of(change), with_kwargs=True).remove)
+        yield
+
+
+def _example_ids(model: nn.Module) -> Tensor:
+    return torch.arange(EXAMPLE, device=next(model.parameters()).device)[None] % 2
