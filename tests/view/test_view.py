@@ -399,3 +399,12 @@ def test_the_threshold_of_lines_is_that_of_the_still_picture():
         picture = view.links(AttentionMaps(weights), min_weight=least)
         assert f"; {count} of at least" in picture.summary
         assert len(picture.figure().axes[0].collections[0].get_segments()) == int(count.split()[0])
+
+
+def test_steps_name_their_rows_and_columns_where_these_are_not_queries_and_keys():
+    parts = {"before": maps(1, 1), "after": maps(1, 1)}
+    shown = view.steps(parts, axes=("letter that comes next", "place"))
+    assert shown.document["axes"] == ["letter that comes next", "place"]
+    figure = shown.figure()
+    assert [figure.get_supylabel(), figure.get_supxlabel()] == ["letter that comes next", "place"]
+    assert view.steps(parts).figure().get_supylabel() == ""

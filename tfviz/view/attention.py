@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tfviz.look import AttentionMaps
 from tfviz.view.page.heads import MAX_PAGE_BYTES, MAX_WIDGET_BYTES, heads_view
 from tfviz.view.page.html import View
+from tfviz.view.spec import KEY, QUERY
 from tfviz.view.still import attention as still
 from tfviz.view.still import links as still_links
 from tfviz.view.still import words as still_words
@@ -186,20 +187,30 @@ def steps(
     title: str | None = None,
     *,
     divide: int | None = None,
+    axes: tuple[str, str] = (QUERY, KEY),
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show a slider over steps of training or generation, by name, from the last back to the first.
 
-    Rows and columns that a step does not have yet are blank, not zero. A line is drawn before the key `divide`.
+    Rows and columns that a step does not have yet are blank, not zero.
+
+    Args:
+        parts: the maps of each step, by the step's name.
+        layer: the index of the layer.
+        head: the index of the head.
+        title: the title; None: layer and head.
+        divide: draw a line before this key.
+        axes: names of rows and columns, where these are not words that look and words that are looked at.
+        budget: as for `heads`.
 
     Raises:
         TypeError: `parts` is not a mapping.
     """
     if not isinstance(parts, Mapping):
         raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
-    picture = still.steps(parts, layer, head, title, divide)
+    picture = still.steps(parts, layer, head, title, divide, axes)
     state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
-    return heads_view(picture, parts, state, title, budget=budget, arrange="steps", divide=divide)
+    return heads_view(picture, parts, state, title, budget=budget, arrange="steps", divide=divide, axes=axes)
 
 
 def sources(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:

@@ -188,6 +188,7 @@ def steps(
     head: int = 0,
     title: str | None = None,
     divide: int | None = None,
+    axes: tuple[str, str] = (QUERY, KEY),
 ) -> Picture:
     """Picture one head as it grows, step by step: at most six panels, all at the size of the largest map.
 
@@ -199,6 +200,7 @@ def steps(
         head: the index of the head.
         title: the title.
         divide: draw a line before this key.
+        axes: names of rows and columns.
 
     Raises:
         IndexError: a step has no such layer or head.
@@ -207,7 +209,7 @@ def steps(
     if not parts:
         raise ValueError("there is no step to draw")
     every = [
-        Heatmap(weights, Axis(QUERY, maps.rows), Axis(KEY, maps.cols), allowed=allowed, title=str(name))
+        Heatmap(weights, Axis(axes[0], maps.rows), Axis(axes[1], maps.cols), allowed=allowed, title=str(name))
         for name, maps in parts.items()
         for weights, allowed in [head_weights(maps, layer, head)]
     ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy
 from matplotlib.figure import Figure
 
-from tfviz.view.spec import HeadGrid, Heatmap
+from tfviz.view.spec import KEY, QUERY, HeadGrid, Heatmap
 from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, inches, label
 from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
@@ -85,5 +85,9 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         axes.remove()
     figure.align_xlabels(grid.flat[: len(heatmaps)])
     colourbar(figure, image, grid.flat[: len(heatmaps)], heatmaps[0].scale)
+    rows, columns = heatmaps[0].rows.name, heatmaps[0].columns.name
+    if (rows, columns) != (QUERY, KEY):  # what each row and column is, where a reader cannot know it
+        figure.supylabel(drawable(rows), fontsize="medium")
+        figure.supxlabel(drawable(columns), fontsize="medium")
     set_title(figure, title)
     return figure
