@@ -312,6 +312,20 @@ def test_text_is_typed_and_read_as_in_python(opened):
     agrees(page, read("gab"))
 
 
+def test_a_text_that_is_too_short_is_not_read(opened):
+    def ends(sentence):
+        return sentence[:, [0, -3]].float()
+
+    page = opened(view.interact(ends, sentence=view.text("abc", VOCAB, min_tokens=3, max_tokens=3)))
+    area = page.get_by_label("sentence")
+    agrees(page, {"output": ends(VOCAB.encode("abc").long()[None])})
+    area.fill("ab")
+    ready(page)
+    assert "sentence has 2 tokens, and needs 3" in says(page)
+    area.fill("gab")
+    agrees(page, {"output": ends(VOCAB.encode("gab").long()[None])})
+
+
 def test_an_error_of_the_engine_is_a_sentence(opened):
     shown, read = reader(rows=VOCAB.encode("g").item() + 1)
     page = opened(shown)

@@ -136,6 +136,15 @@ def test_an_even_head_leaves_the_picture_to_be_seen():
     assert numpy.abs(shaded - even).max() < 0.02
 
 
+@pytest.mark.parametrize("size", [(64, 64), (96, 32), (32, 64)])
+def test_a_picture_keeps_its_sides_when_it_is_drawn(size):
+    figure = view.image(maps(12), Image.new("RGB", size), (4, 3)).figure()
+    figure.draw_without_rendering()
+    for panel in figure.axes[:2]:
+        box = panel.get_window_extent()
+        assert box.width / box.height == pytest.approx(size[0] / size[1], rel=0.02)
+
+
 def test_without_a_class_token_the_middle_is_shown_first():
     assert view.image(maps(12), picture()).document["state"]["rows"] == [1 * 4 + 2]
     assert view.image(maps(12), picture(), token="(2,1)", layer=0, head=2).document["state"] == {

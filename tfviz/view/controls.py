@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz.checks import between
 from tfviz.look.map_arguments import as_strings
 from tfviz.text import subwords
-from tfviz.view.documents.interact import TableAxes
+from tfviz.view.documents.interact import TableAxes, TextSpec
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
 from tfviz.view.spec import round_up
 from tfviz.view.still.check_numbers import check_at_most, check_finite, check_positive
@@ -75,17 +76,19 @@ def cells(
     return Cells({"kind": "cells", "start": _decimals(table), "step": step, **axes})
 
 
-def text(text: str, vocab: Any, *, max_tokens: int = 96) -> Text:
+def text(text: str, vocab: Any, *, min_tokens: int = 1, max_tokens: int = 96) -> Text:
     """Let the reader type a text: the function takes its ids, int64 [1, length].
 
     Args:
         text: the initial text.
         vocab: a vocabulary of `tfviz.text`: characters, bytes, whole words, byte-pair encoding, WordPiece.
+        min_tokens: minimum number of tokens; of a shorter text the page says so, and draws nothing new.
         max_tokens: maximum number of tokens.
 
     Raises:
         TypeError: a page cannot encode with `vocab`.
-        ValueError: the text has more tokens than `max_tokens`.
+        ValueError: the text has fewer tokens than `min_tokens` or more than `max_tokens`; `min_tokens` is below 1 or
+            above `max_tokens`.
     """
     vocab = subwords.as_vocabulary(vocab)
     if not all(hasattr(vocab, name) for name in ("encode", "words", "to_spec")):
@@ -94,9 +97,19 @@ def text(text: str, vocab: Any, *, max_tokens: int = 96) -> Text:
         )
     if max_tokens < 2:
         raise ValueError(f"max_tokens is {max_tokens}; a text needs room for 2 tokens at least")
-    control = Text({"kind": "text", "start": text, "vocab": vocab.to_spec(), "max_tokens": max_tokens}, vocab)
+    between(1, max_tokens, min_tokens=min_tokens)
+    spec: TextSpec = {
+        "kind": "text",
+        "start": text,
+        "vocab": vocab.to_spec(),
+        "min_tokens": min_tokens,
+        "max_tokens": max_tokens,
+    }
+    control = Text(spec, vocab)
     if (count := control.tensor(text).shape[1]) > max_tokens:
         raise ValueError(f"text has {count} tokens, and max_tokens is {max_tokens}")
+    if 0 < count < min_tokens:  # an empty field is to be typed into
+        raise ValueError(f"text has {count} tokens, and min_tokens is {min_tokens}")
     return control
 
 

@@ -94,12 +94,14 @@ class TextSpec(TypedDict):
 
     Attributes:
         vocab: the vocabulary, as returned by `to_spec` in `tfviz.text`.
+        min_tokens: the minimum length.
         max_tokens: the maximum length.
     """
 
     kind: Literal["text"]
     start: str
     vocab: dict[str, Any]
+    min_tokens: int
     max_tokens: int
 
 

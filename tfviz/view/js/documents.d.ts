@@ -402,6 +402,8 @@ export interface TextSpec {
   start: string;
   /** the vocabulary, as returned by `to_spec` in `tfviz.text`. */
   vocab: Record<string, any>;
+  /** the minimum length. */
+  min_tokens: number;
   /** the maximum length. */
   max_tokens: number;
 }

@@ -27,6 +27,7 @@ from tfviz.view.still.picture import Picture, frame, set_title
 MAX_HEADS = 7
 PANELS_PER_ROW = 5
 PANEL_WIDTH_INCHES = 1.9
+MAX_HEIGHT_RATIO = 2.5  # of a panel to its width
 Side = Literal["rows", "cols"]
 
 
@@ -140,7 +141,7 @@ def image_overlay(
         scale = picture_scale(max(largest for *_, largest in weights.values()), keys)
         down = 1 if len(shown) < PANELS_PER_ROW else 2
         across = -(-(len(shown) + 1) // down)
-        height = PANEL_WIDTH_INCHES * min(2.5, picture.height / picture.width)
+        height = PANEL_WIDTH_INCHES * min(MAX_HEIGHT_RATIO, picture.height / picture.width)
         figure = Figure(
             figsize=(across * (PANEL_WIDTH_INCHES + 0.12) + 0.7, down * (height + 0.3) + 0.45), layout="constrained"
         )
@@ -163,7 +164,7 @@ def image_overlay(
 
 
 def _panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:
-    axes.imshow(pixels, extent=(0, 1, 1, 0), aspect="auto")
+    axes.imshow(pixels, extent=(0, 1, 1, 0), aspect=min(MAX_HEIGHT_RATIO, pixels.shape[0] / pixels.shape[1]))
     axes.set_title(title, loc="left")
     axes.set(xticks=[], yticks=[])
     frame(axes)

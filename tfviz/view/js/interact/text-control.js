@@ -41,12 +41,14 @@ export class TextControl extends Control {
   /** @param {TextSpec["start"]} value */
   input(value) {
     const ids = this.ids(value);
-    const { max_tokens } = this.spec;
+    const { min_tokens, max_tokens } = this.spec;
     if (!ids.length) throw new Error(`${label(this.name, 40)} is empty: type something`);
     if (ids.length > max_tokens)
       throw new Error(
         `${label(this.name, 40)} has ${counted(ids.length, "token")}, and there is room for ${max_tokens}`,
       );
+    if (ids.length < min_tokens)
+      throw new Error(`${label(this.name, 40)} has ${counted(ids.length, "token")}, and needs ${min_tokens}`);
     return { shape: [1, ids.length], data: ids };
   }
 
