@@ -68,7 +68,7 @@ def translate(
         weights: as for `write`.
         budget: as for `write`.
         kernel: as for `write`; without its kernel a page has the cross-attention of the last text.
-        tries: as for `write`, such as `{"A longer one": {"source": "..."}}`.
+        tries: as for `write`, such as `{"A longer one": {"sentence": "..."}}`.
 
     Raises:
         TypeError: a vocabulary cannot be exported, or has no tokens for beginning and end.
