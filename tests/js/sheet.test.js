@@ -18,10 +18,10 @@ const theme = stub({
   focus: "focus",
 });
 
-/** What a sheet of 2 layers and 3 heads draws, none of which has arrived. @param {object} [look] */
-function drawn(look) {
+/** What a sheet of some layers and 3 heads draws, none of which has arrived. @param {object} [look] */
+function drawn(look, layers = 2) {
   const sheet = new Sheet(theme, []);
-  sheet.place(stub({ layers: 2, heads: 3, rows: [..."abcd"], cols: [..."abcd"] }), 600);
+  sheet.place(stub({ layers, heads: 3, rows: [..."abcd"], cols: [..."abcd"] }), 600);
   const { pen, calls } = recorder();
   sheet.draw(pen, { grids: new Map(), chosen: [0, 0], marked: [], focused: false, ...look });
   /** @param {string} ink */
@@ -42,6 +42,11 @@ test("every head has a frame, every layer and head a name", () => {
   assert.equal(outlined("line").length, 6 + 1); // and that of the scale
   const names = calls.text.map(([, , text]) => text);
   assert.deepEqual(names.slice(0, 5), ["layer 0", "layer 1", "head 0", "head 1", "head 2"]);
+});
+
+test("a single layer needs no name", () => {
+  const names = drawn({}, 1).calls.text.map(([, , text]) => text);
+  assert.deepEqual(names.slice(0, 3), ["head 0", "head 1", "head 2"]);
 });
 
 test("the chosen head is outlined unless it is marked", () => {

@@ -512,6 +512,16 @@ def test_numbers_stand_in_a_column_beside_what_is_taller():
     assert len({round(box.y0, 2) for box in below}) == 3
 
 
+@pytest.mark.parametrize(("shades", "bars"), [(1, 0), (2, 0), (3, 1)])
+def test_a_grid_of_one_or_two_shades_needs_no_colour_bar(shades, bars):
+    def shaded(x=1.0):
+        grid = x * (torch.arange(20 * 20).view(20, 20) % shades + 1)
+        return {"grid": grid.masked_fill(torch.ones(20, 20).triu(1).bool(), -torch.inf)}
+
+    figure = view.interact(shaded, draw={"grid": view.draw.grid(scale="linear")}, x=(1.0, 2.0)).figure()
+    assert [axes.get_label() for axes in figure.axes].count("<colorbar>") == bars
+
+
 def test_four_panels_too_wide_for_a_row_stand_in_two_rows_of_two():
     def squares(x=1.0):
         return {name: x * torch.eye(5) for name in "abcd"}

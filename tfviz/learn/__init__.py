@@ -1,11 +1,11 @@
 """Training: the loop, losses, optimizers, schedules, checkpoints and evaluation."""
 
-from tfviz.learn import checkpoint, evaluate, losses, schedule
+from tfviz.learn import checkpoint, evaluate, losses, memory, schedule
 from tfviz.learn.fit import Step, fit
 from tfviz.learn.optimizers import adamw, muon
 from tfviz.validation import validate_public
 
-__all__ = ["Step", "adamw", "checkpoint", "evaluate", "fit", "losses", "muon", "schedule"]
+__all__ = ["Step", "adamw", "checkpoint", "evaluate", "fit", "losses", "memory", "muon", "schedule"]
 
 validate_public(globals(), __all__, exclude=("Step",))
 validate_public(vars(checkpoint), ["save", "list_checkpoints", "load", "as_folder"])

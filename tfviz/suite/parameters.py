@@ -247,7 +247,7 @@ LESSON_CHECKS: dict[str, dict[str, Check]] = {
         "context": integer(multiple_of=(4,)), "dim": integer(multiple_of=(4, "heads")), "drills": integer(20),
         "corpus": corpus(21_000, 100),
     },
-    "14_cost": {"batch": integer(multiple_of=(4,)), "longest": integer(64), "corpus": corpus(10_500, 50)},
+    "14_cost": {"batch": integer(multiple_of=(4,)), "corpus": corpus(10_500, 50)},
     "15_side_by_side": {"sentence": words(11, 11), "instead": other_word},
     "16_your_model": {"sentence": words(3, 20), "corpus": corpus(20_000)},
     "17_investigation": {

@@ -20,6 +20,7 @@ from tfviz.view.still.planes import arrows, dots, graph
 MAX_NAMED_STEPS_INCHES = 4.8  # a wider line plot does not label all of its steps
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
 MAX_LEVEL_LENGTH = 5  # characters of a word that fits above a cell without rotation
+MAX_SHADES_WITHOUT_COLOUR_BAR = 2  # yes and no, or two shades that the title explains
 
 
 def draw_result(axes: Axes, panel: ResultPanel, width: float) -> None:
@@ -45,7 +46,7 @@ def _grid(axes: Axes, panel: ResultPanel) -> None:
     image = heatmap.draw(axes, spec, labels=(24, 24))
     if max(map(len, axis_labels(spec.columns.labels)), default=0) <= MAX_LEVEL_LENGTH and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
-    if not spec.numbered:
+    if not spec.numbered and len(values[values.isfinite()].unique()) > MAX_SHADES_WITHOUT_COLOUR_BAR:
         colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
 
 

@@ -150,7 +150,7 @@ export class Sheet {
     const { part, names } = this;
     /** @param {number} size */
     const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
-    for (let layer = 0; layer < part.layers; layer += every(this.thumbHeight)) {
+    for (let layer = 0; layer < part.layers && part.layers > 1; layer += every(this.thumbHeight)) {
       const text = part.layers <= 24 ? `layer ${layer}` : `${layer}`;
       const middle = this.box(layer, 0)[1] + this.thumbHeight / 2;
       pen.text(this.left - 8, middle, text, { fill: this.theme.soft, align: "right" });
