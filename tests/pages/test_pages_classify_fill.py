@@ -632,7 +632,7 @@ def test_the_sentence_says_what_leaving_the_head_out_costs(studio):
     page = studio(set_to(made, layer=1, head=2))
     ids = framed(TEXT)
     before, after = (said(logits(model, ids, off)[0].softmax(0)[0].item()) for off in ((), [(1, 2)]))
-    page.locator(".sentence-of-head", has_text="Without it").wait_for()
+    page.locator(".sentence-of-head", has_text="With this head off").wait_for()
     sentence = plain(page.locator(".sentence-of-head").text_content())
     told_now = f"stays at {before}." if before == after else f"from {before} to {after}."
     assert sentence.endswith(told_now)

@@ -208,7 +208,7 @@ def test_the_sentence_of_a_head_is_what_python_finds(studio):
     whole = functional.cross_entropy(logits(model, text)[:-1], ids[1:]).item()
     told = page.locator(".under p").text_content()
     assert told.startswith("Layer 1, head 2 ")
-    assert told.endswith(f"Without it the text costs {without:.2f} nats a letter instead of {whole:.2f}.")
+    assert told.endswith(f"With this head off the text costs {without:.2f} nats a letter instead of {whole:.2f}.")
     switch(page, 1, 2)
     page.wait_for_function(
         "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('on ')"
@@ -235,7 +235,7 @@ def test_the_cost_of_a_head_is_told_with_other_heads_as_they_are(studio):
             return f"{functional.cross_entropy(model(ids[None])[0, :-1], ids[1:]):.2f}"
 
     assert len({cost(), cost(0), cost(1), cost(0, 1)}) == 4
-    page.get_by_text(f"Without it the text costs {cost(0, 1)} nats a letter instead of {cost(0)}.").wait_for()
+    page.get_by_text(f"With this head off the text costs {cost(0, 1)} nats a letter instead of {cost(0)}.").wait_for()
     switch(page, 1, 2)
     page.get_by_text(f"The text costs {cost(0, 1)} nats a letter; with this head on {cost(0)}.").wait_for()
 

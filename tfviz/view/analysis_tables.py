@@ -20,6 +20,7 @@ from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.picture import Picture
 from tfviz.view.tables import MAX_CELLS, MAX_TABLES, table_panel, tables_document
 
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"  # a plain space in a label is marked, as in a token
 SHARE_UNIT = "share"  # a scale ends at 1 for units that begin so, and for probabilities
 
 
@@ -66,7 +67,7 @@ def _sheets(table: Table) -> list[tuple[str, Heatmap]]:
     names = [Axis(name, list(labels)) for name, labels in table.axes.items()]
     scale = _scale(table)
     if len(names) == 1:
-        column = Axis("", [table.unit or "value"])
+        column = Axis("", [(table.unit or "value").replace(" ", NO_BREAK_SPACE)])
         return [("", _heatmap(table.values[:, None], names[0], column, scale, table))]
     if len(names) == 2:
         return [("", _heatmap(table.values, names[0], names[1], scale, table))]

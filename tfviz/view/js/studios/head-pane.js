@@ -14,7 +14,7 @@ import { button, pane } from "./small-elements.js";
 /** @import { Place } from "./model-pane.js" */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
-const CLICK_HELP = "click: look · ×: off";
+const CLICK_HELP = "Click a head to see it; its × switches it off";
 const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */

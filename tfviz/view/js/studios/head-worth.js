@@ -35,7 +35,7 @@ export class HeadWorth {
     if (other === undefined) void this.ask(key, place, asked);
     if (other === undefined || other === null) return "";
     const [now, then] = [asked.share, other].map(percent);
-    const how = off ? "With it on" : "Without it";
+    const how = off ? "With this head on" : "With this head off";
     if (now === then) return `${how} ${asked.name} stays at ${now}.`;
     return `${how} ${asked.name} ${other < asked.share ? "falls" : "rises"} from ${now} to ${then}.`;
   }

@@ -64,7 +64,7 @@ export class TextCost {
     if (without === undefined || without === null) return "";
     return writer.heads.isOff(place)
       ? `The text costs ${this.words(now)}; with this head on ${fixed(without, 2)}.`
-      : `Without it the text costs ${this.words(without)} instead of ${fixed(now, 2)}.`;
+      : `With this head off the text costs ${this.words(without)} instead of ${fixed(now, 2)}.`;
   }
 
   /** @param {string} key @param {string} site @param {number} head @param {Answer} answer */
