@@ -79,11 +79,17 @@ def text_of(model, vocab, words):
         return model(vocab.encode(words)[None])
 
 
+def spoken(word):
+    """A token as a page names it: special ones in words."""
+    names = {"[EOS]": "the end", "[UNK]": "an unknown word", "[PAD]": "the padding", "[MASK]": "the hidden word"}
+    return names.get(word, word)
+
+
 def shows(expect, view, shares, words):
     """The likeliest comes first, with its share."""
     share, best = shares.max(-1)
     expect(view.locator(".shares .share .number").first).to_have_text(said(share.item()))
-    expect(view.locator(".shares .share .name").first).to_contain_text(words[best])
+    expect(view.locator(".shares .share .name").first).to_contain_text(spoken(words[best]))
 
 
 def writes(expect, view, made):
@@ -105,7 +111,7 @@ def translates(expect, view, made):
         shares = model(source, torch.tensor([[vocab["[BOS]"]]]))[0, 0].softmax(-1)
     shares[[0, vocab["[BOS]"]]] = 0
     first = view.locator(".written .word").first
-    expect(first).to_have_text(vocab.words([int(shares.argmax())])[0])
+    expect(first).to_have_text(spoken(vocab.words([int(shares.argmax())])[0]))
     first.click()
     shows(expect, view, shares, vocab.words(range(len(vocab))))
 

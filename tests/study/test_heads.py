@@ -45,7 +45,7 @@ def test_scores_are_those_of_the_texts_alone(side):
         del batch["attention_mask"]
     found = find_heads(model, [batch], progress=False)
     scores = [measures.head_scores(single(model, text)) for text in texts]
-    for kind in measures.KINDS:
+    for kind in measures.SCORE_KINDS:
         each = torch.stack([score[kind] for score in scores])
         torch.testing.assert_close(found[kind].mean.values, each.nanmean(0), rtol=0, atol=1e-5)
         best = dict(found[kind].examples("1", "2"))

@@ -193,7 +193,7 @@ def test_a_batch_of_texts_is_each_text_by_itself(name, tmp_path, monkeypatch):
         decoded = torch.tensor([[0, 5, 8, 2], [0, 9, 8, 1], [0, 4, 1, 2]])
         prompt["decoder_input_ids"] = decoded
     named = lambda ids: [f"<{number}>" for number in ids]  # noqa: E731
-    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "POSITIONS", 40)
+    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "MAX_POSITIONS_PER_RUN", 40)
     batch = lens(model, prompt, names=named, top=3)
     monkeypatch.undo()
     batch = Table.load(batch.save(tmp_path / "lens"))

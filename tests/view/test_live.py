@@ -36,8 +36,8 @@ def test_every_choice_is_a_trait_of_the_same_default():
     live = view.live(maps())
     assert isinstance(live, LiveView)
     synced = {name for name in live.trait_names(sync=True) if not name.startswith("_")}
-    assert synced - {"document", "data", "layout", "tabbable", "tooltip"} == set(page_heads.STATE)
-    assert {name: getattr(live, name) for name in page_heads.STATE} == page_heads.STATE
+    assert synced - {"document", "data", "layout", "tabbable", "tooltip"} == set(page_heads.HEADS_STATE)
+    assert {name: getattr(live, name) for name in page_heads.HEADS_STATE} == page_heads.HEADS_STATE
 
 
 def test_python_reads_sets_and_is_told():

@@ -56,7 +56,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_page_has_every_weight(name):
     some = CASES[name]()
-    described, data = page_heads.heads_document({"": some}, page_heads.STATE, None, 1e6)
+    described, data = page_heads.heads_document({"": some}, page_heads.HEADS_STATE, None, 1e6)
     (part,) = described["parts"]
     for layer in range(some.shape[0]):
         for head in range(some.shape[1]):
@@ -71,14 +71,14 @@ def test_the_page_has_every_weight(name):
 
 def test_a_mask_is_stored_once_however_many_heads_share_it():
     some = maps(4, 5, 6, 6, mask=masks.causal.dense(6, 6)[0, 0])
-    described, _ = page_heads.heads_document({"one": some, "two": some}, page_heads.STATE, None, 1e6)
+    described, _ = page_heads.heads_document({"one": some, "two": some}, page_heads.HEADS_STATE, None, 1e6)
     assert len(described["masks"]) == 1
     assert described["parts"][1]["masks"] == [0] * 20
 
 
 def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
     some = maps(3, 4, 64, 64, seed=5)
-    described, data = page_heads.heads_document({"": some}, {**page_heads.STATE, "layer": 1, "head": 2}, None, 12_000)
+    described, data = page_heads.heads_document({"": some}, {**page_heads.HEADS_STATE, "layer": 1, "head": 2}, None, 12_000)
     (part,) = described["parts"]
     sizes = {blob[2] for blob in part["weights"]}
     assert part["weights"][1 * 4 + 2][2] == 1
@@ -108,7 +108,7 @@ def test_all_of_it_takes_no_more_than_the_budget(kind, monkeypatch):
     some = computed() if kind == "computed" else maps(3, 4, 64, 64, seed=5)
     forms = set()
     for budget in range(4_000, 44_000, 2_000):
-        described, data = page_heads.heads_document({"": some}, page_heads.STATE, None, budget)
+        described, data = page_heads.heads_document({"": some}, page_heads.HEADS_STATE, None, budget)
         assert len(data) * 4 / 3 <= budget
         forms.add(described["note"].replace(f"{budget / 1000}", ""))
     assert len(forms) > 3
@@ -117,7 +117,7 @@ def test_all_of_it_takes_no_more_than_the_budget(kind, monkeypatch):
 @pytest.mark.parametrize("top", [1, 4])
 def test_the_strongest_keys_take_the_budget_and_no_more(top):
     def size(budget):
-        return len(page_heads.heads_document({"": maps()}, page_heads.STATE, None, budget, top=top)[1]) * 4 / 3
+        return len(page_heads.heads_document({"": maps()}, page_heads.HEADS_STATE, None, budget, top=top)[1]) * 4 / 3
 
     needed = size(1e6)
     assert size(needed) == needed
@@ -127,7 +127,7 @@ def test_the_strongest_keys_take_the_budget_and_no_more(top):
 
 def test_a_budget_too_small_for_anything_is_an_error():
     with pytest.raises(ValueError, match="not even blocks"):
-        page_heads.heads_document({"": maps(8, 8, 50, 50)}, page_heads.STATE, None, 100)
+        page_heads.heads_document({"": maps(8, 8, 50, 50)}, page_heads.HEADS_STATE, None, 100)
 
 
 @pytest.mark.parametrize("bad", [torch.nan, -0.5, 1.5, torch.inf])
