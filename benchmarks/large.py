@@ -32,7 +32,6 @@ from torch.nn import functional
 
 from tfviz import learn, models, text
 from tfviz.layers import positions
-from tfviz.learn import memory
 
 SEED, VOCAB, DROPOUT = 0, 512, 0.1
 COMPILER = shutil.which(os.environ.get("CXX", "g++"))
@@ -150,7 +149,6 @@ def means(_: str, quick: bool) -> tuple[dict[str, Run], int]:
 def timed(name: str, quick: bool, rounds: int) -> list[Any]:
     """Parameters, seconds of each first call, seconds of the rounds, what a last call returned."""
     runs, parameters = (beside if name in BESIDE else means)(name, quick)
-    memory.keep()
     return [parameters, {who: clock(runs[who]) for who in runs}, race(runs, rounds), {who: runs[who]() for who in runs}]
 
 

@@ -77,7 +77,8 @@ def texts(page):
 
 def token(name):
     """The token that a page gives this name: special ones have theirs in words."""
-    return {"the end": "[EOS]", "an unknown word": "[UNK]", "the padding": "[PAD]"}.get(name, name)
+    tokens = {"the end": "[EOS]", "an unknown word": "[UNK]", "the padding": "[PAD]", "the hidden word": "[MASK]"}
+    return tokens.get(name, name)
 
 
 def nodes(page):

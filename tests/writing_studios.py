@@ -64,3 +64,9 @@ def path_of(chosen):
         at, one = chosen["tree"][at]
         ids.insert(0, one)
     return ids
+
+
+def spoken(word):
+    """A token as a page names it: special ones in words."""
+    names = {"[EOS]": "the end", "[UNK]": "an unknown word", "[PAD]": "the padding", "[MASK]": "the hidden word"}
+    return names.get(word, word)

@@ -26,7 +26,7 @@ from studio_pages import (
     wide,
 )
 from studio_pages import tensor as numbers
-from writing_studios import said
+from writing_studios import said, spoken
 
 from tfviz import look, view
 from tfviz.models import BERT, GPT, Classifier
@@ -367,7 +367,7 @@ def test_guesses_are_torchs_from_both_sides_and_from_the_left(studio, weights, a
             page.get_by_role("tab").nth(which // 2).click()
             assert page.locator(".sides .shares").count() == 2
             top = scores.softmax(0).topk(7)
-            expected = dict(zip(WORDS.words(top.indices), map(said, top.values.tolist())))
+            expected = dict(zip(map(spoken, WORDS.words(top.indices)), map(said, top.values.tolist())))
             expected.setdefault(typed, said(scores.softmax(0)[WORDS[typed]].item()))
             assert shares(page, f".shares >> nth={which % 2}") == expected
     switch(page, 1, 0)
@@ -658,8 +658,10 @@ def test_the_word_that_counts_most_is_struck_out_even_if_no_word_is_shaded(studi
     page = studio(set_to(made, label=-1))
     do_try(page, "Strike out the word that counts most")
     ids = framed(TEXT)
-    whole = odds(logits(model, ids)[0])
-    effects = [abs(odds(logits(model, ids[:i] + ids[i + 1 :])[0]) - whole) for i in range(1, len(ids))]
+    scores = logits(model, ids)[0]
+    answer = int(scores.argmax())  # which the words speak for, or against
+    whole = odds(scores, answer)
+    effects = [abs(odds(logits(model, ids[:i] + ids[i + 1 :])[0], answer) - whole) for i in range(1, len(ids))]
     most = effects.index(max(effects))
     assert page.locator(".passage .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]
 

@@ -51,7 +51,7 @@ def test_a_bundle_stands_once_and_first_in_what_is_put_together():
 def test_views_on_one_page_are_alive_and_each_can_be_taken_away(new_page, tmp_path):
     path = tmp_path / "together.html"
     path.write_text(together("all", {name: make() for name, make in KINDS.items()}), "utf-8")
-    assert path.read_text("utf-8").count("<script data-bundle=") == len({"maps", "charts"})
+    assert path.read_text("utf-8").count("<script data-bundle=") == len({"maps", "charts", "neurons"})
     page = new_page()
     goto_view(page, path)
     assert page.locator(".tfviz[data-alive]").count() == len(KINDS)

@@ -168,7 +168,7 @@ def test_a_kernel_answers_without_patches_and_heads_and_leaves_what_it_said():
     left = live.view()
     assert "without 2 patches" in left.summary
     assert left.document["parts"][0]["rows"][:2] == ["cls", "(0,0)"]
-    assert "a model in Python said this" in left.document["note"]
+    assert "a model in Python computed this" in left.document["note"]
 
 
 WRONG = [

@@ -255,7 +255,7 @@ def crowded(x):
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda x: x + 1, "no plain def"),
+        (lambda x: x + 1, "not a plain def"),
         (torch.relu, "source"),
         (nothing, "nothing to draw"),
         (crowded, "two statements"),

@@ -78,7 +78,9 @@ def test_a_mask_is_stored_once_however_many_heads_share_it():
 
 def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
     some = maps(3, 4, 64, 64, seed=5)
-    described, data = page_heads.heads_document({"": some}, {**page_heads.HEADS_STATE, "layer": 1, "head": 2}, None, 12_000)
+    described, data = page_heads.heads_document(
+        {"": some}, {**page_heads.HEADS_STATE, "layer": 1, "head": 2}, None, 12_000
+    )
     (part,) = described["parts"]
     sizes = {blob[2] for blob in part["weights"]}
     assert part["weights"][1 * 4 + 2][2] == 1
