@@ -78,6 +78,7 @@ def texts(page):
 def token(name):
     """The token that a page gives this name: special ones have theirs in words."""
     tokens = {"the end": "[EOS]", "an unknown word": "[UNK]", "the padding": "[PAD]", "the hidden word": "[MASK]"}
+    tokens |= {"the class token": "[CLS]", "the separator": "[SEP]"}
     return tokens.get(name, name)
 
 

@@ -17,6 +17,7 @@ SHARED = {
         "coercion",
         "apply_edit",
         "eval_mode",
+        "extras",
         "files",
         "hugging_face",
         "logits",

@@ -68,5 +68,12 @@ def path_of(chosen):
 
 def spoken(word):
     """A token as a page names it: special ones in words."""
-    names = {"[EOS]": "the end", "[UNK]": "an unknown word", "[PAD]": "the padding", "[MASK]": "the hidden word"}
+    names = {
+        "[EOS]": "the end",
+        "[UNK]": "an unknown word",
+        "[PAD]": "the padding",
+        "[MASK]": "the hidden word",
+        "[CLS]": "the class token",
+        "[SEP]": "the separator",
+    }
     return names.get(word, word)

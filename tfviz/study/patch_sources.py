@@ -16,7 +16,7 @@ TITLES = {
     "resample": "Other texts' activations in the clean run",
     "gradient": "The clean run's activations in the corrupt run, estimated by gradient",
 }
-GIVEN = "Given activations in the clean run"
+GIVEN_TITLE = "Given activations in the clean run"
 
 
 def source(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: int, means: Means) -> Tensor:

@@ -18,7 +18,7 @@ from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, unit_of
 from tfviz.study.partial_results import PartialResults, fingerprint
-from tfviz.study.patch_sources import GIVEN, TITLES, Means, source
+from tfviz.study.patch_sources import GIVEN_TITLE, TITLES, Means, source
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
@@ -114,7 +114,7 @@ def patch(
             )
             values = sweep.measure(places, texts, results, progress)
     notes = {"model": type(model).__name__, "by": kind, **sweep.baselines}
-    title = GIVEN if kind == "given" else TITLES[kind]
+    title = GIVEN_TITLE if kind == "given" else TITLES[kind]
     return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), title, notes)
 
 

@@ -50,7 +50,11 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
     click.echo("the reference ...")
     reference.write(out / "api")
     (out / ".nojekyll").touch()  # or GitHub's pages leave out some files
-    return [each.title for each in runs if each.outcome.status == "failed" or _report_claims(each, out / "notebooks")]
+    failed = [each for each in runs if each.outcome.status == "failed"]
+    # a lesson at smoke size has learned nothing that its statements could hold of
+    checked = [] if preset == "smoke" else [each for each in runs if each not in failed]
+    wrong = [each for each in checked if _report_claims(each, out / "notebooks")]
+    return [each.title for each in (*failed, *wrong)]
 
 
 def _report_claims(lesson: Run, folder: Path) -> list[str]:

@@ -20,7 +20,9 @@ from tfviz.study.sites import site_axis
 
 EXAMPLE = 5  # tokens of the text with which a model is traced
 HEADS = ".output_heads"
-SAME = 1e-5  # of the largest number: a projection's input that differs less from the heads' outputs is those
+EQUAL_INPUT_TOLERANCE = (
+    1e-5  # of the largest number: a projection's input that differs less from the heads' outputs is those
+)
 Replace = Callable[[Tensor], Tensor]
 
 
@@ -112,7 +114,9 @@ class _ModuleInputs(ExitStack):
         joined = heads.transpose(1, 2).flatten(2)
         for path, inputs in self.inputs.items():
             is_inside = path.startswith(f"{attention}.") and len(inputs) == 1 and inputs[0].shape == joined.shape
-            if is_inside and float((inputs[0] - joined).abs().max()) <= SAME * float(joined.abs().max()):
+            if is_inside and float((inputs[0] - joined).abs().max()) <= EQUAL_INPUT_TOLERANCE * float(
+                joined.abs().max()
+            ):
                 return path
         return None
 

@@ -257,9 +257,9 @@ export class Instrument {
 
   /** Announce the largest number of the first results, as long as nothing is changed or pointed at. */
   announceFirst() {
-    const found = this.panelViews.map((panel) => panel.describeLargest()).filter(Boolean);
+    const largest = this.panelViews.map((panel) => panel.describeLargest()).filter(Boolean);
     this.rest(
-      found
+      largest
         .slice(0, 2)
         .map((text) => `${text}.`)
         .join(" "),

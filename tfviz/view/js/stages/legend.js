@@ -15,12 +15,12 @@ export function twoValues(grid) {
   if (!(grid instanceof Grid) || !grid.values) return null;
   const { values, state } = grid;
   /** @type {Set<number>} */
-  const found = new Set();
+  const distinct = new Set();
   for (let i = 0; i < values.length; i++) {
-    if (state[i] === OPEN) found.add(values[i]);
-    if (found.size > 2) return null;
+    if (state[i] === OPEN) distinct.add(values[i]);
+    if (distinct.size > 2) return null;
   }
-  return [...found].sort((a, b) => b - a);
+  return [...distinct].sort((a, b) => b - a);
 }
 
 /**

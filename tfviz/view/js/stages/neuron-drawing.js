@@ -40,7 +40,7 @@ export class NeuronDrawing {
   left = 0;
   /** The width of a strip of dimensions, in pixels. */
   strip = 0;
-  wide = false;
+  isComplete = false;
 
   /** @param {Theme} theme */
   constructor(theme) {
@@ -57,14 +57,14 @@ export class NeuronDrawing {
       0.22 * width,
       14 + Math.max(textWidth("query", 12), ...keys.map((key) => textWidth(label(words[key]), 12))),
     );
-    this.wide = width >= NARROW;
-    const numbers = this.columns.length * NUMBER + GAP + (this.wide ? BAR : 0);
+    this.isComplete = width >= NARROW;
+    const numbers = this.columns.length * NUMBER + GAP + (this.isComplete ? BAR : 0);
     this.strip = clamp((width - this.left - numbers - 2 * GAP) / 2, 40, MAX_CELL * parts.dim);
   }
 
   /** The numbers that stand beside each key. */
   get columns() {
-    if (!this.wide) return ["weight"];
+    if (!this.isComplete) return ["weight"];
     return this.content?.vectors.bias ? ["sum", "bias", "score", "weight"] : ["sum", "score", "weight"];
   }
 
@@ -106,9 +106,9 @@ export class NeuronDrawing {
     });
     pen.text(this.left - 6, TOP - 11, "key ↓", { ...soft, align: "right" });
     const ends = (/** @type {Iterable<number>[]} */ ...all) => ` to ±${formatted(Math.max(...all.map(largestSize)))}`;
-    pen.text(edges.keys, TOP - 11, `keys${this.wide ? ends(vectors.query, vectors.keys) : ""}`, soft);
-    pen.text(edges.products, TOP - 11, `query × key${this.wide ? ends(parts.products) : ""}`, soft);
-    if (this.wide) {
+    pen.text(edges.keys, TOP - 11, `keys${this.isComplete ? ends(vectors.query, vectors.keys) : ""}`, soft);
+    pen.text(edges.products, TOP - 11, `query × key${this.isComplete ? ends(parts.products) : ""}`, soft);
+    if (this.isComplete) {
       const formula = `score = sum × ${formatted(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
       pen.text(edges.numbers, TOP - 30, formula, soft);
     }
@@ -143,7 +143,7 @@ export class NeuronDrawing {
 
   /** @param {Pen} pen @param {NeuronContent} content @param {number} key @param {number} row @param {boolean} strong */
   drawKey(pen, { vectors, parts, words }, key, row, strong) {
-    const { theme, edges, wide } = this;
+    const { theme, edges, isComplete } = this;
     const y = TOP + ROW * (row + 0.5);
     const open = vectors.state[key] === OPEN;
     const fill = strong ? theme.ink : theme.soft;
@@ -158,7 +158,7 @@ export class NeuronDrawing {
     const look = { fill: open ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
     this.columns.forEach((name, place) => pen.text(edges.numbers + (place + 1) * NUMBER - 8, y, numbers[name], look));
     const bar = (BAR * parts.weights[key]) / largestSize(parts.weights);
-    if (wide && open)
+    if (isComplete && open)
       pen.rect(edges.numbers + this.columns.length * NUMBER, y - 6, bar, 12, { fill: theme.ramp, radius: 2 });
   }
 

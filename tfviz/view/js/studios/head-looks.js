@@ -11,7 +11,7 @@ import { keyOf } from "./model-pane.js";
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
 
-const PALE = 4; // times the even weight: where no weight is larger, all are pale
+const MIN_SCALE_EVEN_SHARES = 4; // times the even weight: where no weight is larger, all are pale
 
 /** The grids of a model's heads over the patches of a picture. */
 export class HeadLooks {
@@ -33,7 +33,7 @@ export class HeadLooks {
    */
   renew(heads, query) {
     this.profiles = new Map(heads.places.map((place) => [keyOf(place), looksAt(heads.grid(place), query)]));
-    const limit = Math.max(largest([...this.profiles.values()]), Math.min(1, PALE / this.tokens));
+    const limit = Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokens));
     this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, limit)]));
   }
 

@@ -127,7 +127,7 @@ export function habitSentence(grid, ids, unit, query = null) {
   const [best] = habitsOf(grid, ids);
   if (best && best.of > 1 && best.count >= best.of / 2)
     return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
-  const told = query === null || query >= grid.rows.length ? favouriteSentence(grid) : querySentence(grid, query);
-  if (told) return told;
+  const sentence = query === null || query >= grid.rows.length ? favouriteSentence(grid) : querySentence(grid, query);
+  if (sentence) return sentence;
   return `spreads its look over ${counted(Math.max(1, Math.round(breadthOf(grid))), unit)} or so.`;
 }

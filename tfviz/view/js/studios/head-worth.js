@@ -13,7 +13,7 @@ import { percent } from "../base/numbers.js";
  * @property {(edits: Edit[]) => Promise<number | null>} ask its probability with other heads off; null if that failed
  */
 
-const MAX_KEPT = 500; // probabilities
+const MAX_CACHED_SHARES = 500; // probabilities
 
 /** A cache of what switching each head over does to the answer, which is computed once and shown when it is known. */
 export class HeadWorth {
@@ -43,7 +43,7 @@ export class HeadWorth {
   /** @param {string} key @param {Place} place @param {Asked} asked */
   async ask(key, place, { ask }) {
     const { studio, shares } = this;
-    if (shares.size > MAX_KEPT) shares.clear();
+    if (shares.size > MAX_CACHED_SHARES) shares.clear();
     shares.set(key, null);
     const site = studio.heads.siteOf(place);
     const others = studio.edits.filter((edit) => edit.site !== site || edit.head !== place.head);

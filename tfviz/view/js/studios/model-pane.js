@@ -43,22 +43,22 @@ export class ModelPane {
   }
 
   /**
-   * @param {object} shown
-   * @param {Group[]} shown.groups
-   * @param {(place: Place) => Grid} shown.grid the map of a head
-   * @param {any[][]} shown.off [site, head]
-   * @param {Place} shown.at the head that is looked at
-   * @param {number | null} shown.row a query to mark in each map
+   * @param {object} state
+   * @param {Group[]} state.groups
+   * @param {(place: Place) => Grid} state.grid the map of a head
+   * @param {any[][]} state.off [site, head]
+   * @param {Place} state.at the head that is looked at
+   * @param {number | null} state.row a query to mark in each map
    */
   show({ groups, grid, off, at, row }) {
     this.groups = groups;
     this.makeCells();
     const without = new Set(off.map(String));
-    const shownSide = this.element.querySelector(".cell")?.clientWidth || this.side; // larger on a large screen
+    const drawnSide = this.element.querySelector(".cell")?.clientWidth || this.side; // larger on a large screen
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
       this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
-      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row, shownSide);
+      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row, drawnSide);
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
@@ -75,8 +75,8 @@ export class ModelPane {
     this.cells.clear();
     const columns = this.groups.reduce((sum, { sites }) => sum + sites.length, 0);
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
-    const fitting = (/** @type {number} */ room, /** @type {number} */ count) =>
-      Math.floor((room - GAP * (count - 1)) / count);
+    const fitting = (/** @type {number} */ available, /** @type {number} */ count) =>
+      Math.floor((available - GAP * (count - 1)) / count);
     const width = MAX_WIDTH - (GROUP_GAP - GAP) * (this.groups.length - 1);
     this.side = clamp(Math.min(fitting(width, columns), fitting(MAX_HEIGHT, rows)), MIN_SIDE, MAX_SIDE);
     this.element.style.setProperty("--side", `${this.side}px`);
@@ -149,11 +149,11 @@ export class ModelPane {
    * @param {HTMLCanvasElement} canvas
    * @param {Grid} grid
    * @param {number | null} row
-   * @param {number} shownSide pixels
+   * @param {number} drawnSide pixels
    */
-  drawCell(canvas, grid, row, shownSide) {
+  drawCell(canvas, grid, row, drawnSide) {
     const ratio = globalThis.devicePixelRatio || 1;
-    const side = Math.round(shownSide * ratio);
+    const side = Math.round(drawnSide * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
     const unmasked = new Grid(grid.rows, grid.cols, grid.codes, new Uint8Array(grid.codes.length));
     const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };

@@ -20,9 +20,9 @@ import { SourceImage } from "../base/source-image.js";
 const [MAX_WIDTH, MAX_HEIGHT] = [480, 384]; // pixels
 // On a telephone the answer stands below the picture, on one screen; on a large screen both are larger.
 const SIZES = [
-  { room: 420, times: 0.68 },
-  { room: 640, times: 1 },
-  { room: Infinity, times: 1.45 },
+  { maxWidth: 420, times: 0.68 },
+  { maxWidth: 640, times: 1 },
+  { maxWidth: Infinity, times: 1.45 },
 ];
 const INITIAL_WIDTH = 300;
 
@@ -167,9 +167,9 @@ export class PatchPane {
     this.hidden = new Set(hidden);
     this.grid = grid;
     const { width, height } = this.source;
-    const room = this.element.clientWidth || INITIAL_WIDTH;
-    const times = SIZES.find((size) => room < size.room)?.times ?? 1;
-    this.width = Math.floor(Math.min(room, times * MAX_WIDTH, (times * MAX_HEIGHT * width) / height));
+    const maxWidth = this.element.clientWidth || INITIAL_WIDTH;
+    const times = SIZES.find((size) => maxWidth < size.maxWidth)?.times ?? 1;
+    this.width = Math.floor(Math.min(maxWidth, times * MAX_WIDTH, (times * MAX_HEIGHT * width) / height));
     this.height = Math.round((this.width * height) / width);
     this.paint(new CanvasPen(this.canvas, this.width, this.height));
   }

@@ -95,10 +95,10 @@ export class PatchingStudio extends Studio {
     /** @type {HTMLButtonElement} */
     this.remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
     const under = h("div", { class: "under" }, this.sentence, this.remover);
-    const desk = h("div", { class: "stage desk patching" }, this.textPane, bars, middle);
+    const panes = h("div", { class: "stage desk patching" }, this.textPane, bars, middle);
     frame.body.before(h("style", {}, CSS));
     frame.body.append(this.tries);
-    frame.showStage(h("div", { class: "sheet" }, desk, under), "");
+    frame.showStage(h("div", { class: "sheet" }, panes, under), "");
   }
 
   /** What is patched, if there is such a place in these texts. @returns {Place | null} */

@@ -27,7 +27,7 @@ import { button } from "./small-elements.js";
 
 const TITLES = { streams: "Residual stream before each layer", heads: "Output of each head, at all positions" };
 const AXES = { streams: ["layer", "position"], heads: ["layer", "head"] };
-const HOW = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
+const KEYS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
 const NAMES = 120; // pixels that the names of rows and the scale take, about
 const NUMBER = 38; // pixels of a cell with its number, at least
@@ -84,7 +84,7 @@ export class PatchingTable {
       { rows: [], cols: [], outlined },
       width,
     );
-    this.stage.panels[0].canvas.setAttribute("aria-label", `${TITLES[this.kind]}: ${HOW}`);
+    this.stage.panels[0].canvas.setAttribute("aria-label", `${TITLES[this.kind]}: ${KEYS_HELP}`);
   }
 
   /** Show how many cells are computed. @param {number} known @param {number} count @param {boolean} filling */

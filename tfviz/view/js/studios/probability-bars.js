@@ -42,8 +42,8 @@ export const bars = (rows, compared = "with all heads on") =>
 function barRow({ name, share, before = null, other = null, title = "", kind = "", onclick = null }, compared) {
   const word = name.replace(/[“”\u2068\u2069]/g, "");
   const special = isSpecial(word);
-  const shown = special ? tokenPhrase(word) : name;
-  const label = [shown, percent(share), other !== null && `${compared} ${percent(other)}`, title];
+  const phrase = special ? tokenPhrase(word) : name;
+  const label = [phrase, percent(share), other !== null && `${compared} ${percent(other)}`, title];
   return h(
     onclick ? "button" : "div",
     {
@@ -52,7 +52,7 @@ function barRow({ name, share, before = null, other = null, title = "", kind = "
       onclick,
       ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
     },
-    h("span", { class: "name", dir: "auto" }, shown),
+    h("span", { class: "name", dir: "auto" }, phrase),
     track(share, before, other),
     h("span", { class: "number" }, percent(share)),
   );
@@ -83,11 +83,11 @@ export const markFew = (list) => list.classList.toggle("few", list.querySelector
 /**
  * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.
  * @param {ArrayLike<number>} shares of all
- * @param {number[]} shown places of those that are shown
+ * @param {number[]} listed places of those that are shown
  * @returns {Share[]}
  */
-export function othersRow(shares, shown) {
-  const rest = new Set(shown);
+export function othersRow(shares, listed) {
+  const rest = new Set(listed);
   let [count, sum] = [0, 0];
   for (let at = 0; at < shares.length; at++)
     if (shares[at] > 0 && !rest.has(at)) [count, sum] = [count + 1, sum + shares[at]];
