@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near } from "./helpers.js";
 import { FORBIDDEN, OPEN } from "../../tfviz/view/js/base/grid.js";
-import { drawnKeys, neuronPanels, neuronParts } from "../../tfviz/view/js/stages/neuron-parts.js";
+import { visibleKeys, neuronPanels, neuronParts } from "../../tfviz/view/js/stages/neuron-parts.js";
 
 const VECTORS = {
   query: Float32Array.of(2, -1),
@@ -31,8 +31,8 @@ test("a query that may look nowhere has no weight", () => {
 
 test("the keys with the largest weights are shown in the order of the text", () => {
   const parts = { ...neuronParts(VECTORS), weights: Float64Array.of(0.1, 0.4, 0.2, 0.3) };
-  assert.deepEqual(drawnKeys(parts, 4), [0, 1, 2, 3]);
-  assert.deepEqual(drawnKeys(parts, 2), [1, 3]);
+  assert.deepEqual(visibleKeys(parts, 4), [0, 1, 2, 3]);
+  assert.deepEqual(visibleKeys(parts, 2), [1, 3]);
 });
 
 test("a table has each step for each key, and no score where the query may not look", () => {

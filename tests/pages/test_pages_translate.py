@@ -11,6 +11,7 @@ from small_translators import (
     search,
     source_ids,
     texts,
+    token,
     translated,
     vocabs,
     word,
@@ -230,7 +231,7 @@ def test_all_by_keys_alone(studio):
         read = torch.tensor([[target["[BOS]"], *columns[0][0][0]]])
         logits = made(source_ids("four nine"), read)[0, -1].index_fill(-1, read[0, 0], -torch.inf)
     forced = [*columns[0][0][0], int(logits[1:].topk(2).indices[1]) + 1]
-    assert page.locator(".written .forced").all_text_contents() == target.words(forced)
+    assert [token(one) for one in page.locator(".written .forced").all_text_contents()] == target.words(forced)
     press(page, "Alt+r")
     wait_until_idle(page)
     assert texts(page) == decoded(search(made, "four nine", forced))

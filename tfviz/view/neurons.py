@@ -8,9 +8,8 @@ from operator import index
 import torch
 from torch import Tensor
 
+from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
-from tfviz.look.lazy import LazyAttention
-from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
 from tfviz.view.documents.neurons import NeuronsDocument, NeuronsLayer
 from tfviz.view.page.blobs import BASE64_RATIO, BlobStore

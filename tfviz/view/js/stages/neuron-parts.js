@@ -40,7 +40,7 @@ export function neuronParts({ query, keys, scale, bias, state }) {
  * @param {NeuronParts} parts
  * @param {number} maxCount
  */
-export function drawnKeys({ weights }, maxCount) {
+export function visibleKeys({ weights }, maxCount) {
   const keys = [...weights.keys()];
   if (keys.length <= maxCount) return keys;
   return keys

@@ -12,7 +12,7 @@ import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { NeuronDrawing } from "./neuron-drawing.js";
-import { drawnKeys, neuronPanels, neuronParts } from "./neuron-parts.js";
+import { visibleKeys, neuronPanels, neuronParts } from "./neuron-parts.js";
 import { wordList } from "./shaded-words.js";
 
 /** @import { NeuronsDocument, NeuronsState } from "../documents.d.ts" */
@@ -155,7 +155,7 @@ export class Neurons {
       state: ofRow(state),
     };
     const parts = neuronParts(vectors);
-    return { vectors, parts, keys: drawnKeys(parts, MAX_KEYS), words: cols, word: rows[query] };
+    return { vectors, parts, keys: visibleKeys(parts, MAX_KEYS), words: cols, word: rows[query] };
   }
 
   async refresh() {

@@ -54,11 +54,11 @@ export class ModelPane {
     this.groups = groups;
     this.makeCells();
     const without = new Set(off.map(String));
-    const drawnSide = this.element.querySelector(".cell")?.clientWidth || this.side; // larger on a large screen
+    const cellSide = this.element.querySelector(".cell")?.clientWidth || this.side; // larger on a large screen
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
       this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
-      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row, drawnSide);
+      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row, cellSide);
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
@@ -149,11 +149,11 @@ export class ModelPane {
    * @param {HTMLCanvasElement} canvas
    * @param {Grid} grid
    * @param {number | null} row
-   * @param {number} drawnSide pixels
+   * @param {number} cellSide pixels
    */
-  drawCell(canvas, grid, row, drawnSide) {
+  drawCell(canvas, grid, row, cellSide) {
     const ratio = globalThis.devicePixelRatio || 1;
-    const side = Math.round(drawnSide * ratio);
+    const side = Math.round(cellSide * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
     const unmasked = new Grid(grid.rows, grid.cols, grid.codes, new Uint8Array(grid.codes.length));
     const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };

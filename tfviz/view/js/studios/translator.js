@@ -261,10 +261,10 @@ export class Translator extends Studio {
   describeHead(at) {
     const { row } = this;
     if (this.heads.groups[at.part].name !== "cross-attention" || row === null) return super.describeHead(at);
-    const told = querySentence(this.heads.grid(at), row, (word) =>
+    const sentence = querySentence(this.heads.grid(at), row, (word) =>
       word === "“\u2068…\u2069”" ? "looks" : `looks, to write ${word},`,
     );
-    return told || super.describeHead(at);
+    return sentence || super.describeHead(at);
   }
 
   /** Describe the probability of the word at the place without a head. @param {Place} head */
