@@ -61,7 +61,7 @@ CASES = [
     ("patch(model=nn.Embedding(3, 3))", "Embedding cannot be patched in a page: no site matches"),
     ("patch(model=Peeks())", "Peeks cannot be patched in a page"),
     ("patch(model=Torch())", "heads of layers.0 do not pass, .*, through a projection that is a module; study.patch"),
-    ("patch(model=Steps())", "cannot travel"),
+    ("patch(model=Steps())", "cannot be exported"),
     ("patch(model=GPT(3, context=8, layers=1, heads=1, dim=4).half())", "float16, and a page computes in float32"),
     ("patch(model=GPT(3, context=8, layers=1, heads=1, dim=4).to('meta'))", "on the meta device"),
     ("patch(weights='int4')", "weights is 'int4'; it can be 'float32', 'float16', 'int8'"),
