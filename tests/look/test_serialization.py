@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_told_with_file_and_key(case, files, tmp_path):
 def test_json_that_is_none_is_told_with_file_and_key(text, key, files, tmp_path):
     tensors, said = load_tensors(files / "key_ranges")
     save_tensors(tmp_path / "x", tensors, {**said, key: text})
-    with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: {key} is (no JSON|nested too deep)"):
+    with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: {key} is (not JSON|nested too deep)"):
         AttentionMaps.load(tmp_path / "x")
 
 

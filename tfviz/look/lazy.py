@@ -37,8 +37,8 @@ class LazyStore:
             kv_heads: the number of heads of keys, if the model declares it, since it may have repeated them.
         """
         mask = self._shared_mask(call.mask) if isinstance(call.mask, Tensor) else call.mask
-        if isinstance(mask, KeyRanges):
-            mask = mask.to(self.device or mask.first.device)
+        if isinstance(mask, KeyRanges) and self.device is not None and mask.first.device != torch.device(self.device):
+            mask = mask.to(self.device)  # else it stays the one that other layers share
         if isinstance(mask, KeyRanges) and mask.first.shape[2] < call.shape[2]:  # one row that stands for all
             first, stop = (part.expand(-1, -1, call.shape[2]) for part in mask[:2])
             mask = KeyRanges(first, stop, mask.keys)
