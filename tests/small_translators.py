@@ -4,6 +4,7 @@ from functools import cache
 
 import torch
 from browser import plain
+from writing_studios import SPOKEN
 
 from tfviz import view
 from tfviz.models import Transformer
@@ -77,9 +78,7 @@ def texts(page):
 
 def token(name):
     """The token that a page gives this name: special ones have theirs in words."""
-    tokens = {"the end": "[EOS]", "an unknown word": "[UNK]", "the padding": "[PAD]", "the hidden word": "[MASK]"}
-    tokens |= {"the class token": "[CLS]", "the separator": "[SEP]"}
-    return tokens.get(name, name)
+    return {spoken: token for token, spoken in SPOKEN.items()}.get(name, name)
 
 
 def nodes(page):

@@ -66,14 +66,12 @@ def path_of(chosen):
     return ids
 
 
+SPOKEN = {  # special tokens -> their names on a page
+    "[EOS]": "the end", "[UNK]": "an unknown word", "[PAD]": "the padding",
+    "[MASK]": "the hidden word", "[CLS]": "the class token", "[SEP]": "the separator",
+}  # fmt: skip
+
+
 def spoken(word):
     """A token as a page names it: special ones in words."""
-    names = {
-        "[EOS]": "the end",
-        "[UNK]": "an unknown word",
-        "[PAD]": "the padding",
-        "[MASK]": "the hidden word",
-        "[CLS]": "the class token",
-        "[SEP]": "the separator",
-    }
-    return names.get(word, word)
+    return SPOKEN.get(word, word)

@@ -61,17 +61,16 @@ def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
     checked = _checked_sections(notebook)
     found = []
     for number, (cell, section) in enumerate(zip(notebook.cells, _sections(notebook))):
-        fixed = FIXED_TAG in cell.metadata.get("tags", [])
+        fixed, is_checked = FIXED_TAG in cell.metadata.get("tags", []), section in checked
         for text in _passages(cell):
             for match, kind in _matches(text, comparisons):
-                value = _value(match[0]) if kind is NUMBER_PATTERN else None
-                bound = (
-                    "fixed" if fixed
-                    else "code" if value in code
-                    else "output" if value in outputs
-                    else "check" if kind is not NUMBER_PATTERN and section in checked
-                    else ""
-                )  # fmt: skip
+                if fixed:
+                    bound = "fixed"
+                elif kind is NUMBER_PATTERN:
+                    value = _value(match[0])
+                    bound = "code" if value in code else "output" if value in outputs else ""
+                else:
+                    bound = "check" if is_checked else ""
                 found.append(Figure(number, match[0].strip(), _around(text, match), bound))
     return found
 
