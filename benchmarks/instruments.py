@@ -87,7 +87,7 @@ def translator() -> tuple[view.View, int]:
     model = Transformer(len(vocab), context=48, layers=3, heads=4, dim=128)
     count = sum(one.numel() for one in model.parameters())
     sentence = " ".join(f"word{i}" for i in range(12))
-    return view.translate(model, vocab, sentence, length=40), count
+    return view.translate(model, vocab, sentence, max_new_tokens=40), count
 
 
 def opened(page: Page, made: view.View, folder: Path) -> None:

@@ -77,7 +77,8 @@ def made_reviews(trial: Trial) -> Rows:
     labels = [torch.tensor([one.label for one in part]) for part in (train, test)]
     vocab = text.whole_words(joined[0])
     train_batches, test_batches = (
-        text.Buckets(vocab.encode_all(rows), given, tokens=1500, seed=trial.seed) for rows, given in zip(joined, labels)
+        text.Buckets(vocab.encode_all(rows), given, max_tokens=1500, seed=trial.seed)
+        for rows, given in zip(joined, labels)
     )
     for pooling in (models.classifier.mean, models.classifier.maximum):
         model = trial.built(models.Classifier, len(vocab), dim=64, pooling=pooling)
@@ -99,13 +100,13 @@ def imdb(trial: Trial) -> Rows:
     few = slice(0, 60) if trial.quick else slice(None)
     vocab = text.whole_words(train.texts[few], 30_000, lower=True)
     rows = [cut(vocab.encode_all(part.texts[few]), 800) for part in (train, test)]
-    batches = text.Buckets(rows[0], train.labels[few], tokens=12_000, seed=trial.seed)
+    batches = text.Buckets(rows[0], train.labels[few], max_tokens=12_000, seed=trial.seed)
     parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
-    model = trial.built(models.Classifier, len(vocab), embedding=layers.Bigrams, **parts)
+    model = trial.built(models.Classifier, len(vocab), embedding=layers.BigramEmbedding, **parts)
     how = {"lr": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
     unsure = text.WordDropout(batches, 0.3, seed=trial.seed)
     learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
-    right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], tokens=20_000).in_order())
+    right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], max_tokens=20_000).in_order())
     yield Row("classifier", "IMDb", "accuracy on the test reviews", f"{right:.2%}", ">= 91 %", **learned.facts)
 
 
@@ -126,9 +127,9 @@ def bert(trial: Trial) -> Rows:
     how = {"lr": 3e-3, "loss": stretches.words_and_stretches}
     first = trial.learned("bert", trial.built(make), hidden, 4000, **how)
     labels, last = train.labels[few], len(rows[0])
-    given = text.Buckets(rows[0][:LABELS], labels[:LABELS], tokens=6000, seed=trial.seed)
-    chosen = text.Buckets(rows[0][last - HELD :], labels[last - HELD :], tokens=12_000)
-    asked = text.Buckets(rows[1], test.labels[few], tokens=12_000)
+    given = text.Buckets(rows[0][:LABELS], labels[:LABELS], max_tokens=6000, seed=trial.seed)
+    chosen = text.Buckets(rows[0][last - HELD :], labels[last - HELD :], max_tokens=12_000)
+    asked = text.Buckets(rows[1], test.labels[few], max_tokens=12_000)
     for name, body in (("labels alone", trial.built(make)), ("after pre-training", first.model)):
         best, right = None, -1.0
         for rate in RATES[:1] if trial.quick else RATES:

@@ -64,12 +64,12 @@ def made_task(task: str, trial: Trial) -> Rows:
     held = [one for one in made(task, 5 if trial.quick else 300, seed=2) if one.source not in seen]
     sources, targets = sentences(examples)
     vocab = text.whole_words(sources + targets)
-    batches = text.Buckets(*columns(vocab, sources, targets, None), tokens=1500, seed=trial.seed)
+    batches = text.Buckets(*columns(vocab, sources, targets, None), max_tokens=1500, seed=trial.seed)
     for system, make in MODELS.items():
         model = trial.built(make, len(vocab))
         how = {"lr": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
         learned = trial.learned(f"{task}-{system}", model, batches, 2000, **how)
-        found = generate.translate(model, sentences(held)[0], vocab, width=1, length=30, after=None)
+        found = generate.translate(model, sentences(held)[0], vocab, width=1, max_new_tokens=30, after=None)
         right = learn.evaluate.exact_match(found, sentences(held)[1])
         aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
         yield Row(system, task, "exact", f"{right:.1%}", aim, **learned.facts, note=f"{len(held)} unseen")
@@ -128,14 +128,16 @@ def captions(source: str, target: str, systems: dict[str, int], trial: Trial) ->
     if trial.quick:
         train, asked, answers = (train[0][:300], train[1][:300]), asked[:20], answers[:20]
     vocab = text.bpe(train[0] + train[1], 600 if trial.quick else 6000, lower=True)
-    batches = text.Buckets(*columns(vocab, *train), tokens=2048, seed=trial.seed)
+    batches = text.Buckets(*columns(vocab, *train), max_tokens=2048, seed=trial.seed)
     for system, steps in systems.items():
         make, rate, how = CAPTIONS[system]
         model = trial.built(make, len(vocab))
         given = how(model, rate) | {"lr": rate, "loss": learn.losses.translation(0.1)}
         task = f"Multi30k {source}-{target}"
         learned = trial.learned(f"{task}-{system}", model, batches, steps, **given)
-        found = generate.translate(model, asked, vocab, length=8 if trial.quick else 60, progress=not trial.quick)
+        found = generate.translate(
+            model, asked, vocab, max_new_tokens=8 if trial.quick else 60, progress=not trial.quick
+        )
         aim = ">= 41" if (source, target) == ("en", "de") and "Transformer" in system else ""
         yield Row(system, task, "sacreBLEU", f"{learn.evaluate.bleu(found, answers):.1f}", aim, **learned.facts)
         by_length = bleu_by_length(asked, found, answers)

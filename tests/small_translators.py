@@ -39,7 +39,9 @@ def model(seed=2, **parts):
 def translated(sentence="one two three", weights="float32", **given):
     """The model and its view, made once."""
     made = model()
-    return made, view.translate(made, vocabs(), sentence, weights=weights, length=LENGTH, **{"width": 4, **given})
+    return made, view.translate(
+        made, vocabs(), sentence, weights=weights, max_new_tokens=LENGTH, **{"width": 4, **given}
+    )
 
 
 def source_ids(sentence):

@@ -66,7 +66,7 @@ CAPTURES = {
     "bytes": {"dtype": torch.uint8},
     "half": {"dtype": torch.float16},
     "head off": {"edit": {"*.pattern": look.edits.zero(1)}},
-    "even": {"edit": {"*.pattern": look.edits.even()}},
+    "even": {"edit": {"*.pattern": look.edits.uniform()}},
     "head's output": {"edit": {"*.output_heads": look.edits.zero(head=1)}},
     "steered": {"edit": {"blocks.0": look.edits.add(torch.ones(12), positions=[0, 2])}},
     "noise": {"edit": {"blocks.0": look.edits.noise(0.3, positions=[0, 2])}},

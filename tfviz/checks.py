@@ -53,7 +53,7 @@ def integer(**values: object) -> None:
 
     >>> integer(queries=2.5)
     Traceback (most recent call last):
-    TypeError: queries is 2.5; give a whole number
+    TypeError: queries is 2.5; expected an integer
     """
     for name, value in values.items():
         as_integer(name, value)
@@ -67,7 +67,7 @@ def as_integer(name: str, value: object) -> int:
     """
     number = coerce(value, int)
     if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{name} is {describe(value)}; give a whole number")
+        raise TypeError(f"{name} is {describe(value)}; expected an integer")
     return number
 
 
@@ -76,11 +76,11 @@ def equal_lengths(**values: Any) -> None:
 
     >>> equal_lengths(texts=["a", "b"], labels=[1])
     Traceback (most recent call last):
-    ValueError: there are unequally many rows: texts 2, labels 1
+    ValueError: lengths differ: texts 2, labels 1
     """
     if len({len(value) for value in values.values()}) > 1:
         each = ", ".join(f"{name} {len(value)}" for name, value in values.items())
-        raise ValueError(f"there are unequally many rows: {each}")
+        raise ValueError(f"lengths differ: {each}")
 
 
 def materialized(**tensors: Tensor) -> None:
@@ -118,7 +118,7 @@ def token_ids(**tensors: Tensor) -> None:
 
     >>> token_ids(prompt=torch.tensor([0.9, 1.9]))
     Traceback (most recent call last):
-    ValueError: prompt is float32; ids are whole numbers from 0 on (int64), such as a vocabulary's encode gives
+    ValueError: prompt is float32; ids are integers from 0 on (int64), such as a vocabulary's encode gives
     """
     for name, ids in tensors.items():
         kind = str(ids.dtype).removeprefix("torch.")
@@ -126,10 +126,10 @@ def token_ids(**tensors: Tensor) -> None:
             continue
         if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
             raise ValueError(
-                f"{name} is {kind}; ids are whole numbers from 0 on (int64), such as a vocabulary's encode gives"
+                f"{name} is {kind}; ids are integers from 0 on (int64), such as a vocabulary's encode gives"
             )
         if ids.dtype.is_signed and not ids.is_meta and ids.min() < 0:
-            raise ValueError(f"{name} holds {int(ids.min())}; ids are whole numbers from 0 on")
+            raise ValueError(f"{name} holds {int(ids.min())}; ids are integers from 0 on")
 
 
 def device(**values: object) -> None:
@@ -193,13 +193,13 @@ def fits_memory(**sizes: int) -> None:
 
     >>> fits_memory(vocab=10**12, dim=128)
     Traceback (most recent call last):
-    ValueError: vocab 1000000000000 x dim 128 are 512,000 GB of numbers, more than this machine's memory; take less
+    ValueError: vocab 1000000000000 x dim 128 are 512,000 GB, more than this machine's memory; take less
     """
     at_least(1, **sizes)
     needed = 4 * math.prod(sizes.values())
     if needed > total_memory() and torch.get_default_device().type == "cpu":
         product = " x ".join(f"{name} {size}" for name, size in sizes.items())
-        size = f"{needed // 10**9:,} GB of numbers"
+        size = f"{needed // 10**9:,} GB"
         raise ValueError(f"{product} are {size}, more than this machine's memory; take less")
 
 

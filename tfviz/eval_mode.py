@@ -1,4 +1,4 @@
-"""Eval mode for a while, after which every part of a model has its own mode again."""
+"""Context manager: eval mode, after which each submodule has its own mode again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -82,7 +82,7 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return the tensors and the metadata of a safetensors file.
 
     Raises:
-        FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
+        FileNotFoundError: the path is not a regular file.
         ValueError: the file is damaged, or not a safetensors file.
     """
     from safetensors import SafetensorError, safe_open
@@ -99,7 +99,7 @@ def read_json(path: str | Path) -> Any:
     """Return the content of a JSON file.
 
     Raises:
-        FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
+        FileNotFoundError: the path is not a regular file.
         ValueError: it is not JSON in UTF-8, or nested too deep to be read.
     """
     _check_is_file(path)

@@ -51,7 +51,7 @@ def integer(minimum: int = -MAX_INTEGER, maximum: int = MAX_INTEGER) -> Check:
         if type(value) is not int or not minimum <= value <= maximum:
             lower = "" if minimum == -MAX_INTEGER else f", at least {minimum}"
             upper = "" if maximum == MAX_INTEGER else f", at most {maximum}"
-            fail(value, key, f"a whole number{lower}{upper}")
+            fail(value, key, f"an integer{lower}{upper}")
 
     return check
 

@@ -45,7 +45,7 @@ CASES = [
     ("translate(width=0)", "width is 0; it must be from 1 to 8"),
     ("translate(width=9)", "width is 9; it must be from 1 to 8"),
     ("translate(alpha=-1)", "alpha is -1"),
-    ("translate(length=0)", "length is 0; it must be at least 1"),
+    ("translate(max_new_tokens=0)", "max_new_tokens is 0; it must be at least 1"),
     ("translate(weights='float8')", "weights is 'float8'"),
     ("translate(budget=100)", "the model takes .* bytes in a page, the budget is 100: keep its weights as"),
 ]  # fmt: skip

@@ -95,8 +95,8 @@ CASES = [
     ("view.links(maps, min_weight=-0.5)", "min_weight is -0.5"),
     ("view.words(maps, 0, 0, -1)", "row is -1; the maps have 3 queries"),
     ("view.words(maps, 0, 0, 3)", "row is 3"),
-    ("view.links(maps, 0, 'ab')", "heads is one whole number, or a list of them"),
-    ("view.links(maps, 0, torch.ones(2, 2))", "heads is one whole number, or a list of them"),
+    ("view.links(maps, 0, 'ab')", "heads is one integer, or a list of them"),
+    ("view.links(maps, 0, torch.ones(2, 2))", "heads is one integer, or a list of them"),
     ("view.links(maps, 0, torch.tensor(1))", "= Layer 0, head 1"),
     # several captures
     ("view.compare(maps, maps, names=('x', 'x'))", "both captures are called 'x'; give them two names"),
@@ -177,7 +177,7 @@ CASES = [
     ("view.View(bars(one=[1, 2]), {})", "(the document|described) has the kind None; it can be heads"),
     # with a kernel
     ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),
-    ("view.live(maps, layer=-1)", "view.live: layer is -1; give a whole number from 0 on"),
+    ("view.live(maps, layer=-1)", "view.live: layer is -1; expected an integer from 0 on"),
     ("view.live(maps, mode='circle')", "view.live: mode is 'circle'; give sheet, head, lines or words"),
     ("view.live(maps, min_weight=2.0)", "view.live: min_weight is 2(?:[.]0)?; give a number from 0 to 1"),
     ("view.live(maps, merged='yes')", "view.live: merged is 'yes'; give True or False"),

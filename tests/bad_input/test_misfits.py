@@ -49,7 +49,7 @@ def test_only_the_captured_model_is_seen_and_edited():
     [
         (losses.next_token, even(2, 3, 11), (IDS, torch.tensor([[1, 2, -100], [3, 4, 5]]))),
         (losses.next_token, even(2, 3, 11), (IDS, IDS.T)),
-        (losses.masked_lm, Says(models.bert.Guess(torch.zeros(6, 11), torch.zeros(2, 2))), (IDS, IDS * 0 - 100)),
+        (losses.masked_lm, Says(models.bert.BERTOutput(torch.zeros(6, 11), torch.zeros(2, 2))), (IDS, IDS * 0 - 100)),
         (losses.classification, even(4, 3), (IDS, torch.tensor([0.0, 1, 2, 0]))),
         (losses.classification, even(4, 3), (IDS, torch.tensor([[0], [1], [2], [0]]))),
         (losses.classification, even(4, 3), (IDS, torch.tensor([0, 1, 3, 0]))),

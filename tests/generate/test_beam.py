@@ -136,7 +136,7 @@ def test_each_step_is_that_of_a_search_in_plain_python(alpha, width):
     """The widest one holds all texts there are: 1 + 3 + 9 + 27 + 81."""
     model, sources = drawn(vocab=6), (5, 3, 9)
     steps = list(
-        beam.steps(model, torch.tensor(sources)[:, None], bos=BOS, eos=EOS, width=width, alpha=alpha, length=4)
+        beam.steps(model, torch.tensor(sources)[:, None], bos=BOS, eos=EOS, width=width, alpha=alpha, max_new_tokens=4)
     )
     assert model.calls == [1, len(steps)]
     for row, source in enumerate(sources):
@@ -182,8 +182,8 @@ def test_greedy_takes_the_likeliest(name):
         expected.append(text)
     assert len({tuple(text) for text in expected}) > 1
     for found in (
-        beam.greedy(model, source, bos=BOS, eos=EOS, length=9),
-        search(model, source, width=1, alpha=0.7, length=9),
+        beam.greedy(model, source, bos=BOS, eos=EOS, max_new_tokens=9),
+        search(model, source, width=1, alpha=0.7, max_new_tokens=9),
     ):
         assert [whole(found, row, 0) for row in range(5)] == expected
         assert found.ended[:, 0].tolist() == [text[-1] == EOS for text in expected]
@@ -193,13 +193,13 @@ def test_the_search_ends_with_its_texts():
     model = tabled(GARDEN, vocab=6)
     assert len(list(beam.steps(model, torch.tensor([[7]]), bos=BOS, eos=EOS, width=2))) == 3
     endless = Known(lambda source, text: [0.0, 0.0, 0.0, 0.75, 0.25], vocab=5)
-    beams = list(beam.steps(endless, torch.tensor([[7], [8]]), bos=BOS, eos=EOS, width=3, alpha=0.0, length=6))
+    beams = list(beam.steps(endless, torch.tensor([[7], [8]]), bos=BOS, eos=EOS, width=3, alpha=0.0, max_new_tokens=6))
     assert len(beams) == 6
     assert not beams[-1].ended.any()
     assert beams[-1].lengths.tolist() == [[6, 6, 6]] * 2
     assert beams[-1].ids(1).tolist() == [3] * 6
     assert beams[-1].sums[:, 0].tolist() == pytest.approx([6 * log(0.75)] * 2)
-    assert len(search(endless, torch.tensor([[7]]), width=3, length=1).texts[0, 0]) == 2
+    assert len(search(endless, torch.tensor([[7]]), width=3, max_new_tokens=1).texts[0, 0]) == 2
 
 
 def test_a_text_goes_on_before_its_logits_are_asked_again():
@@ -207,7 +207,7 @@ def test_a_text_goes_on_before_its_logits_are_asked_again():
     calls = []
     model.encode, encode = lambda ids: calls.append(len(ids)) or encode(ids), model.encode
     model.decode, decode = lambda ids, *rest: calls.append(tuple(ids.shape)) or decode(ids, *rest), model.decode
-    search(model, source, width=4, length=3)
+    search(model, source, width=4, max_new_tokens=3)
     assert calls == [5, (20, 1), (20, 1), (20, 1)]
 
 
@@ -222,7 +222,7 @@ class Halves(nn.Module):
         return self.model.encode(source)
 
     def decode(self, target, memory):
-        assert len(target) == len(memory.words)
+        assert len(target) == len(memory.attention_mask)
         return self.model.decode(target, memory)
 
 
@@ -239,7 +239,7 @@ def test_what_is_kept_changes_nothing(name, width):
 @pytest.mark.parametrize("width", [1, 3])
 def test_the_rows_of_a_text_are_where_its_tokens_were_chosen(width):
     model, source = model_of("additive"), some_sources()
-    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=width, length=9))
+    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=width, max_new_tokens=9))
     last = beams[-1]
     assert len({*last.lengths[last.ended].tolist()}) > 1
     for rank in range(width):
@@ -256,7 +256,7 @@ def test_the_rows_of_a_text_are_where_its_tokens_were_chosen(width):
 @pytest.mark.parametrize("taken", [1, 2, 99])
 def test_the_model_comes_back_as_it_was(training, taken):
     model = model_of("transformer").train(training)
-    steps = beam.steps(model, some_sources(), bos=BOS, eos=EOS, length=4)
+    steps = beam.steps(model, some_sources(), bos=BOS, eos=EOS, max_new_tokens=4)
     for _, found in zip(range(taken), steps):
         assert not model.training
         assert found.texts.shape[1] == 5
@@ -270,7 +270,7 @@ def test_the_model_comes_back_as_it_was(training, taken):
 @models
 def test_what_was_found_can_be_learnt_from(name):
     model, source = MODELS[name](11, 7), some_sources()
-    tried = (search(model, source, eos=eos, length=9) for eos in range(2, 7))
+    tried = (search(model, source, eos=eos, max_new_tokens=9) for eos in range(2, 7))
     # past what rotary positions were made for: they compute more
     found = next(found for found in tried if found.texts.shape[-1] == 10)
     model(source, found.texts[:, 0]).sum().backward()
@@ -282,19 +282,22 @@ def test_padding_and_the_beginning_are_never_written():
     """The likeliest tokens are those two; what is left has the chances that the model gave it."""
     eager = Known(lambda source, text: [0.51, 0.3, 0.01 * len(text), 0.19 - 0.01 * len(text)], vocab=4)
     source = torch.tensor([[7], [8]])
-    found = search(eager, source, width=5, alpha=0.0, length=4)
+    found = search(eager, source, width=5, alpha=0.0, max_new_tokens=4)
     assert [found.ids(1, rank).tolist() for rank in range(5)] == [[], [3], [3, 3], [3, 3, 3, 3], [3, 3, 3]]
     three = 0.18 * 0.17 * 0.16
     chances = [0.01, 0.18 * 0.02, 0.18 * 0.17 * 0.03, three * 0.15, three * 0.04]
     assert found.sums[0].exp().tolist() == pytest.approx(chances)
-    for one in (beam.greedy(eager, source, bos=BOS, eos=EOS, length=4), search(eager, source, width=1, length=4)):
+    for one in (
+        beam.greedy(eager, source, bos=BOS, eos=EOS, max_new_tokens=4),
+        search(eager, source, width=1, max_new_tokens=4),
+    ):
         assert one.texts.tolist() == [[[BOS, 3, 3, 3, 3]]] * 2
 
 
 def test_an_end_that_is_the_beginning_ends_a_text():
     """As in GPT-2 and BART, where one token stands for both."""
     model = Known(lambda source, text: [0.3, 0.1, 0.0, 0.6] if len(text) < 4 else [0.2, 0.7, 0.0, 0.1], vocab=4)
-    found = beam.greedy(model, torch.tensor([[7]]), bos=BOS, eos=BOS, length=9)
+    found = beam.greedy(model, torch.tensor([[7]]), bos=BOS, eos=BOS, max_new_tokens=9)
     assert found.texts.tolist() == [[[BOS, 3, 3, 3, BOS]]]
     assert found.ids(0).tolist() == [3, 3, 3]
     assert found.ended.all()

@@ -158,7 +158,7 @@ def bart():
 def test_a_greedy_search_of_an_encoder_decoder_is_that_of_generate(make, bos, eos, pad):
     model = make()
     source = torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, pad, pad], [30, 3, 6, 7, pad]])
-    found = beam.greedy(model, source, bos=bos, eos=eos, length=9)
+    found = beam.greedy(model, source, bos=bos, eos=eos, max_new_tokens=9)
     banned = sorted({0, bos} - {eos})
     how = {"do_sample": False, "num_beams": 1, "max_new_tokens": 9, "suppress_tokens": banned}
     expected = model.generate(source, attention_mask=(source != pad).long(), **how)
@@ -171,7 +171,7 @@ def test_a_greedy_search_of_an_encoder_decoder_is_that_of_generate(make, bos, eo
 def test_a_beam_with_a_cache_is_one_that_reads_all_anew():
     """The probability of each text, computed by one pass of the decoder over all of it."""
     model, source = t5(), torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, 0, 0]])
-    found = beam.search(model, source, bos=0, eos=1, width=3, alpha=0.0, length=6)
+    found = beam.search(model, source, bos=0, eos=1, width=3, alpha=0.0, max_new_tokens=6)
     for row in range(2):
         for rank in range(3):
             length = int(found.lengths[row, rank])

@@ -129,7 +129,7 @@ test("a head that is switched off has no weights, the others keep theirs", () =>
 });
 
 test("an even head looks alike at all that it may see", () => {
-  near(head0({ do: "even" }), [1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0]);
+  near(head0({ do: "uniform" }), [1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0]);
 });
 
 test("what a query may not see any more goes to its other keys, in their shares", () => {
@@ -183,8 +183,8 @@ test("no row can be pinned to more than 1, or to less where there is no other ke
 test("edits follow one another, and the weights that were given stay", () => {
   const weights = tensor([1, 1, 1, 2], [0.5, 0.5]);
   const pin = { site: "s", do: /** @type {const} */ ("pin"), cells: stub([[0, 0]]), to: 0.8 };
-  near(edited(weights, [pin, { site: "s", do: "even" }]).data, [0.5, 0.5]);
-  near(edited(weights, [{ site: "s", do: "even" }, pin]).data, [0.8, 0.2]);
+  near(edited(weights, [pin, { site: "s", do: "uniform" }]).data, [0.5, 0.5]);
+  near(edited(weights, [{ site: "s", do: "uniform" }, pin]).data, [0.8, 0.2]);
   near(weights.data, [0.5, 0.5]);
 });
 
@@ -276,7 +276,7 @@ test("a program's attention is watched and edited where it is asked for", () => 
   assert.deepEqual(machine.run("attention", inputs).patterns, {});
   const { patterns } = machine.run("attention", inputs, { watch: ["layer.pattern"] });
   near(patterns["layer.pattern"][0].data, [1 / 4, 3 / 4]);
-  const edits = [{ site: "layer.pattern", do: /** @type {const} */ ("even") }];
+  const edits = [{ site: "layer.pattern", do: /** @type {const} */ ("uniform") }];
   const even = machine.run("attention", inputs, { watch: true, edits });
   near(even.outputs.weights.data, [1 / 2, 1 / 2]);
   near(even.patterns["layer.pattern"][0].data, [1 / 2, 1 / 2]);

@@ -84,16 +84,16 @@ def test_why_is_empty_where_the_mask_allows(name):
     mask, form = FORMS[name]
     for cell in ((b, h, q, k) for b in range(2) for h in range(3) for q in range(5) for k in range(7)):
         batch, head, query, key = cell
-        assert (mask.why(query, key, batch=batch, head=head) == []) == form(*cell)
+        assert (mask.explain(query, key, batch=batch, head=head) == []) == form(*cell)
 
 
 def test_why_names_what_forbids():
     mask = masks.causal & (masks.window(2) | masks.dilated(3)) & ~masks.fixed(2)
-    assert mask.why(4, 2) == ["window(2)", "dilated(3)"]
-    assert mask.why(2, 4) == ["causal", "window(2)", "dilated(3)"]
-    assert (masks.causal & HALVES).why(4, 2, head=3) == ["dilated(3)"]
-    assert (masks.causal & HALVES).why(1, 3, head=2) == ["causal", "window(2)"]
-    assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
+    assert mask.explain(4, 2) == ["window(2)", "dilated(3)"]
+    assert mask.explain(2, 4) == ["causal", "window(2)", "dilated(3)"]
+    assert (masks.causal & HALVES).explain(4, 2, head=3) == ["dilated(3)"]
+    assert (masks.causal & HALVES).explain(1, 3, head=2) == ["causal", "window(2)"]
+    assert mask.explain(3, 3) == [f"~{masks.fixed(2)}"]
     assert repr(masks.causal & masks.strided(3)) == "(causal & (window(3) | dilated(3)))"  # causal only once
     assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
 

@@ -86,7 +86,7 @@ class Copy(torch.nn.Module):
 def test_translations_come_in_the_order_of_the_texts(tokens):
     texts = ["one two three", "two", "", "three one", "one", "two one", "three three two one"]
     vocab = text.whole_words(texts)
-    assert generate.translate(Copy(vocab), texts, vocab, width=2, length=6, tokens=tokens) == texts
+    assert generate.translate(Copy(vocab), texts, vocab, width=2, max_new_tokens=6, max_tokens=tokens) == texts
 
 
 SYSTEMS = {
@@ -105,12 +105,12 @@ def test_an_empty_line_has_a_translation(make, width):
     vocab = text.whole_words(texts)
     torch.manual_seed(0)
     model = make(len(vocab)).eval()
-    found = generate.translate(model, texts, vocab, width=width, length=5)
+    found = generate.translate(model, texts, vocab, width=width, max_new_tokens=5)
     alone = beam.search(
-        model, torch.tensor([[vocab["[EOS]"]]]), bos=vocab["[BOS]"], eos=vocab["[EOS]"], width=width, length=5
+        model, torch.tensor([[vocab["[EOS]"]]]), bos=vocab["[BOS]"], eos=vocab["[EOS]"], width=width, max_new_tokens=5
     )
     assert found[1] == found[3] == found[4] == vocab.decode(alone.ids(0))
-    assert generate.translate(model, ["", ""], vocab, width=width, length=5) == [found[1]] * 2
+    assert generate.translate(model, ["", ""], vocab, width=width, max_new_tokens=5) == [found[1]] * 2
     assert generate.translate(model, [], vocab) == []
     with pytest.raises(ValueError, match="one of the texts is empty"):
         generate.translate(model, ["", texts[0]], vocab, after=None)
@@ -127,7 +127,7 @@ def test_sources_end_with_what_they_ended_with_in_training():
     for after, end in ends.items():
         ids = torch.cat([row, torch.tensor(end, dtype=torch.long)])
         expected = vocab.decode(beam.search(model, ids[None], **how).ids(0))
-        assert generate.translate(model, texts[:1], vocab, width=2, length=5, after=after) == [expected]
+        assert generate.translate(model, texts[:1], vocab, width=2, max_new_tokens=5, after=after) == [expected]
 
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)

@@ -40,7 +40,7 @@ def ragged(count=9, seed=3, tokens=60):
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(2, 8, (count, 2), generator=generator).tolist()
     rows = [[torch.randint(1, 11, (length,), generator=generator) for length in pair] for pair in lengths]
-    return Buckets(*map(list, zip(*rows)), tokens=tokens)
+    return Buckets(*map(list, zip(*rows)), max_tokens=tokens)
 
 
 def state_of(model):

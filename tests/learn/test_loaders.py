@@ -101,8 +101,8 @@ def test_steps_are_one_epoch_unless_they_are_given():
 @pytest.mark.parametrize(
     ("batches", "says"),
     [
-        (lambda: iter([windows()[0]] * 2), r"batches\[2\] is not there .*given 2 batches and it is an iterator"),
-        (lambda: DataLoader(Empty(), batch_size=2), r"batches\[0\] is not there .*its epoch is empty"),
+        (lambda: iter([windows()[0]] * 2), r"batches\[2\] does not exist .*given 2 batches and it is an iterator"),
+        (lambda: DataLoader(Empty(), batch_size=2), r"batches\[0\] does not exist .*its epoch is empty"),
         (lambda: DataLoader([1, 2, 3]), r"batches\[0\] is a tensor of shape \[1\]; it must be a tuple"),
         (lambda: DataLoader(["a"]), r"batches\[0\] holds 'a'; it must be"),
         (lambda: [{"input_ids": torch.ones(2, 7), "words": ["a", "b"]}] * 3, r"holds a list as 'words'"),

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from tfviz import text
-from tfviz.layers import Bigrams
+from tfviz.layers import BigramEmbedding
 from tfviz.learn import fit, losses
 from tfviz.models import GPT, Classifier, Seq2Seq, Transformer, TransformerXL
 
@@ -158,7 +158,7 @@ def test_adversarial_moves_each_call_of_a_shared_table_and_trains():
     model = Transformer(9, layers=1, heads=3, dim=6, dropout=0.0)
     loss = losses.adversarial(losses.translation(), embedding="source")
     assert len(list(fit(model, [(SOURCE, TARGET)] * 3, 3, loss=loss, device="cpu", progress=False))) == 3
-    model = Classifier(9, layers=1, heads=2, dim=6, embedding=lambda vocab, dim: Bigrams(vocab, dim, rows=7))
+    model = Classifier(9, layers=1, heads=2, dim=6, embedding=lambda vocab, dim: BigramEmbedding(vocab, dim, rows=7))
     losses.adversarial()(model, (SOURCE, torch.tensor([1, 0])))[0].backward()
     assert model.tokens.pairs.weight.grad.abs().sum() > 0
 

@@ -51,12 +51,12 @@ def test_the_fullest_moment_of_a_part_in_a_stretch_of_the_log():
         del b
         meter.label = 0
         c = torch.zeros(2)
-    assert meter.fullest(0) == {0: 24, 1: 0}
-    assert meter.fullest(0, stop=turn) == {0: 16}
-    assert meter.fullest(0, turn) == {0: 24, 1: 0}
+    assert meter.snapshot_at_peak(0) == {0: 24, 1: 0}
+    assert meter.snapshot_at_peak(0, stop=turn) == {0: 16}
+    assert meter.snapshot_at_peak(0, turn) == {0: 24, 1: 0}
     assert (a.sum(), c.sum()) == (0, 0)
     with pytest.raises(LookupError, match="labelled 1 between entries 2 and the end"):
-        meter.fullest(1, turn)
+        meter.snapshot_at_peak(1, turn)
 
 
 def test_an_unused_meter_has_no_peak():

@@ -183,7 +183,7 @@ def test_however_attention_is_written(name):
     expected[:, 1] = changed[:, 1]
     torch.testing.assert_close(edited, expected)
     assert outer["output_heads"].shape == expected.shape
-    with capture(model, "output_heads") as outer, capture(model, edit={"pattern": edits.even()}):
+    with capture(model, "output_heads") as outer, capture(model, edit={"pattern": edits.uniform()}):
         edited = model(query, key, value)
     torch.testing.assert_close(edited, value.mean(-2, keepdim=True).expand(2, 3, 5, 6))
     torch.testing.assert_close(outer["output_heads"], edited)  # the outer capture does not see a call that is remade

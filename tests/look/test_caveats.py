@@ -40,11 +40,11 @@ def test_one_line_of_truth():
     with capture(model) as seen:
         model(random(B, Q, D))
         model.layers[0](random(B, Q, D))
-    said = "4 modules look like attention, 2 gave maps, 1 fired more than once, 2 gave none (layers.1, layers.2: "
-    assert seen.summary.startswith(said)
+    beginning = "4 modules look like attention, 2 gave maps, 1 fired more than once, 2 returned no weights "
+    assert seen.summary.startswith(f"{beginning}(layers.1, layers.2: ")
     assert "met no values" in seen.summary
     assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
-    assert "2 gave none" in repr(seen)
+    assert "2 returned no weights" in repr(seen)
     whole = Block("written")
     with capture(whole) as seen:
         whole(random(B, Q, D))
@@ -171,5 +171,5 @@ def test_a_module_that_comes_into_the_model_meanwhile_is_told():
             model.append(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
             model(torch.rand(1, 3, 4))
 
-    with pytest.warns(UserWarning, match="1, 1.self_attn, .* came into the model inside the with"):
+    with pytest.warns(UserWarning, match="1, 1.self_attn, .* was added to the model inside the `with` block"):
         grown()

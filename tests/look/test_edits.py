@@ -22,9 +22,9 @@ def test_a_head_that_is_off_gives_nothing_and_the_others_are_as_they_were():
 
 
 def test_even_is_one_over_what_may_be_seen():
-    made = edits.even(2)(weights(2, 3, 5, 5))
+    made = edits.uniform(2)(weights(2, 3, 5, 5))
     assert torch.equal(made[0, 2, 3], torch.tensor([0.25, 0.25, 0.25, 0.25, 0.0]))
-    assert torch.equal(edits.even()(torch.zeros(1, 1, 2, 3)), torch.zeros(1, 1, 2, 3))
+    assert torch.equal(edits.uniform()(torch.zeros(1, 1, 2, 3)), torch.zeros(1, 1, 2, 3))
 
 
 def test_hidden_cells_are_shared_out_in_proportion():
@@ -108,7 +108,7 @@ def test_rows_go_on_adding_up_and_no_weight_is_negative(cells, to, dtype):
 def test_a_query_that_sees_nothing_goes_on_seeing_nothing():
     given = weights(1, 2, 5, 5)
     given[0, :, 3] = 0
-    for edit in (edits.pin([(None, None)], 0.2), edits.pin([(3, 1)], 0.5), edits.hide([(3, 1)]), edits.even()):
+    for edit in (edits.pin([(None, None)], 0.2), edits.pin([(3, 1)], 0.5), edits.hide([(3, 1)]), edits.uniform()):
         assert not edit(given)[0, :, 3].any()
 
 
@@ -116,12 +116,12 @@ def test_small_weights_in_half_precision_are_shared_out_in_float32():
     given = torch.full((1, 1, 1, 3000), 1 / 3000, dtype=torch.float16)
     made = edits.hide([(0, key) for key in range(2900)])(given)
     torch.testing.assert_close(made[..., 2900:].float(), torch.full((1, 1, 1, 100), 0.01), atol=1e-5, rtol=0)
-    torch.testing.assert_close(edits.even()(given).float().sum(), torch.tensor(1.0), atol=1e-3, rtol=0)
+    torch.testing.assert_close(edits.uniform()(given).float().sum(), torch.tensor(1.0), atol=1e-3, rtol=0)
 
 
 def test_capture_takes_them():
     attention = torch.nn.MultiheadAttention(6, 2, batch_first=True)
     x = torch.randn(1, 4, 6)
-    with look.capture(attention, "pattern", edit={"pattern": edits.even(1)}) as seen:
+    with look.capture(attention, "pattern", edit={"pattern": edits.uniform(1)}) as seen:
         attention(x, x, x)
     torch.testing.assert_close(seen["pattern"][0, 1], torch.full((4, 4), 0.25))

@@ -81,12 +81,12 @@ def by_loops(weights, sees):
 
     earlier = [[k for k in range(q) if WORDS[k] == WORDS[q]] for q in range(LENGTH)]
     return {
-        "itself": mean(lambda q: weights[q][q]),
+        "current": mean(lambda q: weights[q][q]),
         "previous": mean(lambda q: put(q, [q - 1] if q >= 1 else [])),
         "two back": mean(lambda q: put(q, [q - 2] if q >= 2 else [])),
         "first": mean(lambda q: put(q, [0] if q >= 1 else [])),
-        "same word": mean(lambda q: put(q, earlier[q])),
-        "after same word": mean(lambda q: put(q, [k + 1 for k in earlier[q] if k + 1 < q])),
+        "duplicate": mean(lambda q: put(q, earlier[q])),
+        "induction": mean(lambda q: put(q, [k + 1 for k in earlier[q] if k + 1 < q])),
         "entropy": mean(lambda q: -sum(w * math.log(w) for w in weights[q] if w > 0)),
         "distance": mean(lambda q: sum(abs(q - k) * weights[q][k] for k in range(LENGTH))),
     }

@@ -93,7 +93,7 @@ SPOILT = {  # file, what is changed, what is said
     "a rule below": (
         "key_ranges",
         layer(rule=-1),
-        r"metadata\.made\[1\]\.rule is -1; it must be a whole number, at least 0",
+        r"metadata\.made\[1\]\.rule is -1; it must be an integer, at least 0",
     ),
     "no query": ("key_ranges", tensor("layer.0.query", lambda _: GONE), "there is no tensor 'layer.0.query'"),
     "keys of other heads": ("key_ranges", tensor("layer.0.key", lambda one: one[:2]), "they do not fit each other"),

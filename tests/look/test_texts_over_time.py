@@ -284,7 +284,7 @@ def test_our_own_search(width):
             nn.init.normal_(parameter, std=0.5)
     source = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 8, 11]])
     with capture(model, "decoder*.pattern") as seen:
-        beams = list(beam.steps(model, source, bos=1, eos=2, width=width, length=6))
+        beams = list(beam.steps(model, source, bos=1, eos=2, width=width, max_new_tokens=6))
     for row in range(2):
         ids = beams[-1].texts[row, 0]
         length = int(beams[-1].lengths[row, 0])

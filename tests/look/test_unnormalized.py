@@ -76,7 +76,7 @@ def test_beside_others_the_summary_says_it():
     with capture(model) as seen:
         model(X)
     assert list(seen) == ["layers.1.pattern"]
-    assert "1 gave none (layers.0: weights met values, but their rows do not add up to 1" in seen.summary
+    assert "1 returned no weights (layers.0: weights met values, but their rows do not add up to 1" in seen.summary
     with capture(model, ["*.pattern", "layers.0.pattern"]) as both:
         model(X)
     assert list(both) == ["layers.0.pattern", "layers.1.pattern"]

@@ -108,7 +108,7 @@ def test_several_edits_come_one_after_the_other():
     assert not both[1]["pattern"][:, [1, 3]].any()
     assert not both[0][:, [1, 3]].any()
     assert both[0][:, [0, 2, 4, 5]].all()
-    even = run(model, {"pattern": edits.even(1), "*pattern": edits.zero(1)})
+    even = run(model, {"pattern": edits.uniform(1), "*pattern": edits.zero(1)})
     assert not even[0][:, 1].any()
     last = run(model, {"pattern": edits.zero(1), "*pattern": lambda weights: weights + 1 / LENGTH})
     torch.testing.assert_close(last[0][0, 1, 2], model.value[0, 1].mean(0).detach())

@@ -36,7 +36,7 @@ def pairs(seed=1):
     draw = torch.Generator().manual_seed(seed)
     documents = [[torch.randint(7, 29, (length,), generator=draw) for length in (2, 3, 4, 2)] for _ in range(2)]
     return text.MaskedTokens(
-        text.Buckets(*text.sentence_pairs(documents, length=11, seed=3), tokens=99), 29, share=0.3
+        text.Buckets(*text.sentence_pairs(documents, length=11, seed=3), max_tokens=99), 29, mlm_probability=0.3
     )[0]
 
 
@@ -66,13 +66,13 @@ def test_both_heads_by_hand():
     tokens, follows = model(IDS, SEGMENTS)
     for row in range(2):
         pooled = (model.pooler.weight @ states[row, 0] + model.pooler.bias).tanh()
-        close(follows[row], model.to_follows.weight @ pooled + model.to_follows.bias)
+        close(follows[row], model.next_sentence_head.weight @ pooled + model.next_sentence_head.bias)
         for place in range(7):
-            word = model.to_word.weight @ states[row, place] + model.to_word.bias
+            word = model.mlm_dense.weight @ states[row, place] + model.mlm_dense.bias
             word = word / 2 * (1 + torch.erf(word / math.sqrt(2)))
             word = (word - word.mean()) / (word.var(correction=0) + 0.02).sqrt()
-            word = word * model.word_norm.weight + model.word_norm.bias
-            close(tokens[row, place], torch.stack([vector @ word for vector in model.tokens.weight]) + model.word_bias)
+            word = word * model.mlm_norm.weight + model.mlm_norm.bias
+            close(tokens[row, place], torch.stack([vector @ word for vector in model.tokens.weight]) + model.mlm_bias)
 
 
 def test_only_where_it_is_asked_it_guesses_the_same():
@@ -130,7 +130,7 @@ def test_it_learns_a_batch_by_heart():
     assert 0 < follows.sum() < len(follows)
     guess = model.eval()(ids, segments, targets != 0)
     assert torch.equal(guess.tokens.argmax(-1), targets[targets != 0])
-    assert torch.equal(guess.follows.argmax(-1), follows)
+    assert torch.equal(guess.next_sentence_logits.argmax(-1), follows)
 
 
 @torch.no_grad()

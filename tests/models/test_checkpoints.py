@@ -63,7 +63,7 @@ def rewrite(folder, edit):
 
 
 def guesses(model):
-    """All that a BERT of transformers says, as `Guess` has it: no before yes."""
+    """All that a BERT of transformers says, as `BERTOutput` has it: no before yes."""
     with torch.no_grad():
         said = model(IDS, token_type_ids=SEGMENTS, attention_mask=(IDS != 0).long())
     return said.prediction_logits, said.seq_relationship_logits.flip(-1)
@@ -89,7 +89,9 @@ def test_bert_has_its_logits(tmp_path):
     close(tuple(given), guesses(theirs))
     assert isinstance(ours, BERT)
     assert not ours.training
-    assert (given.follows[:, 0] - given.follows[:, 1]).abs().min() > 1e-2  # so that their order matters
+    assert (
+        given.next_sentence_logits[:, 0] - given.next_sentence_logits[:, 1]
+    ).abs().min() > 1e-2  # so that their order matters
 
 
 def old_gpt2(tensors):
@@ -162,9 +164,9 @@ def test_settings_that_are_not_said_are_the_usual_ones(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "fresh"),
     [
-        ("BertModel", ["word_bias", "to_word.weight", "word_norm.bias", "to_follows.weight"]),
-        ("BertForMaskedLM", ["pooler.weight", "pooler.bias", "to_follows.weight", "to_follows.bias"]),
-        ("BertForNextSentencePrediction", ["word_bias", "to_word.weight", "word_norm.bias"]),
+        ("BertModel", ["mlm_bias", "mlm_dense.weight", "mlm_norm.bias", "next_sentence_head.weight"]),
+        ("BertForMaskedLM", ["pooler.weight", "pooler.bias", "next_sentence_head.weight", "next_sentence_head.bias"]),
+        ("BertForNextSentencePrediction", ["mlm_bias", "mlm_dense.weight", "mlm_norm.bias"]),
     ],
 )
 def test_heads_that_are_not_there_start_fresh(tmp_path, kind, fresh):

@@ -5,7 +5,7 @@ import torch
 from small_models import build, close
 from torch import nn
 
-from tfviz.layers import Bigrams, masks, positions, post_norm, pre_norm
+from tfviz.layers import BigramEmbedding, masks, positions, post_norm, pre_norm
 from tfviz.models import Classifier
 from tfviz.models.classifier import first, maximum, mean
 
@@ -96,7 +96,7 @@ def test_it_follows_a_mask_of_each_text_and_each_head():
 
 
 def bigrams(vocab, dim):
-    return Bigrams(vocab, dim, rows=4096)
+    return BigramEmbedding(vocab, dim, rows=4096)
 
 
 def test_pairs_of_tokens_have_vectors_of_their_own():
@@ -115,7 +115,7 @@ def test_pairs_of_tokens_have_vectors_of_their_own():
 
 def test_pairs_spread_over_the_rows():
     first, second = (grid.flatten() for grid in torch.meshgrid(*2 * [torch.arange(1, 101)], indexing="ij"))
-    rows = Bigrams(101, 1, rows=2**16).row(torch.stack([first, second], 1))[:, 1]
+    rows = BigramEmbedding(101, 1, rows=2**16).row(torch.stack([first, second], 1))[:, 1]
     expected = 2**16 * (1 - (1 - 2**-16) ** 10_000)  # of 10,000 balls thrown into as many bins
     assert 0.95 * expected < len(rows.unique()) <= 10_000
 

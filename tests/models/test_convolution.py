@@ -19,15 +19,15 @@ def convolution(layers=2, kernel=2, dilation=2):
 @pytest.mark.parametrize(("layers", "kernel", "dilation"), REACH)
 def test_the_reach_is_what_a_changed_token_shows(layers, kernel, dilation):
     model, text = convolution(layers, kernel, dilation), ids(batch=5, length=21)
-    assert model.reach == REACH[layers, kernel, dilation]
+    assert model.receptive_field == REACH[layers, kernel, dilation]
     changed = text.clone()
     changed[:, 3] = (text[:, 3] + 1) % 11
     moved = (model(changed) != model(text)).any(-1).any(0).nonzero().flatten().tolist()
     taps = product(*(range(0, kernel * dilation**layer, dilation**layer) for layer in range(layers)))
     assert moved == sorted({3 + sum(steps) for steps in taps})
-    assert moved[-1] == 3 + model.reach - 1
+    assert moved[-1] == 3 + model.receptive_field - 1
     model(text, cache := model.new_cache())
-    assert torch.equal(cache[0], text[:, 21 - model.reach + 1 :])
+    assert torch.equal(cache[0], text[:, 21 - model.receptive_field + 1 :])
 
 
 def test_a_block_is_its_sums():

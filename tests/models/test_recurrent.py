@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tfviz import look
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent
-from tfviz.models.lstmn import LSTMN, TapeLSTM
+from tfviz.models.lstmn import LSTMN, LSTMNCell
 from tfviz.models.recurrent import RecurrentLM
 
 THEIRS = {RNN: nn.RNN, LSTM: nn.LSTM}
@@ -143,7 +143,7 @@ def test_gates_are_seen_at_every_step():
 def test_a_memory_network_is_its_sums():
     """Section 3 of the paper, word by word, in Python's numbers."""
     torch.manual_seed(11)
-    cell, words, width = TapeLSTM(dim=3, hidden=2), random(3, 3).tolist(), 2
+    cell, words, width = LSTMNCell(dim=3, hidden=2), random(3, 3).tolist(), 2
     attention, state, patterns = cell.attention, cell.start(torch.zeros(1, 3)), []
     tape_h, tape_c, summary = [], [], [0.0, 0.0]
     for x in words:

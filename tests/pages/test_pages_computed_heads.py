@@ -71,7 +71,7 @@ def near(page, maps, layer, head, folder):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(("budget", "form"), [(30_000, "16-bit floats"), (17_000, "whole numbers from −127 to 127")])
+@pytest.mark.parametrize(("budget", "form"), [(30_000, "16-bit floats"), (17_000, "integers from −127 to 127")])
 def test_a_head_that_is_opened_is_computed(large, open_view, tmp_path, rule, budget, form):
     maps = made(rule)
     page = open_view(view.head(maps, 1, 2, budget=budget))
@@ -144,7 +144,7 @@ def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
 
 def test_queries_past_what_16_bits_hold_travel_in_8(large):
     note = view.heads(made(strength=1e5, scale=1e-9), budget=1e6).document["note"]
-    assert "whole numbers from −127 to 127" in note
+    assert "integers from −127 to 127" in note
 
 
 def test_what_is_no_number_is_told(large):

@@ -139,7 +139,7 @@ def test_the_mask_laboratory_agrees_with_the_masks(open_view):
     page.locator("canvas").focus()
     for row in range(7):
         for col in range(9):
-            why = rule.why(row, col)
+            why = rule.explain(row, col)
             reasons = ["causal"] * ("causal" in why) + ["window(3) | dilated(4)"] * ("window(3)" in why)
             said = f"forbidden by {' and '.join(reasons)}" if why else "may look"
             assert says(page) == f"“{NINE[row]}” → “{'abcdefghi'[col]}”  {said}"

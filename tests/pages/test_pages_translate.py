@@ -257,7 +257,9 @@ def test_heads_off_are_capture_s_edits(studio):
     assert "with all heads on" in cost
     assert page.locator(".shares .mark").count() == page.locator(".shares .share:not(.others)").count()
     click(page, "All on")
-    assert texts(page)[0] == generate.translate(made, ["one two three"], source, target, width=1, length=LENGTH)[0]
+    assert (
+        texts(page)[0] == generate.translate(made, ["one two three"], source, target, width=1, max_new_tokens=LENGTH)[0]
+    )
     assert "with all heads on" not in page.locator(".cost").text_content()
 
 
@@ -329,18 +331,18 @@ def test_hostile_words_are_written_as_themselves(studio):
     both = whole_words([" ".join(bite)])
     torch.manual_seed(0)
     made = Transformer(len(both), context=12, layers=1, heads=2, dim=16).eval()
-    page = studio(view.translate(made, both, "漢字", weights="float32", width=4, length=6))
+    page = studio(view.translate(made, both, "漢字", weights="float32", width=4, max_new_tokens=6))
     assert page.locator(".written b").count() == 0
-    assert texts(page)[0] == generate.translate(made, ["漢字"], both, width=4, alpha=0.6, length=6)[0]
+    assert texts(page)[0] == generate.translate(made, ["漢字"], both, width=4, alpha=0.6, max_new_tokens=6)[0]
 
 
 def test_byte_pairs(studio):
     both = bpe(["für die Straße und über das Haus 漢字"], 300)
     torch.manual_seed(1)
     made = Transformer(len(both), context=32, layers=1, heads=2, dim=16).eval()
-    page = studio(view.translate(made, both, "die Straße", weights="float32", width=1, length=8))
+    page = studio(view.translate(made, both, "die Straße", weights="float32", width=1, max_new_tokens=8))
     source = torch.tensor([[*both.encode("die Straße").tolist(), both["[EOS]"]]])
-    found = generate.beam.search(made, source, bos=both["[BOS]"], eos=both["[EOS]"], width=1, length=8)
+    found = generate.beam.search(made, source, bos=both["[BOS]"], eos=both["[EOS]"], width=1, max_new_tokens=8)
     last = [one for one in page.evaluate("window.told") if one["run"] == "decode"][-1]
     assert last["inputs"]["target"]["data"] == found.texts[0, 0, :8].tolist()
     assert page.locator(".written.loose").count() == 0
@@ -349,7 +351,7 @@ def test_byte_pairs(studio):
 def test_an_empty_sentence(studio):
     made = model()
     source, target = vocabs()
-    page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, width=4, length=LENGTH))
+    page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, width=4, max_new_tokens=LENGTH))
     how = {"width": 4, "alpha": 0.6, "length": LENGTH, "after": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
     type_sentence(page, "")

@@ -107,8 +107,8 @@ def test_half_the_bytes_give_nearly_the_same(page_engine):
 
 EDITS = {  # what the page is told, and the same in Python
     "a head gives nothing": ({"do": "zero", "head": 1}, look.edits.zero(1)),
-    "all heads look evenly": ({"do": "even"}, look.edits.even()),
-    "a head looks evenly": ({"do": "even", "head": 2}, look.edits.even(2)),
+    "all heads look evenly": ({"do": "uniform"}, look.edits.uniform()),
+    "a head looks evenly": ({"do": "uniform", "head": 2}, look.edits.uniform(2)),
     "a cell is hidden": ({"do": "hide", "head": 0, "cells": [[4, 1]]}, look.edits.hide([(4, 1)], 0)),
     "a key is hidden": ({"do": "hide", "cells": [[None, 1]]}, look.edits.hide([(None, 1)])),
     "all a query may see is hidden": (

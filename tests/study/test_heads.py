@@ -59,19 +59,19 @@ def test_scores_are_those_of_the_texts_alone(side):
 @pytest.mark.parametrize("side", SIDES)
 def test_even_attention_by_hand(side):
     batch = padded(TEXTS, "left" if side == "left" else "right")
-    found = find_heads(gpt2(), [batch], ["previous", "first", "after same word", "itself"], progress=False)
+    found = find_heads(gpt2(), [batch], ["previous", "first", "induction", "current"], progress=False)
     expected = {}
     for text in TEXTS:
         count = len(text)
-        expected.setdefault("itself", []).append(sum(1 / (q + 1) for q in range(count)) / count)
+        expected.setdefault("current", []).append(sum(1 / (q + 1) for q in range(count)) / count)
         expected.setdefault("previous", []).append(sum(1 / (q + 1) for q in range(1, count)) / (count - 1))
         expected.setdefault("first", []).append(sum(1 / (q + 1) for q in range(1, count)) / (count - 1))
         after = [[k for k in range(1, q) if text[k - 1] == text[q]] for q in range(count)]
         rows = [len(keys) / (q + 1) for q, keys in enumerate(after) if keys]
-        expected.setdefault("after same word", []).append(sum(rows) / len(rows) if rows else float("nan"))
+        expected.setdefault("induction", []).append(sum(rows) / len(rows) if rows else float("nan"))
     for kind, values in expected.items():
         mean = torch.tensor(values).nanmean().item()
-        assert found[f"{kind}, even attention"].mean.values.flatten().tolist() == pytest.approx([mean] * 8, abs=1e-5)
+        assert found[f"{kind}, uniform attention"].mean.values.flatten().tolist() == pytest.approx([mean] * 8, abs=1e-5)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -90,7 +90,7 @@ def test_the_first_key_is_left_out(side):
         each[-1] = diagonal.sum(-1) / diagonal.shape[-1]
     torch.testing.assert_close(found["previous"].mean.values, torch.stack(each).mean(0), rtol=0, atol=1e-5)
     even = [sum(1 / q for q in range(2, len(text))) / (len(text) - 1) for text in TEXTS]
-    assert found["previous, even attention"].mean["0", "0"] == pytest.approx(sum(even) / 3, abs=1e-5)
+    assert found["previous, uniform attention"].mean["0", "0"] == pytest.approx(sum(even) / 3, abs=1e-5)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -153,10 +153,10 @@ def test_heads_of_a_decoder_read_its_own_text(masked, length):
     if masked:
         batch["decoder_attention_mask"] = DECODED_MASK
     sites = ["encoder.*.pattern", "decoder.*.SelfAttention.pattern"]
-    found = find_heads(model, [batch], ["previous", "same word"], sites=sites, progress=False)
+    found = find_heads(model, [batch], ["previous", "duplicate"], sites=sites, progress=False)
     with torch.no_grad(), capture(model, sites) as seen:
         model(**batch)
-    expected = {"previous": [], "same word": []}
+    expected = {"previous": [], "duplicate": []}
     for site, weights in seen.items():
         ids = DECODED if site.startswith("decoder") else source
         lengths = DECODED_MASK.sum(-1) if masked and site.startswith("decoder") else torch.full((3,), ids.shape[1])
@@ -166,7 +166,7 @@ def test_heads_of_a_decoder_read_its_own_text(masked, length):
             by_text["previous"].append(pattern.diagonal(-1, 1, 2).mean(-1))
             same = (words == words[:, None]).tril(-1)
             shares = (pattern * same).sum(-1)[:, same.any(-1)]
-            by_text["same word"].append(shares.mean(-1))
+            by_text["duplicate"].append(shares.mean(-1))
         for kind, scores in by_text.items():
             expected[kind].append(torch.stack(scores).nanmean(0))
     for kind, layers in expected.items():

@@ -5,7 +5,7 @@ import torch
 from study_models import FAMILIES, IDS, MASK, OTHER, TEXTS, build
 
 from tfviz import learn, study
-from tfviz.study.inputs import Inputs, word_mask
+from tfviz.study.inputs import Inputs, attention_mask_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 POSITIONS = torch.tensor([[0, 1, 2, 2, 4, 3]])
@@ -41,7 +41,7 @@ def analyses(model, name, expanded):
     yield study.patch(model, clean, corrupt, by="gradient", **call).values
     yield study.patch_path(model, clean, corrupt, batch_size=7, **call).values
     yield heads["previous"].mean.values
-    yield heads["two back, even attention"].mean.values
+    yield heads["two back, uniform attention"].mean.values
     yield from (part.mean.values for part in study.compare(model, other, [clean], progress=False).values())
     yield study.lens(model, clean).values
     if name != "BERT":
@@ -76,11 +76,11 @@ def test_words_by_any_kind_of_mask():
     lowest = torch.where(seen, 0.0, torch.finfo(torch.float32).min)
     for mask in (MASK, MASK.bool(), seen, seen.long(), lowest, torch.where(seen, 0.0, -torch.inf)):
         given = Inputs((), {**inputs.kwargs, "attention_mask": mask}, TEXTS)
-        assert torch.equal(word_mask(given, IDS), MASK == 1)
+        assert torch.equal(attention_mask_of(given, IDS), MASK == 1)
     given = Inputs((), {"attention_mask": MASK[2:]}, TEXTS)
-    assert torch.equal(word_mask(given, IDS), MASK[2:].expand(3, -1) == 1)
+    assert torch.equal(attention_mask_of(given, IDS), MASK[2:].expand(3, -1) == 1)
     with pytest.raises(ValueError, match=r"the attention mask is \[2, 6\], and the ids \[3, 6\]"):
-        word_mask(Inputs((), {"attention_mask": MASK[1:]}, TEXTS), IDS)
+        attention_mask_of(Inputs((), {"attention_mask": MASK[1:]}, TEXTS), IDS)
 
 
 @pytest.mark.parametrize("parts", [1, 2])

@@ -40,7 +40,7 @@ def epoch(made, number=0):
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(9, 40), st.integers(0, 2**32))
 def test_every_row_comes_once_in_an_epoch_and_no_batch_is_too_large(lengths, tokens, seed):
     rows = rows_of(lengths)
-    made = Buckets(rows, tokens=tokens, seed=seed)
+    made = Buckets(rows, max_tokens=tokens, seed=seed)
     for number in (0, 3):
         batches = [ids for (ids,) in epoch(made, number)]
         assert sorted(row for ids in batches for row in unpadded(ids)) == sorted(row.tolist() for row in rows)
@@ -50,7 +50,7 @@ def test_every_row_comes_once_in_an_epoch_and_no_batch_is_too_large(lengths, tok
 
 
 def test_batches_differ_between_epochs():
-    made = Buckets(rows_of([3] * 12 + [5] * 6), tokens=15, seed=4)
+    made = Buckets(rows_of([3] * 12 + [5] * 6), max_tokens=15, seed=4)
     first, second = ([unpadded(ids) for (ids,) in epoch(made, number)] for number in (0, 1))
     assert [len(batch[0]) for batch in first] != [len(batch[0]) for batch in second]
     assert {frozenset(row[0] for row in batch) for batch in first} != {
@@ -60,12 +60,12 @@ def test_batches_differ_between_epochs():
 
 def test_a_batch_depends_on_the_seed_and_its_number_alone():
     rows, labels = rows_of(LENGTHS), torch.arange(len(LENGTHS))
-    made, again = (Buckets(rows, labels, tokens=14, seed=5) for _ in range(2))
+    made, again = (Buckets(rows, labels, max_tokens=14, seed=5) for _ in range(2))
     steps = range(3 * len(made))
     in_turn = [made[step] for step in steps]
     mixed = {step: again[step] for step in reversed(steps)} | {step: again[step] for step in (7, 0, 11, 7)}
     assert_equal(in_turn, [mixed[step] for step in steps])
-    other = Buckets(rows, labels, tokens=14, seed=6)
+    other = Buckets(rows, labels, max_tokens=14, seed=6)
     assert Counter(map(len, epoch(other))) == Counter(map(len, epoch(made)))
     assert any(
         one[0].shape != two[0].shape or not torch.equal(one[0], two[0]) for one, two in zip(epoch(made), epoch(other))
@@ -76,7 +76,7 @@ def test_columns_stay_side_by_side():
     source = rows_of(LENGTHS)
     target = [torch.cat([row[:1], torch.full((place % 4,), 9)]) for place, row in enumerate(source)]
     labels, scores = torch.arange(11), torch.arange(11) / 7
-    made = Buckets(source, labels, target, scores, tokens=21)
+    made = Buckets(source, labels, target, scores, max_tokens=21)
     for ids, numbers, others, values in epoch(made):
         assert torch.equal(ids[:, 0], numbers + 100)
         assert torch.equal(others[:, 0], numbers + 100)
@@ -87,15 +87,15 @@ def test_columns_stay_side_by_side():
 
 def test_the_longest_column_counts():
     short, long = [torch.full((2,), 8)] * 6, [torch.full((5,), 9)] * 6
-    assert [len(ids) for ids, _ in Buckets(short, long, tokens=10).in_order()] == [2, 2, 2]
-    assert [len(ids) for (ids,) in Buckets(short, tokens=10).in_order()] == [5, 1]
+    assert [len(ids) for ids, _ in Buckets(short, long, max_tokens=10).in_order()] == [2, 2, 2]
+    assert [len(ids) for (ids,) in Buckets(short, max_tokens=10).in_order()] == [5, 1]
 
 
 @quick
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(9, 40))
 def test_in_order_gives_the_rows_back(lengths, tokens):
     rows = rows_of(lengths)
-    made = Buckets(rows, tokens=tokens, seed=3)
+    made = Buckets(rows, max_tokens=tokens, seed=3)
     batches = list(made.in_order())
     assert len(batches) == len(made)
     there = [row for (ids,) in batches for row in unpadded(ids)]

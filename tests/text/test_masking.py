@@ -47,7 +47,7 @@ class Fixed:
 
 def test_what_is_hidden_depends_on_the_seed_and_the_step_alone():
     rows = [torch.randint(FIRST, 200, (length,)) for length in (3, 1, 7, 3, 2, 3, 5, 3, 7, 3, 2)]
-    made, again, other = (MaskedTokens(Buckets(rows, tokens=14), 200, seed=seed) for seed in (1, 1, 2))
+    made, again, other = (MaskedTokens(Buckets(rows, max_tokens=14), 200, seed=seed) for seed in (1, 1, 2))
     steps = range(9)
     assert [values(made[step]) for step in steps] == [values(again[step]) for step in reversed(steps)][::-1]
     assert [values(made[step]) for step in steps] != [values(other[step]) for step in steps]
@@ -73,7 +73,7 @@ def as_bert_has_them(mask="[MASK]", padding=0):
 def test_special_tokens_are_where_the_vocabulary_has_them():
     ids = torch.tensor([[101, *range(1, 99), 99, 100, 102, *range(104, 130), 102, 0]]).repeat(200, 1)
     specials = torch.isin(ids, torch.tensor([0, 100, 101, 102, 103]))
-    shown, targets = MaskedTokens(Fixed(ids), as_bert_has_them(), share=0.5)[0]
+    shown, targets = MaskedTokens(Fixed(ids), as_bert_has_them(), mlm_probability=0.5)[0]
     chosen = targets != PAD
     assert torch.equal(shown[specials | ~chosen], ids[specials | ~chosen])
     assert not targets[specials].any()

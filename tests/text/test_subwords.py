@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from tfviz.text import Subwords, bpe, letters, subwords, vocabularies, whole_words, wordpiece
+from tfviz.text import Subwords, bpe, characters, subwords, vocabularies, whole_words, wordpiece
 
 quick = settings(max_examples=50, deadline=None)
 WRITINGS = "né 漢字 👩‍👧 שלום\r\n\t\0\x1b [MASK]🏳️‍🌈"
@@ -21,7 +21,7 @@ BUILT = {
     "wordpiece": wordpiece(TEXTS, 120),
     "cased wordpiece": wordpiece(TEXTS, 120, lower=False),
     "whole words": whole_words(TEXTS),
-    "letters": letters(TEXTS),
+    "letters": characters(TEXTS),
 }
 every = pytest.mark.parametrize("vocab", BUILT.values(), ids=BUILT)
 UNKNOWN = subwords.UNK
@@ -234,8 +234,8 @@ def test_the_size_is_that_asked_for():
     assert len(BUILT["bpe"]) == BUILT["bpe"].tokenizer.get_vocab_size() == 300
     assert len(wordpiece(TEXTS, 100)) == 100
     assert len(whole_words("a b c d a b", 9)) == 9
-    assert len(letters("abcab", 9)) == 9
-    assert letters("abcab", 9).encode("abc").tolist() == [7, 8, UNKNOWN]
+    assert len(characters("abcab", 9)) == 9
+    assert characters("abcab", 9).encode("abc").tolist() == [7, 8, UNKNOWN]
     assert repr(BUILT["bpe"]) == "Subwords(BPE, 300 tokens)"
 
 

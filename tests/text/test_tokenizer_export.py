@@ -7,12 +7,12 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from unportable_tokenizers import TEXTS as FOREIGN_TEXTS
 from unportable_tokenizers import fallback, regex, unigram
 
-from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, tokenizer_export, whole_words, wordpiece
+from tfviz.text import Bytes, Characters, Subwords, bpe, characters, subwords, tokenizer_export, whole_words, wordpiece
 from tfviz.text.token_labels import VISIBLE_SIGNS
 
 TEXTS = ["The cat sat on the mat.", "für die Straße"]
 PAIRS, PIECES = bpe(TEXTS, 280), wordpiece(TEXTS, 60)
-EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, whole_words(TEXTS), letters(TEXTS)]
+EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, whole_words(TEXTS), characters(TEXTS)]
 
 
 @pytest.mark.parametrize("vocab", EVERY, ids=str)

@@ -454,7 +454,7 @@ def asks(live, **question):
 def test_a_whole_number_that_a_page_cannot_show_is_told():
     live = view.interact(lambda x: torch.tensor(2**40), x=(0.0, 1.0), kernel=True)
     content, _ = asks(live, values={"x": 0.5})
-    assert content["error"].startswith("ValueError: output holds whole numbers past 32 bits")
+    assert content["error"].startswith("ValueError: output holds integers past 32 bits")
 
 
 def test_a_kernel_answers_for_what_cannot_travel():

@@ -116,7 +116,7 @@ def test_rotary_agreement_is_the_score_of_a_vector_with_itself():
     vectors = torch.nn.functional.normalize(torch.randn(4000, 10, generator=torch.Generator().manual_seed(0)), dim=-1)
     turned = kind.rotate(vectors[:, None, None].expand(-1, 1, 7, -1))[:, 0]
     scores = torch.einsum("nid,njd->ij", turned, turned) / len(vectors)
-    torch.testing.assert_close(kind.agreement(7), scores, atol=0.02, rtol=0)
+    torch.testing.assert_close(kind.cosine_by_distance(7), scores, atol=0.02, rtol=0)
 
 
 def test_relative_positions_depend_on_the_distance_alone():

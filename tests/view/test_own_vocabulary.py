@@ -51,7 +51,9 @@ STUDIOS = {
             bert(len(WORDS)), WORDS, "the plot was good", compare_with=(gpt(size), WORDS), **how
         ), len(WORDS),
     ),
-    "translate": (lambda size, **how: view.translate(translator(size), WORDS, "the plot", length=4, **how), len(WORDS)),
+    "translate": (
+        lambda size, **how: view.translate(translator(size), WORDS, "the plot", max_new_tokens=4, **how), len(WORDS),
+    ),
     "classify": (lambda size, **how: view.classify(classifier(size), WORDS, ["a", "b"], "the plot", **how), len(WORDS)),
 }  # fmt: skip
 each = pytest.mark.parametrize("studio", STUDIOS)

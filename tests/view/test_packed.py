@@ -86,7 +86,7 @@ def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
     assert part["weights"][1 * 4 + 2][2] == 1
     (block,) = sizes - {1}
     assert len(data) * 4 / 3 <= 12_000
-    assert described["note"].startswith("1 of 12 heads is here in full, the others as the largest weight of each")
+    assert described["note"].startswith("1 of 12 heads is stored exactly, the others as the largest weight of each")
     assert f"{block} × {block} cells" in described["note"]
     codes, _ = unpacked(part, described, data, 0, 0)
     weights = some[0, 0].numpy()

@@ -23,9 +23,9 @@ def test_programs_compute_what_the_model_computes(parts):
         memory = programs["encode"](source)
         expected = made.encode(source)
         torch.testing.assert_close(memory["states"], expected.states, rtol=1e-5, atol=1e-5)
-        assert torch.equal(memory["words"], expected.words)
+        assert torch.equal(memory["attention_mask"], expected.attention_mask)
         spread = Memory(*(part.expand(many, *part.shape[1:]) for part in expected))
-        logits = programs["decode"](target, memory["states"], memory["words"])["logits"]
+        logits = programs["decode"](target, memory["states"], memory["attention_mask"])["logits"]
         torch.testing.assert_close(logits, made.decode(target, spread), rtol=1e-4, atol=1e-4)
 
 
@@ -81,13 +81,13 @@ def test_the_still_picture_has_the_greedy_translation():
 
 def test_the_same_bytes_each_time():
     made = model()
-    first, second = (view.translate(made, vocabs(), "one", length=3).html() for _ in range(2))
+    first, second = (view.translate(made, vocabs(), "one", max_new_tokens=3).html() for _ in range(2))
     assert first == second
 
 
 def test_the_model_stays_as_it_was():
     made = model().train()
-    view.translate(made, vocabs(), "one", length=2)
+    view.translate(made, vocabs(), "one", max_new_tokens=2)
     assert all(part.training for part in made.modules())
 
 

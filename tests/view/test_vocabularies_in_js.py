@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, whole_words, wordpiece
+from tfviz.text import Bytes, Characters, Subwords, bpe, characters, subwords, whole_words, wordpiece
 
 pytest_plugins = ["node"]
 # Texts and what comes back travel as numbers, so that no half of a character is lost on the way.
@@ -97,8 +97,8 @@ BUILT = {
     "cased wordpiece": wordpiece(STORY, 150, lower=False),
     "whole words": whole_words([*STORY, *HOSTILE]),
     "lower words": whole_words(STORY, 20, lower=True),
-    "letters": letters([*STORY, *HOSTILE]),
-    "few letters": letters(STORY, 20),
+    "letters": characters([*STORY, *HOSTILE]),
+    "few letters": characters(STORY, 20),
     "accents kept": on_bytes(normalizers.BertNormalizer(lowercase=True, strip_accents=False)),
     "accents only": on_bytes(
         normalizers.BertNormalizer(False, handle_chinese_chars=False, strip_accents=True, lowercase=False)

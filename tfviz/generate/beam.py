@@ -49,7 +49,7 @@ def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
     """
     between(0, MAX_ALPHA, alpha=alpha)
     if not isinstance(length, Tensor | int):
-        raise TypeError(f"length is {describe(length)}; give tokens, as a tensor or a whole number")
+        raise TypeError(f"length is {describe(length)}; give tokens, as a tensor or an integer")
     lengths = torch.as_tensor(length)
     if lengths.device.type == "cpu" and lengths.numel():
         at_least(0, length=lengths.min().item())
@@ -64,7 +64,7 @@ def steps(
     eos: int,
     width: int = 5,
     alpha: float = 1.0,
-    length: int = 100,
+    max_new_tokens: int = 100,
 ) -> Iterator[Beam]:
     """Search for the best texts of each row of `source`; yield the beam after each step, until all texts have ended.
 
@@ -79,13 +79,13 @@ def steps(
         eos: the id of the token for the end.
         width: number of texts that remain after each step; 1 is greedy search.
         alpha: exponent of the length penalty, from 0 to 10; 0 means no penalty, which favours short texts.
-        length: the maximum number of tokens in a text, including its end token.
+        max_new_tokens: the maximum number of tokens in a text, including its end token.
 
     Raises:
-        ValueError: `width` or `length` is below 1; `bos` or `eos` is not a token; `alpha` is out of range.
+        ValueError: `width` or `max_new_tokens` is below 1; `bos` or `eos` is not a token; `alpha` is out of range.
         FloatingPointError: the model's logits are not finite.
     """
-    at_least(1, width=width, length=length)
+    at_least(1, width=width, max_new_tokens=max_new_tokens)
     between(1, MAX_WIDTH, width=width)
     at_least(0, bos=bos)  # T5 begins with its padding token
     at_least(1, eos=eos)  # 0 is padding, which never comes
@@ -97,19 +97,19 @@ def steps(
     encoder_decoder = as_encoder_decoder(model)
     if source.device.type == "cpu" and (source == PAD_ID).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")
-    return _steps(encoder_decoder, source, bos, eos, width, alpha, length)
+    return _steps(encoder_decoder, source, bos, eos, width, alpha, max_new_tokens)
 
 
 def _steps(
-    model: EncoderDecoder, source: Tensor, bos: int, eos: int, width: int, alpha: float, length: int
+    model: EncoderDecoder, source: Tensor, bos: int, eos: int, width: int, alpha: float, max_new_tokens: int
 ) -> Iterator[Beam]:
     with eval_mode(model) as device:
         source = source.to(device)
         forbidden = source.new_tensor([token for token in {PAD_ID, bos} if token != eos])
         with torch.no_grad():  # not inference_mode, since the results may be used with gradients later
-            next_logits = _decoder(model, model.encode(source), width, length)
+            next_logits = _decoder(model, model.encode(source), width, max_new_tokens)
         beam = initial_beam(source, bos, width, alpha)
-        for _ in range(length):
+        for _ in range(max_new_tokens):
             with torch.no_grad():
                 logits = next_logits(beam).float()
                 if eos >= logits.shape[-1]:
@@ -167,12 +167,12 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
     return torch.cat(reversed_rows[::-1], 1).masked_fill(ended, -1)
 
 
-def _decoder(model: Any, memory: Any, width: int, length: int) -> Callable[[Beam], Float[Tensor, "text vocab"]]:
+def _decoder(model: Any, memory: Any, width: int, max_new_tokens: int) -> Callable[[Beam], Float[Tensor, "text vocab"]]:
     """Return a function from a beam to the logits of the token after each of its texts."""
     if not hasattr(model, "new_cache"):
         memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
         return lambda beam: model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
-    cache = model.new_cache(length)
+    cache = model.new_cache(max_new_tokens)
 
     def decode_last(beam: Beam) -> Tensor:
         if width > 1:

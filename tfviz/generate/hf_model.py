@@ -1,6 +1,6 @@
-"""Models of transformers, called as those of tfviz: a causal model as `GPT`, an encoder-decoder as `Transformer`.
+"""Adapters that call models of transformers like those of tfviz: as `GPT`, or as `Transformer`.
 
-Tokens go on from `past_key_values`, the keys and values (or other states) that the model returned at the last step.
+Generation continues from `past_key_values`: the keys and values, or other states, of the last step.
 """
 
 from __future__ import annotations

@@ -16,28 +16,28 @@ from tfviz.shapes import Int
 def batch(
     model: PretrainedModel,
     prompts: Sequence[Int[Tensor, "_"]],
-    count: int,
+    max_new_tokens: int,
     sampler: Sampler = Sampler(),  # noqa: B008 (it is frozen)
     *,
     seed: int = 0,
 ) -> list[list[int]]:
-    """Return the continuation of each prompt: up to `count` tokens, fewer after an end token of the model.
+    """Return the continuation of each prompt: up to `max_new_tokens` tokens, fewer after an end token of the model.
 
-    Text i is that of `ids(model, prompts[i], count, sampler, seed=seed + i)`, which yields the tokens of one text as
-    they come; here all are computed in one batch, in which shorter prompts are padded on the left. Only models of
-    Hugging Face are supported, since those of tfviz do not accept padding on the left.
+    Text i is that of `ids(model, prompts[i], max_new_tokens, sampler, seed=seed + i)`, which yields the tokens of one
+    text as they are computed; here all texts are computed in one batch, with shorter prompts padded on the left. Only
+    models of Hugging Face are supported, since those of tfviz do not accept padding on the left.
 
     Args:
         model: a causal model of Hugging Face.
         prompts: the ids of each text, without padding.
-        count: the number of tokens to write after each, at most.
+        max_new_tokens: the number of tokens to write after each, at most.
         sampler: how each token is chosen.
         seed: of the first text's random numbers; the next text has the next one.
 
     Raises:
-        ValueError: there are no prompts, one is empty, or the longest leaves no room for `count` tokens.
+        ValueError: there are no prompts, one is empty, or the longest leaves no room for `max_new_tokens` tokens.
     """
-    at_least(0, count=count)
+    at_least(0, max_new_tokens=max_new_tokens)
     check_seed(seed)
     has_weights(model)
     language_model = as_language_model(model)
@@ -46,9 +46,9 @@ def batch(
     for place, prompt in enumerate(prompts):
         token_ids(**{f"prompts[{place}]": prompt})
     longest = max(map(len, prompts))
-    if longest + count > language_model.context:
+    if longest + max_new_tokens > language_model.context:
         raise ValueError(
-            f"the longest prompt has {longest} tokens and count is {count}, the model's context is "
+            f"the longest prompt has {longest} tokens and max_new_tokens is {max_new_tokens}, the model's context is "
             f"{language_model.context}; give shorter ones, or take fewer"
         )
     generators = [torch.Generator().manual_seed(seed + row) for row in range(len(prompts))]
@@ -60,7 +60,7 @@ def batch(
         )
         mask = torch.stack([torch.arange(longest) >= longest - len(prompt) for prompt in prompts]).long().to(device)
         cache = language_model.new_cache()
-        while running and len(texts[min(running)]) < count:
+        while running and len(texts[min(running)]) < max_new_tokens:
             logits = language_model(ids, cache, mask)[:, -1]
             for row in sorted(running):
                 texts[row].append(sampler.choose(logits[row], generators[row]))

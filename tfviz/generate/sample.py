@@ -119,13 +119,13 @@ GREEDY = Sampler(temperature=0.0)
 def ids(
     model: LanguageModel | PretrainedModel,
     prompt: Int[Tensor, "position"],
-    count: int,
+    max_new_tokens: int,
     sampler: Sampler = Sampler(),
     *,
     seed: int = 0,
     cache: bool = True,
 ) -> Iterator[int]:
-    """Continue `prompt` by `count` tokens, yielding each as soon as it is sampled.
+    """Continue `prompt` by up to `max_new_tokens` tokens, yielding each as soon as it is sampled.
 
     The model is called as `model(ids, cache)` and has `context` and `new_cache()`. When the context is full, the older
     half of the text is dropped and the rest is encoded again. A causal model of Hugging Face, such as
@@ -135,16 +135,16 @@ def ids(
     Args:
         model: a language model.
         prompt: the ids of the text to continue.
-        count: number of tokens to generate.
+        max_new_tokens: number of tokens to generate.
         sampler: how the next token is chosen.
         seed: the seed of the random numbers.
         cache: keep keys and values, so that a step computes one position rather than the whole text. The result is the
             same either way.
 
     Raises:
-        ValueError: the prompt is empty, longer than the context, or more than one text; count is negative.
+        ValueError: the prompt is empty, longer than the context, or more than one text; max_new_tokens is negative.
     """
-    at_least(0, count=count)
+    at_least(0, max_new_tokens=max_new_tokens)
     check_seed(seed)
     has_weights(model)
     language_model = as_language_model(model)
@@ -155,17 +155,17 @@ def ids(
         what = "is empty" if len(prompt) == 0 else f"has {len(prompt)} tokens, the model's context is {context}"
         raise ValueError(f"the prompt {what}; give 1 to {context} tokens, such as prompt[-{context}:]")
     token_ids(prompt=prompt)
-    return _generate(language_model, prompt.tolist(), count, sampler, seed, cache)
+    return _generate(language_model, prompt.tolist(), max_new_tokens, sampler, seed, cache)
 
 
 def _generate(
-    model: LanguageModel, text: list[int], count: int, sampler: Sampler, seed: int, cache: bool
+    model: LanguageModel, text: list[int], max_new_tokens: int, sampler: Sampler, seed: int, cache: bool
 ) -> Iterator[int]:
     generator, ends = torch.Generator().manual_seed(seed), getattr(model, "ends", ())
     weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     with eval_mode(model) as device:
         unread, next_logits = text, _logits_function(model, cache)
-        for _ in range(count):
+        for _ in range(max_new_tokens):
             if len(text) > model.context:
                 unread = text = text[-max(1, model.context // 2) :]
                 next_logits = _logits_function(model, cache)
@@ -191,7 +191,7 @@ def stream(
     model: LanguageModel | PretrainedModel,
     vocab: Vocabulary | PretrainedTokenizer,
     prompt: str,
-    count: int,
+    max_new_tokens: int,
     sampler: Sampler = Sampler(),
     *,
     seed: int = 0,
@@ -203,7 +203,7 @@ def stream(
         vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, which puts its special tokens before
             or around the prompt, and whose special tokens are not shown.
         prompt: the text to continue.
-        count: the number of tokens to write.
+        max_new_tokens: the number of tokens to write.
         sampler: how each is chosen.
         seed: of the sampler's random numbers.
     """
@@ -211,23 +211,23 @@ def stream(
         encoded = torch.tensor(vocab(prompt)["input_ids"], dtype=torch.long)
         special = {*vocab.all_special_ids}
         return as_vocabulary(vocab).pieces(
-            token for token in ids(model, encoded, count, sampler, seed=seed) if token not in special
+            token for token in ids(model, encoded, max_new_tokens, sampler, seed=seed) if token not in special
         )
     check_vocabulary(getattr(model, "tokens", None), vocab)
-    return vocab.pieces(ids(model, vocab.encode(prompt), count, sampler, seed=seed))
+    return vocab.pieces(ids(model, vocab.encode(prompt), max_new_tokens, sampler, seed=seed))
 
 
 def text(
     model: LanguageModel | PretrainedModel,
     vocab: Vocabulary | PretrainedTokenizer,
     prompt: str,
-    count: int,
+    max_new_tokens: int,
     sampler: Sampler = Sampler(),
     *,
     seed: int = 0,
 ) -> str:
-    """Return `prompt` and its continuation by `count` tokens."""
-    return prompt + "".join(stream(model, vocab, prompt, count, sampler, seed=seed))
+    """Return `prompt` and its continuation by up to `max_new_tokens` tokens."""
+    return prompt + "".join(stream(model, vocab, prompt, max_new_tokens, sampler, seed=seed))
 
 
 def _check_logits(logits: object) -> None:

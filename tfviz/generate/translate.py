@@ -1,7 +1,7 @@
 """Translation of many texts by an encoder-decoder, in batches of texts of about the same length."""
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -31,9 +31,9 @@ def translate(
     *,
     width: int = 5,
     alpha: float = 1.0,
-    length: int = 100,
+    max_new_tokens: int = 100,
     after: str | None = "[EOS]",
-    tokens: int = 2000,
+    max_tokens: int = 2000,
     progress: bool = False,
 ) -> list[str]:
     """Return the model's translation of each text, in the order of the texts.
@@ -47,9 +47,9 @@ def translate(
         target: the vocabulary of the translations, which begin with `[BOS]`; None for the same one.
         width: the beam width; see `beam.steps`.
         alpha: the exponent of the length penalty; see `beam.steps`.
-        length: the maximum number of tokens; see `beam.steps`.
+        max_new_tokens: the maximum number of tokens; see `beam.steps`.
         after: the token that ends each source, as in training; None for no such token.
-        tokens: the maximum number of source tokens in a batch, including padding.
+        max_tokens: the maximum number of source tokens in a batch, including padding.
         progress: whether to show a progress bar.
 
     Raises:
@@ -57,7 +57,7 @@ def translate(
     """
     from tqdm import tqdm
 
-    at_least(1, tokens=tokens, width=width, length=length)
+    at_least(1, max_tokens=max_tokens, width=width, max_new_tokens=max_new_tokens)
     target = target or source
     check_vocabulary(getattr(model, "source", None), source, "source ")
     check_vocabulary(getattr(model, "target", None), target, "target ")
@@ -65,10 +65,11 @@ def translate(
     sources = [torch.cat((ids, end)) for ids in source.encode_all(texts)]
     if not all(map(len, sources)):
         raise ValueError("one of the texts is empty, and with after=None there is nothing to read; leave it out")
-    options = {"bos": target["[BOS]"], "eos": target["[EOS]"], "width": width, "alpha": alpha, "length": length}
+    options: dict[str, Any] = {"bos": target["[BOS]"], "eos": target["[EOS]"]}
+    options |= {"width": width, "alpha": alpha, "max_new_tokens": max_new_tokens}
     translations = [""] * len(sources)
     with tqdm(total=len(sources), unit="text", disable=not progress) as bar:
-        for rows in _batches_by_length([len(ids) for ids in sources], tokens):
+        for rows in _batches_by_length([len(ids) for ids in sources], max_tokens):
             beam = search(model, pad_sequence([sources[row] for row in rows], batch_first=True), **options)
             for place, row in enumerate(rows):
                 translations[row] = target.decode(beam.ids(place))
@@ -76,10 +77,10 @@ def translate(
     return translations
 
 
-def _batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield indices of rows of similar length, longest first; a batch has at most `tokens` tokens, or one row."""
+def _batches_by_length(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Yield indices of rows of similar length, longest first; a batch has at most `max_tokens` tokens, or one row."""
     order = sorted(range(len(lengths)), key=lambda row: lengths[row])
     while order:
-        count = max(1, tokens // lengths[order[-1]])
+        count = max(1, max_tokens // lengths[order[-1]])
         yield order[-count:]
         order = order[:-count]

@@ -102,7 +102,7 @@ class CrossAttentionCache(KeyValues):
         if made_of is None or made_of is source or torch.compiler.is_compiling():
             self.source = source
         elif made_of.shape != source.shape or not torch.equal(made_of, source):
-            raise ValueError("the cache was begun with another memory; give the same one, or begin a new cache")
+            raise ValueError("the cache belongs to another source; give the same one, or a new cache")
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         self.keys, self.values = key, value
@@ -113,6 +113,6 @@ class CrossAttentionCache(KeyValues):
 
 
 def check_parts(cache: Sized, parts: int) -> None:
-    """Raise ValueError unless a cache has as many parts as the model needs."""
+    """Raise ValueError unless a cache has as many entries as the model needs."""
     if len(cache) != parts:
-        raise ValueError(f"cache has {len(cache)} parts, this model needs {parts}; give its own, model.new_cache()")
+        raise ValueError(f"cache has {len(cache)} entries, this model needs {parts}; use model.new_cache()")

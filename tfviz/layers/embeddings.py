@@ -28,7 +28,7 @@ def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
         raise IndexError(f"id {unknown_id} is not one of the model's {count} {names}, 0 to {count - 1}")
 
 
-class Tokens(nn.Embedding):
+class TokenEmbedding(nn.Embedding):
     """A learned vector for each token: `nn.Embedding` with clear errors.
 
     Raises:
@@ -48,14 +48,16 @@ class Tokens(nn.Embedding):
             IndexError: an id has no vector (checked on the CPU only).
         """
         if ids.dim() != 2:
-            raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, [batch, position], of one ids[None]")
+            raise ValueError(
+                f"ids are {list(ids.shape)}; give a batch of texts, [batch, position]; for one text, ids[None]"
+            )
         if ids.is_meta and not self.weight.is_meta:  # PyTorch would return uninitialised memory
             raise ValueError("ids are on the meta device, without values; give those of a text")
         check_ids(ids, self.num_embeddings)
         return super().forward(ids)
 
 
-class Bigrams(nn.Module):
+class BigramEmbedding(nn.Module):
     """A vector for each token plus one for the bigram that ends with it (Joulin et al. 2017, section 2.2).
 
     *not good* has a vector of its own, so that a model need not learn to combine the two words. Since there are too
@@ -71,7 +73,7 @@ class Bigrams(nn.Module):
     def __init__(self, vocab: int, dim: int, rows: int = 2**18):
         super().__init__()
         checks.fits_memory(rows=rows, dim=dim)
-        self.tokens = Tokens(vocab, dim, padding_idx=0)
+        self.tokens = TokenEmbedding(vocab, dim, padding_idx=0)
         self.pairs = nn.Embedding(rows, dim)
         for table in (self.tokens, self.pairs):  # small, so that rows that were never trained have little influence
             nn.init.normal_(table.weight, std=0.05)

@@ -29,7 +29,7 @@ class Mask:
     >>> from tfviz.layers.masks import causal, window
     >>> causal.dense(3, 3)[0, 0].int().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    >>> (causal & window(2)).why(query=2, key=0)
+    >>> (causal & window(2)).explain(query=2, key=0)
     ['window(2)']
     """
 
@@ -149,7 +149,7 @@ class Mask:
         return sum(int(strip.expand(batch, heads, -1, -1).sum()) for strip in strips)
 
     @validated
-    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
+    def explain(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
         """Return the names of the predicates that forbid a cell; an empty list if it is allowed."""
         checks.at_least(0, query=query, key=key, batch=batch, head=head)
         return self._why((batch, head, query, key))

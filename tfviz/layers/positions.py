@@ -144,7 +144,7 @@ class Rotary(Positions):
         return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
 
     @validated
-    def agreement(self, length: int) -> Float[Tensor, "position position"]:
+    def cosine_by_distance(self, length: int) -> Float[Tensor, "position position"]:
         """Return the cosine similarity of a vector rotated at two positions, averaged over all vectors."""
         checks.fits_memory(length=length, width=self.width)
         angles = self.table(length)

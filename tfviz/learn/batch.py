@@ -1,4 +1,4 @@
-"""Batches, tuples or mappings of tensors: by number, or of a loader whose epochs follow one another."""
+"""Batches (tuples or mappings of tensors), indexed by the step of a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def row_count(batch: Batch) -> int:
 
 
 def split(batch: Batch, rank: int, processes: int, parts: int) -> Iterator[Batch]:
-    """Yield the rows of one of several processes, in so many parts; what has one row for all of them is in each."""
+    """Yield the rows of one process in `parts` chunks; a tensor with one row for all goes to every chunk."""
     rows = row_count(batch)
     shares = zip(
         *(
@@ -88,7 +88,7 @@ def draw_batch(batches: Batches | Epochs, step: int) -> Batch:
         batch: Any = batches[step]
     except (LookupError, StopIteration) as error:
         why = f"{type(error).__name__}: {error}"
-        raise LookupError(f"batches[{step}] is not there ({why}); give batches for all steps, or take fewer") from error
+        raise LookupError(f"batches[{step}] does not exist ({why}); give more batches, or take fewer steps") from error
     batch = check_batch(batch, f"batches[{step}]")
     _check_rows(batch, f"batches[{step}]")
     return batch
@@ -103,7 +103,7 @@ def length(batches: Any) -> int | None:
 
 
 class Epochs:
-    """The batches of a loader, an epoch after the other, by their number in the run.
+    """A loader's batches, indexed by step across epochs.
 
     Batches can be taken in order only; those before the first one that is taken are drawn and dropped. Each is drawn
     after PyTorch's generator was seeded for its step, as in a run that was not stopped, so that a loader that shuffles

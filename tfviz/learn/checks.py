@@ -81,7 +81,7 @@ def check_labels(labels: Tensor, shape: Sequence[int], classes: int, noun: str =
     """
     if labels.shape != tuple(shape) or labels.dtype not in (torch.int64, torch.uint8):
         dtype = str(labels.dtype).removeprefix("torch.")
-        raise ValueError(f"labels are {dtype} {list(labels.shape)}; give whole numbers (int64) {list(shape)}")
+        raise ValueError(f"labels are {dtype} {list(labels.shape)}; give integers (int64) {list(shape)}")
     if labels.device.type != "cpu" or torch.compiler.is_compiling():
         return
     outside = labels[(labels < 0) | (labels >= classes)]

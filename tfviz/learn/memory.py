@@ -67,7 +67,7 @@ class Meter(TorchDispatchMode):
         """The most bytes that were held after any operation."""
         return max((sum(held.values()) for _, held in self.log), default=0)
 
-    def fullest(self, label: Any, start: int = 0, stop: int | None = None) -> Mapping[Any, int]:
+    def snapshot_at_peak(self, label: Any, start: int = 0, stop: int | None = None) -> Mapping[Any, int]:
         """Return what was held at the fullest moment of one part.
 
         Args:

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import materialized
+from tfviz.look.device_sync import is_host_readable, may_be_true, read_flags
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.quantize import quantize
-from tfviz.look.waits import may_hold, read_facts, reads_at_once
 from tfviz.shapes import Bool, Float
 
 ALL_PLACES = slice(None)
@@ -100,7 +100,7 @@ class AttentionCall:
         allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
         if allowed is None:
             return slice(0, self.shape[3])
-        if not reads_at_once(allowed):
+        if not is_host_readable(allowed):
             return slice(0, self.shape[3])
         seen = allowed.flatten(0, 2).any(0).nonzero()
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
@@ -158,7 +158,7 @@ def is_unmasked(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
 
 def compact_mask(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#batch #head query key"] | None:
     """Return a mask with one batch element or head in place of equal ones; None if it forbids nothing."""
-    allows_all, *are_equal = read_facts(
+    allows_all, *are_equal = read_flags(
         [mask.all, lambda: (mask == mask[:1]).all(), lambda: (mask == mask[:, :1]).all()], mask
     )
     if allows_all:
@@ -180,7 +180,7 @@ def zero_masked_rows(
     """Return a softmax's output with zeros for NaN in rows where every score is -inf."""
     materialized(scores=scores)
     masked = scores.amax(-1, keepdim=True) == -torch.inf
-    return weights.masked_fill(masked, 0.0) if may_hold(masked) else weights
+    return weights.masked_fill(masked, 0.0) if may_be_true(masked) else weights
 
 
 def as_4d(tensor: Tensor) -> Tensor:

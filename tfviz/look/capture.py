@@ -109,7 +109,7 @@ def _check_options(
         raise ValueError(f"dtype is {dtype}; patterns can be stored as torch.float32, torch.float16 or torch.uint8")
     if grad and (dtype != torch.float32 or lazy or device is not None):
         options = f"dtype={dtype}, lazy={lazy} and device={device}"
-        raise ValueError(f"with grad=True tensors are kept as they flow: leave out {options}")
+        raise ValueError(f"grad=True stores tensors unchanged: leave out {options}")
     if device is not None:
         checks.device(device=device)
     for site, function in edits.items():
@@ -147,7 +147,7 @@ class Capture(Mapping[str, Tensor]):
         return self._computed(self.stored(site)[-1])[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy or a pickle holds: the tensors, without gradients, and what is said of them; no model."""
+        """Return the state to copy or pickle: detached tensors, notes and caveats, without the model."""
         firings = {
             site: [(stored.detach() if isinstance(stored, Tensor) else stored, allowed) for stored, allowed in some]
             for site, some in self._firings.items()

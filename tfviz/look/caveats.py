@@ -41,8 +41,8 @@ def of_capture(state: CaptureState) -> list[str]:
     counts = {
         "fired more than once": len(repeated),
         "in training, under dropout, which the maps leave out": len(dropped),
-        "read a float mask as PyTorch's fast path does, which forbids what is not 0": len(notes.fast_path),
-        f"gave none ({_reason(silent, state)})": len(silent),
+        "read a float mask as PyTorch's fast path does, where any nonzero forbids": len(notes.fast_path),
+        f"returned no weights ({_reason(silent, state)})": len(silent),
         f"with rows that need not add up to 1 ({_joined(notes.unnormalized)})": len(notes.unnormalized),
         f"of channels, not of words ({_joined(notes.channels)})": len(notes.channels),
     }
@@ -50,7 +50,7 @@ def of_capture(state: CaptureState) -> list[str]:
 
 
 def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
-    """Return the reason why numbers may not be attention weights, as the end of a sentence; empty if there is none.
+    """Return why these may not be attention weights, as a clause; empty if they look valid.
 
     Lazy layers are not examined.
 
@@ -101,7 +101,7 @@ def check(state: CaptureState) -> None:
     ambiguous = {site: size for site, size in notes.unclear_axes.items() if size > 1 and size not in stack.sizes}
     unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_batch_mismatches(state)}.items()]
     for caveat, holds in {
-        f"{_joined(added)} came into the model inside the with, and was not seen": added,
+        f"{_joined(added)} was added to the model inside the `with` block and is not captured": added,
         "grad=True, and the model ran without gradients (torch.no_grad): there are none": recorder.grad
         and notes.without_grad,
         f"not all could be seen: {_unseen_parts(state)}": stack.unseen,

@@ -16,7 +16,7 @@ from tfviz.look.activation_edits import ActivationEdit, Positions, add, mean, no
 from tfviz.shapes import Bool, Float
 from tfviz.validation import describe
 
-__all__ = ["add", "even", "hide", "mean", "noise", "paste", "pin", "zero"]
+__all__ = ["add", "hide", "mean", "noise", "paste", "pin", "uniform", "zero"]
 
 Weights = Float[Tensor, "batch head query key"]
 Cell = tuple[int | None, int | None]  # query, key; None for every one
@@ -69,10 +69,10 @@ def zero(head: int | None = None, positions: Positions = None) -> ZeroHeads | Ac
     return ZeroHeads(head) if positions is None else zero_activations(head, positions)
 
 
-def even(head: int | None = None) -> Callable[[Tensor], Tensor]:
+def uniform(head: int | None = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that replaces the nonzero weights of each row with a uniform distribution.
 
-    >>> even()(torch.tensor([[[[0.75, 0.25, 0.0]]]]))
+    >>> uniform()(torch.tensor([[[[0.75, 0.25, 0.0]]]]))
     tensor([[[[0.5000, 0.5000, 0.0000]]]])
     """
 

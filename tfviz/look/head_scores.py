@@ -43,14 +43,14 @@ def _mark_same_word(after: int) -> Kind:
 
 # kinds of position: name -> function that marks the keys of the kind for each query
 SCORE_KINDS: dict[str, Kind] = {
-    "itself": _mark_offset(0),
+    "current": _mark_offset(0),
     "previous": _mark_offset(1),
     "two back": _mark_offset(2),
     "first": _mark_first,
-    "same word": _mark_same_word(0),
-    "after same word": _mark_same_word(1),
+    "duplicate": _mark_same_word(0),
+    "induction": _mark_same_word(1),
 }
-COMPARE_WORDS = ("same word", "after same word")
+COMPARE_WORDS = ("duplicate", "induction")
 
 
 def head_scores(
@@ -60,7 +60,7 @@ def head_scores(
 
     Args:
         maps: the attention maps, as many queries as keys; or the capture of one text, which has no words.
-        kinds: kinds of position, of `SCORE_KINDS`: "itself", "previous", "two back", "first", "same word", "after same
+        kinds: kinds of position, of `SCORE_KINDS`: "current", "previous", "two back", "first", "duplicate", "after same
             word".
 
     Raises:
@@ -69,7 +69,7 @@ def head_scores(
             needs.
 
     >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], rows=["a", "b", "c"])
-    >>> round(head_scores(maps)["previous"].item(), 2), head_scores(maps)["itself"].item()
+    >>> round(head_scores(maps)["previous"].item(), 2), head_scores(maps)["current"].item()
     (1.0, 0.0)
     """
     if isinstance(kinds, str):

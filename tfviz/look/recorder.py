@@ -12,11 +12,11 @@ from torch import Tensor
 
 from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
+from tfviz.look.device_sync import may_be_true
 from tfviz.look.key_history import History, KeyRecord
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantize import is_packable, pack
 from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced
-from tfviz.look.waits import may_hold
 
 WEIGHT_SUFFIXES = ("pattern", "implicit")  # of sites that hold weights
 ATTENTION_SUFFIXES = (*WEIGHT_SUFFIXES, "scores", "softmax")  # of sites whose tensors are stored in the requested dtype
@@ -184,5 +184,5 @@ def _zero_masked_weights(site: str, tensor: Tensor, allowed: Tensor | None) -> t
         tensor = as_4d(tensor)
         if allowed is not None and allowed.numel():
             blind = ~allowed.any(-1, keepdim=True)
-            tensor = tensor.masked_fill(blind, 0) if may_hold(blind) else tensor
+            tensor = tensor.masked_fill(blind, 0) if may_be_true(blind) else tensor
     return tensor.detach(), allowed

@@ -1,7 +1,7 @@
 """Select the firings of one text, for all sites of a capture.
 
-The keys of a deep layer depend on all tokens read before them. So the deepest site that attends to the generated text
-leads: its firings are followed back by their keys, and other sites use firings of the same calls.
+Firings are matched backwards by their keys at the deepest self-attention site, since the keys of a deep layer depend on
+all earlier tokens. Other sites use the firings of the same calls.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Sequences:
             yield text
 
     def _text(self, firings: SiteFirings, last: int) -> Timeline:
-        """Return the text that ends with this firing, in whatever batch elements."""
+        """Return the text that ends with this firing; its tokens may come from different batch elements."""
         text = firings.follow(last, self._last_row, self.history.dropped(firings.infos[last].call))
         text.advances = firings.advances(text)
         if not text.advances and (len(text.segments) > 1 or text.missing):
@@ -230,7 +230,7 @@ def _beam_rows(beams: Tensor, row: int) -> list[int]:
 
 def _mixed_rows_error(site: str) -> ValueError:
     return ValueError(
-        f"the rows of the batch of {site} change places on the way (a beam search), and none of them is a text: "
-        "give beams=out.beam_indices, of out = generate(..., return_dict_in_generate=True, output_scores=True), "
+        f"a beam search reordered the batch rows of {site}, so no single row is one text: give "
+        "beams=out.beam_indices, of out = generate(..., return_dict_in_generate=True, output_scores=True), "
         "and as batch= the number of the returned text"
     )

@@ -8,17 +8,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers import Block, Tokens, positions, post_norm
+from tfviz.layers import Block, TokenEmbedding, positions, post_norm
 from tfviz.layers.blocks import Residual, last_norm, stack
 from tfviz.layers.embeddings import check_ids
 from tfviz.shapes import Bool, Float, Int
 
 
-class Guess(NamedTuple):
+class BERTOutput(NamedTuple):
     """The logits of BERT's two tasks: masked words, and next sentence."""
 
-    tokens: Float[Tensor, "*guessed vocab"]  # of the word at each position, or at those of `where`
-    follows: Float[Tensor, "batch 2"]  # of whether the second sentence follows the first: no, yes
+    token_logits: Float[Tensor, "*predicted vocab"]  # at each position, or at those of `prediction_mask`
+    next_sentence_logits: Float[Tensor, "batch 2"]  # whether the second sentence follows the first: no, yes
 
 
 class BERT(nn.Module):
@@ -51,15 +51,15 @@ class BERT(nn.Module):
         checks.at_least(0, epsilon=epsilon)
         norm = partial(nn.LayerNorm, eps=epsilon)
         block |= {"dropout": dropout, "residual": residual, "norm": norm}
-        self.tokens, self.segments = Tokens(vocab, dim), nn.Embedding(2, dim)
+        self.tokens, self.segments = TokenEmbedding(vocab, dim), nn.Embedding(2, dim)
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, **block))
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
         self.last_norm = last_norm(dim, residual, norm)
         self.pooler = nn.Linear(dim, dim)
-        self.to_word, self.word_norm = nn.Linear(dim, dim), norm(dim)
-        self.word_bias = nn.Parameter(torch.zeros(vocab))
-        self.to_follows = nn.Linear(dim, 2)
+        self.mlm_dense, self.mlm_norm = nn.Linear(dim, dim), norm(dim)
+        self.mlm_bias = nn.Parameter(torch.zeros(vocab))
+        self.next_sentence_head = nn.Linear(dim, 2)
         for module in self.modules():  # as in the paper's code
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
@@ -70,25 +70,28 @@ class BERT(nn.Module):
         self,
         ids: Int[Tensor, "batch position"],
         segments: Int[Tensor, "batch position"] | None = None,
-        where: Bool[Tensor, "batch position"] | None = None,
-    ) -> Guess:
+        prediction_mask: Bool[Tensor, "batch position"] | None = None,
+    ) -> BERTOutput:
         """Return the logits of the word at each position, and of whether the second sentence follows the first.
 
         Args:
             ids: the ids of the tokens.
             segments: 0 in the first sentence, 1 in the second; None for one sentence.
-            where: True at the positions whose logits are computed; None for all.
+            prediction_mask: True at the positions whose logits are computed; None for all.
 
         Raises:
-            ValueError: `where` is not boolean, or does not have the shape of `ids`.
+            ValueError: `prediction_mask` is not boolean, or does not have the shape of `ids`.
         """
         x = self.encode(ids, segments)
-        if where is not None and (where.dtype != torch.bool or where.shape != ids.shape):
-            raise ValueError(f"where is {where.dtype} {list(where.shape)}; give booleans {list(ids.shape)}, as the ids")
-        guessed = x if where is None else x[where]
-        words = self.word_norm(functional.gelu(self.to_word(guessed)))
-        logits = functional.linear(words, self.tokens.weight, self.word_bias)
-        return Guess(logits, self.to_follows(self.pool(x)))
+        if prediction_mask is not None and (prediction_mask.dtype != torch.bool or prediction_mask.shape != ids.shape):
+            shape = list(prediction_mask.shape)
+            raise ValueError(
+                f"prediction_mask is {prediction_mask.dtype} {shape}; give booleans {list(ids.shape)}, as the ids"
+            )
+        predicted = x if prediction_mask is None else x[prediction_mask]
+        words = self.mlm_norm(functional.gelu(self.mlm_dense(predicted)))
+        logits = functional.linear(words, self.tokens.weight, self.mlm_bias)
+        return BERTOutput(logits, self.next_sentence_head(self.pool(x)))
 
     def encode(
         self, ids: Int[Tensor, "batch position"], segments: Int[Tensor, "batch position"] | None = None
@@ -101,7 +104,7 @@ class BERT(nn.Module):
         embedded = self.tokens(ids)
         segments = torch.zeros_like(ids) if segments is None else segments
         if segments.shape != ids.shape:
-            raise ValueError(f"segments are {list(segments.shape)}, ids are {list(ids.shape)}; each id has its segment")
+            raise ValueError(f"segments are {list(segments.shape)}, ids are {list(ids.shape)}; their shapes must match")
         check_ids(segments, 2, "segments")
         x = self.dropout(self.norm(self.positions(embedded + self.segments(segments))))
         for block in self.blocks:

@@ -65,8 +65,8 @@ BERT = Family(
         "attention.out_proj": "attention.output.dense", "attention_norm": "attention.output.LayerNorm",
         "feed_forward.0": "intermediate.dense", "feed_forward.2": "output.dense",
         "feed_forward_norm": "output.LayerNorm",
-        "pooler": "pooler.dense", "to_follows": "cls.seq_relationship", "word_bias": "cls.predictions.bias",
-        "to_word": "cls.predictions.transform.dense", "word_norm": "cls.predictions.transform.LayerNorm",
+        "pooler": "pooler.dense", "next_sentence_head": "cls.seq_relationship", "mlm_bias": "cls.predictions.bias",
+        "mlm_dense": "cls.predictions.transform.dense", "mlm_norm": "cls.predictions.transform.LayerNorm",
     },
     aliases={
         "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",

@@ -7,42 +7,42 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.layers import Block, Tokens, masks, positions, pre_norm
+from tfviz.layers import Block, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import last_norm, stack
 from tfviz.shapes import Bool, Float, Int
 
 States = Float[Tensor, "batch position dim"]
-Words = Bool[Tensor, "batch position"]  # False at padding
+AttentionMask = Bool[Tensor, "batch position"]  # False at padding
 Pooled = Float[Tensor, "batch dim"]
-Pooling = Callable[[Tensor, Tensor], Tensor]  # function of states and words that returns the pooled vectors
+Pooling = Callable[[Tensor, Tensor], Tensor]  # function of states and attention mask that returns the pooled vectors
 Embedding = Callable[[int, int], nn.Module]  # from vocabulary and width to a module that turns ids into vectors
 
 
-def mean(x: States, words: Words) -> Pooled:
-    """Return the average over the words, without padding; zeros where there is no word."""
-    _check_words(x, words)
-    words = words.unsqueeze(-1)
-    return (x * words).sum(1) / words.sum(1).clamp(min=1)
+def mean(x: States, attention_mask: AttentionMask) -> Pooled:
+    """Return the average over the tokens, without padding; zeros for a text of padding."""
+    _check_mask(x, attention_mask)
+    mask = attention_mask.unsqueeze(-1)
+    return (x * mask).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def maximum(x: States, words: Words) -> Pooled:
-    """Return the largest value of each column over the words; zeros where there is no word."""
-    _check_words(x, words)
-    largest = x.masked_fill(~words.unsqueeze(-1), -torch.inf).amax(1)
-    return largest.masked_fill(~words.any(1, keepdim=True), 0.0)
+def maximum(x: States, attention_mask: AttentionMask) -> Pooled:
+    """Return the largest value of each dimension over the tokens; zeros for a text of padding."""
+    _check_mask(x, attention_mask)
+    largest = x.masked_fill(~attention_mask.unsqueeze(-1), -torch.inf).amax(1)
+    return largest.masked_fill(~attention_mask.any(1, keepdim=True), 0.0)
 
 
-def first(x: States, words: Words) -> Pooled:
+def first(x: States, attention_mask: AttentionMask) -> Pooled:
     """Return the state of the first position, for texts that begin with a `[CLS]` token (Devlin et al. 2019)."""
-    _check_words(x, words)
+    _check_mask(x, attention_mask)
     return x[:, 0]
 
 
-def _check_words(x: Tensor, words: Tensor) -> None:
-    if x.dim() != 3 or words.shape != x.shape[:2] or words.dtype != torch.bool:
+def _check_mask(x: Tensor, attention_mask: Tensor) -> None:
+    if x.dim() != 3 or attention_mask.shape != x.shape[:2] or attention_mask.dtype != torch.bool:
         raise ValueError(
-            f"states are {list(x.shape)}, words {words.dtype} {list(words.shape)}; "
-            "give states [batch, position, dim] and boolean words [batch, position]"
+            f"states are {list(x.shape)}, the mask {attention_mask.dtype} {list(attention_mask.shape)}; "
+            "give states [batch, position, dim] and a boolean attention mask [batch, position]"
         )
 
 
@@ -55,8 +55,8 @@ class Classifier(nn.Module):
         context: length of the longest training text, in tokens.
         dropout: probability in training for the embeddings, each branch, and the pooled vector.
         pooling: `mean`, `maximum` or `first`.
-        embedding: class of the embeddings; by default a vector for each token; `layers.Bigrams` adds one for each
-            bigram.
+        embedding: class of the embeddings; by default a vector for each token; `layers.BigramEmbedding` adds one
+            for each bigram.
         mask: a mask in addition to that of the padding, such as `masks.window(8)` for local attention. It may depend on
             the text, as `masks.documents(ids)`, and on the head.
         block: further arguments of `layers.Block`, such as `residual` and `inner`.
@@ -73,7 +73,7 @@ class Classifier(nn.Module):
         dim: int = 128,
         dropout: float = 0.1,
         pooling: Pooling = mean,
-        embedding: Embedding = Tokens,
+        embedding: Embedding = TokenEmbedding,
         mask: masks.Mask = masks.full,
         positions: type[positions.Positions] = positions.Learned,
         **block: Any,
@@ -95,11 +95,12 @@ class Classifier(nn.Module):
             ValueError: the pooling does not return [batch, dim].
         """
         x = self.dropout(self.positions(self.tokens(ids)))
-        (batch, length), words = ids.shape, ids != 0
-        mask = self.mask.dense(length, length, batch=batch, heads=self.heads, device=ids.device) & words[:, None, None]
+        (batch, length), attention_mask = ids.shape, ids != 0
+        mask = self.mask.dense(length, length, batch=batch, heads=self.heads, device=ids.device)
+        mask = mask & attention_mask[:, None, None]
         for block in self.blocks:
             x = block(x, mask=mask, positions=self.positions)
-        pooled = self.pooling(self.norm(x), words)
+        pooled = self.pooling(self.norm(x), attention_mask)
         if not torch.compiler.is_compiling() and pooled.shape != (batch, x.shape[-1]):
             raise ValueError(f"pooling returned {list(pooled.shape)}; it must be {[batch, x.shape[-1]]}, [batch, dim]")
         return self.to_logits(self.dropout(pooled))

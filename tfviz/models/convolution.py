@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers.embeddings import Tokens
+from tfviz.layers.embeddings import TokenEmbedding
 from tfviz.shapes import Float, Int
 
 
@@ -46,7 +46,7 @@ class Convolution(nn.Module):
         dropout: probability for each branch in training.
 
     >>> model = Convolution(11, dim=6, layers=4)
-    >>> model.reach
+    >>> model.receptive_field
     16
     """
 
@@ -61,14 +61,14 @@ class Convolution(nn.Module):
         checks.fits_memory(reach=(kernel - 1) * dilation ** (layers - 1) + 1, dim=dim)
         checks.between(0, 1, dropout=dropout)
         self.kernel, self.dilation = kernel, dilation
-        self.tokens = Tokens(vocab, dim)
+        self.tokens = TokenEmbedding(vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(CausalBlock(dim, kernel, dilation**layer, dropout) for layer in range(layers))
         self.norm = nn.LayerNorm(dim)
         self.to_logits = nn.Linear(dim, vocab)
 
     @property
-    def reach(self) -> int:
+    def receptive_field(self) -> int:
         """The length of the receptive field, in tokens: 1 + (kernel - 1) (1 + dilation + ...).
 
         It has gaps if the dilation exceeds the kernel.
@@ -87,7 +87,7 @@ class Convolution(nn.Module):
         new = ids.shape[-1]
         if cache is not None:
             ids = torch.cat([*cache, ids], dim=1)
-            cache[:] = [ids[:, max(0, ids.shape[1] - self.reach + 1) :]]
+            cache[:] = [ids[:, max(0, ids.shape[1] - self.receptive_field + 1) :]]
         x = self.dropout(self.tokens(ids))
         for block in self.blocks:
             x = block(x)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers import Block, KeyValues, Tokens, masks, positions, pre_norm
+from tfviz.layers import Block, KeyValues, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.attention import AttentionMask
 from tfviz.layers.blocks import init_weights, last_norm, stack
 from tfviz.layers.cache import check_parts
@@ -45,7 +45,7 @@ class GPT(nn.Module):
         super().__init__()
         checks.at_least(1, context=context)
         self.context, self.mask, self.heads = context, mask, heads
-        self.tokens = Tokens(vocab, dim)
+        self.tokens = TokenEmbedding(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)

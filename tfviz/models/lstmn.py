@@ -9,7 +9,7 @@ from tfviz.models.recurrent import RecurrentLM
 from tfviz.shapes import Float
 
 
-class TapeLSTM(LSTM):
+class LSTMNCell(LSTM):
     """One step of an LSTMN (section 3): an LSTM cell that starts each step from an average over its whole past.
 
     All hidden states h and memories are stored on a tape. Where an LSTM uses the last of each, the LSTMN uses the sum
@@ -44,7 +44,7 @@ class TapeLSTM(LSTM):
 
 
 class LSTMN(RecurrentLM):
-    """A recurrent language model whose cell is a `TapeLSTM`: every word attends to the words before it.
+    """A recurrent language model whose cell is a `LSTMNCell`: every word attends to the words before it.
 
     Its pattern is computed word by word: the weights of word `n`, counted from 0, are over `n` past states. Time and
     memory grow with the square of the text's length, as in a Transformer, but the steps are sequential.
@@ -57,4 +57,4 @@ class LSTMN(RecurrentLM):
     """
 
     def __init__(self, vocab: int, *, dim: int = 128, hidden: int = 128, dropout: float = 0.0):
-        super().__init__(vocab, cell=TapeLSTM, dim=dim, hidden=hidden, dropout=dropout)
+        super().__init__(vocab, cell=LSTMNCell, dim=dim, hidden=hidden, dropout=dropout)

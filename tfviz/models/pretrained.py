@@ -50,7 +50,7 @@ def bert(folder: str | Path) -> BERT:
 
     A checkpoint may lack the pooler and either head, as those of transformers' `BertForMaskedLM` and `BertModel` do:
     these keep their random initial values, and a warning names them. The order of the next-sentence logits is that of
-    `Guess`, (no, yes); in transformers it is (yes, no).
+    `BERTOutput`, (no, yes); in transformers it is (yes, no).
     """
     names = checkpoint_names.BERT
     config = checkpoint_files.read_config(Path(folder), names)
@@ -59,7 +59,7 @@ def bert(folder: str | Path) -> BERT:
     build = partial(BERT, vocab, context=context, layers=layers, heads=heads, dim=dim, inner=inner, **parts)
     model = _load(build, config, Path(folder), names)
     with torch.no_grad():
-        for parameter in model.to_follows.parameters():
+        for parameter in model.next_sentence_head.parameters():
             parameter.copy_(parameter.flip(0))
     return model
 

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.layers.embeddings import Tokens
+from tfviz.layers.embeddings import TokenEmbedding
 from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
 from tfviz.shapes import Float, Int
 
@@ -38,7 +38,7 @@ class RecurrentLM(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        self.tokens = Tokens(vocab, dim)
+        self.tokens = TokenEmbedding(vocab, dim)
         checks.between(0, 1, dropout=dropout)
         checks.fits_memory(hidden=hidden, vocab=vocab)
         self.recurrent = Recurrent(cell, dim, hidden, layers, dropout=dropout)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.layers.blocks import check_sources
 from tfviz.layers.cache import CrossAttentionCache, check_parts
-from tfviz.layers.embeddings import Tokens
+from tfviz.layers.embeddings import TokenEmbedding
 from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
 
@@ -18,7 +18,7 @@ class Memory(NamedTuple):
     """The encoded source."""
 
     states: Float[Tensor, "batch source both"]  # of each word, read from the left and from the right
-    words: Bool[Tensor, "batch source"]  # False at padding
+    attention_mask: Bool[Tensor, "batch source"]  # False at padding
     summary: Float[Tensor, "batch both"]  # the last state of either direction
 
 
@@ -66,8 +66,8 @@ class Seq2Seq(nn.Module):
         checks.between(0, 1, dropout=dropout)
         if hidden % 2:
             raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
-        self.source = Tokens(source_vocab, dim)
-        self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)
+        self.source = TokenEmbedding(source_vocab, dim)
+        self.target = self.source if target_vocab is None else TokenEmbedding(target_vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.encoder = Recurrent(cell, dim, hidden // 2, bidirectional=True)
         self.bridge = nn.Linear(hidden, hidden)
@@ -87,9 +87,9 @@ class Seq2Seq(nn.Module):
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
         """Read the source, once for all steps of the decoder."""
-        words = source != 0
-        states, ends = self.encoder(self.dropout(self.source(source)), mask=words)
-        return Memory(states, words, torch.cat([end[0] for end in ends], dim=-1))
+        attention_mask = source != 0
+        states, ends = self.encoder(self.dropout(self.source(source)), mask=attention_mask)
+        return Memory(states, attention_mask, torch.cat([end[0] for end in ends], dim=-1))
 
     def decode(
         self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[DecoderState] | None = None
@@ -104,11 +104,11 @@ class Seq2Seq(nn.Module):
         """
         cache = [DecoderState()] if cache is None else cache
         check_parts(cache, 1)
-        check_sources(len(target), len(memory.words))
+        check_sources(len(target), len(memory.attention_mask))
         decoder = cache[0]
         decoder.check_source(memory.states)
         if not decoder.state:
-            self._start(decoder, memory, len(target) // len(memory.words))
+            self._start(decoder, memory, len(target) // len(memory.attention_mask))
         outputs = []
         for word in self.dropout(self.target(target)).unbind(1):
             context = self._context(decoder.state[0], decoder.keys, memory)
@@ -127,8 +127,8 @@ class Seq2Seq(nn.Module):
         decoder.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
 
     def _context(self, state: Tensor, keys: Tensor | None, memory: Memory) -> Float[Tensor, "batch both"]:
-        sources = len(memory.words)
+        sources = len(memory.attention_mask)
         if self.attention is None:
             return memory.summary.repeat_interleave(len(state) // sources, dim=0)
         queries = state.view(sources, -1, state.shape[-1])  # [source, target, hidden]
-        return self.attention(queries, keys, memory.states, memory.words.unsqueeze(1)).flatten(0, 1)
+        return self.attention(queries, keys, memory.states, memory.attention_mask.unsqueeze(1)).flatten(0, 1)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, Tokens, masks, positions, pre_norm
+from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import Activation, Residual, last_norm, shrink_branches, stack
 from tfviz.layers.cache import CrossAttentionCache, check_parts
 from tfviz.shapes import Bool, Float, Int
@@ -17,7 +17,7 @@ class Memory(NamedTuple):
     """The encoded source, to which the decoder attends in every step."""
 
     states: Float[Tensor, "batch source dim"]
-    words: Bool[Tensor, "batch source"]  # False at padding
+    attention_mask: Bool[Tensor, "batch source"]  # False at padding
 
 
 class Transformer(nn.Module):
@@ -53,8 +53,8 @@ class Transformer(nn.Module):
         super().__init__()
         checks.at_least(1, context=context)
         block |= {"dropout": dropout, "residual": residual, "activation": activation}
-        self.source = Tokens(source_vocab, dim)
-        self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)
+        self.source = TokenEmbedding(source_vocab, dim)
+        self.target = self.source if target_vocab is None else TokenEmbedding(target_vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.encoder = stack(layers, lambda: Block(dim, heads, **block))
@@ -73,11 +73,11 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
         """Read the source, once for all steps of the decoder."""
-        words = source != 0
+        attention_mask = source != 0
         x = self._embed(self.source, source)
         for block in self.encoder:
-            x = block(x, mask=words[:, None, None], positions=self.positions)
-        return Memory(self.encoder_norm(x), words)
+            x = block(x, mask=attention_mask[:, None, None], positions=self.positions)
+        return Memory(self.encoder_norm(x), attention_mask)
 
     def decode(
         self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[KeyValues] | None = None
@@ -100,7 +100,7 @@ class Transformer(nn.Module):
             "positions": self.positions,
         }  # self-attention shifts the mask by the cached positions
         for block, past, cross in zip(self.decoder, caches[::2], caches[1::2], strict=True):
-            x = block(x, memory.states, memory.words[:, None, None], cross, cache=past, **attention)
+            x = block(x, memory.states, memory.attention_mask[:, None, None], cross, cache=past, **attention)
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
     def new_cache(self, length: int) -> list[KeyValues]:

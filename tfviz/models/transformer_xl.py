@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers import Block, Tokens, masks, positions, pre_norm
+from tfviz.layers import Block, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import Residual, init_weights, last_norm, stack
 from tfviz.layers.cache import check_parts
 from tfviz.shapes import Float, Int
@@ -60,7 +60,7 @@ class TransformerXL(nn.Module):
         super().__init__()
         checks.at_least(0, memory=memory)
         self.memory = memory
-        self.tokens = Tokens(vocab, dim)
+        self.tokens = TokenEmbedding(vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))

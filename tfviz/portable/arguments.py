@@ -62,9 +62,7 @@ def check_int32(value: int) -> int:
         ValueError: it needs more than 32 bits.
     """
     if INT32_MAX < abs(value) < TO_THE_END:
-        raise ValueError(
-            f"the whole number {value} cannot be exported: a page computes with 32 bits; use one below 2**31"
-        )
+        raise ValueError(f"the integer {value} cannot be exported: a page computes with 32 bits; use one below 2**31")
     return max(-INT32_MAX, min(INT32_MAX, value))
 
 

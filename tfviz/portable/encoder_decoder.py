@@ -12,7 +12,7 @@ from tfviz.eval_mode import eval_mode
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
-MEMORY_FIELDS = ("states", "words")  # of the encoder's output for the decoder
+MEMORY_FIELDS = ("states", "attention_mask")  # of the encoder's output for the decoder
 ADVICE = "use a model such as models.Transformer, or look at maps of this one with view.sources or view.live"
 
 
@@ -33,7 +33,7 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
     encode, decode, memory = encode_and_decode(model)
     device = next(model.parameters()).device
     source, target = (torch.ones(shape, dtype=torch.long, device=device) for shape in ((1, 5), (2, 3)))
-    lengths = {"target": {0: "texts", 1: "target"}, "states": {1: "source"}, "words": {1: "source"}}
+    lengths = {"target": {0: "texts", 1: "target"}, "states": {1: "source"}, "attention_mask": {1: "source"}}
     try:
         reading = export(encode, source, lengths={"source": {1: "source"}}, weights=weights)
         return {"encode": reading, "decode": export(decode, target, *memory, lengths=lengths, weights=weights)}

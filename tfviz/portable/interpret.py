@@ -120,7 +120,7 @@ def _run_step(
         return _attend(lambda weights: _edit_weights(node["pattern"], weights, edit, values), *args)
     try:
         result = call_operator(node["op"], args, device)
-    except Exception as error:  # whatever torch raises: the step cannot be done
+    except Exception as error:  # any error of torch means that the step cannot be computed
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{key}: {node['op']} cannot be computed: {lines[0]}") from error
     return _edit_weights(node["pattern"], result, edit, values) if edit else result

@@ -1,4 +1,4 @@
-"""The operations of the page's engine, by aten's names: those of `view/js/engine/operations.js`, as a test checks.
+"""The operations of the page's engine, by aten's names: those of `view/js/engine/operations.js`.
 
 They are the operations into which PyTorch decomposes others, and those that models call on almost every line or that
 are faster in one step. Other operators are decomposed into them; see `operators.decompositions`.

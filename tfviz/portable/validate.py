@@ -187,7 +187,7 @@ def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Ca
         if type(value) is list:
             list_of(lambda one, place: _check_argument(one, kind, place, references))(value, key)
             return
-        if kind != "int":  # one whole number stands for as many as there are axes
+        if kind != "int":  # one integer stands for as many as there are axes
             fail(value, key, "a list")
     form = next(iter(value)) if type(value) is dict and len(value) == 1 else ""
     if kind in REFERENCED_KINDS.get(form, ()):

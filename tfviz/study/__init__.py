@@ -5,8 +5,8 @@ An analysis returns a `Table` (numbers, a name for each axis, a label for each p
 
     patching      activations of one run put into another (sites, metrics; partial_results keeps long sweeps);
     path_patching   through chosen later heads alone
-    means         means over a data set, to be put in place of activations
-    lens          what each layer would say
+    means         mean activations over a data set, for mean ablation
+    lens          the logit lens: each layer's prediction
     attribution   what each part adds to a logit (residual_terms finds what adds up to the residual stream)
     data_set      any measure over a data set (collate, statistics); heads: scores of heads; compare: two checkpoints
     training_film, map_store   maps while a model is trained; many maps in one folder

@@ -93,7 +93,7 @@ class _Run:
             kind = type(model.get_submodule(norm)).__name__
             raise ValueError(f"{norm} ({kind}) is neither a LayerNorm nor an RMSNorm that is known")
         self.bias = (gradient * frozen.bias).sum().item()
-        self.direction = frozen.transposed(gradient)
+        self.direction = frozen.input_gradient(gradient)
         self.rest = self.value - (gradient * normed.detach()).sum().item()
         self._check_linear(inputs, target)
 

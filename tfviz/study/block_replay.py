@@ -18,16 +18,16 @@ from tfviz.study.inputs import Inputs, repeat_batch
 
 
 class BlockReplay:
-    """The order in which a model's modules ran in one run, and the outputs of its blocks.
+    """Record one forward pass, so that later runs can skip blocks that do not change.
 
     A block is a member of a `nn.ModuleList` that is not itself inside a block.
 
     Args:
-        inputs: of the run, which `run` has made with hooks on the model; see `observe`.
+        inputs: the arguments of the recorded call; see `observe`.
 
     Attributes:
         blocks: path -> output of each block that ran once, in the order in which they ended.
-        block_inputs: path -> the first tensor that it took.
+        block_inputs: path -> its first input tensor.
         starts, ends: path of a module -> when its first call began and ended.
     """
 

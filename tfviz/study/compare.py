@@ -14,7 +14,7 @@ from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import Capture, capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
-from tfviz.study.inputs import Inputs, words_at
+from tfviz.study.inputs import Inputs, attention_mask_at
 from tfviz.study.partial_results import fingerprint
 from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
@@ -57,7 +57,9 @@ def compare(
         _check_patterns(seen)
         layers = [
             _distance(
-                pattern, other[site].to(pattern.device), words_at(inputs, site, pattern.shape[2]).to(pattern.device)
+                pattern,
+                other[site].to(pattern.device),
+                attention_mask_at(inputs, site, pattern.shape[2]).to(pattern.device),
             )
             for site, pattern in seen.items()
         ]
@@ -65,7 +67,7 @@ def compare(
         text = list(map(str, range(inputs.size)))
         axes = {"text": text, name: labels, "head": list(map(str, range(layers[0].shape[1])))}
         own = inputs.logits(first)
-        words = words_at(inputs, "decoder", own.shape[1]).to(own.device)  # of what is predicted
+        words = attention_mask_at(inputs, "decoder", own.shape[1]).to(own.device)  # of what is predicted
         return {
             "attention": Table(torch.stack(layers, 1), axes, "total variation distance"),
             "prediction": Table(_divergence(own, logits.to(own.device), words), {"text": text}, "nats"),

@@ -219,7 +219,7 @@ class _Run:
                     raise ValueError(f"tensors of {part['name']!r} are missing")
                 self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **kept)
             if not metadata.get("done", "").isdecimal():
-                raise ValueError(f"done is {metadata.get('done')!r}; it must be a whole number")
+                raise ValueError(f"done is {metadata.get('done')!r}; it must be an integer")
             self.done, self._first_batch = int(metadata["done"]), metadata.get("first", "")
 
 

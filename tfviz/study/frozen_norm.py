@@ -1,4 +1,4 @@
-"""`FrozenNorm`: a LayerNorm or RMSNorm with its statistics held at those of one run, so that it is linear."""
+"""`FrozenNorm`: a LayerNorm or RMSNorm with the statistics of one run frozen, so that it is linear."""
 
 from __future__ import annotations
 
@@ -11,58 +11,62 @@ TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, tor
 
 
 class FrozenNorm(NamedTuple):
-    """The linear map x -> (x - its mean) * size * gain of a norm whose size is held.
+    """The affine map of a norm with frozen statistics: x -> (x - mean) * inv_std * weight + bias.
 
     Attributes:
-        gain: [dim], or one number.
-        size: [..., 1], 1 / the standard deviation (LayerNorm) or 1 / the root mean square (RMSNorm) in the run.
-        is_centered: whether the mean is taken away (LayerNorm).
-        bias: what is added afterwards.
+        weight: [dim], or one number.
+        inv_std: [..., 1], 1 / the standard deviation (LayerNorm) or 1 / the root mean square (RMSNorm) in the run.
+        is_centered: whether the mean is subtracted (LayerNorm).
+        bias: additive bias, [dim], or one number.
     """
 
-    gain: Tensor
-    size: Tensor
+    weight: Tensor
+    inv_std: Tensor
     is_centered: bool
     bias: Tensor | float
 
     @classmethod
-    def of(cls, module: nn.Module, taken: Tensor, returned: Tensor) -> FrozenNorm | None:
-        """Return the map that a norm was in a run; None if it is neither a LayerNorm nor an RMSNorm.
+    def of(cls, module: nn.Module, x: Tensor, output: Tensor) -> FrozenNorm | None:
+        """Return a norm as an affine map, from its input and output in a run.
 
         Args:
             module: the norm.
-            taken: its input in the run, [..., dim].
-            returned: its output in the run, [..., dim].
+            x: its input in the run, [..., dim].
+            output: its output in the run, [..., dim].
+
+        Returns:
+            The map, or None if the module is neither a LayerNorm nor an RMSNorm.
         """
-        taken, returned = taken.detach(), returned.detach()
+        x, output = x.detach(), output.detach()
         weight, bias = (
             given.detach() if isinstance(given := getattr(module, name, None), Tensor) else None
             for name in ("weight", "bias")
         )
-        shaped = all(part is None or part.shape in ((), taken.shape[-1:]) for part in (weight, bias))
-        if taken.shape != returned.shape or not shaped:
+        shaped = all(part is None or part.shape in ((), x.shape[-1:]) for part in (weight, bias))
+        if x.shape != output.shape or not shaped:
             return None
         eps: Any = getattr(module, "eps", None) or getattr(module, "variance_epsilon", None)
-        x, y = taken.double(), returned.double()
-        gains = [x.new_ones(())] if weight is None else [weight.double(), weight.double() + 1]
-        tolerance = TOLERANCES.get(returned.dtype, 1e-3) * max(1.0, y.abs().max().item())
+        tolerance = TOLERANCES.get(output.dtype, 1e-3) * max(1.0, output.abs().max().item())
+        default_eps = torch.finfo(x.dtype).eps
+        x, y = x.double(), output.double()
+        weights = [x.new_ones(())] if weight is None else [weight.double(), weight.double() + 1]
         for is_centered in (True, False):
             centered = _centered(x) if is_centered else x
             variance = centered.square().mean(-1, keepdim=True)
-            size = (variance + float(eps or torch.finfo(taken.dtype).eps)).rsqrt()
-            for gain in gains:
-                found = cls(gain, size, is_centered, 0.0 if bias is None else bias)
+            inv_std = (variance + float(eps or default_eps)).rsqrt()
+            for candidate in weights:
+                found = cls(candidate, inv_std, is_centered, 0.0 if bias is None else bias)
                 if (found.apply(x) + found.bias - y).abs().max() <= tolerance:
                     return found
         return None
 
     def apply(self, x: Tensor) -> Tensor:
-        """Return the map of a tensor [..., dim], without the bias."""
-        return ((_centered(x) if self.is_centered else x).double() * self.size * self.gain).to(x.dtype)
+        """Apply the map to a tensor [..., dim], without the bias."""
+        return ((_centered(x) if self.is_centered else x).double() * self.inv_std * self.weight).to(x.dtype)
 
-    def transposed(self, gradient: Tensor) -> Tensor:
+    def input_gradient(self, gradient: Tensor) -> Tensor:
         """Return the gradient of the input, given that of the output."""
-        direction = gradient.double() * self.gain * self.size
+        direction = gradient.double() * self.weight * self.inv_std
         return (_centered(direction) if self.is_centered else direction).to(gradient.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Scores of heads over padded batches: the share of attention to positions of a kind, beside even attention."""
+"""Scores of heads over padded batches: shares of attention by kind of position, compared with uniform attention."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind
 from tfviz.shapes import Bool, Float, Int
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
-from tfviz.study.inputs import Inputs, ids_at, word_mask
+from tfviz.study.inputs import Inputs, attention_mask_of, ids_at
 from tfviz.study.sites import site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 
-BASELINE = "even attention"
+BASELINE = "uniform attention"
 CROSS_ATTENTION_PATH = re.compile(r"cross|encoder_?attn|enc_?dec", re.IGNORECASE)  # paths of cross-attention
 
 
@@ -31,13 +31,13 @@ class HeadScores:
     text that see something and have such a position. Padding is given by the attention mask.
 
     Args:
-        kinds: kinds of position by name: "itself", "previous", "two back", "first", "same word", "after same word"
+        kinds: kinds of position by name: "current", "previous", "two back", "first", "duplicate", "induction"
             (where an induction head looks); or name -> a function from the ids of texts without padding in front,
             [text, position], to a mask of the cells, [text, query, key].
         leave_out_first: remove the first key from every row and rescale the other weights, since the first key is often
             an attention sink (Xiao et al. 2023).
 
-    The result has a second table for each kind, "KIND, even attention": the score of a head with the same weight for
+    The result has a second table for each kind, "KIND, uniform attention": the score of a head with the same weight for
     every key that it may see.
     """
 
@@ -83,13 +83,13 @@ class HeadScores:
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
         ids = ids_at(inputs, site)
         if id(ids) not in known:
-            aligned = _Aligned(ids, word_mask(inputs, ids, site))
+            aligned = _Aligned(ids, attention_mask_of(inputs, ids, site))
             cells = {name: _checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items()}
             known[id(ids)] = aligned, _Marks.of(cells, aligned.words)
         return known[id(ids)]
 
     def _layer(self, site: str, seen: Capture, aligned: _Aligned, marks: _Marks) -> tuple[Tensor, Tensor]:
-        """Return the shares of a layer, and those of even attention, [text, head, kind]."""
+        """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
         weights = seen[site]
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(
@@ -129,7 +129,7 @@ class _Marks(NamedTuple):
     def shares(
         self, weights: Float[Tensor, "text #head query key"], sees: Bool[Tensor, "text #head query"]
     ) -> Float[Tensor, "text #head kind"]:
-        """Return the mean share of the marked keys, over queries that see something and have one; NaN without such."""
+        """Return the mean share of the marked keys over queries with an allowed and a marked key; NaN without any."""
         counts = sees.float() @ self.queries
         totals = weights.flatten(2) @ self.cells  # rows that see nothing are zeros
         return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan).cpu()
@@ -193,11 +193,11 @@ def find_heads(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> dict[str, Statistics]:
-    """Return, for each kind of position, the statistics of every head's score over a data set, and of even attention.
+    """Return statistics of every head's score over a data set, for each kind of position, and of uniform attention.
 
-    A head has the behaviour of a kind if its score is far above that of even attention: compare
-    `found["previous"].mean` with `found["previous, even attention"].mean`. Arguments are those of `HeadScores` and of
-    `over`.
+    A head has the behaviour of a kind if its score is far above that of uniform attention: compare
+    `found["previous"].mean` with `found["previous, uniform attention"].mean`. Arguments are those of `HeadScores` and
+    of `over`.
     """
     measure = HeadScores(kinds, leave_out_first)
     return over(  # type: ignore[no-any-return]

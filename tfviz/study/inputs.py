@@ -132,11 +132,11 @@ def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "text position"]:
     return ids
 
 
-def words_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor, "text position"]:
+def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor, "text position"]:
     """Return where a word stands at a site, by the mask of its text; everywhere, if that is of other positions."""
     like = torch.zeros(inputs.size, positions, dtype=torch.long, device=inputs.tensors[0].device)
     try:
-        return word_mask(inputs, like, site)
+        return attention_mask_of(inputs, like, site)
     except ValueError:
         return like == 0
 
@@ -146,7 +146,9 @@ def _reads_second(inputs: Inputs, site: str) -> bool:
     return "decoder" in site.split(".") and any(name in inputs.named for name in DECODER_TEXT_ARGUMENTS)
 
 
-def word_mask(inputs: Inputs, ids: Int[Tensor, "text position"], site: str = "") -> Bool[Tensor, "text position"]:
+def attention_mask_of(
+    inputs: Inputs, ids: Int[Tensor, "text position"], site: str = ""
+) -> Bool[Tensor, "text position"]:
     """Return where a word stands: by the attention mask, if there is one, else everywhere.
 
     A mask [batch, head, query, key], 1 or 0, True or False, or 0 or the dtype's lowest number, as Hugging Face adds

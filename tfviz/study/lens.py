@@ -14,7 +14,7 @@ from tfviz import checks, schema
 from tfviz.eval_mode import eval_mode
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
-from tfviz.study.inputs import Inputs, Prompt, ids_at, uncompiled, words_at
+from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at, uncompiled
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 
@@ -145,7 +145,7 @@ def lens(
     likeliest, probabilities, values = (
         torch.cat(parts).unflatten(0, (-1, inputs.size)).transpose(0, 1) for parts in zip(*kept)
     )  # [text, layer, position, ...]
-    values = torch.where(words_at(inputs, "decoder", values.shape[-1]).cpu()[:, None], values, torch.nan)
+    values = torch.where(attention_mask_at(inputs, "decoder", values.shape[-1]).cpu()[:, None], values, torch.nan)
     subject = "the likeliest token" if token is None else _named(token, names)
     table = LensTable(
         values,

@@ -1,4 +1,4 @@
-"""`mean_activations`: what stands at a site on average over a data set, to be put in place of what stands there."""
+"""`mean_activations`: mean activations over a data set, for mean ablation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tfviz.look.capture import Capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
-from tfviz.study.inputs import Inputs, words_at
+from tfviz.study.inputs import Inputs, attention_mask_at
 from tfviz.study.sites import check_activation, once_each
 from tfviz.study.statistics import Statistics
 
@@ -84,7 +84,7 @@ class _Sums:
         values: dict[str, Tensor] = {}
         for site, activation in once_each(seen).items():
             check_activation(site, activation, inputs.size)
-            words = words_at(inputs, site, activation.shape[-2]).to(activation.device)
+            words = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
             marks = words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]
             sums, counts = torch.where(marks, activation.double(), 0.0), words.double()
             if not self.by_position:

@@ -1,4 +1,4 @@
-"""What a patch puts in place of an activation: another run's, zeros, means, other texts', or what is given."""
+"""Replacement activations for patching: from another run, zeros, means, other texts, or custom."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-Means = Mapping[str, Tensor]  # site -> what is put there
+Means = Mapping[str, Tensor]  # site -> custom activation
 TITLES = {
     "clean": "The clean run's activations in the corrupt run",
     "corrupt": "The corrupt run's activations in the clean run",
@@ -16,23 +16,23 @@ TITLES = {
     "resample": "Other texts' activations in the clean run",
     "gradient": "The clean run's activations in the corrupt run, estimated by gradient",
 }
-GIVEN_TITLE = "Given activations in the clean run"
+CUSTOM_TITLE = "Custom activations in the clean run"
 
 
 def source(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: int, means: Means) -> Tensor:
-    """Return what is put in place of a site's activations.
+    """Return the replacement of a site's activations.
 
     Args:
         site: its name.
         activations: "clean" and "corrupt" -> site -> activations.
-        by: as for `patch`, or "given".
+        by: as for `patch`, or "custom".
         seed: of the choice of other texts.
-        means: what is given.
+        means: site -> custom activation.
     """
     if by in ("clean", "corrupt"):
         return activations[by][site]
     clean = activations["clean"][site]
-    if by == "given":
+    if by == "custom":
         return _from_mapping(site, means, clean)
     if by == "zero":
         return torch.zeros_like(clean)

@@ -18,7 +18,7 @@ from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, unit_of
 from tfviz.study.partial_results import PartialResults, fingerprint
-from tfviz.study.patch_sources import GIVEN_TITLE, TITLES, Means, source
+from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means, source
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
@@ -46,11 +46,15 @@ def patch(
 ) -> Table:
     """Return the change of a metric when the activation at one place is replaced, for every place of the sites.
 
-    By "clean", the corrupt prompt is run, and one activation of the clean run is put into it (denoising): what alone
-    brings the clean answer back. By "corrupt" the other way round (noising): what alone spoils it. By "zero", "mean" or
-    "resample" (another text's activation) the clean prompt is run without what stood there. By "gradient", "clean" is
-    estimated for all places from one backward pass: (clean - corrupt) times the gradient (Nanda 2023). What a mapping
-    gives is put into the clean prompt: `by=study.mean_activations(model, texts)` is mean ablation over a data set.
+    * "clean" (denoising): activations of the clean run are patched into the corrupt run, one at a time. It shows which
+      are sufficient for the clean answer.
+    * "corrupt" (noising): activations of the corrupt run are patched into the clean run. It shows which are necessary.
+    * "zero", "mean" or "resample" (ablation): zeros, the mean over the batch, or another text's activation are patched
+      into the clean run.
+    * "gradient" (attribution patching, Nanda 2023): "clean", estimated for all places from one backward pass, as
+      (clean - corrupt) times the gradient.
+    * A mapping: its activations are patched into the clean run; `by=study.mean_activations(model, texts)` is mean
+      ablation over a data set.
 
     Args:
         model: the model to run.
@@ -62,10 +66,10 @@ def patch(
         sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`; None:
             `"*.output_heads"`, or those of the mapping.
         by: the activation that replaces another, as above; or site -> activation, of a shape that broadcasts.
-        each: what is patched at a time. Where heads are apart, "head" at all positions (the default); else "position".
-        words: of the positions, for the labels of the table.
-        batch_size: texts in one run of the model, patches times prompts; None: as many as have 1,024
-            positions, or 16,384 on another device than a CPU.
+        each: what is patched at a time; None: "head" (at all positions) for sites with a head axis, else "position".
+        words: labels of the positions.
+        batch_size: rows of one forward pass, patches times prompts; None: about 1,024 positions on a CPU, 16,384 on
+            other devices.
         seed: of the choice of other texts by "resample".
         progress: show a bar.
         resume: a file to which values are written as they are computed; a call with the same arguments continues from
@@ -89,7 +93,7 @@ def patch(
     check_callable("logits", metric=metric)
     if isinstance(by, str):
         checks.one_of(TITLES, by=by)
-    kind, means = (by, None) if isinstance(by, str) else ("given", by)
+    kind, means = (by, None) if isinstance(by, str) else ("custom", by)
     if sites is None:
         sites = "*.output_heads" if means is None else list(means)
     if not sites:
@@ -114,7 +118,7 @@ def patch(
             )
             values = sweep.measure(places, texts, results, progress)
     notes = {"model": type(model).__name__, "by": kind, **sweep.baselines}
-    title = GIVEN_TITLE if kind == "given" else TITLES[kind]
+    title = CUSTOM_TITLE if kind == "custom" else TITLES[kind]
     return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), title, notes)
 
 

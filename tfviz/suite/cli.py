@@ -194,7 +194,7 @@ def verify(names: tuple[str, ...]) -> None:
 @data.command()
 @click.argument("name", required=False)
 def path(name: str | None) -> None:
-    """Where the files of a corpus stand, a line each, or where all downloads go."""
+    """Print the paths of a corpus's files, or the folder of all downloads."""
     from tfviz.text import corpora
 
     places = corpora.paths(name) if name else [os.environ.get("TFVIZ_DATA") or corpora.cache()]

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 PRESETS_FILE = "presets.yaml"
 SITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages, which is named only here
-TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string", list: "a list"}
+TYPE_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a string", list: "a list"}
 
 
 def folder() -> Path:

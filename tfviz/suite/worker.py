@@ -89,7 +89,7 @@ def execute(
         lessons: the lessons that the page links to.
     """
     started, path, notebook, error = time.perf_counter(), run.path(out, ".ipynb"), run.notebook, ""
-    draft = path.with_name(f".{run.name}.draft.ipynb")  # of one name, so that the next run replaces what a kill left
+    draft = path.with_name(f".{run.name}.draft.ipynb")  # fixed name: the next run overwrites leftovers
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)

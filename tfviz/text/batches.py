@@ -1,4 +1,4 @@
-"""Cut a text into batches for training, each a function of its number, so that a run can be resumed at any step."""
+"""Training batches of a text, indexed by step, so that a run can be resumed."""
 
 from collections.abc import Iterator
 
@@ -30,10 +30,10 @@ class EndlessBatches:
     """Batches by number, one for each step of a training run of any length."""
 
     def __iter__(self) -> Iterator[Batch]:
-        # without this method Python would take batches 0, 1, 2, ... for ever
+        # without this method Python would take batches 0, 1, 2, ... forever
         raise TypeError(
-            f"{type(self).__name__} has no last batch, so that going through it would not end: take batches[step], "
-            "[batches[step] for step in range(20)], or what has an end: text.in_order(ids, length, batch), or "
+            f"{type(self).__name__} has no last batch: take batches[step], "
+            "[batches[step] for step in range(20)], or a finite pass: text.in_order(ids, length, batch), or "
             "in_order() of text.Buckets"
         )
 

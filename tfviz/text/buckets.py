@@ -72,25 +72,25 @@ class Buckets(EndlessBatches):
 
     Args:
         columns: parallel columns of the data: lists of ids, which are padded, or a tensor with one number for each row.
-        tokens: the maximum number of tokens in a batch, including padding, counted in its longest column.
+        max_tokens: the maximum number of tokens in a batch, including padding, counted in its longest column.
 
     Raises:
-        ValueError: columns differ in length or are empty; none holds ids; a row is empty or longer than `tokens`.
+        ValueError: columns differ in length or are empty; none holds ids; a row is empty or longer than `max_tokens`.
 
     >>> rows = [torch.arange(1, n) for n in (3, 6, 3, 7)]
-    >>> [batch[0].shape for batch in Buckets(rows, tokens=12, seed=1).in_order()]
+    >>> [batch[0].shape for batch in Buckets(rows, max_tokens=12, seed=1).in_order()]
     [torch.Size([2, 2]), torch.Size([2, 6])]
     """
 
-    def __init__(self, *columns: Rows, tokens: int = 4096, seed: int = 0):
-        at_least(1, tokens=tokens)
+    def __init__(self, *columns: Rows, max_tokens: int = 4096, seed: int = 0):
+        at_least(1, max_tokens=max_tokens)
         check_seed(seed)
         self.columns, self.seed = columns, seed
         self.lengths = _row_lengths(columns)
-        if self.lengths.max() > tokens:
+        if self.lengths.max() > max_tokens:
             longest = int(self.lengths.argmax())
-            raise ValueError(f"row {longest} has {self.lengths[longest]} tokens, more than a batch's {tokens}")
-        self.cuts = _cuts(self.lengths.sort().values.tolist(), tokens)
+            raise ValueError(f"row {longest} has {self.lengths[longest]} tokens, more than a batch's {max_tokens}")
+        self.cuts = _cuts(self.lengths.sort().values.tolist(), max_tokens)
         self._epoch = -1  # that of the rows' order at hand
 
     def __len__(self) -> int:
@@ -141,11 +141,11 @@ def _row_lengths(columns: Sequence[Rows]) -> Tensor:
     return torch.tensor([max(map(len, row)) for row in zip(*ragged)])
 
 
-def _cuts(lengths: list[int], tokens: int) -> list[tuple[int, int]]:
-    """Return the (start, stop) of each batch of rows sorted by length, so that no batch has more than `tokens`."""
+def _cuts(lengths: list[int], max_tokens: int) -> list[tuple[int, int]]:
+    """Return the (start, stop) of each batch of rows sorted by length, so that no batch has more than `max_tokens`."""
     cuts, start = [], 0
     for stop, length in enumerate(lengths):
-        if (stop + 1 - start) * length > tokens:
+        if (stop + 1 - start) * length > max_tokens:
             cuts.append((start, stop))
             start = stop
     return [*cuts, (start, len(lengths))]

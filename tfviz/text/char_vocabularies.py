@@ -153,9 +153,9 @@ def check_ids(ids: Iterable, size: int) -> Iterator[int]:
         try:
             index = operator.index(value)
         except TypeError as error:
-            raise TypeError(f"{value!r} is not an id; give whole numbers, of one text at a time") from error
+            raise TypeError(f"{value!r} is not an id; give integers, of one text at a time") from error
         if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
-            raise TypeError(f"{value} is not an id; give whole numbers")
+            raise TypeError(f"{value} is not an id; give integers")
         if not 0 <= index < size:
             raise ValueError(
                 f"id {index} is not one of the {size} tokens, 0 to {size - 1}; is the model for another vocabulary?"

@@ -31,18 +31,18 @@ class WordDropout(EndlessBatches):
 
     Args:
         batches: `batches[step][0]` are ids of a vocabulary of `Subwords`.
-        share: fraction of the tokens that become `[UNK]`; padding is never replaced.
+        p: fraction of the tokens that become `[UNK]`; padding is never replaced.
     """
 
-    def __init__(self, batches: Batches, share: float, *, seed: int = 0):
-        checks.fraction(share=share)
+    def __init__(self, batches: Batches, p: float, *, seed: int = 0):
+        checks.fraction(p=p)
         checks.seed(seed)
-        self.batches, self.share, self.seed = batches, share, seed
+        self.batches, self.p, self.seed = batches, p, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = _batch(self.batches, step)
         draws = torch.rand(ids.shape, generator=step_generator(self.seed, step))
-        return torch.where((draws < self.share) & (ids != PAD), UNK, ids), *rest
+        return torch.where((draws < self.p) & (ids != PAD), UNK, ids), *rest
 
 
 class MaskedTokens(EndlessBatches):
@@ -51,22 +51,23 @@ class MaskedTokens(EndlessBatches):
     By default 15 % of the tokens are to be predicted; of these, 80 % are replaced by `[MASK]`, 10 % by another token,
     and 10 % are unchanged (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0,
     `[PAD]`, at all other tokens, and further parts of a batch, such as segments, follow unchanged. Special tokens are
-    never hidden. In a batch with any other token, at least one is to be predicted.
+    never hidden. At least one token of each batch is predicted, unless all are special.
 
     Args:
         batches: `batches[step][0]` are ids of the vocabulary.
         vocab: the vocabulary, with `[PAD]` at 0 and a `[MASK]`; for one that `tfviz.text` built, its number of tokens
             is enough.
-        share: fraction of the tokens that are to be predicted.
+        mlm_probability: fraction of the tokens that are to be predicted.
 
     Raises:
-        ValueError: `share` is not a fraction; the vocabulary has only special tokens, or `[PAD]` at an id other than 0.
+        ValueError: `mlm_probability` is not a fraction; the vocabulary has only special tokens, or a `[PAD]` whose id is
+            not 0.
         KeyError: the vocabulary has no `[PAD]` or no `[MASK]`.
     """
 
-    def __init__(self, batches: Batches, vocab: int | Vocabulary, *, share: float = 0.15, seed: int = 0):
-        if not 0 < share < 1:
-            raise ValueError(f"share is {share}; it must lie between 0 and 1")
+    def __init__(self, batches: Batches, vocab: int | Vocabulary, *, mlm_probability: float = 0.15, seed: int = 0):
+        if not 0 < mlm_probability < 1:
+            raise ValueError(f"mlm_probability is {mlm_probability}; it must lie between 0 and 1")
         checks.seed(seed)
         if isinstance(vocab, int):
             specials, tokens = {token: index for index, token in enumerate(SPECIAL_TOKENS)}, torch.arange(vocab)
@@ -78,7 +79,7 @@ class MaskedTokens(EndlessBatches):
             )
         self.mask, self.specials = specials["[MASK]"], torch.tensor(list(specials.values()))
         self.others = tokens[~torch.isin(tokens, self.specials)]
-        self.batches, self.share, self.seed = batches, share, seed
+        self.batches, self.mlm_probability, self.seed = batches, mlm_probability, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = _batch(self.batches, step)
@@ -87,7 +88,7 @@ class MaskedTokens(EndlessBatches):
         generator = step_generator(self.seed, step)
         draws = torch.rand(ids.shape, generator=generator)
         draws = draws.masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
-        chosen = draws <= draws.min().clamp(self.share, 1)
+        chosen = draws <= draws.min().clamp(self.mlm_probability, 1)
         kind = torch.rand(ids.shape, generator=generator)
         others = self.others[torch.randint(len(self.others), ids.shape, generator=generator)]
         hidden = torch.where(chosen & (kind < 0.8), self.mask, ids)

@@ -1,4 +1,4 @@
-"""Build vocabularies from texts with `tokenizers`: byte-pair encoding, WordPiece, whole words, letters."""
+"""Build vocabularies from texts with `tokenizers`: byte-pair encoding, WordPiece, whole words, characters."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
     texts, tokenizer = _check_texts(texts), _bert_tokenizer(models.WordPiece(), lower)
     alone, inside = _alphabet(tokenizer, texts)
     options = _trainer_options(size, len(alone) + len(inside))
-    # The trainer numbers letters inside words as its hash table has them, another way each time, unless "special"
+    # The trainer orders characters inside words by hash, differently each run; as special tokens their order is fixed
     options["special_tokens"] += [f"##{letter}" for letter in inside]
     tokenizer.train_from_iterator(_split_long_words(texts), trainers.WordPieceTrainer(**options))
     tokenizer = _bert_tokenizer(models.WordPiece(tokenizer.get_vocab(), unk_token="[UNK]"), lower)
@@ -65,7 +65,7 @@ def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False
     return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(size)), _check_texts(texts))
 
 
-def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
+def characters(texts: Iterable[str], size: int = 1000) -> Subwords:
     """Build a vocabulary of the `size` most frequent characters."""
     with extra("lessons"):
         from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers

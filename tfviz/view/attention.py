@@ -102,7 +102,7 @@ def links(
     try:
         shown = [index(head) for head in several]
     except TypeError as error:
-        raise TypeError("heads is one whole number, or a list of them, such as [0, 2]") from error
+        raise TypeError("heads is one integer, or a list of them, such as [0, 2]") from error
     if not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight is {min_weight}; weights lie between 0 and 1")
     picture = still_links.links(maps, layer, shown, title, min_weight)

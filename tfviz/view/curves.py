@@ -52,7 +52,7 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         check_finite(name, [nats for _, nats in points])
     check_finite("history", [step.loss for step in history], gaps=True)
     if any(one.step >= other.step for one, other in itertools.pairwise(history)):
-        raise ValueError("the steps of history do not rise, as in two runs one after the other; draw each by itself")
+        raise ValueError("the steps of history must increase; draw each run separately")
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
     width = max(1, len(losses) // 40)
     smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")

@@ -88,7 +88,7 @@ def bars(words: Words = None, *, title: str = "", limit: float | None = None, to
         top: draw only this many bars, largest first, so that their order changes with the numbers.
 
     Raises:
-        ValueError: `top` is not a whole number above 0.
+        ValueError: `top` is not an integer above 0.
     """
     check_positive("limit", limit)
     check_positive("top", top)

@@ -68,7 +68,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
 
 
 def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Picture:
-    """Picture a single type by its heatmaps, several by the similarity of their positions."""
+    """Draw a single type by its heatmaps, several by the similarity of their positions."""
     shown = next(iter(heatmaps.values()))
     if len(heatmaps) > 1:
         return still.similarities({name: one[-1] for name, one in heatmaps.items()}, title)

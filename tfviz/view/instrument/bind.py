@@ -66,7 +66,7 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
     ends = tuple(int(value) if isinstance(value, Integral) else float(value) for value in ends)
     low, high, *rest = ends
     if integer and max(map(abs, ends)) > MAX_INTEGER:
-        raise ValueError(f"{name} is {_shown(ends)}; the whole numbers of a page end at {MAX_INTEGER:,}: give floats")
+        raise ValueError(f"{name} is {_shown(ends)}; the integers of a page end at {MAX_INTEGER:,}: give floats")
     if not all(math.isfinite(value) for value in ends) or not low < high:
         raise ValueError(f"{name} is {ends}; a slider goes from a smaller number to a larger one")
     step = rest[0] if rest else 1 if integer else round_up((high - low) / MIN_SLIDER_STEPS / 2.5, (1, 2, 5))

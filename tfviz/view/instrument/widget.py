@@ -80,7 +80,7 @@ def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, StoredResult]
     """Return results in the form the page takes, name -> shape, dtype and offset, and their bytes.
 
     Raises:
-        ValueError: a whole number needs more than 32 bits.
+        ValueError: an integer needs more than 32 bits.
     """
     blobs, packed = BlobStore(), dict[str, StoredResult]()
     for name, tensor in results.items():
@@ -93,7 +93,7 @@ def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, StoredResult]
         else:
             kind, stored = "int64", tensor.int()
             if not torch.equal(stored.long(), tensor.long()):
-                raise ValueError(f"{name} holds whole numbers past 32 bits, which a page does not show; return floats")
+                raise ValueError(f"{name} holds integers past 32 bits, which a page does not show; return floats")
         at = blobs.add(stored.contiguous().numpy().tobytes())
         packed[name] = {"shape": list(tensor.shape), "dtype": kind, "at": at}
     return packed, blobs

@@ -84,7 +84,7 @@ export type Lengths = Record<string, number>;
 export interface Edit {
   site: string;
   head?: number | null;
-  do: "zero" | "even" | "hide" | "pin";
+  do: "zero" | "uniform" | "hide" | "pin";
   cells?: [query: number | null, key: number | null][];
   to?: number;
 }

@@ -27,7 +27,7 @@ class BlobStore:
         self.key_ranges: list[Piece] = []
 
     def add(self, piece: bytes) -> Piece:
-        """Append a piece; return where it stands."""
+        """Append a piece; return its byte range, (start, size)."""
         start = self.size
         self.pieces += [piece, bytes(-len(piece) % 3)]
         self.size += len(piece) + -len(piece) % 3

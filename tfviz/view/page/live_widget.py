@@ -19,7 +19,7 @@ from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.picture import Picture, shorten
 
 INDEX_TRAIT = traitlets.Int(min=0)
-INDEX_HELP, INDICES_HELP = "a whole number from 0 on", "a list of places, whole numbers from 0 on"
+INDEX_HELP, INDICES_HELP = "an integer from 0 on", "a list of places, integers from 0 on"
 DISPLAY_MODES = ("sheet", "head", "lines", "words")
 HIDE_CHOICES = ("nothing", "first", "separators", "sinks", "chosen")
 ON_DEMAND_NOTE = "Heads come in full as you open them; the sheet shows them in blocks."
@@ -62,7 +62,7 @@ class LiveView(KernelWidget):
     rows = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
     cols = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
     min_weight = traitlets.Float(0.02, min=0, max=1, help="a number from 0 to 1").tag(sync=True)
-    max_links = traitlets.Int(5, min=1, help="a whole number from 1 on").tag(sync=True)
+    max_links = traitlets.Int(5, min=1, help="an integer from 1 on").tag(sync=True)
     direction = traitlets.Enum(("from", "to"), "from", help="from or to").tag(sync=True)
 
     def __init__(

@@ -146,6 +146,6 @@ def _omitted(parts: Sequence[MapsPart], block: int, budget: float) -> str:
     exact = sum(piece[2] == 1 for part in parts for piece in part["weights"])
     total = sum(len(part["weights"]) for part in parts)
     return (
-        f"{exact} of {total} heads {'is' if exact == 1 else 'are'} here in full, the others as the largest weight of "
+        f"{exact} of {total} heads {'is' if exact == 1 else 'are'} stored exactly, the others as the largest weight of "
         f"each {block} × {block} cells: all would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
     )

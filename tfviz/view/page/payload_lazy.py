@@ -167,7 +167,7 @@ def _note_sketched(block: int, budget: float) -> str:
 
 
 def _note_computed(levels: int | None, error: float, block: int) -> str:
-    form = "16-bit floats" if levels is None else f"whole numbers from −{levels} to {levels}"
+    form = "16-bit floats" if levels is None else f"integers from −{levels} to {levels}"
     sheet = f" The sheet shows one row of {block}, and of each {block} keys the largest weight." if block > 1 else ""
     return (
         f"Heads are computed here, from queries and keys in {form}; of {SAMPLED_ROWS} rows of each, no weight is off "

@@ -29,7 +29,7 @@ MAX_STEP_PANELS = 6  # panels in a picture of steps
 
 
 def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:
-    """Picture all layers (rows) and heads (columns); with their words if there are few.
+    """Draw all layers (rows) and heads (columns); with their words if there are few.
 
     Args:
         maps: the attention maps.
@@ -74,7 +74,7 @@ def _sheet_cell(values: Tensor, allowed: Tensor | None, block: int, axes: tuple[
 
 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, divide: int | None = None) -> Picture:
-    """Picture one head with its words; draw a line before the key `divide`."""
+    """Draw one head with its words; draw a line before the key `divide`."""
     *_, queries, keys = check_head(maps, layer, head)
     dividers = check_divider(divide, keys)
     title = title or f"Layer {layer}, head {head}"
@@ -97,7 +97,7 @@ def alignment(
     title: str | None = None,
     axes: tuple[str, str] = ("target", "source"),
 ) -> Picture:
-    """Picture layer 0, head 0 of two sentences, outlining the cells that should be strong.
+    """Draw layer 0, head 0 of two sentences, outlining the cells that should be strong.
 
     Args:
         maps: the attention maps.
@@ -139,7 +139,7 @@ def compare(
     names: tuple[str, str] = ("first", "second"),
     title: str | None = None,
 ) -> Picture:
-    """Picture one head of two maps side by side, and second minus first if they have the same size.
+    """Draw one head of two maps side by side, and second minus first if they have the same size.
 
     Raises:
         IndexError: there is no such layer or head.
@@ -190,7 +190,7 @@ def steps(
     divide: int | None = None,
     axes: tuple[str, str] = (QUERY, KEY),
 ) -> Picture:
-    """Picture one head as it grows, step by step: at most six panels, all at the size of the largest map.
+    """Draw one head as it grows, step by step: at most six panels, all at the size of the largest map.
 
     Rows and columns that a step does not have yet are blank, which is neither zero nor masked.
 

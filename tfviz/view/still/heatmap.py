@@ -186,7 +186,7 @@ def colourbar(
 
 
 def number_axis(axis: MatplotlibAxis, max_ticks: int) -> None:
-    """Label an axis with at most so many whole numbers."""
+    """Label an axis with at most integers, at most this many."""
     axis.set_major_locator(MaxNLocator(max_ticks, integer=True))
     axis.set_major_formatter(lambda value, _: formatted(round(value)))
 

@@ -1,4 +1,4 @@
-"""Picture a function's results for some values of its controls: the values in a line, the results in rows of panels."""
+"""Draw a function's results for some values of its controls: the values in a line, the results in rows of panels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_LINE_LENGTH = 100  # characters of a line of controls
 
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
-    """Picture the panels, with the controls' values above them, such as "sharpness = 2.55", and `note` below."""
+    """Draw the panels, with the controls' values above them, such as "sharpness = 2.55", and `note` below."""
     sizes = [PANEL_SIZES[panel.kind](panel) for panel in panels]
     stacks = _stacks(panels, [height for _, height in sizes])
     stack_widths = [max(sizes[i][0] for i in stack) for stack in stacks]

@@ -31,7 +31,7 @@ def links(
     title: str | None = None,
     min_weight: float = MIN_WEIGHT,
 ) -> Picture:
-    """Picture queries on the left, keys on the right, and a line for each weight above the threshold.
+    """Draw queries on the left, keys on the right, and a line for each weight above the threshold.
 
     Args:
         maps: the attention maps.

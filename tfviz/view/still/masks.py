@@ -27,7 +27,7 @@ def mask(
     cols: Sequence[str] | None = None,
     title: str = "Mask",
 ) -> Picture:
-    """Picture which keys each query may look at, for the first of a batch and its heads; masked cells are hatched.
+    """Draw which keys each query may look at, for the first of a batch and its heads; masked cells are hatched.
 
     Raises:
         ValueError: the mask has fewer than two axes, or an empty one.
@@ -60,7 +60,7 @@ def mask_lab(
     cols: Sequence[str] = (),
     use: Mapping[str, str] | None = None,
 ) -> Picture:
-    """Picture which keys each query may look at, under each rule alone and under all; masked cells are hatched.
+    """Draw which keys each query may look at, under each rule alone and under all; masked cells are hatched.
 
     Args:
         tables: name -> allowed [query, key], or name -> {setting: allowed}, of which the first setting is drawn.

@@ -26,7 +26,7 @@ MAX_COLUMN_LENGTH = 16  # characters of a column's name in a line
 
 
 def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
-    """Picture tables over time stacked vertically, such as the gates of an LSTM, with a column for each word.
+    """Draw tables over time stacked vertically, such as the gates of an LSTM, with a column for each word.
 
     Args:
         heatmaps: of as many columns as one another; rows may differ in number, and have numbers instead of words.

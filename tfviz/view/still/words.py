@@ -38,7 +38,7 @@ SHADE_PADDING_INCHES = 0.02  # between a word and the edge of its shade
 def words(
     maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
 ) -> Picture:
-    """Picture the sentence as running text, each word shaded by its attention from one of the queries.
+    """Draw the sentence as running text, each word shaded by its attention from one of the queries.
 
     If queries and keys are different sentences, the queries' sentence is above, unshaded.
 
@@ -81,7 +81,7 @@ def words(
 
 
 def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> Picture:
-    """Picture running text, each token shaded by its number.
+    """Draw running text, each token shaded by its number.
 
     Args:
         words: a word for each number.

@@ -160,7 +160,7 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
 
 
 def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:
-    """Picture the guesses for the first gap."""
+    """Draw the guesses for the first gap."""
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
     own = vocab.words(vocab.encode(text)[place][None])[0]

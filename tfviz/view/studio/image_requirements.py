@@ -25,7 +25,7 @@ class PatchedPixels:
     """The pixels of one picture as a model takes them, and the grid of its patches.
 
     Attributes:
-        layers: of the model's attention.
+        layers: number of attention layers.
     """
 
     pixels: Float[Tensor, "1 channel height width"]
@@ -67,7 +67,7 @@ def check_pixels(pixels: Tensor) -> Tensor:
 
 
 def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> PatchedPixels:
-    """Return the pixels with their patches, which the tokens of the model's attention are.
+    """Return the pixels with the patch grid inferred from the model's attention.
 
     Args:
         model: the model.
@@ -110,7 +110,7 @@ def _captured(model: nn.Module, pixels: Tensor) -> Capture:
         raise ValueError(
             f"the patches of {name} cannot be found, since no attention is seen in it; give a vision transformer"
         ) from error
-    except Exception as error:  # whatever it is, the reader's own call would raise it
+    except Exception as error:  # a call by the user would raise the same
         raise ValueError(f"{name} cannot read pixels of the shape {list(pixels.shape)}: {error}") from error
     return seen
 

@@ -20,9 +20,7 @@ from tfviz.study.sites import site_axis
 
 EXAMPLE = 5  # tokens of the text with which a model is traced
 HEADS = ".output_heads"
-EQUAL_INPUT_TOLERANCE = (
-    1e-5  # of the largest number: a projection's input that differs less from the heads' outputs is those
-)
+EQUAL_INPUT_TOLERANCE = 1e-5  # relative, to identify the input of the output projection as the heads' outputs
 Replace = Callable[[Tensor], Tensor]
 
 
@@ -79,13 +77,13 @@ def find_sites(model: nn.Module) -> PatchSites:
     if missing or not outputs:
         raise ValueError(
             f"{name} cannot be patched in a page: the outputs of the heads of {(missing or ['its attention'])[0]} do "
-            "not pass, one after another, through a projection that is a module; study.patch patches it here"
+            "not pass, one after another, through a projection that is a module; use study.patch instead"
         )
     sizes = {(one.shape[1], one.shape[3]) for one in outputs.values()}
     if len(sizes) > 1 or len({stream.shape[2] for stream in streams.values()}) > 1:
         raise ValueError(
-            f"{name} cannot be patched in a page: its layers differ in the number or size of their heads; study.patch "
-            "patches it here, those of each size by themselves"
+            f"{name} cannot be patched in a page: its layers differ in the number or size of their heads; use "
+            "study.patch instead, for the layers of each size"
         )
     projections = [str(projection) for projection in found.values()]
     _, heads, _, size = next(iter(outputs.values())).shape

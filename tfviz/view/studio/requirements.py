@@ -68,7 +68,7 @@ def check_weights(model: nn.Module) -> None:
 
 
 def check_causal(model: nn.Module, vocab: Any) -> None:
-    """Raise ValueError unless the model reads from left to right.
+    """Raise ValueError unless the model is causal.
 
     Raises:
         ValueError: the model does not return logits for each token, or those of a token depend on later tokens.
@@ -81,7 +81,7 @@ def check_causal(model: nn.Module, vocab: Any) -> None:
 
 
 def check_bidirectional(model: nn.Module, vocab: Any) -> None:
-    """Raise ValueError unless the model sees what follows a masked word.
+    """Raise ValueError unless the model is bidirectional.
 
     Raises:
         ValueError: the model does not return logits for each token, or those of a token depend on no later token.

@@ -42,7 +42,7 @@ def translate(
     *,
     width: int = 1,
     alpha: float = 0.6,
-    length: int = 100,
+    max_new_tokens: int = 100,
     after: str | None = "[EOS]",
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
@@ -52,7 +52,7 @@ def translate(
     """Explore an encoder-decoder: type a sentence, watch the beam search, force a word, switch heads off.
 
     The model is embedded in the page and computes there. The translation equals that of `generate.translate` with the
-    same width, alpha and length, up to the rounding of the weights.
+    same width, alpha and max_new_tokens, up to the rounding of the weights.
 
     Args:
         model: has `encode` and `decode`, like `models.Transformer`.
@@ -63,7 +63,7 @@ def translate(
         title: the title.
         width: initial beam width, 1 to 8; see `generate.beam.steps`.
         alpha: initial exponent of the length penalty, 0 to 2.
-        length: maximum number of tokens in a translation, including its end token.
+        max_new_tokens: maximum number of tokens in a translation, including its end token.
         after: the token that ends each source, as in training; None for no such token.
         weights: as for `write`.
         budget: as for `write`.
@@ -78,7 +78,7 @@ def translate(
     """
     checks.between(1, MAX_WIDTH, width=width)
     checks.between(0, MAX_ALPHA, alpha=alpha)
-    checks.at_least(1, length=length)
+    checks.at_least(1, max_new_tokens=max_new_tokens)
     source, target = _vocabularies(vocabs)
     _check_model(model)
     begin, end = (_special_id(target, token, "the target's vocabulary") for token in ("[BOS]", "[EOS]"))
@@ -93,7 +93,7 @@ def translate(
     )
     if not 0 < len(ids) <= (max_source or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {max_source}: give another")
-    max_tokens = min(length, written or length)
+    max_tokens = min(max_new_tokens, written or max_new_tokens)
     suppressed = sorted({PAD_ID, begin} - {end})
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
@@ -114,7 +114,7 @@ def translate(
         picture = translation_steps(words, shares, source.words(ids), weights_read, heading)
         return studio_view(document, picture, programs, budget)
     memory = programs["encode"](ids[None])
-    first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
+    first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["attention_mask"]]}
     draw_static, axis_words = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
     return studio_widget(document, programs, first, draw_static, axis_words, own)
 
@@ -212,7 +212,9 @@ def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -
         raise ValueError(
             f"the model reads fewer than the {len(source):,} tokens of the source's vocabulary: give the model's own"
         ) from error
-    logits = programs["decode"](torch.ones(1, 1, dtype=torch.long), memory["states"], memory["words"])["logits"]
+    logits = programs["decode"](torch.ones(1, 1, dtype=torch.long), memory["states"], memory["attention_mask"])[
+        "logits"
+    ]
     requirements.check_logits_width(logits.shape[-1], target, "the target's vocabulary")
     if not logits[..., : len(target)].isfinite().all():
         raise ValueError("the model's logits are not finite: it has nothing to translate with")
@@ -231,7 +233,9 @@ def _greedy(
     memory = programs["encode"](ids[None])
     text, shares = [begin], list[float]()
     while len(shares) < max_tokens and (not shares or text[-1] != end):
-        logits = programs["decode"](torch.tensor([text]), memory["states"], memory["words"])["logits"][0, -1, :size]
+        logits = programs["decode"](torch.tensor([text]), memory["states"], memory["attention_mask"])["logits"][
+            0, -1, :size
+        ]
         share = _probabilities(logits, suppressed)
         text.append(int(share.argmax()))
         shares.append(float(share.max()))
@@ -249,5 +253,5 @@ def _mean_cross_attention(programs: dict[str, Program], ids: Tensor, text: Seque
 
     memory, decode = programs["encode"](ids[None]), programs["decode"]
     sites = [site for site in decode.sites if "cross" in site] or decode.sites
-    decode(torch.tensor([list(text)]), memory["states"], memory["words"], edit=dict.fromkeys(sites, record))
+    decode(torch.tensor([list(text)]), memory["states"], memory["attention_mask"], edit=dict.fromkeys(sites, record))
     return torch.stack(patterns).mean(0)

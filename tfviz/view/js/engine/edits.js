@@ -1,6 +1,6 @@
 // Changes of attention weights, as plain values; `tfviz/look/edits.py` does the same to the same weights:
 //   { site, head, do: "zero" }                    the head gives nothing
-//   { site, head, do: "even" }                    it looks evenly at all it may see
+//   { site, head, do: "uniform" }                 it looks uniformly at all it may see
 //   { site, head, do: "hide", cells: [[q, k]] }   it may not look there; the row's other weights are scaled up
 //   { site, head, do: "pin", cells: [[q, k]], to: 0.5 }   it looks there with this weight; the others are scaled
 // A row that sees nothing stays as it is. It is an error to give a row more than 1, or less with no key to share the
@@ -12,7 +12,7 @@
 const SUM_TOLERANCE = 1e-6; // by which a row of weights may sum to more than 1
 
 /** @type {Record<Edit["do"], RowEdit>} */
-const ROW_EDITS = { zero: (row) => row.fill(0), even: spread, hide: pin, pin };
+const ROW_EDITS = { zero: (row) => row.fill(0), uniform: spread, hide: pin, pin };
 
 /** @type {(weights: Tensor<"float32">, edits: Edit[]) => Tensor<"float32">} weights: [batch, head, query, key] */
 export function edited(weights, edits) {
@@ -26,7 +26,7 @@ export function edited(weights, edits) {
   return { ...weights, data };
 }
 
-/** Make the weights of a row even over the keys it may see. @type {RowEdit} */
+/** Make the weights of a row uniform over the keys it may see. @type {RowEdit} */
 function spread(row) {
   const count = row.reduce((sum, weight) => sum + Number(weight > 0), 0);
   for (let key = 0; key < row.length; key++) row[key] = row[key] > 0 ? 1 / count : 0;

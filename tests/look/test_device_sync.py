@@ -1,4 +1,4 @@
-"""A capture hardly ever waits for the device: how many numbers are read of tensors, a layer.
+"""Captures add hardly any device synchronization: how many tensor elements they read, per layer.
 
 The profiler counts what reads numbers, also where captures hide their own calls. Whatever depends on the device is
 asked as if tensors were on another one.
@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tfviz import models
-from tfviz.look import attention_call, capture, edits, waits
+from tfviz.look import attention_call, capture, device_sync, edits
 from tfviz.look.key_ranges import KeyRanges
 
 transformers = pytest.importorskip("transformers")
@@ -21,8 +21,8 @@ MASK = torch.tensor([[1] * 7, [1] * 5 + [0] * 2])
 @pytest.fixture
 def elsewhere(monkeypatch):
     """As if tensors were on a GPU."""
-    monkeypatch.setattr(waits, "reads_at_once", lambda tensor: False)
-    monkeypatch.setattr(attention_call, "reads_at_once", lambda tensor: False)
+    monkeypatch.setattr(device_sync, "is_host_readable", lambda tensor: False)
+    monkeypatch.setattr(attention_call, "is_host_readable", lambda tensor: False)
 
 
 def gpt2(layers, attention, **_):
@@ -100,8 +100,8 @@ def test_maps_are_the_same_elsewhere(monkeypatch, attention):
     blind[1, 0] = 0  # a first query that sees nothing
     for is_elsewhere in (False, True):
         if is_elsewhere:
-            monkeypatch.setattr(waits, "reads_at_once", lambda tensor: False)
-            monkeypatch.setattr(attention_call, "reads_at_once", lambda tensor: False)
+            monkeypatch.setattr(device_sync, "is_host_readable", lambda tensor: False)
+            monkeypatch.setattr(attention_call, "is_host_readable", lambda tensor: False)
         with torch.no_grad(), capture(model) as seen:
             model(IDS, attention_mask=blind)
         found.append([(seen[site], seen.allowed(site)) for site in seen])
