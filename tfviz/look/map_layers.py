@@ -15,7 +15,7 @@ from tfviz.look.lazy import LazyAttention
 from tfviz.look.quantize import unpack
 from tfviz.look.recorder import WEIGHT_SUFFIXES, Firing
 from tfviz.look.text_matching import Timeline
-from tfviz.look.text_selection import Sequences
+from tfviz.look.text_selection import SequenceSelector
 from tfviz.shapes import Bool
 
 FIRING_NUMBER = re.compile(r", (\d+) of (\d+)$")  # the suffix of a site with several firings
@@ -96,7 +96,9 @@ def layers_over_time(
                 "AttentionMaps.of(seen, firings='layers') shows each"
             )
         sequences = (
-            sequences if sequences is not None and sequences.row == row else Sequences(history, row, beams, generation)
+            sequences
+            if sequences is not None and sequences.row == row
+            else SequenceSelector(history, row, beams, generation)
         )
         joined[site] = _join(some, sequences.of(site))
     return _check_shapes(joined)

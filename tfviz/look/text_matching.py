@@ -40,24 +40,24 @@ class Timeline:
     """The queries of one text, first to last.
 
     Attributes:
-        grows: whether queries are among the keys, as where a text looks at itself.
+        is_self_attention: whether queries are among the keys, as where a text looks at itself.
         length: one past the last key seen, in the positions of the last firing.
         reordered: whether rows of the batch changed places on the way.
         missing: number of keys of the first segment that no captured firing computed.
         keys: the signatures of the last firing's row.
         others: firings of other batch elements for the same text, such as abandoned beams.
-        advances: whether later queries see more keys.
+        sees_more_keys: whether later queries see more keys.
         has_earlier: whether the site fired for other texts before.
     """
 
     segments: list[Segment]
-    grows: bool
+    is_self_attention: bool
     length: int
     reordered: bool = False
     missing: int = 0
     keys: Tensor = field(default_factory=lambda: torch.empty(0))
     others: frozenset[int] = frozenset()
-    advances: bool = False
+    sees_more_keys: bool = False
     has_earlier: bool = False
 
     @property
@@ -116,14 +116,14 @@ class SiteFirings:
                 segments.append(Segment(number, row, 0, self.infos[number].queries, 0))
         return Timeline(segments[::-1], False, len(keys), keys=keys)
 
-    def readings(self, last: int) -> list[int]:
+    def full_prefix_firings(self, last: int) -> list[int]:
         """Return the firings up to this one that each read the full text, one token longer each time."""
         first = last
         while first and self.infos[first - 1].queries == self.infos[first].queries - 1:
             first -= 1
         return list(range(first, last + 1))
 
-    def advances(self, timeline: Timeline) -> bool:
+    def sees_more_keys(self, timeline: Timeline) -> bool:
         """Return whether later queries see more keys, as in self-attention, or the text was read in one firing."""
         segments = timeline.segments
         if len(segments) == 1 and not timeline.missing and self.infos[segments[0].firing].queries > 1:

@@ -16,7 +16,7 @@ from tfviz.look.key_history import FiringInfo, History
 from tfviz.look.text_matching import Segment, SiteFirings, Timeline
 
 
-class Sequences:
+class SequenceSelector:
     """The texts that were generated in a capture.
 
     Args:
@@ -41,11 +41,11 @@ class Sequences:
         firings = self._site(site)
         leader = self._leader(firings)
         if leader is None:
-            return self._choose(firings)
+            return self._select(firings)
         leading, pairs = leader
         if leading.site not in self._timelines:
-            self._timelines[leading.site] = self._choose(leading)
-        return _translate(firings, leading, pairs, self._timelines[leading.site])
+            self._timelines[leading.site] = self._select(leading)
+        return _map_to_site(firings, leading, pairs, self._timelines[leading.site])
 
     def _site(self, site: str) -> SiteFirings:
         if site not in self._sites:
@@ -64,11 +64,11 @@ class Sequences:
             end = next((number for number, paired in pairs.items() if paired == last), None)
             if end is None or not _same_queries(firings, last, leading, end):
                 continue
-            if leading.advances(leading.follow(end, self._last_row % len(leading.keys[end]))):
+            if leading.sees_more_keys(leading.follow(end, self._last_row % len(leading.keys[end]))):
                 return leading, pairs
         return None
 
-    def _choose(self, firings: SiteFirings) -> Timeline:
+    def _select(self, firings: SiteFirings) -> Timeline:
         """Return the requested text among those whose last firing is at this site."""
         texts = self._texts(firings)
         if self.generation is None:
@@ -93,15 +93,15 @@ class Sequences:
             last = max(left)
             text = self._text(firings, last)
             left -= text.firings
-            if self.beams is not None and text.grows and len(text.segments) == 1:
-                left -= set(firings.readings(last))  # without a cache, each step of a search reads the whole text
+            if self.beams is not None and text.is_self_attention and len(text.segments) == 1:
+                left -= set(firings.full_prefix_firings(last))  # without a cache, steps read the whole text
             call = firings.infos[text.segments[-1].firing].call
             if any(firings.infos[number].call == call for number in left):
                 raise ValueError(
                     f"{firings.site} fired {len(firings.infos)} times, more than once on the same {len(text.keys)} "
                     "keys: these are not steps in time; AttentionMaps.of(seen, firings='layers') shows each"
                 )
-            if text.grows:  # prefixes of the text are earlier readings of it
+            if text.is_self_attention:  # prefixes of the text are earlier full_prefix_firings of it
                 left -= {number for number in left if firings.is_prefix(number, self._last_row, text.keys)}
             text.has_earlier = bool(left)
             yield text
@@ -109,8 +109,8 @@ class Sequences:
     def _text(self, firings: SiteFirings, last: int) -> Timeline:
         """Return the text that ends with this firing; its tokens may come from different batch elements."""
         text = firings.follow(last, self._last_row, self.history.dropped(firings.infos[last].call))
-        text.advances = firings.advances(text)
-        if not text.advances and (len(text.segments) > 1 or text.missing):
+        text.sees_more_keys = firings.sees_more_keys(text)
+        if not text.sees_more_keys and (len(text.segments) > 1 or text.missing):
             text = firings.collect(last, self._last_row)
             calls = [firings.infos[segment.firing].call for segment in text.segments]
             if calls.count(calls[-1]) > 1:  # a loop within one call of the model
@@ -129,7 +129,7 @@ class Sequences:
         if is_ambiguous and self.history.is_beam_search(firings.infos[last].call):
             raise _mixed_rows_error(firings.site)
         timeline = text if self.beams is None else _in_rows(firings, text, _beam_rows(self.beams, self.row))
-        if not text.advances:
+        if not text.sees_more_keys:
             return timeline
         if is_ambiguous and timeline.reordered:
             raise _mixed_rows_error(firings.site)
@@ -144,8 +144,8 @@ class Sequences:
 def _in_rows(firings: SiteFirings, text: Timeline, rows: Sequence[int]) -> Timeline:
     """Return the same text in the batch elements in which a beam search computed it, step by step."""
     numbers = [segment.firing for segment in text.segments]
-    if text.grows and len(numbers) == 1:  # without a cache each firing reads the whole text
-        numbers = firings.readings(numbers[0])
+    if text.is_self_attention and len(numbers) == 1:  # without a cache each firing reads the whole text
+        numbers = firings.full_prefix_firings(numbers[0])
     others, numbers = frozenset(numbers), numbers[: len(rows)]
     batch = min(len(firings.keys[number]) for number in numbers)
     if len(numbers) < len(rows) or max(rows) >= batch:
@@ -154,7 +154,7 @@ def _in_rows(firings: SiteFirings, text: Timeline, rows: Sequence[int]) -> Timel
             f"{batch} rows"
         )
     steps = dict(zip(numbers, rows))
-    if not text.grows:
+    if not text.is_self_attention:
         segments = [Segment(number, row, 0, firings.infos[number].queries, 0) for number, row in steps.items()]
         return Timeline(segments, False, text.length, keys=text.keys, others=others)
     timeline = firings.follow(numbers[-1], rows[-1], rows={number: [row] for number, row in steps.items()})
@@ -167,7 +167,7 @@ def _in_rows(firings: SiteFirings, text: Timeline, rows: Sequence[int]) -> Timel
     return timeline
 
 
-def _translate(firings: SiteFirings, leading: SiteFirings, pairs: dict[int, int], text: Timeline) -> Timeline:
+def _map_to_site(firings: SiteFirings, leading: SiteFirings, pairs: dict[int, int], text: Timeline) -> Timeline:
     """Return the queries of a text at a site that follows another site but has its own keys."""
     segments = [
         _corresponding(segment, leading, firings, pairs[segment.firing])
@@ -181,7 +181,7 @@ def _translate(firings: SiteFirings, leading: SiteFirings, pairs: dict[int, int]
         )
     last = segments[-1]
     keys = firings.keys[last.firing][last.row]
-    if not firings.advances(firings.follow(last.firing, last.row)):
+    if not firings.sees_more_keys(firings.follow(last.firing, last.row)):
         if any(segment.row not in firings.same_keys(segment.firing, keys) for segment in segments):
             raise ValueError(f"{firings.site} attends to other keys in each call; capture one text at a time")
         return Timeline(segments, False, len(keys), keys=keys)

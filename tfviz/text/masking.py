@@ -60,8 +60,8 @@ class MaskedTokens(EndlessBatches):
         mlm_probability: fraction of the tokens that are to be predicted.
 
     Raises:
-        ValueError: `mlm_probability` is not a fraction; the vocabulary has only special tokens, or a `[PAD]` whose id is
-            not 0.
+        ValueError: `mlm_probability` is not a fraction; the vocabulary has only special tokens, or a `[PAD]` whose id
+            is not 0.
         KeyError: the vocabulary has no `[PAD]` or no `[MASK]`.
     """
 
