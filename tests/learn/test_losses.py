@@ -148,6 +148,7 @@ def test_adversarial_leaves_no_hook_and_names_what_it_cannot_move(options, label
     model = Pooled()
     with pytest.raises(ValueError, match=says):
         losses.adversarial(**options)(model, (SOURCE, torch.tensor(labels)))
+    assert not any(module._forward_hooks for module in model.modules())
     losses.adversarial()(model, (SOURCE, LABELS))
     assert not any(module._forward_hooks for module in model.modules())
 

@@ -11,7 +11,7 @@ from tfviz.models import Classifier
 IDS = torch.tensor([[3, 5, 7, 2, 9], [4, 4, 6, 8, 1]])
 
 
-def model(fused=True):
+def model():
     torch.manual_seed(2)
     made = Classifier(11, 3, context=8, layers=2, heads=3, dim=12).eval()
     for parameter in made.parameters():

@@ -183,7 +183,7 @@ def test_what_does_not_fit_is_told_in_the_page(page_engine):
         page_engine.run("model", {"ids": ids(1, 3)}, edits=[{"site": "blocks.9.attention.pattern", "do": "zero"}])
     with pytest.raises(RuntimeError, match="there is no program other; there are model"):
         page_engine.run("other", {})
-    near(page_engine.run("model", {"ids": ids(1, 3)})[0]["output"][:, :0], torch.zeros(1, 0, 11), 0)
+    assert page_engine.run("model", {"ids": ids(1, 3)})[0]["output"].shape == (1, 3, 11)  # it still answers
 
 
 def others():

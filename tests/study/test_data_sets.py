@@ -8,7 +8,7 @@ from torch import multiprocessing
 from torch.utils.data import DataLoader
 
 from tfviz import models
-from tfviz.study import HeadScores, Statistics, Table, over
+from tfviz.study import HeadScores, Statistics, Table, data_set, over
 
 DATA = torch.randint(0, VOCAB, (11, 5), generator=torch.Generator().manual_seed(4))
 
@@ -124,7 +124,7 @@ def test_a_cell_without_a_value():
         one.examples("0")
 
 
-def test_a_run_that_stopped_goes_on(tmp_path):
+def test_a_run_that_stopped_goes_on(tmp_path, monkeypatch):
     model, file, calls, limit = gpt(), tmp_path / "statistics", [], 3
 
     def measure(seen, inputs):
@@ -136,14 +136,10 @@ def test_a_run_that_stopped_goes_on(tmp_path):
     def run(**more):
         return over(model, DATA.split(2), measure, progress=False, resume=file, **more)
 
-    from tfviz.study import data_set
-
-    seconds, data_set.WRITE_INTERVAL_SECONDS = data_set.WRITE_INTERVAL_SECONDS, 0.0
-    try:
+    with monkeypatch.context() as patch:
+        patch.setattr(data_set, "WRITE_INTERVAL_SECONDS", 0.0)
         with pytest.raises(KeyboardInterrupt):
             run()
-    finally:
-        data_set.WRITE_INTERVAL_SECONDS = seconds
     calls.clear()
     limit = 100
     check(run(), values(model))

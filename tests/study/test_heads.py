@@ -85,9 +85,7 @@ def test_the_first_key_is_left_out(side):
         weights = weights.clone()
         weights[..., 0] = 0
         weights = weights / weights.sum(-1, keepdim=True)
-        each.append(weights.diagonal(-1, -2, -1)[..., 1:].mean(-1))  # the second word sees nothing but itself
-        diagonal = weights.diagonal(-1, -2, -1)
-        each[-1] = diagonal.sum(-1) / diagonal.shape[-1]
+        each.append(weights.diagonal(-1, -2, -1).mean(-1))  # 0 for the second token, which has only the first before it
     torch.testing.assert_close(found["previous"].mean.values, torch.stack(each).mean(0), rtol=0, atol=1e-5)
     even = [sum(1 / q for q in range(2, len(text))) / (len(text) - 1) for text in TEXTS]
     assert found["previous, uniform attention"].mean["0", "0"] == pytest.approx(sum(even) / 3, abs=1e-5)
@@ -111,7 +109,7 @@ def test_a_kind_of_your_own(side):
 
 
 def test_kinds_that_are_none():
-    with pytest.raises(LookupError, match="no kind of position is called 'nothing'; there are: itself"):
+    with pytest.raises(LookupError, match="no kind of position is called 'nothing'; there are: current"):
         HeadScores(["nothing"])
     with pytest.raises(TypeError, match=r"kinds is 'first'; give a list"):
         HeadScores("first")

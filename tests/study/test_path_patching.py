@@ -139,9 +139,8 @@ def test_frozen_feed_forward_networks_leave_the_stream_alone(gpt2):
     _, source = run(gpt2, CORRUPT)
     with torch.no_grad():
         streams = gpt2(CLEAN, output_hidden_states=True)
-        stream = torch.zeros(0)
-        handle = gpt2.transformer.ln_f.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
         seen = []
+        handle = gpt2.transformer.ln_f.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
         gpt2(CLEAN)
         handle.remove()
         (stream,) = seen

@@ -80,7 +80,7 @@ def test_the_page_is_told_where_and_says_it():
     assert made.document["note"] == "Taken as 1 token and 3 × 4 cells."
     state = made.document["state"]
     assert (state["mode"], state["layer"], state["rows"], state["direction"]) == ("picture", 1, [0], "from")
-    assert made.document["picture"]["width"], made.document["picture"]["height"] == (80, 60)
+    assert [made.document["picture"][side] for side in ("width", "height")] == [80, 60]
     assert str(made).startswith("A picture\n")
 
 
