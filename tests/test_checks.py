@@ -64,7 +64,7 @@ def test_a_multiple_and_a_name_are_offered():
 def test_whole_numbers():
     checks.integer(x=3, y=numpy.int64(-2), z=torch.tensor(0))
     for value in (2.0, True, "3", torch.tensor(2.0), torch.zeros(1, 2)):
-        with pytest.raises(TypeError, match=r"^x is .*; expected an integer$"):
+        with pytest.raises(TypeError, match=r"^x is .*; give an integer$"):
             checks.integer(x=value)
 
 

@@ -174,7 +174,7 @@ def hugging(attention):
 
 def searched():
     """Also of a batch, and with the memory of the encoder repeated for each text."""
-    options = {"bos": 1, "eos": 2, "width": 3, "length": 4}
+    options = {"bos": 1, "eos": 2, "width": 3, "max_new_tokens": 4}
 
     def call(model, _):
         beam = generate.beam.search(model, SOURCE, **options)

@@ -53,7 +53,7 @@ def integer(**values: object) -> None:
 
     >>> integer(queries=2.5)
     Traceback (most recent call last):
-    TypeError: queries is 2.5; expected an integer
+    TypeError: queries is 2.5; give an integer
     """
     for name, value in values.items():
         as_integer(name, value)
@@ -67,7 +67,7 @@ def as_integer(name: str, value: object) -> int:
     """
     number = coerce(value, int)
     if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{name} is {describe(value)}; expected an integer")
+        raise TypeError(f"{name} is {describe(value)}; give an integer")
     return number
 
 

@@ -8,13 +8,12 @@ from tfviz.validation import describe
 
 
 def extract_logits(output: Any) -> Tensor:
-    """Return a model's output if it is a tensor, else its `.logits` (Hugging Face) or `.tokens` (`models.BERT`).
+    """Return a model's output if it is a tensor, else its `.logits` (of Hugging Face, or of `models.BERT`).
 
     Raises:
-        ValueError: the output is not a tensor and has neither.
+        ValueError: the output is not a tensor and has no logits.
     """
-    name = next((name for name in ("logits", "tokens") if hasattr(output, name)), None)
-    logits = getattr(output, name) if name else output
+    logits = getattr(output, "logits", output)
     if not isinstance(logits, Tensor):
         raise ValueError(
             f"the model gives {describe(output)} without logits; give the model with its head, such as GPT2LMHeadModel "

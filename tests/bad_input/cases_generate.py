@@ -14,7 +14,7 @@ source = torch.tensor([[1, 2, 3], [4, 5, 0]])
 words = text.whole_words("one two three four five", 12)
 reader = models.Transformer(len(words), heads=3, dim=6, layers=1, context=9).eval()
 even = torch.full((2, 3), 1 / 3)
-search = lambda **how: beam.search(pair, source, **{"bos": 1, "eos": 2, "length": 4, **how})
+search = lambda **how: beam.search(pair, source, **{"bos": 1, "eos": 2, "max_new_tokens": 4, **how})
 ids = lambda *what, **how: list(generate.ids(gpt, *what, **how))
 """
 

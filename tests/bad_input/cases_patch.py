@@ -60,7 +60,10 @@ CASES = [
     ("patch(model=BERT(3, context=8, layers=1, heads=1, dim=4))", "does not write from left to right"),
     ("patch(model=nn.Embedding(3, 3))", "Embedding cannot be patched in a page: no site matches"),
     ("patch(model=Peeks())", "Peeks cannot be patched in a page"),
-    ("patch(model=Torch())", "heads of layers.0 do not pass, .*, through a projection that is a module; study.patch"),
+    (
+        "patch(model=Torch())",
+        "heads of layers.0 do not pass, .*, through a projection that is a module; use study.patch",
+    ),
     ("patch(model=Steps())", "cannot be exported"),
     ("patch(model=GPT(3, context=8, layers=1, heads=1, dim=4).half())", "float16, and a page computes in float32"),
     ("patch(model=GPT(3, context=8, layers=1, heads=1, dim=4).to('meta'))", "on the meta device"),

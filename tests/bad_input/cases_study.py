@@ -121,7 +121,7 @@ CASES = [
     ("measured(sites='nothing')", "no site matches 'nothing'"),
     ("over(sketch, [ids], HeadScores())", "the model's weights are on the meta device"),
     ("find_heads(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
-    ("find_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: itself"),
+    ("find_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
     ("find_heads(gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 is \[2, 3, 4\]; heads are scored on maps"),
     ("compare(gpt, sketch, [ids], progress=False)", "the model's weights are on the meta device"),
     ("compare(gpt, gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 holds no weights"),

@@ -177,7 +177,7 @@ CASES = [
     ("view.View(bars(one=[1, 2]), {})", "(the document|described) has the kind None; it can be heads"),
     # with a kernel
     ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),
-    ("view.live(maps, layer=-1)", "view.live: layer is -1; expected an integer from 0 on"),
+    ("view.live(maps, layer=-1)", "view.live: layer is -1; give an integer from 0 on"),
     ("view.live(maps, mode='circle')", "view.live: mode is 'circle'; give sheet, head, lines or words"),
     ("view.live(maps, min_weight=2.0)", "view.live: min_weight is 2(?:[.]0)?; give a number from 0 to 1"),
     ("view.live(maps, merged='yes')", "view.live: merged is 'yes'; give True or False"),

@@ -230,7 +230,7 @@ class Halves(nn.Module):
 @pytest.mark.parametrize("width", [1, 3, 9])
 def test_what_is_kept_changes_nothing(name, width):
     model, source = model_of(name), some_sources()
-    how = {"bos": BOS, "eos": EOS, "width": width, "length": 9}
+    how = {"bos": BOS, "eos": EOS, "width": width, "max_new_tokens": 9}
     for kept, anew in zip(beam.steps(model, source, **how), beam.steps(Halves(model), source, **how), strict=True):
         assert torch.equal(kept.texts, anew.texts)
         torch.testing.assert_close(kept.sums, anew.sums, atol=1e-5, rtol=1e-5)

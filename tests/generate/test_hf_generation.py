@@ -195,7 +195,10 @@ def test_a_beam_with_a_cache_is_one_that_reads_all_anew():
         (lambda: beam.search(t5(), torch.tensor([[31]]), bos=0, eos=1), "id 31 is not one of the model's 31 tokens"),
         (lambda: generate.batch(causal("gpt2"), [], 3), "prompts are empty"),
         (lambda: generate.batch(causal("gpt2"), [PROMPT, PROMPT[:0]], 3), "or one of them is"),
-        (lambda: generate.batch(causal("gpt2"), [PROMPT], 38), "3 tokens and count is 38, the model's context is 40"),
+        (
+            lambda: generate.batch(causal("gpt2"), [PROMPT], 38),
+            "3 tokens and max_new_tokens is 38, the model's context is 40",
+        ),
         (lambda: generate.batch(t5(), [PROMPT], 3), "T5ForConditionalGeneration reads one text and writes another"),
         (lambda: generate.batch(GPT(11, heads=3, dim=6), [PROMPT], 3), "model is a GPT; give PretrainedModel"),
         (lambda: generate.ids(nn.Linear(2, 2), PROMPT, 3), "model is a Linear; give LanguageModel"),

@@ -122,7 +122,7 @@ def test_sources_end_with_what_they_ended_with_in_training():
     torch.manual_seed(0)
     model = Transformer(len(vocab), dim=6, heads=3, layers=1).eval()
     row = vocab.encode(texts[0])
-    how = {"bos": vocab["[BOS]"], "eos": vocab["[EOS]"], "width": 2, "length": 5}
+    how = {"bos": vocab["[BOS]"], "eos": vocab["[EOS]"], "width": 2, "max_new_tokens": 5}
     ends = {None: [], "[EOS]": [vocab["[EOS]"]], "[CLS]": [vocab["[CLS]"]]}
     for after, end in ends.items():
         ids = torch.cat([row, torch.tensor(end, dtype=torch.long)])

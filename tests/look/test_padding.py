@@ -187,7 +187,7 @@ def test_relevance_and_lengths_of_padding_are_nothing():
 def test_kinds_of_words_need_words():
     weights = drawn()[0]
     maps = AttentionMaps(weights)
-    with pytest.raises(ValueError, match="the maps have no words, and 'same word' compares them"):
+    with pytest.raises(ValueError, match="the maps have no words, and 'duplicate' compares them"):
         measures.head_scores(maps)
     found, named = (
         measures.head_scores(maps, ["previous", "first"]),

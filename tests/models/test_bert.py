@@ -80,7 +80,7 @@ def test_only_where_it_is_asked_it_guesses_the_same():
     (tokens, follows), (every, same) = model(IDS, SEGMENTS, where), model(IDS, SEGMENTS)
     close(tokens, every[where])
     assert tokens.shape == (4, 13)
-    assert torch.equal(model(IDS).tokens, model(IDS, torch.zeros_like(IDS)).tokens)
+    assert torch.equal(model(IDS).logits, model(IDS, torch.zeros_like(IDS)).logits)
     assert torch.equal(follows, same)
     nothing, follows = model(IDS, SEGMENTS, torch.zeros_like(where))
     assert nothing.shape == (0, 13)
@@ -96,7 +96,7 @@ def test_it_starts_as_the_paper_does():
             assert parameter.mean().abs() < 0.002, name
         elif "bias" in name:
             assert not parameter.any(), name
-    chances = model.eval()(IDS).tokens.softmax(-1)
+    chances = model.eval()(IDS).logits.softmax(-1)
     assert 0.2 / 300 < chances.min() < chances.max() < 5 / 300
 
 
@@ -129,7 +129,7 @@ def test_it_learns_a_batch_by_heart():
     ids, targets, segments, follows = batch
     assert 0 < follows.sum() < len(follows)
     guess = model.eval()(ids, segments, targets != 0)
-    assert torch.equal(guess.tokens.argmax(-1), targets[targets != 0])
+    assert torch.equal(guess.logits.argmax(-1), targets[targets != 0])
     assert torch.equal(guess.next_sentence_logits.argmax(-1), follows)
 
 

@@ -71,7 +71,7 @@ def test_greedy_and_beam_write_what_python_writes(studio):
         for width, alpha in HOWS:
             turn(page, "Beam", width)
             turn(page, "Length penalty", alpha)
-            how = {"width": width, "alpha": alpha, "length": LENGTH}
+            how = {"width": width, "alpha": alpha, "max_new_tokens": LENGTH}
             assert texts(page)[0] == generate.translate(made, [sentence], source, target, **how)[0]
             columns = search(made, sentence, **how)
             assert texts(page) == decoded(columns)
@@ -352,7 +352,7 @@ def test_an_empty_sentence(studio):
     made = model()
     source, target = vocabs()
     page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, width=4, max_new_tokens=LENGTH))
-    how = {"width": 4, "alpha": 0.6, "length": LENGTH, "after": None}
+    how = {"width": 4, "alpha": 0.6, "max_new_tokens": LENGTH, "after": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
     type_sentence(page, "")
     assert says(page) == "type a sentence to translate"

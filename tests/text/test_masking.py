@@ -89,7 +89,7 @@ def test_a_vocabulary_built_here_is_its_number_of_tokens():
     assert values(masked) == values(by_number)
 
 
-@pytest.mark.parametrize(("options", "share"), [({}, 0.15), ({"share": 0.6}, 0.6)])
+@pytest.mark.parametrize(("options", "share"), [({}, 0.15), ({"mlm_probability": 0.6}, 0.6)])
 def test_what_is_drawn_by_hand(options, share):
     """What is hidden at a step must not change under a run that was stopped."""
     draw = torch.Generator().manual_seed(step_seed(5, 2))

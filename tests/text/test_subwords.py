@@ -99,7 +99,7 @@ def test_saved_and_loaded_it_is_the_same(vocab, tmp_path):
         assert repr(again) == repr(vocab)
 
 
-@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, letters])
+@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
 def test_the_same_text_makes_the_same_vocabulary(build):
     first = build(TEXTS).tokenizer.to_str()
     assert all(build(iter(TEXTS)).tokenizer.to_str() == first for _ in range(5))
@@ -206,14 +206,16 @@ def test_wordpiece_is_that_of_bert(lower):
         assert vocab.words(vocab.encode(written)) == bert.tokenize(written)
 
 
-@pytest.mark.parametrize(("build", "least"), [(bpe, 264), (wordpiece, 7 + 4 + 4 + 1), (whole_words, 8), (letters, 8)])
+@pytest.mark.parametrize(
+    ("build", "least"), [(bpe, 264), (wordpiece, 7 + 4 + 4 + 1), (whole_words, 8), (characters, 8)]
+)
 def test_a_vocabulary_too_small_says_how_large_it_must_be(build, least):
     with pytest.raises(ValueError, match=f"is too small; .* ask for {least}$"):
         build("mats mats", least - 1)
     assert len(build("mats mats", least)) == least
 
 
-@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, letters])
+@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
 @pytest.mark.parametrize("texts", [[], "", [" \n", ""]])
 def test_no_text_makes_no_vocabulary(build, texts):
     with pytest.raises(ValueError, match="no text to build a vocabulary of"):

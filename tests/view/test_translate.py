@@ -64,7 +64,7 @@ def test_texts_end_where_the_model_ends():
 def test_the_still_picture_has_the_greedy_translation():
     made, shown = translated()
     _, target = vocabs()
-    how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "length": LENGTH}
+    how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "max_new_tokens": LENGTH}
     text = generate.beam.greedy(made, source_ids("one two three"), **how)
     assert "Which words does it translate from? 'one two three'" in shown.summary
     with torch.no_grad(), look.capture(made, "*.cross.pattern") as seen:

@@ -117,7 +117,7 @@ def _masked_logits(model: nn.Module, ids: Tensor, segments: Tensor | None, maske
     """Return the logits of masked tokens, and those of whether the second sentence follows, (no, yes)."""
     if not is_hugging_face(unwrap(model)):
         output = model(ids, segments, masked)
-        return output.token_logits, output.next_sentence_logits
+        return output.logits, output.next_sentence_logits
     named = {} if segments is None else {"token_type_ids": segments}
     output = model(input_ids=ids, attention_mask=(ids != PAD_ID).long(), **named)
     logits = getattr(output, "prediction_logits", None)

@@ -254,5 +254,5 @@ def _stated_size(name: str, heads: Heads) -> int | None:
     """Return the size stated by a name such as "h=8"; for "h", the known number of heads; otherwise None."""
     letter, equals, count = name.partition("=")
     if equals and not (count.isdecimal() and int(count)):
-        raise ValueError(f"{name!r} in axes: expected an integer from 1 on, as in (b h=8)")
+        raise ValueError(f"{name!r} in axes: give an integer from 1 on, as in (b h=8)")
     return int(count) if equals else heads.count if letter == "h" else None

@@ -17,7 +17,7 @@ from tfviz.shapes import Bool, Float, Int
 class BERTOutput(NamedTuple):
     """The logits of BERT's two tasks: masked words, and next sentence."""
 
-    token_logits: Float[Tensor, "*predicted vocab"]  # at each position, or at those of `prediction_mask`
+    logits: Float[Tensor, "*predicted vocab"]  # at each position, or at those of `prediction_mask`
     next_sentence_logits: Float[Tensor, "batch 2"]  # whether the second sentence follows the first: no, yes
 
 

@@ -22,7 +22,7 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
     `encode` returns the memory of one source, `decode` the logits after every token of several targets.
 
     Args:
-        model: has `encode(source)`, which returns a named tuple of states and words, and `decode(target, memory)`,
+        model: has `encode(source)`, which returns a named tuple of states and attention mask, and `decode(target, memory)`,
             which returns logits, as `models.Transformer` does.
         weights: storage format; see `export`.
 
@@ -44,7 +44,7 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
 
 
 def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]], Any]:
-    """Return the functions `encode(source)` and `decode(target, states, words)`, and the memory of five words.
+    """Return the functions `encode(source)` and `decode(target, states, attention_mask)`, and the memory of five tokens.
 
     Raises:
         ValueError: the model has no such methods.
@@ -58,9 +58,9 @@ def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], 
     def encode(source: Tensor) -> dict[str, Any]:
         return dict(zip(MEMORY_FIELDS, model.encode(source)))  # type: ignore[operator]
 
-    def decode(target: Tensor, states: Tensor, words: Tensor) -> dict[str, Any]:
+    def decode(target: Tensor, states: Tensor, attention_mask: Tensor) -> dict[str, Any]:
         many = target.shape[0]
-        memory = memory_class(states.expand(many, -1, -1), words.expand(many, -1))
+        memory = memory_class(states.expand(many, -1, -1), attention_mask.expand(many, -1))
         return {"logits": model.decode(target, memory)}  # type: ignore[operator]
 
     return encode, decode, memory
@@ -74,7 +74,7 @@ def _example_memory(model: Any, source: Tensor) -> tuple[Any, Any]:
         return type(memory), memory
     if "summary" in getattr(memory, "_fields", ()):
         raise _loop_error(model)
-    raise ValueError(f"encode of {type(model).__name__} gives no named tuple of states and words; {ADVICE}")
+    raise ValueError(f"encode of {type(model).__name__} gives no named tuple of states and attention_mask; {ADVICE}")
 
 
 def _loop_error(model: nn.Module) -> ValueError:

@@ -46,7 +46,7 @@ def fill(
 
     Args:
         model: returns logits [batch, position, vocab] for ids [batch, position], or an object that has them as
-            `.tokens`, as `models.BERT`, or as `.logits`.
+            `.logits`, such as those of `models.BERT` and of Hugging Face.
         vocab: a vocabulary of `tfviz.text` with `[MASK]`, or a fast tokenizer of transformers with a mask token; see
             `write`.
         text: the text shown first.
