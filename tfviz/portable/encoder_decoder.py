@@ -22,8 +22,8 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
     `encode` returns the memory of one source, `decode` the logits after every token of several targets.
 
     Args:
-        model: has `encode(source)`, which returns a named tuple of states and attention mask, and `decode(target, memory)`,
-            which returns logits, as `models.Transformer` does.
+        model: has `encode(source)`, which returns a named tuple of states and attention mask, and
+            `decode(target, memory)`, which returns logits, as `models.Transformer` does.
         weights: storage format; see `export`.
 
     Raises:
@@ -44,7 +44,7 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
 
 
 def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]], Any]:
-    """Return the functions `encode(source)` and `decode(target, states, attention_mask)`, and the memory of five tokens.
+    """Return `encode(source)` and `decode(target, states, attention_mask)` as functions, and a memory of 5 tokens.
 
     Raises:
         ValueError: the model has no such methods.

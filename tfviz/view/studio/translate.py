@@ -182,7 +182,7 @@ def _check_model(model: nn.Module) -> None:
     if not all(callable(getattr(model, name, None)) for name in ("encode", "decode")):
         raise ValueError(
             f"{type(model).__name__} has no encode and decode: give a model whose encode(source ids) gives a named "
-            "tuple of states and words, and whose decode(target ids, memory) gives logits, as models.Transformer; look "
+            "tuple of states and attention_mask, and whose decode(target ids, memory) gives logits, as models.Transformer; look "
             "at maps of an encoder-decoder of transformers with view.sources or view.live"
         )
     requirements.check_weights(model)
