@@ -13,8 +13,18 @@ def build(kind, *args, std=0.5, **parts):
     return model
 
 
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+class Always:
+    """The same batch at every step."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __getitem__(self, step):
+        return self.parts
+
+
+def random(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape) + seed))
 
 
 def ids(batch=2, length=7, vocab=11, seed=3):

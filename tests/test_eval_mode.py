@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from tfviz import generate, models, portable, study, text
+from tfviz.eval_mode import model_device, restore_modes
 from tfviz.learn import evaluate
 
 IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -50,3 +51,14 @@ def test_each_part_has_its_mode_again(name, fails):
 def interrupt(model, args, output):
     assert not any(part.training for part in model.modules() if not isinstance(part, nn.ModuleList))
     raise InterruptedError("interrupted")
+
+
+def test_gradients_are_off_inside_and_as_before_after():
+    for before in (True, False):
+        with torch.set_grad_enabled(before):
+            with evaluate.eval_mode(model := partly_frozen()) as device:
+                assert not torch.is_grad_enabled()
+            assert torch.is_grad_enabled() == before
+        assert device == torch.device("cpu") == model_device(nn.Dropout())
+    with restore_modes(model):
+        assert torch.is_grad_enabled()

@@ -136,3 +136,12 @@ def test_calls_are_bound_before_they_are_checked():
         with pytest.raises(TypeError) as error:
             call()
         assert message in str(error.value)
+
+
+def test_values_in_messages_are_short():
+    for value, shown in (
+        ("x" * 61, f"{'x' * 60!r}…"), (b"ab", "b'ab'"), (10**19, "10000000000000000000"),
+        (-(10**5000), "a number of 16610 bits"), (True, "True"), (None, "None"), ({}, "a dictionary"),
+        (torch.ones(2, 3), "a tensor of shape [2, 3]"), (nn.LSTM(1, 1), "an LSTM"), (nn.GRU, "the class GRU"),
+    ):  # fmt: skip
+        assert validation.describe(value) == shown

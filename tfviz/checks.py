@@ -168,6 +168,12 @@ def multiple_of(of: int, **values: int) -> None:
             raise ValueError(f"{name} is {value}; it must be a multiple of {of}, such as {(value // of + 1) * of}")
 
 
+def divisible_by_heads(dim: int, heads: int) -> None:
+    """Raise ValueError unless heads can share a width evenly."""
+    if dim % heads:
+        raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
+
+
 def one_of(names: Collection[str], **values: str) -> None:
     """Raise ValueError unless each value is one of `names`.
 

@@ -29,7 +29,7 @@ SCALAR_TYPES = (float, int, str, bool, type(None))
 
 def fail(value: Any, key: str, expected: str) -> NoReturn:
     """Raise the ValueError for a value that is not as expected."""
-    raise ValueError(f"{key} is {brief(value)}; it must be {expected}")
+    raise ValueError(f"{key} is {describe(value)}; it must be {expected}")
 
 
 def string(max_length: int = 100_000) -> Check:
@@ -130,7 +130,9 @@ def object_of(required: Mapping[str, Check], more: Mapping[str, Check] | None = 
                 raise ValueError(f"{key} has no {name!r}; it must have {', '.join(required)}")
         for name, member in value.items():
             if name not in known:
-                raise ValueError(f"{key} has the key {brief(name)}, which is not known; it can have {', '.join(known)}")
+                raise ValueError(
+                    f"{key} has the key {describe(name)}, which is not known; it can have {', '.join(known)}"
+                )
             known[name](member, f"{key}.{name}")
 
     return check
@@ -183,19 +185,31 @@ def errors_name(path: str | Path) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def brief(value: Any) -> str:
-    """Return a short form of a value for a message: its repr, or its type."""
-    if type(value) in (str, bytes):
+def describe(value: Any) -> str:
+    """Return a short form of a value for a message: its repr, or its type and shape."""
+    if isinstance(value, str | bytes):
         return repr(value) if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]!r}…"
-    if type(value) is int and abs(value) > MAX_INTEGER:
+    if isinstance(value, int) and abs(value) >= 10**MAX_SHOWN:
         return f"a number of {value.bit_length()} bits"
-    if value is None or type(value) in (bool, int, float):
+    if value is None or isinstance(value, int | float | complex):
         return repr(value)
-    name = {"dict": "dictionary"}.get(type(value).__name__, type(value).__name__)
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the function {value.__name__}"
+    kind, shape = type(value).__name__, getattr(value, "shape", None)
+    kind = {"ndarray": "numpy array", "Tensor": "tensor", "dict": "dictionary"}.get(kind, kind)
+    size = f" of shape {list(shape)}" if isinstance(shape, tuple) else ""
+    return f"{_with_article(kind)}{size}"
+
+
+def _with_article(name: str) -> str:
+    """Return a name with its article, as it is spoken: a GPT, an LSTM."""
+    spelt = name.isupper() and name[0] in "FHLMNRSX"
+    return f"{'an' if spelt or name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 def _member_key(key: str, name: Any) -> str:
     if type(name) is not str:
-        raise ValueError(f"{key} has the key {brief(name)}; every key must be a text, such as {str(name)!r}")
-    return f"{key}.{name}" if name.isidentifier() and len(name) <= MAX_SHOWN else f"{key}[{brief(name)}]"
+        raise ValueError(f"{key} has the key {describe(name)}; every key must be a text, such as {str(name)!r}")
+    return f"{key}.{name}" if name.isidentifier() and len(name) <= MAX_SHOWN else f"{key}[{describe(name)}]"

@@ -17,9 +17,9 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from torch import Tensor, nn
 
 from tfviz.coercion import coerce, without_shape
+from tfviz.schema import describe
 
 F = TypeVar("F", bound=Callable[..., Any])
-MAX_SHOWN = 60  # characters of a value in a message
 
 
 def validate_public(
@@ -175,24 +175,3 @@ def check_callable(*arguments: str, **functions: Any) -> None:
         except TypeError as error:
             expected = f"take ({', '.join(arguments)})" if arguments else "take nothing"
             raise TypeError(f"{name} is {describe(function)}; it must {expected}, but: {error}") from None
-
-
-def describe(value: Any) -> str:
-    """Return a short form of a value for a message: its repr, or its type and shape."""
-    if value is None or isinstance(value, str | bytes | int | float | complex):
-        text = repr(value)
-        return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if callable(value) and hasattr(value, "__name__"):
-        return f"the function {value.__name__}"
-    kind, shape = type(value).__name__, getattr(value, "shape", None)
-    kind = {"ndarray": "numpy array", "Tensor": "tensor", "dict": "dictionary"}.get(kind, kind)
-    size = f" of shape {list(shape)}" if isinstance(shape, tuple) else ""
-    return f"{_with_article(kind)}{size}"
-
-
-def _with_article(name: str) -> str:
-    """Return a name with its article, as it is spoken: a GPT, an LSTM."""
-    spelt = name.isupper() and name[0] in "FHLMNRSX"
-    return f"{'an' if spelt or name[0] in 'aeioAEIO' else 'a'} {name}"

@@ -41,7 +41,7 @@ CASES = [
     ("AttentionMaps(torch.ones(1, 1, 2, 2), sites=['a', 'b'])", "sites has 2 words, the maps have 1 layers"),
     (
         "AttentionMaps(torch.ones(1, 1, 2, 2), provenance={'a': torch.ones(2)}).save('x')",
-        "provenance.a is a Tensor; it must be a number, a text",
+        "provenance.a is a tensor of shape .2.; it must be a number, a text",
     ),
     ("maps[2, 0]", "layer is 2; the maps have 2, from 0 to 1"),
     ("maps[0, 9]", "head is 9; the maps have 4"),

@@ -1,4 +1,4 @@
-"""Shared by the tests of captures: random tensors, a small GPT, and a module that makes one call."""
+"""Shared by the tests of captures: a small GPT, and a module that makes one call."""
 
 import torch
 from torch import nn
@@ -15,10 +15,6 @@ def gpt(**parts):
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.6)
     return model
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 class Calls(nn.Module):

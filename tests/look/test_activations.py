@@ -4,7 +4,8 @@ from functools import partial
 
 import pytest
 import torch
-from calls import IDS, gpt, random
+from calls import IDS, gpt
+from small_models import random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention

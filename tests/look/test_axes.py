@@ -5,7 +5,8 @@ import warnings
 
 import pytest
 import torch
-from calls import Calls, random
+from calls import Calls
+from small_models import random
 from torch import nn
 from torch.nn import functional
 

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 import torch
-from calls import IDS, PATTERNS, Calls, gpt, random
+from calls import IDS, PATTERNS, Calls, gpt
+from small_models import random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from calls import random
+from small_models import random
 from torch import nn
 from torch.nn import functional
 

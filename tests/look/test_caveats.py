@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from calls import Calls, random
+from calls import Calls
+from small_models import random
 from torch import nn
 from torch.nn import functional
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from calls import IDS, PATTERNS, Calls, gpt, random
+from calls import IDS, PATTERNS, Calls, gpt
+from small_models import random
 from torch import nn
 from torch.nn.attention import varlen
 from torch.nn.attention.flex_attention import BlockMask, flex_attention

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from small_models import random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
@@ -19,10 +20,6 @@ CAUSAL = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril(KEYS - QUERIES)
 WINDOW = CAUSAL & ~CAUSAL.tril(-2)
 PADDED = torch.stack([CAUSAL, CAUSAL & (torch.arange(KEYS) >= 6)])[:, None]  # left: the first rows of one see nothing
 GAPS = torch.arange(KEYS) % 3 != torch.arange(QUERIES)[:, None] % 3
-
-
-def random(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def added(mask, lowest=-torch.inf):

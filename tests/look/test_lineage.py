@@ -4,16 +4,13 @@ import math
 
 import pytest
 import torch
+from small_models import random
 from torch import nn
 from torch.nn import functional
 
 from tfviz.look import capture, edits
 
 B, H, Q, K, D = 2, 3, 5, 7, 4
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape) + seed))
 
 
 SCORES, VALUES = random(B, H, Q, K), random(B, H, K, D)

@@ -7,7 +7,9 @@ import torch
 
 from tfviz import look, models
 from tfviz.files import load_tensors, save_tensors
-from tfviz.look import AttentionMaps
+from tfviz.look import AttentionMaps, LazyAttention
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.key_ranges import KeyRanges
 
 GONE = object()
 
@@ -169,6 +171,19 @@ def test_a_mask_of_one_row_holds_for_each_query(tmp_path):
             made = one.tile(0, head, slice(3, 5))
             torch.testing.assert_close(made[:, :3], wanted[head])
             assert not made[:, 3:].any()
+
+
+def test_masks_that_share_memory_are_kept_apart(tmp_path):
+    mask = torch.rand(5, 5, generator=torch.Generator().manual_seed(0)) < 0.5
+    mask |= torch.eye(5, dtype=torch.bool)
+    first, stops = torch.zeros(1, 1, 5, dtype=torch.int32), (torch.arange(1, 6), torch.full((5,), 3))
+    shared = [KeyRanges(first, stop.int()[None, None], 5) for stop in stops]
+    for masks in ([mask[None, None], mask.mT[None, None]], shared):
+        calls = [AttentionCall(*torch.rand(2, 1, 3, 5, 4), torch.rand(1, 3, 5, 0), one, 0.5) for one in masks]
+        maps = AttentionMaps([LazyAttention(call) for call in calls])
+        loaded = AttentionMaps.load(maps.save(tmp_path / "x"))
+        for layer in range(2):
+            torch.testing.assert_close(loaded[layer], maps[layer])
 
 
 def test_what_could_not_be_loaded_again_is_not_saved(tmp_path):

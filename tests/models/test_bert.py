@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from small_models import build, close, parameters
+from small_models import Always, build, close, parameters
 from torch import nn
 
 from tfviz import look, text
@@ -19,16 +19,6 @@ SEGMENTS = torch.tensor([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0]])
 
 def bert(**parts):
     return build(BERT, 13, **{"context": 11, "layers": 2, "heads": 3, "dim": 6, "inner": 5, **parts})
-
-
-class Always:
-    """The same batch at every step."""
-
-    def __init__(self, batch):
-        self.batch = batch
-
-    def __getitem__(self, step):
-        return self.batch
 
 
 def pairs(seed=1):
@@ -123,7 +113,7 @@ def test_the_loss_by_hand(paired):
 def test_it_learns_a_batch_by_heart():
     torch.manual_seed(1)
     model, batch = BERT(29, context=11, layers=2, heads=3, dim=24, dropout=0.0), pairs()
-    steps = list(fit(model, Always(batch), 120, lr=1e-2, loss=losses.masked_lm, device="cpu", progress=False))
+    steps = list(fit(model, Always(*batch), 120, lr=1e-2, loss=losses.masked_lm, device="cpu", progress=False))
     assert steps[0].loss > 0.9 * (math.log(29) + math.log(2))
     assert steps[-1].loss < 0.05
     ids, targets, segments, follows = batch

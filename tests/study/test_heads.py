@@ -8,6 +8,7 @@ from study_models import FAMILIES, IDS, VOCAB, build
 
 from tfviz import learn, models
 from tfviz.look import AttentionMaps, capture, measures
+from tfviz.look.head_scores import Marks
 from tfviz.study import HeadScores, MapStore, compare, film, find_heads
 from tfviz.text import Windows
 
@@ -108,12 +109,18 @@ def test_a_kind_of_your_own(side):
     torch.testing.assert_close(found.mean.values, torch.stack(expected).mean(0), rtol=0, atol=1e-5)
 
 
+def test_a_query_that_sees_nothing_does_not_count_whatever_its_weights():
+    marks = Marks.of([torch.ones(1, 3, 3, dtype=torch.bool).tril(-1)])
+    shares = marks.shares(torch.full((1, 1, 3, 3), 1 / 3), torch.tensor([[[True, False, True]]]))
+    assert shares.item() == pytest.approx(2 / 3)  # of the last query alone: the first has no mark
+
+
 def test_kinds_that_are_none():
     with pytest.raises(LookupError, match="no kind of position is called 'nothing'; there are: current"):
         HeadScores(["nothing"])
     with pytest.raises(TypeError, match=r"kinds is 'first'; give a list"):
         HeadScores("first")
-    with pytest.raises(LookupError, match="no kind"):
+    with pytest.raises(ValueError, match="kinds is empty; there are: itself"):
         HeadScores([])
     with pytest.raises(TypeError, match="kinds is a dictionary: value of key 'own'"):
         HeadScores({"own": lambda: None})
@@ -296,7 +303,7 @@ def test_a_store_of_maps(tmp_path):
     assert len(list((tmp_path / "store").iterdir())) == len(names) + 1
     with pytest.raises(KeyError, match="there are no maps 'none'; there are 5"):
         again["none"]
-    with pytest.raises(ValueError, match=r"notes\.bad is a Tensor"):
+    with pytest.raises(ValueError, match=r"notes\.bad is a tensor"):
         store.add("x", maps(), bad=torch.ones(1))
     assert "x" not in MapStore(tmp_path / "store")
 

@@ -67,7 +67,7 @@ def test_files_that_hold_something_else(tmp_path):
     from tfviz.files import save_tensors
 
     path = tmp_path / "table"
-    with pytest.raises(ValueError, match=r"notes\.a is a Tensor"):
+    with pytest.raises(ValueError, match=r"notes\.a is a tensor"):
         table(notes={"a": torch.ones(1)}).save(path)
     assert not path.exists()
     good = {"format": "tfviz.Table/1", "title": '""', "unit": '""', "axes": '{"a": ["x", "y"]}', "notes": "{}"}

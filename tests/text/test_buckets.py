@@ -10,7 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import Buckets, Streams, add_special_tokens, buckets, pad, sentence_pairs
+from tfviz.steps import Batches
+from tfviz.text import Buckets, Streams, add_special_tokens, pad, sentence_pairs
 from tfviz.text.subwords import CLS, EOS, PAD, SEP, SPECIAL_TOKENS
 
 assert_equal = partial(torch.testing.assert_close, rtol=0, atol=0)
@@ -112,7 +113,7 @@ def test_pad_and_frame_by_hand():
     assert [row.tolist() for row in add_special_tokens(rows)] == [[7, 8, 9, EOS], [7, EOS]]
     assert [row.tolist() for row in add_special_tokens(rows, CLS, None)] == [[CLS, 7, 8, 9], [CLS, 7]]
     assert [row.tolist() for row in add_special_tokens([torch.arange(0)], 2, 3)] == [[2, 3]]
-    assert isinstance(Buckets(rows), buckets.Batches)
+    assert isinstance(Buckets(rows), Batches)
 
 
 def test_pairs_for_another_vocabulary():

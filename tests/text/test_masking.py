@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_models import Always
 from tokenizers import Tokenizer, models
 
 from tfviz.text import Buckets, MaskedTokens, Subwords, WordDropout, whole_words
@@ -35,30 +36,20 @@ def values(batch):
     return [part.tolist() for part in batch]
 
 
-class Fixed:
-    """The same batch at every step."""
-
-    def __init__(self, *parts):
-        self.parts = parts
-
-    def __getitem__(self, step):
-        return self.parts
-
-
 def test_what_is_hidden_depends_on_the_seed_and_the_step_alone():
     rows = [torch.randint(FIRST, 200, (length,)) for length in (3, 1, 7, 3, 2, 3, 5, 3, 7, 3, 2)]
     made, again, other = (MaskedTokens(Buckets(rows, max_tokens=14), 200, seed=seed) for seed in (1, 1, 2))
     steps = range(9)
     assert [values(made[step]) for step in steps] == [values(again[step]) for step in reversed(steps)][::-1]
     assert [values(made[step]) for step in steps] != [values(other[step]) for step in steps]
-    fixed = MaskedTokens(Fixed(torch.arange(FIRST, 99)[None]), 99)
+    fixed = MaskedTokens(Always(torch.arange(FIRST, 99)[None]), 99)
     assert not torch.equal(fixed[0][1], fixed[1][1])
 
 
 def test_at_least_one_token_is_hidden():
-    few = MaskedTokens(Fixed(torch.tensor([[CLS, 9, SEP], [CLS, 8, SEP]])), 12)
+    few = MaskedTokens(Always(torch.tensor([[CLS, 9, SEP], [CLS, 8, SEP]])), 12)
     assert all(1 <= (few[step][1] != PAD).sum() <= 2 for step in range(40))
-    shown, targets = MaskedTokens(Fixed(torch.tensor([[CLS, SEP]])), 12)[0]
+    shown, targets = MaskedTokens(Always(torch.tensor([[CLS, SEP]])), 12)[0]
     assert (shown.tolist(), targets.tolist()) == ([[CLS, SEP]], [[0, 0]])
 
 
@@ -73,7 +64,7 @@ def as_bert_has_them(mask="[MASK]", padding=0):
 def test_special_tokens_are_where_the_vocabulary_has_them():
     ids = torch.tensor([[101, *range(1, 99), 99, 100, 102, *range(104, 130), 102, 0]]).repeat(200, 1)
     specials = torch.isin(ids, torch.tensor([0, 100, 101, 102, 103]))
-    shown, targets = MaskedTokens(Fixed(ids), as_bert_has_them(), mlm_probability=0.5)[0]
+    shown, targets = MaskedTokens(Always(ids), as_bert_has_them(), mlm_probability=0.5)[0]
     chosen = targets != PAD
     assert torch.equal(shown[specials | ~chosen], ids[specials | ~chosen])
     assert not targets[specials].any()
@@ -85,7 +76,7 @@ def test_special_tokens_are_where_the_vocabulary_has_them():
 
 def test_a_vocabulary_built_here_is_its_number_of_tokens():
     vocab, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
-    masked, by_number = (MaskedTokens(Fixed(ids), tokens, seed=3)[2] for tokens in (vocab, len(vocab)))
+    masked, by_number = (MaskedTokens(Always(ids), tokens, seed=3)[2] for tokens in (vocab, len(vocab)))
     assert values(masked) == values(by_number)
 
 
@@ -96,7 +87,7 @@ def test_what_is_drawn_by_hand(options, share):
     lots, how = (torch.rand(1, 90, generator=draw)[0].tolist() for _ in range(2))
     others = torch.randint(FIRST, 90, (1, 90), generator=draw)[0].tolist()
     segments = torch.ones(1, 90)
-    shown, targets, *rest = MaskedTokens(Fixed(torch.arange(90)[None], segments), 90, **options, seed=5)[2]
+    shown, targets, *rest = MaskedTokens(Always(torch.arange(90)[None], segments), 90, **options, seed=5)[2]
     assert rest[0] is segments
     for token in range(90):
         chosen = token >= FIRST and lots[token] <= share
@@ -107,9 +98,9 @@ def test_what_is_drawn_by_hand(options, share):
 
 def test_a_vocabulary_that_cannot_hide_is_refused():
     with pytest.raises(KeyError, match=r"'\[MASK\]' is not one of the 130 tokens; of the special ones there are"):
-        MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
+        MaskedTokens(Always(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
-        MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(padding=7))
+        MaskedTokens(Always(torch.arange(9)[None]), as_bert_has_them(padding=7))
     specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
     with pytest.raises(ValueError, match="vocab is 7"):
-        MaskedTokens(Fixed(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))
+        MaskedTokens(Always(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))

@@ -13,9 +13,9 @@ from PIL import Image
 from tfviz import look, view
 from tfviz.look import AttentionMaps
 from tfviz.view.page.images import image_spec
+from tfviz.view.patch_grid import PatchGrid, find_grid
 from tfviz.view.still.images import read_image, spectrogram_image, tinted
 from tfviz.view.still.palette import theme
-from tfviz.view.still.patch_grid import PatchGrid, find_grid
 
 numbers = lambda count: [str(i) for i in range(count)]  # noqa: E731
 SQUARE, WIDE = (48, 48), (60, 80)

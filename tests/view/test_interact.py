@@ -423,7 +423,7 @@ WRONG = [
     (lambda: view.points({"a": (1, math.nan)}), ValueError, "holds nan"),
     (lambda: view.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
     (lambda: view.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
-    (lambda: view.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the matrix has 2 rows"),
+    (lambda: view.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the cells have 2 rows"),
     (lambda: view.text("a", "abc"), TypeError, "vocab is a str; give one of tfviz.text"),
     (lambda: view.text("abc", text.Bytes(), max_tokens=2), ValueError, "text has 3 tokens, and max_tokens is 2"),
     (lambda: view.order(["a"]), ValueError, "2 words at least"),

@@ -41,6 +41,13 @@ def test_a_mask_lab_holds_every_predicate_at_every_size():
     assert "9 of 25 cells allowed by causal & window(2);" in used.summary  # where the slider stands at first
 
 
+def test_the_picture_of_a_mask_has_the_words_of_the_page():
+    shown = view.mask(torch.ones(5, 5).bool().tril(), WORDS)
+    labels = [[tick.get_text() for tick in axis.get_ticklabels()] for axes in shown.figure().axes[:1]
+              for axis in (axes.xaxis, axes.yaxis)]  # fmt: skip
+    assert labels == [WORDS, WORDS] == [shown.document["cols"], shown.document["rows"]]
+
+
 TABLE = torch.ones(5, 5, dtype=torch.bool)
 WRONG_MASKS = [
     (lambda: view.masks({}), ValueError, "one shape"),

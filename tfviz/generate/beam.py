@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, between, has_weights, token_ids
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import restore_modes
 from tfviz.generate.beam_state import PAD_ID, Beam, extend, initial_beam, length_penalty, likeliest_tokens
 from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
 from tfviz.shapes import Float, Int
@@ -103,7 +103,7 @@ def steps(
 def _steps(
     model: EncoderDecoder, source: Tensor, bos: int, eos: int, width: int, alpha: float, max_new_tokens: int
 ) -> Iterator[Beam]:
-    with eval_mode(model) as device:
+    with restore_modes(model) as device:
         source = source.to(device)
         forbidden = source.new_tensor([token for token in {PAD_ID, bos} if token != eos])
         with torch.no_grad():  # not inference_mode, since the results may be used with gradients later

@@ -142,8 +142,7 @@ class MultiHead(nn.Module):
         checks.at_least(1, dim=dim, heads=heads)
         checks.between(0, 1, dropout=dropout)
         checks.fits_memory(dim=dim, rows=4 * dim)
-        if dim % heads:
-            raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
+        checks.divisible_by_heads(dim, heads)
         self.heads, self.dropout = heads, dropout
         self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
         self.out_proj = nn.Linear(dim, dim, bias=bias)

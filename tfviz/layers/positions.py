@@ -204,8 +204,7 @@ class Relative(Positions):
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
         checks.at_least(1, dim=dim, heads=heads)
-        if dim % heads:
-            raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
+        checks.divisible_by_heads(dim, heads)
         checks.fits_memory(dim=dim, rows=dim)
         self.project = nn.Linear(dim, dim, bias=False)
         self.content = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # u

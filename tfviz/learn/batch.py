@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from tfviz import validation
-from tfviz.text.batches import step_seed
-from tfviz.text.buckets import Batches
+from tfviz.steps import Batches, step_seed
 
 Batch = tuple[Tensor, ...] | Mapping[str, Tensor]
 BATCH_TYPES = (

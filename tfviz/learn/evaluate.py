@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.eval_mode import eval_mode as restore_modes_after
+from tfviz.eval_mode import eval_mode as unchecked_eval_mode
 from tfviz.extras import extra
 from tfviz.hugging_face import shifts_labels
 from tfviz.learn.batch import Batch, check_batch, map_tensors
@@ -26,7 +26,7 @@ Link = tuple[int, ...]  # (target position, source position); of several pairs o
 def eval_mode(model: nn.Module) -> Iterator[torch.device]:
     """Disable dropout and gradients inside the context; yield the model's device."""
     checks.has_weights(model)
-    with restore_modes_after(model) as device, torch.no_grad():
+    with unchecked_eval_mode(model) as device:
         yield device
 
 

@@ -21,7 +21,7 @@ from tfviz.learn.prepared_model import PreparedModel
 from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.state_tensors import unwrap
 from tfviz.learn.training_run import Step, TrainingRun
-from tfviz.text.buckets import Batches
+from tfviz.steps import Batches
 from tfviz.validation import check_callable, describe
 
 __all__ = ["Step", "fit"]

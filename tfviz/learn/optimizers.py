@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.adamw import adamw as adamw_step
 
 from tfviz import checks
 from tfviz.learn.checks import check_trainable
@@ -79,8 +78,12 @@ class Muon(torch.optim.Optimizer):
         with torch.enable_grad():
             loss = closure() if closure else None
         for group in self.param_groups:
-            weights = [weight for weight in group["params"] if weight.grad is not None]
-            (self._muon_step if group["use_muon"] else self._adamw_step)(weights, group)
+            if group["use_muon"]:
+                self._muon_step([weight for weight in group["params"] if weight.grad is not None], group)
+        if rest := [{**group} for group in self.param_groups if not group["use_muon"]]:
+            adamw = torch.optim.AdamW(rest)  # made anew: a copied or loaded optimizer has other groups and state
+            adamw.state = self.state
+            adamw.step()
         return loss
 
     def _muon_step(self, weights: list[Tensor], group: dict[str, Any]) -> None:
@@ -98,17 +101,6 @@ class Muon(torch.optim.Optimizer):
             state["momentum"] = torch.zeros_like(weight)
         state["momentum"].lerp_(weight.grad, 1 - beta)
         return weight.grad.lerp(state["momentum"], beta)  # type: ignore[union-attr]
-
-    def _adamw_step(self, weights: list[Tensor], group: dict[str, Any]) -> None:
-        for weight in weights:
-            if not self.state[weight]:
-                zeros = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
-                self.state[weight] = {"step": torch.zeros((), dtype=torch.float32, device=weight.device), **zeros}
-        means, squares, steps = ([self.state[w][name] for w in weights] for name in ("exp_avg", "exp_avg_sq", "step"))
-        beta1, beta2 = group["betas"]
-        settings = {name: group[name] for name in ("lr", "weight_decay", "eps", "fused")}
-        settings |= {"beta1": beta1, "beta2": beta2, "amsgrad": False, "maximize": False}
-        adamw_step(weights, [w.grad for w in weights], means, squares, [], steps, **settings)  # type: ignore[misc]
 
 
 def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:

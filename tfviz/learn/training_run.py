@@ -19,8 +19,7 @@ from tfviz.learn.batch import Batch, Epochs, draw_batch, tensors
 from tfviz.learn.config import Config, first_difference
 from tfviz.learn.prepared_model import PreparedModel
 from tfviz.learn.schedule import Schedule, lr_factor
-from tfviz.text.batches import step_seed
-from tfviz.text.buckets import Batches
+from tfviz.steps import Batches, step_seed
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tfviz.look import caveats
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.capture_state import CaptureState, Notes
 from tfviz.look.lazy import LazyStore
+from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.recorder import Firing
 from tfviz.look.text_blocks import Block, join_blocks
 from tfviz.look.tracer import OPEN_TRACERS, AttentionTracer
@@ -229,8 +230,7 @@ class Capture(Mapping[str, Tensor]):
             return join_blocks(site, self.firings(site), self._state.blocks[site], batch)
         stored = self.stored(site)
         size = max(tensor.shape[0] for tensor, _ in stored)
-        if not -size <= batch < size:
-            raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+        check_batch_element(batch, size)
         return stored
 
     @property

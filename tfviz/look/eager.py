@@ -141,6 +141,7 @@ class EagerAttention:
         return weights
 
     def _weights(self, product: Product, place: int, known: TrackedWeights) -> EagerWeights:
+        """Return the weights that are a factor of a product, with the layout of their axes."""
         tensor = product.factors[place]
         layout = self.state.layout(tensor.shape, roles(product, place, known.axis or 0))
         return EagerWeights(tensor, known, product, place, layout)

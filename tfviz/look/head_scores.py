@@ -1,6 +1,9 @@
 """Head scores: the share of a head's attention that goes to one kind of position (previous word, first word ...)."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -8,7 +11,7 @@ from torch import Tensor
 from tfviz.look.capture import Capture
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps, as_maps
-from tfviz.look.padding import Positions, mean, statistic
+from tfviz.look.padding import Positions, statistic
 from tfviz.shapes import Bool, Float, Int
 
 Codes = Int[Tensor, "text position"]  # equal where words are equal
@@ -53,6 +56,53 @@ SCORE_KINDS: dict[str, Kind] = {
 COMPARE_WORDS = ("duplicate", "induction")
 
 
+def check_kinds(kinds: Sequence[str] | Mapping[str, Kind]) -> dict[str, Kind]:
+    """Return name -> function of kinds of position given by name, or by name and function.
+
+    Raises:
+        TypeError: `kinds` is one name.
+        LookupError: a kind is unknown; the message lists the known ones.
+        ValueError: there is no kind.
+    """
+    if isinstance(kinds, str):
+        raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
+    if not kinds:
+        raise ValueError(f"kinds is empty; there are: {', '.join(SCORE_KINDS)}")
+    if isinstance(kinds, Mapping):
+        return dict(kinds)
+    unknown = next((kind for kind in kinds if kind not in SCORE_KINDS), None)
+    if unknown is not None:
+        raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORE_KINDS)}")
+    return {kind: SCORE_KINDS[kind] for kind in kinds}
+
+
+class Marks(NamedTuple):
+    """The marked cells of each kind, and the queries that have any.
+
+    Attributes:
+        cells: [#text, query x key, kind], 1 where a cell is marked.
+        queries: [#text, query, kind].
+    """
+
+    cells: Float[Tensor, "#text cell kind"]
+    queries: Float[Tensor, "#text query kind"]
+
+    @classmethod
+    def of(cls, kinds: Iterable[Cells]) -> Marks:
+        """Return the marks of each kind."""
+        stacked = torch.stack(list(kinds), -1)
+        return cls(stacked.flatten(1, 2).float(), stacked.any(2).float())
+
+    def shares(
+        self, weights: Float[Tensor, "text #head query key"], sees: Bool[Tensor, "text #head query"]
+    ) -> Float[Tensor, "text #head kind"]:
+        """Return the mean share of the marked keys, over queries that see something and have one; NaN without such."""
+        weights = weights if sees.all() else weights * sees[..., None]
+        counts = sees.to(weights) @ self.queries.to(weights)
+        totals = weights.flatten(2) @ self.cells.to(weights)
+        return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan)
+
+
 def head_scores(
     maps: AttentionMaps | Capture, kinds: Sequence[str] = tuple(SCORE_KINDS)
 ) -> dict[str, Float[Tensor, "layer head"]]:
@@ -72,13 +122,7 @@ def head_scores(
     >>> round(head_scores(maps)["previous"].item(), 2), head_scores(maps)["current"].item()
     (1.0, 0.0)
     """
-    if isinstance(kinds, str):
-        raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
-    if not kinds:
-        raise ValueError(f"kinds is empty; there are: {', '.join(SCORE_KINDS)}")
-    unknown = next((kind for kind in kinds if kind not in SCORE_KINDS), None)
-    if unknown is not None:
-        raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORE_KINDS)}")
+    named = check_kinds(kinds)
     maps = as_maps(maps)
     positions = Positions.of(maps)
     queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
@@ -98,16 +142,9 @@ def head_scores(
     numbers: dict[str, int] = {}
     codes = torch.tensor([[numbers.setdefault(word, len(numbers)) for word in words]])
 
-    def shares(weights: Tensor, counts: Tensor) -> Tensor:
-        return torch.stack([_mean_share(weights, counts, SCORE_KINDS[kind](codes)[0]) for kind in kinds], dim=-1)
+    def shares(weights: Tensor, counts: Tensor) -> Tensor:  # the marks of one kind at a time, which can be large
+        each = [Marks.of([kind(codes)]).shares(weights[None], counts[None]) for kind in named.values()]
+        return torch.cat(each, dim=-1)[0].nan_to_num(0.0)  # the weights are finite: NaN is a kind without positions
 
     scores = statistic(maps, shares, positions)
-    return {kind: scores[..., place] for place, kind in enumerate(kinds)}
-
-
-def _mean_share(
-    weights: Float[Tensor, "head query key"], counts: Bool[Tensor, "head query"], cells: Bool[Tensor, "query key"]
-) -> Float[Tensor, "head"]:
-    """Return the mean weight of the marked keys over the queries that count and have one."""
-    shares = torch.einsum("hqk,qk->hq", weights, cells.to(weights))
-    return mean(shares, counts & cells.any(-1))
+    return {kind: scores[..., place] for place, kind in enumerate(named)}

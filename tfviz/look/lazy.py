@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.look.attention_call import ALL_PLACES, AttentionCall, is_unmasked, softmax_weights
 from tfviz.look.key_ranges import KeyRanges, select
-from tfviz.look.map_arguments import unexpanded
+from tfviz.look.map_arguments import memory_view, unexpanded
 from tfviz.look.quantize import max_pool_2d, max_pool_keys
 from tfviz.shapes import Bool, Float
 
@@ -52,7 +52,7 @@ class LazyStore:
     def _shared_mask(self, mask: Tensor) -> Tensor | KeyRanges:
         """Return a mask as key ranges if its rows have no gaps, otherwise as a copy; all layers share it."""
         version = None if mask.is_inference() else mask._version
-        known = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, version)
+        known = (*memory_view(mask), version)
         if version is None or known not in self._masks:
             boolean = mask if mask.dtype == torch.bool else _as_boolean(mask)
             key_ranges = None if boolean is None else KeyRanges.of(unexpanded(boolean, axes=2))

@@ -54,7 +54,7 @@ def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str, 
         ValueError: there are more or fewer labels than positions.
     """
     if labels is None:
-        return [str(position) for position in range(count)]
+        return range_labels(count)
     if isinstance(labels, set | frozenset):
         raise TypeError(f"{name} is a set, which has no order; give a list")
     if len(labels) != count:
@@ -62,9 +62,20 @@ def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str, 
     return as_strings(labels)
 
 
+def check_batch_element(batch: int, size: int) -> None:
+    """Raise ValueError unless a capture of a batch of this size has an element with this number."""
+    if not -size <= batch < size:
+        raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+
+
+def range_labels(count: int) -> list[str]:
+    """Return the numbers of an axis's positions as labels."""
+    return [str(position) for position in range(count)]
+
+
 def are_numbers(labels: Sequence[str]) -> bool:
     """Return whether an axis is labelled with the numbers of its positions instead of words."""
-    return list(labels) == [str(position) for position in range(len(labels))]
+    return list(labels) == range_labels(len(labels))
 
 
 def as_strings(words: Sequence[Any]) -> list[str]:
@@ -80,6 +91,11 @@ def as_strings(words: Sequence[Any]) -> list[str]:
         number = word.item() if hasattr(word, "item") else word
         strings.append(word.decode("utf-8", "backslashreplace") if isinstance(word, bytes) else str(number))
     return strings
+
+
+def memory_view(tensor: Tensor) -> tuple[object, ...]:
+    """Return a key that is equal for tensors that read the same memory in the same way, while they exist."""
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 
 def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:

@@ -12,6 +12,7 @@ from torch.nn import functional
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.key_history import History
 from tfviz.look.lazy import LazyAttention
+from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.quantize import unpack
 from tfviz.look.recorder import WEIGHT_SUFFIXES, Firing
 from tfviz.look.text_matching import Timeline
@@ -64,8 +65,7 @@ def layers(firings: Mapping[str, Firing], batch: int) -> tuple[list[Layer], Tens
         ValueError: there is no such batch element, or the sites do not have one shape.
     """
     size = next(iter(firings.values()))[0].shape[0]
-    if not -size <= batch < size:
-        raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+    check_batch_element(batch, size)
     return _check_shapes({site: _layer(firing, batch) for site, firing in firings.items()})
 
 
@@ -81,8 +81,8 @@ def layers_over_time(
     joined, sequences = {}, None
     for site, some in firings.items():
         size = some[-1][0].shape[0]
-        if beams is None and not -size <= batch < size:
-            raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+        if beams is None:
+            check_batch_element(batch, size)
         row = batch % size if beams is None else batch
         if len(some) == 1 and beams is None:
             if generation not in (None, 0, -1):

@@ -13,7 +13,7 @@ from tfviz.files import atomic, expand_user, load_tensors, save_tensors
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
-from tfviz.look.map_arguments import unexpanded
+from tfviz.look.map_arguments import memory_view, unexpanded
 
 FORMAT = "tfviz.AttentionMaps/2"
 LAZY_FORMAT = "tfviz.AttentionMaps/3"  # for maps with lazy layers
@@ -76,8 +76,8 @@ def _mask_number(call: AttentionCall, masks: dict[object, int]) -> int | None:
         )
     if call.mask is None:
         return None
-    tensor = call.mask.first if isinstance(call.mask, KeyRanges) else call.mask
-    return masks.setdefault((tensor.data_ptr(), tensor.shape), len(masks))
+    tensors = call.mask[:2] if isinstance(call.mask, KeyRanges) else [call.mask]
+    return masks.setdefault(tuple(map(memory_view, tensors)), len(masks))
 
 
 def _mask_tensors(name: str, mask: Tensor | KeyRanges | None) -> dict[str, Tensor]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.axes import Layout
+from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.products import align_axes
 from tfviz.look.quantize import pack, unpack
 from tfviz.look.recorder import Firing
@@ -172,8 +173,7 @@ def join_blocks(
         if text is None:
             joined += [firings[number] for number in numbers]
             continue
-        if not -text.batch <= batch < text.batch:
-            raise ValueError(f"batch is {batch}; the capture holds a batch of {text.batch}")
+        check_batch_element(batch, text.batch)
         try:
             parts = [(blocks[number], unpack(firings[number][0]), firings[number][1]) for number in numbers]
             weights, mask = assemble(parts, batch % text.batch)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, model_device
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
@@ -31,7 +31,7 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
             as for `export`.
     """
     encode, decode, memory = encode_and_decode(model)
-    device = next(model.parameters()).device
+    device = model_device(model)
     source, target = (torch.ones(shape, dtype=torch.long, device=device) for shape in ((1, 5), (2, 3)))
     lengths = {"target": {0: "texts", 1: "target"}, "states": {1: "source"}, "attention_mask": {1: "source"}}
     try:
@@ -51,9 +51,7 @@ def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], 
     """
     if not (callable(getattr(model, "encode", None)) and callable(getattr(model, "decode", None))):
         raise ValueError(f"{type(model).__name__} has no encode and decode; {ADVICE}")
-    memory_class, memory = _example_memory(
-        model, torch.ones(1, 5, dtype=torch.long, device=next(model.parameters()).device)
-    )
+    memory_class, memory = _example_memory(model, torch.ones(1, 5, dtype=torch.long, device=model_device(model)))
 
     def encode(source: Tensor) -> dict[str, Any]:
         return dict(zip(MEMORY_FIELDS, model.encode(source)))  # type: ignore[operator]
@@ -68,7 +66,7 @@ def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], 
 
 def _example_memory(model: Any, source: Tensor) -> tuple[Any, Any]:
     """Return the class of the memory that the encoder returns, and the memory of this source."""
-    with eval_mode(model), torch.no_grad():
+    with eval_mode(model):
         memory = model.encode(source)
     if getattr(memory, "_fields", None) == MEMORY_FIELDS:
         return type(memory), memory

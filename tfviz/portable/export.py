@@ -112,7 +112,7 @@ def _is_right_at_length_one(program: Program, module: FunctionModule, tensors: S
     rounded = any(weight.dtype in (torch.int8, torch.float16) for weight in program.tensors.values())
     tolerance = 1 if rounded else 1e-3
     try:
-        with eval_mode(module), torch.no_grad():
+        with eval_mode(module):
             leaves = pytree.tree_leaves(module(*shortest))
         expected = [leaf.cpu().float() for leaf in leaves if isinstance(leaf, Tensor)]
         results = [result.float() for result in program(*(tensor.cpu() for tensor in shortest)).values()]
@@ -158,7 +158,7 @@ def _check_axis(name: str, tensor: Tensor, axis: int, length: str) -> None:
 
 
 def _export(module: FunctionModule, example: Sequence[Any], shapes: tuple[Any, ...], name: str) -> ExportedProgram:
-    with eval_mode(module), torch.no_grad(), warnings.catch_warnings():
+    with eval_mode(module), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             leaves = tuple(_copy_leaf(leaf) for leaf in pytree.tree_leaves(example))

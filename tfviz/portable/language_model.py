@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.eval_mode import weights_device
 from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
@@ -44,10 +45,7 @@ def export_language_model(model: nn.Module, weights: str = "float16", example: i
     Raises:
         ValueError: as `export`.
     """
-    first = next(model.parameters(), None)
-    if first is None:
-        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
-    device = first.device
+    device = weights_device(model)
     ids = torch.arange(example, device=device)[None] % 2
     caches: Any = getattr(model, "new_cache", list)()
     count = len(caches)

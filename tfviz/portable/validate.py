@@ -211,7 +211,6 @@ def _check_tensor_or_scalar(value: Any, key: str) -> None:
     _check_scalar(value, key)
 
 
-NON_FINITE_SCHEMA = enum("inf", "-inf", "nan")
 INTEGER_SCHEMA = integer(-INT32_MAX, INT32_MAX)
 REFERENCED_KINDS = {  # reference -> kinds of parameters it can stand for; PyTorch accepts a number for a tensor
     "t": ("Tensor",),

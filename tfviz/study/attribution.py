@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
+from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float
 from tfviz.study.frozen_norm import FrozenNorm
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
@@ -53,7 +54,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     check_callable("logits", target=target)
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
-    with eval_mode(model), torch.no_grad():
+    with eval_mode(model):
         run = _Run(model, inputs, target, by == "head")
         values, axes = run.by_head() if by == "head" else run.by_part()
     notes = {"model": type(model).__name__, "target": run.value}
@@ -144,8 +145,7 @@ class _Run:
         sizes = {len(share) for share in shares.values()}
         if len(sizes) != 1:
             raise ValueError(f"layers have {sorted(sizes)} heads; there is no table of layer x head: call it by='part'")
-        heads = [str(head) for head in range(sizes.pop())]
-        return torch.stack(list(shares.values())), {name: labels, "head": heads}
+        return torch.stack(list(shares.values())), {name: labels, "head": range_labels(sizes.pop())}
 
     def _head_share(self, site: str, term: Term) -> Float[Tensor, "head"]:
         """Return the contribution of each head to the target through a term, which is linear in the head's output."""

@@ -7,8 +7,9 @@ block at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -44,35 +45,25 @@ class BlockReplay:
     @contextmanager
     def observe(self, enabled: bool = True) -> Iterator[None]:
         """Record one call of the model inside the context."""
-        with ExitStack() as hooks:
-            for path, module in self.model.named_modules() if enabled else ():
-                before, after = self._before(path), self._after(path)
-                hooks.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
-                hooks.callback(module.register_forward_hook(after).remove)
+        with hooked(self.model.named_modules() if enabled else (), self._before, self._after):
             yield
         for path in [path for path in self.blocks if self._calls[path] > 1]:
             del self.blocks[path]
 
-    def _before(self, path: str) -> Callable[..., None]:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            self._clock += 1
-            self.starts.setdefault(path, self._clock)
-            if path in self._candidates:
-                _, first = first_tensor_argument(args, kwargs)
-                if first is not None:
-                    self.block_inputs.setdefault(path, first.detach().clone())
+    def _before(self, path: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._clock += 1
+        self.starts.setdefault(path, self._clock)
+        if path in self._candidates:
+            _, first = first_tensor_argument(args, kwargs)
+            if first is not None:
+                self.block_inputs.setdefault(path, first.detach().clone())
 
-        return hook
-
-    def _after(self, path: str) -> Callable[..., None]:
-        def hook(_: nn.Module, __: Any, output: Any) -> None:
-            self._clock += 1
-            self.ends.setdefault(path, self._clock)
-            if path in self._candidates:
-                self._calls[path] = self._calls.get(path, 0) + 1
-                self.blocks[path] = _map_tensors(output, lambda tensor: tensor.detach().clone())
-
-        return hook
+    def _after(self, path: str, _: nn.Module, __: tuple[Any, ...], ___: dict[str, Any], output: Any) -> None:
+        self._clock += 1
+        self.ends.setdefault(path, self._clock)
+        if path in self._candidates:
+            self._calls[path] = self._calls.get(path, 0) + 1
+            self.blocks[path] = _map_tensors(output, lambda tensor: tensor.detach().clone())
 
     def before(self, path: str) -> list[str]:
         """Return the blocks that had ended when a module began."""
@@ -128,6 +119,28 @@ class BlockReplay:
             return output if first is None else with_first_tensor(output, first)
 
         return forward
+
+
+@contextmanager
+def hooked(
+    modules: Iterable[tuple[str, nn.Module]],
+    before: Callable[..., Any] | None = None,
+    after: Callable[..., Any] | None = None,
+) -> Iterator[None]:
+    """Call functions at each call of these modules inside the context.
+
+    Args:
+        modules: path and module of each.
+        before: takes (path, module, args, kwargs); may return other (args, kwargs).
+        after: takes (path, module, args, kwargs, output); may return another output.
+    """
+    with ExitStack() as hooks:
+        for path, module in modules:
+            if before is not None:
+                hooks.callback(module.register_forward_pre_hook(partial(before, path), with_kwargs=True).remove)
+            if after is not None:
+                hooks.callback(module.register_forward_hook(partial(after, path), with_kwargs=True).remove)
+        yield
 
 
 def block_paths(model: nn.Module) -> set[str]:

@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import Capture, capture
+from tfviz.look.map_arguments import range_labels
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_at
 from tfviz.study.partial_results import fingerprint
-from tfviz.study.sites import site_axis
+from tfviz.study.sites import head_count, site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 
@@ -48,7 +49,7 @@ def compare(
     names = [type(model).__name__ for model in (first, second)]
 
     def measure(seen: Capture, inputs: Inputs) -> dict[str, Table]:
-        with eval_mode(second) as device, torch.no_grad():
+        with eval_mode(second) as device:
             moved = inputs.map(lambda tensor: tensor.to(device))
             with capture(second, sites) as other:
                 logits = moved.logits(second)
@@ -64,8 +65,8 @@ def compare(
             for site, pattern in seen.items()
         ]
         name, labels = site_axis(list(seen))
-        text = list(map(str, range(inputs.size)))
-        axes = {"text": text, name: labels, "head": list(map(str, range(layers[0].shape[1])))}
+        text = range_labels(inputs.size)
+        axes = {"text": text, name: labels, "head": range_labels(layers[0].shape[1])}
         own = inputs.logits(first)
         words = attention_mask_at(inputs, "decoder", own.shape[1]).to(own.device)  # of what is predicted
         return {
@@ -85,9 +86,7 @@ def _check_patterns(seen: Capture) -> None:
     other = next((site for site in seen if site.rpartition(".")[2] != "pattern"), None)
     if other is not None:
         raise ValueError(f"{other} holds no weights; name sites that end in .pattern")
-    heads = {tensor.shape[1] for tensor in seen.values()}
-    if len(heads) > 1:
-        raise ValueError(f"layers have {sorted(heads)} heads; name sites of equally many")
+    head_count(tensor.shape[1] for tensor in seen.values())
 
 
 def _distance(first: Tensor, second: Tensor, words: Tensor) -> Tensor:

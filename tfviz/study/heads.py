@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from tfviz.look.capture import Capture
-from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind
-from tfviz.shapes import Bool, Float, Int
+from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind, Marks, check_kinds
+from tfviz.look.map_arguments import range_labels
+from tfviz.shapes import Bool, Int
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_of, ids_at
-from tfviz.study.sites import site_axis
+from tfviz.study.sites import head_count, site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 
@@ -44,13 +45,7 @@ class HeadScores:
     def __init__(
         self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS), leave_out_first: bool = False
     ) -> None:
-        if isinstance(kinds, str):
-            raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
-        named = dict(kinds) if isinstance(kinds, Mapping) else {name: SCORE_KINDS.get(name) for name in kinds}
-        unknown = next((name for name, kind in named.items() if kind is None), None)
-        if unknown is not None or not named:
-            raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORE_KINDS)}")
-        self.kinds: dict[str, Kind] = {name: kind for name, kind in named.items() if kind is not None}
+        self.kinds = check_kinds(kinds)
         self.leave_out_first = leave_out_first
 
     def __repr__(self) -> str:
@@ -62,14 +57,11 @@ class HeadScores:
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
-        texts: dict[int, tuple[_Aligned, _Marks]] = {}  # by the ids of an encoder's text and of a decoder's
+        texts: dict[int, tuple[_Aligned, Marks]] = {}  # by the ids of an encoder's text and of a decoder's
         scores, even = zip(*(self._layer(site, seen, *self._text(site, inputs, texts)) for site in seen))
         label, labels = site_axis(list(seen))
-        heads = {len(layer[0]) for layer in scores}
-        if len(heads) > 1:
-            raise ValueError(f"layers have {sorted(heads)} heads; name sites of equally many")
-        text, head = (list(map(str, range(count))) for count in (inputs.size, heads.pop()))
-        axes = {"text": text, label: labels, "head": head}
+        heads = head_count(len(layer[0]) for layer in scores)
+        axes = {"text": range_labels(inputs.size), label: labels, "head": range_labels(heads)}
         tables = {}
         for number, name in enumerate(self.kinds):
             for title, layers in ((name, scores), (f"{name}, {BASELINE}", even)):
@@ -77,18 +69,19 @@ class HeadScores:
                 tables[title] = Table(values, axes, "share of attention")
         return tables
 
-    def _text(self, site: str, inputs: Inputs, known: dict[int, tuple[_Aligned, _Marks]]) -> tuple[_Aligned, _Marks]:
+    def _text(self, site: str, inputs: Inputs, known: dict[int, tuple[_Aligned, Marks]]) -> tuple[_Aligned, Marks]:
         """Return the text at a site, and its marks."""
         if CROSS_ATTENTION_PATH.search(site):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
         ids = ids_at(inputs, site)
         if id(ids) not in known:
             aligned = _Aligned(ids, attention_mask_of(inputs, ids, site))
-            cells = {name: _checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items()}
-            known[id(ids)] = aligned, _Marks.of(cells, aligned.words)
+            words = aligned.words[:, :, None] & aligned.words[:, None, :]
+            cells = (_checked(name, kind(aligned.ids), aligned.ids) & words for name, kind in self.kinds.items())
+            known[id(ids)] = aligned, Marks.of(cells)
         return known[id(ids)]
 
-    def _layer(self, site: str, seen: Capture, aligned: _Aligned, marks: _Marks) -> tuple[Tensor, Tensor]:
+    def _layer(self, site: str, seen: Capture, aligned: _Aligned, marks: Marks) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
         weights = seen[site]
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
@@ -96,7 +89,7 @@ class HeadScores:
                 f"{site} is {list(weights.shape)}; heads are scored on maps of {len(aligned.ids)} texts that look at "
                 f"themselves, {aligned.length} x {aligned.length}: name such sites"
             )
-        weights, allowed = aligned.weights(weights.float()), aligned.allowed(seen.allowed(site))
+        weights, allowed = aligned.reordered(weights.float()), aligned.allowed(seen.allowed(site))
         if self.leave_out_first:
             weights, allowed = weights.clone(), allowed.clone()
             weights[..., 0], allowed[..., 0] = 0, False
@@ -104,35 +97,8 @@ class HeadScores:
             weights = weights / torch.where(sums == 0, 1.0, sums)
         sees = (weights.sum(-1) != 0) & allowed.any(-1)  # [text, head, query]
         even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
-        even_shares = marks.shares(even, allowed.any(-1))
-        return marks.shares(weights, sees), even_shares.expand(-1, weights.shape[1], -1)
-
-
-class _Marks(NamedTuple):
-    """The marked cells of each kind, and the queries that have any.
-
-    Attributes:
-        cells: [#text, query x key, kind], 1 where a cell is marked.
-        queries: [#text, query, kind].
-    """
-
-    cells: Float[Tensor, "#text cell kind"]
-    queries: Float[Tensor, "#text query kind"]
-
-    @classmethod
-    def of(cls, kinds: Mapping[str, Cells], words: Bool[Tensor, "text position"]) -> _Marks:
-        """Return the marks of each kind, without padding."""
-        both = words[:, :, None] & words[:, None, :]
-        stacked = torch.stack([marked & both for marked in kinds.values()], -1)
-        return cls(stacked.flatten(1, 2).float(), stacked.any(2).float())
-
-    def shares(
-        self, weights: Float[Tensor, "text #head query key"], sees: Bool[Tensor, "text #head query"]
-    ) -> Float[Tensor, "text #head kind"]:
-        """Return the mean share of the marked keys over queries with an allowed and a marked key; NaN without any."""
-        counts = sees.float() @ self.queries
-        totals = weights.flatten(2) @ self.cells  # rows that see nothing are zeros
-        return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan).cpu()
+        even_shares = marks.shares(even, allowed.any(-1)).cpu()
+        return marks.shares(weights, sees).cpu(), even_shares.expand(-1, weights.shape[1], -1)
 
 
 class _Aligned:
@@ -149,19 +115,15 @@ class _Aligned:
             ids, words = ids.gather(1, self.order), words.gather(1, self.order)
         self.ids, self.words, self.length = ids, words, ids.shape[1]
 
-    def weights(self, weights: Float[Tensor, "text head query key"]) -> Float[Tensor, "text head query key"]:
-        """Return the weights in the order of the words; rows of padding are zeros."""
-        weights = self._reordered(weights)
-        return weights if self.words.all() else weights * self.words[:, None, :, None]
-
     def allowed(self, mask: Tensor | None) -> Bool[Tensor, "text #head query key"]:
         """Return a mask, True where a query may look, without padding."""
         words = self.words[:, None, None, :].expand(-1, 1, self.length, -1)
         if mask is None:
             return words
-        return self._reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & words
+        return self.reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & words
 
-    def _reordered(self, tensor: Tensor) -> Tensor:
+    def reordered(self, tensor: Tensor) -> Tensor:
+        """Return values of [text, head, query, key] in the order of the words."""
         if self.order is None:
             return tensor
         size = tensor.shape

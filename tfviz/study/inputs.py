@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.eval_mode import model_device
 from tfviz.logits import extract_logits
 from tfviz.look.attention_call import is_unmasked
 from tfviz.shapes import Bool, Int
@@ -48,7 +49,7 @@ class Inputs:
             ValueError: there is no tensor, or tensors disagree about the batch.
         """
         checks.has_weights(model)
-        device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+        device = model_device(model)
         args = () if isinstance(prompt, Mapping) else (prompt,) if isinstance(prompt, Tensor) else tuple(prompt)
         kwargs = dict(prompt) if isinstance(prompt, Mapping) else {}
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tfviz import checks, schema
 from tfviz.eval_mode import eval_mode
+from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
 from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at, uncompiled
@@ -126,7 +127,7 @@ def lens(
     checks.at_least(1, top=top)
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
-    with eval_mode(model), torch.no_grad():
+    with eval_mode(model):
         replay = BlockReplay(model, inputs)
         with replay.observe():
             logits = inputs.logits(model)
@@ -150,9 +151,9 @@ def lens(
     table = LensTable(
         values,
         {
-            "text": [str(number) for number in range(inputs.size)],
+            "text": range_labels(inputs.size),
             "layer": ["in", *site_axis(stack)[1]],
-            "position": [str(position) for position in range(values.shape[-1])],
+            "position": range_labels(values.shape[-1]),
         },
         "probability",
         f"Logit lens of {type(model).__name__}: probability of {subject}",
@@ -183,7 +184,7 @@ def _position_names(inputs: Inputs, count: int, names: Names | None) -> list[lis
     except ValueError:
         ids = None
     if names is None or ids is None or ids.shape[1] != count:
-        return [[str(position) for position in range(count)]] * inputs.size
+        return [range_labels(count)] * inputs.size
     return [_names_of(row, names) for row in ids.tolist()]
 
 

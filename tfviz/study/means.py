@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.eval_mode import model_device
 from tfviz.look.capture import Capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
@@ -66,7 +67,7 @@ def mean_activations(
         progress=progress,
         resume=resume,
     )
-    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    device = model_device(model)
     return {site: _mean(site, found).to(device) for site in found if not site.endswith(COUNT)}
 
 

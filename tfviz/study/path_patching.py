@@ -85,7 +85,7 @@ def patch_path(
     check_prompts(inputs, "clean")
     ends = {receivers: None} if isinstance(receivers, str) else receivers or {}
     ends = ends if isinstance(ends, Mapping) else dict.fromkeys(ends)
-    with eval_mode(model), torch.no_grad():
+    with eval_mode(model):
         globs = [senders] if isinstance(senders, str) else list(senders)
         held = [frozen] if isinstance(frozen, str) else list(frozen)
         sweep = PathSweep(model, inputs, metric, globs, by, held, ends)  # type: ignore[arg-type]

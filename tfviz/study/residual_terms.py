@@ -8,8 +8,8 @@ model's code, so parallel parts and norms after a part (Gemma 2) need no special
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.study.block_replay import block_paths, first_tensor, with_first_tensor
+from tfviz.study.block_replay import block_paths, first_tensor, hooked, with_first_tensor
 from tfviz.study.frozen_norm import FrozenNorm
 
 ADD_OPS = frozenset({"add", "__add__", "__radd__", "__iadd__", "add_"})
@@ -65,6 +65,7 @@ class ResidualTerms(TorchFunctionMode):
         self._scaled: Any = WeakIdKeyDictionary()  # a tensor -> the tensor that it is a multiple of
         self._returned: Any = WeakIdKeyDictionary()  # a tensor -> the path of the module that returned it, and the time
         self._blocks: set[str] = set()
+        self._norms: dict[str, bool] = {}  # path of a norm -> whether it is inside a block
         self._running: list[str] = []  # modules, outermost first
         self._kept: list[Tensor] = []  # keeps tensors alive while the model runs
 
@@ -72,15 +73,12 @@ class ResidualTerms(TorchFunctionMode):
     def observe(self) -> Iterator[None]:
         """Record one call of the model inside the context."""
         self._blocks = block_paths(self.model)
-        with ExitStack() as hooks:
-            for path, module in self.model.named_modules():
-                is_inside = any(path.startswith(f"{block}.") for block in self._blocks)
-                is_norm = NORM_NAME.search(type(module).__name__) is not None
-                begin = self._begin(path)
-                end = self._end(path, is_norm and not is_inside, is_norm and is_inside and self.freezes_norms)
-                hooks.callback(module.register_forward_pre_hook(begin).remove)
-                hooks.callback(module.register_forward_hook(end, with_kwargs=True).remove)
-            hooks.enter_context(self)
+        self._norms = {
+            path: any(path.startswith(f"{block}.") for block in self._blocks)
+            for path, module in self.model.named_modules()
+            if NORM_NAME.search(type(module).__name__)
+        }
+        with hooked(self.model.named_modules(), self._begin, self._end), self:
             yield
 
     def tick(self) -> int:
@@ -88,35 +86,34 @@ class ResidualTerms(TorchFunctionMode):
         self.clock += 1
         return self.clock
 
-    def _begin(self, path: str) -> Callable[..., None]:
-        return lambda *_: self._running.append(path)
+    def _begin(self, path: str, *_: Any) -> None:
+        self._running.append(path)
 
-    def _end(self, path: str, is_norm: bool, freezes: bool) -> Callable[..., None]:
-        def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            self._running.pop()
-            if path in self._blocks:
-                self.norms.clear()  # remove norms before a block
-            time, first = self.tick(), first_tensor(output)
-            if next(module.children(), None) is None:
-                self.leaves[time] = path
-            if first is None:
-                return None
-            taken = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
-            if freezes and taken is not None:
-                first = self._freeze(path, module, taken, first)
-                output = with_first_tensor(output, first)
-            if is_norm and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
-                first = first.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
-                output = with_first_tensor(output, first)
-            known = self._returned.get(first)
-            if known is None or known[0].startswith(f"{path}.") or not path:
-                self._returned[first] = (path, time if known is None else known[1])
-                self._kept.append(first)
-            if is_norm and taken is not None:
-                self.norms[path] = (taken, first)
-            return output if is_norm or path in self.frozen else None
-
-        return after
+    def _end(self, path: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        """Record what a module returned; return another output for a norm through which a gradient passes."""
+        self._running.pop()
+        if path in self._blocks:
+            self.norms.clear()  # remove norms before a block
+        time, first = self.tick(), first_tensor(output)
+        if next(module.children(), None) is None:
+            self.leaves[time] = path
+        if first is None:
+            return None
+        is_outer = self._norms.get(path) is False  # a norm outside of the blocks
+        taken = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+        if self._norms.get(path) and self.freezes_norms and taken is not None:
+            first = self._freeze(path, module, taken, first)
+            output = with_first_tensor(output, first)
+        if is_outer and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
+            first = first.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
+            output = with_first_tensor(output, first)
+        known = self._returned.get(first)
+        if known is None or known[0].startswith(f"{path}.") or not path:
+            self._returned[first] = (path, time if known is None else known[1])
+            self._kept.append(first)
+        if is_outer and taken is not None:
+            self.norms[path] = (taken, first)
+        return output if is_outer or path in self.frozen else None
 
     def _freeze(self, path: str, norm: nn.Module, taken: Tensor, returned: Tensor) -> Tensor:
         """Return the output of a norm with the gradient of the linear map that it is with constant statistics."""
@@ -148,6 +145,7 @@ class ResidualTerms(TorchFunctionMode):
         return copy
 
     def _follow(self, name: str, output: Tensor, args: tuple[Any, ...]) -> None:
+        """Record a sum with its terms, and a tensor with the one that has the same numbers, or a multiple of them."""
         tensors = [arg for arg in args[:2] if isinstance(arg, Tensor)]
         if name in ADD_OPS and len(tensors) == 2:
             self._sums[output] = (*tensors, self._running[-1] if self._running else "", self.tick())

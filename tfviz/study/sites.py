@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from torch import Tensor
@@ -51,6 +51,18 @@ def check_activation(name: str, tensor: Tensor, batch: int) -> None:
             f"{name} is {list(tensor.shape)}, {tensor.dtype}; name sites of activations, [batch, position, dim] or "
             "[batch, head, position, dim]: modules, their .input, or .output_heads"
         )
+
+
+def head_count(counts: Iterable[int]) -> int:
+    """Return the number of heads that all layers have.
+
+    Raises:
+        ValueError: they have different numbers.
+    """
+    heads = set(counts)
+    if len(heads) > 1:
+        raise ValueError(f"layers have {sorted(heads)} heads; name sites of equally many")
+    return heads.pop()
 
 
 def once_each(seen: Capture) -> dict[str, Tensor]:

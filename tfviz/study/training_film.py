@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import torch
 from torch import nn
 
 from tfviz import checks
@@ -51,7 +50,7 @@ def film(
     frames: dict[str, AttentionMaps] = {}
 
     def take(number: int) -> None:
-        with eval_mode(model), torch.no_grad(), capture(model, sites) as seen:
+        with eval_mode(model), capture(model, sites) as seen:
             Inputs.of("probe", probe, model).run(model)
         frames[f"step {number}"] = AttentionMaps.of(seen, rows, cols, sites=sites, provenance={"step": number})
 

@@ -2,23 +2,20 @@
 
 from collections.abc import Iterator
 
-import numpy
 import torch
 from torch import Tensor
 
 from tfviz.checks import as_integer, at_least, between, fits_memory, token_ids
 from tfviz.checks import seed as check_seed
 from tfviz.shapes import Int, UInt8
+from tfviz.steps import step_seed
 
+__all__ = [
+    "Batch", "EndlessBatches", "GrowingWindows", "Ids", "RepeatedTokens", "Streams", "Windows", "in_order",
+    "step_generator", "step_seed",
+]  # fmt: skip
 Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: small numbers take less memory here
 Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
-
-
-def step_seed(seed: int, step: int) -> int:
-    """Return a seed for a step of a run; neighbouring seeds and steps are independent."""
-    step = as_integer("step", step)
-    at_least(0, seed=seed, step=step)
-    return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
 def step_generator(seed: int, step: int) -> torch.Generator:

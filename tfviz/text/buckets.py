@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -13,17 +12,12 @@ from torch import Tensor
 from tfviz.checks import as_integer, at_least, token_ids
 from tfviz.checks import seed as check_seed
 from tfviz.shapes import Int
+from tfviz.steps import Batches
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
 
+__all__ = ["Batches", "Buckets", "Rows", "add_special_tokens", "pad", "sentence_pairs"]
 Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
-
-
-@runtime_checkable
-class Batches(Protocol):
-    """Batches by number: tuples of tensors whose first axis is the batch."""
-
-    def __getitem__(self, step: int, /) -> tuple[Tensor, ...]: ...
 
 
 def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batch position"]:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from tfviz import checks
+from tfviz.steps import Batches
 from tfviz.text.batches import EndlessBatches, step_generator
-from tfviz.text.buckets import Batches
 from tfviz.text.subwords import PAD, SPECIAL_TOKENS, UNK
 from tfviz.validation import describe
 

@@ -13,6 +13,11 @@ BYTE_LEVEL_BYTES = {chr(byte): byte for byte in PRINTABLE_BYTES}
 BYTE_LEVEL_BYTES |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(PRINTABLE_BYTES)))}
 
 
+def visible_sign(character: str) -> str:
+    """Return a character as it is shown: a symbol for a space or a control character."""
+    return VISIBLE_SIGNS.get(character) or (chr(0x2400 + ord(character)) if character < " " else character)
+
+
 class TokenLabels:
     """Labels for the tokens of a `tokenizers.Tokenizer`, whose decoder shows how tokens encode bytes."""
 

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from tfviz.study.lens import LensTable
 from tfviz.study.table import Table
+from tfviz.view.check_numbers import check_at_most
 from tfviz.view.documents.charts import TableSheet
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
 from tfviz.view.still import heatmap as still
 from tfviz.view.still import tables as still_tables
-from tfviz.view.still.check_numbers import check_at_most
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.picture import Picture
 from tfviz.view.tables import MAX_CELLS, MAX_TABLES, table_panel, tables_document

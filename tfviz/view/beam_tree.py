@@ -12,7 +12,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from torch import Tensor
 
-from tfviz.view.still.check_numbers import check_at_most
+from tfviz.view.check_numbers import check_at_most
 from tfviz.view.still.formatting import counted, fixed
 from tfviz.view.still.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
 from tfviz.view.still.picture import Picture, set_title

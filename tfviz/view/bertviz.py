@@ -13,7 +13,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from tfviz.look import AttentionMaps
-from tfviz.text.token_labels import VISIBLE_SIGNS
+from tfviz.text.token_labels import visible_sign
 from tfviz.view.page.bundle import script_json
 from tfviz.view.still.attention import heads
 from tfviz.view.still.formatting import maps_size
@@ -165,10 +165,8 @@ def _words(words: Sequence[str]) -> list[str]:
 
 
 def _visible_symbol(character: str) -> str:
-    point = ord(character)
-    if point <= 32:
-        return VISIBLE_SIGNS.get(character) or chr(0x2400 + point)
-    return character if character.isprintable() or character in JOINERS else f"⟨{point:X}⟩"
+    shown = visible_sign(character)
+    return shown if shown.isprintable() or shown in JOINERS else f"⟨{ord(character):X}⟩"
 
 
 def _truncate(word: str) -> str:

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import between
-from tfviz.look.map_arguments import as_strings
+from tfviz.look.map_arguments import as_strings, axis_labels
 from tfviz.text import subwords
+from tfviz.view.check_numbers import check_at_most, check_finite, check_positive
 from tfviz.view.documents.interact import TableAxes, TextSpec
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
 from tfviz.view.spec import round_up
-from tfviz.view.still.check_numbers import check_at_most, check_finite, check_positive
 
 MAX_POINTS, MAX_CELLS, MAX_WORDS = 60, 400, 60  # of one control
 
@@ -65,12 +65,11 @@ def cells(
     check_at_most(matrix.numel(), MAX_CELLS, "cells", "give fewer of them")
     check_positive("step", step)
     table = matrix.reshape(-1, matrix.shape[-1])
-    named = []
-    for name, words, count in (("rows", rows, len(table)), ("cols", cols, table.shape[1])):
-        if words is not None and len(words) != count:
-            raise ValueError(f"{name} has {len(words)} words, the matrix has {count} {name}")
-        named.append([str(i) for i in range(count)] if words is None else as_strings(words))
-    axes: TableAxes = {"rows": named[0], "cols": named[1], "flat": matrix.dim() == 1}
+    axes: TableAxes = {
+        "rows": axis_labels(rows, len(table), "rows", "rows", "cells"),
+        "cols": axis_labels(cols, table.shape[1], "cols", "cols", "cells"),
+        "flat": matrix.dim() == 1,
+    }
     if truth:
         return Switches({"kind": "switches", "start": table.bool().tolist(), **axes})
     return Cells({"kind": "cells", "start": _decimals(table), "step": step, **axes})

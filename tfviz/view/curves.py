@@ -9,7 +9,7 @@ import numpy
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tfviz.view.still.check_numbers import Spread, check_at_most, check_finite
+from tfviz.view.check_numbers import Spread, check_at_most, check_finite
 from tfviz.view.still.formatting import counted, fixed, formatted
 from tfviz.view.still.line_chart import Line, LineChart
 from tfviz.view.still.palette import drawable

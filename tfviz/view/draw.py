@@ -13,9 +13,9 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.validation import validate_public
+from tfviz.view.check_numbers import check_finite, check_positive
 from tfviz.view.documents.interact import DrawingKind
 from tfviz.view.spec import ScaleKind
-from tfviz.view.still.check_numbers import check_finite, check_positive
 
 __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]
 SCALE_KINDS: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")

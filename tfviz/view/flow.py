@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
+from tfviz.view.check_numbers import check_at_most
 from tfviz.view.dataflow import Value, trace
-from tfviz.view.still.check_numbers import check_at_most
 from tfviz.view.still.graph_layout import Box, Point, layered_layout
 from tfviz.view.still.palette import BOLD_FONT, drawable, soft
 from tfviz.view.still.picture import Picture, set_title

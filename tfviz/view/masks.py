@@ -12,12 +12,13 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_mask, axis_labels
 from tfviz.shapes import Bool
+from tfviz.view.check_numbers import check_at_most, dense_tensor
 from tfviz.view.documents.charts import MasksDocument, Predicate
+from tfviz.view.instrument.results import squeeze_leading
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
 from tfviz.view.still import masks as still
-from tfviz.view.still.check_numbers import check_at_most, dense_tensor
 from tfviz.view.tables import MAX_TABLES, one_shape
 
 MAX_CELLS = 16_000_000  # of a mask
@@ -74,7 +75,7 @@ def masks(
         "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "rows": [], "cols": []},
     }  # fmt: skip
     picture = still.mask_lab(
-        {name: {size: table} if len(tables[name]) > 1 else table for name, (size, table) in first.items()},
+        {name: (f"{name} = {size}" if len(tables[name]) > 1 else name, table) for name, (size, table) in first.items()},
         title,
         rows if words is not None else (),
         columns if words is not None or cols is not None else (),
@@ -89,11 +90,20 @@ def mask(
     cols: Sequence[str] | None = None,
     title: str = "Mask",
 ) -> View:
-    """Show the keys that each query may look at (filled) or not (hatched), for the first batch element and head."""
-    allowed = dense_tensor(title, allowed)
-    picture = still.mask(allowed, rows, cols, title)
-    lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
-    return View(picture, lab.document, lab.data)
+    """Show the keys that each query may look at (filled) or not (hatched), for the first batch element and head.
+
+    Raises:
+        ValueError: the mask has fewer than two axes, or an empty one; or words do not fit it.
+    """
+    allowed = as_mask(dense_tensor(title, allowed))
+    if allowed.dim() < 2 or 0 in allowed.shape:
+        raise ValueError(
+            f"a mask is query key, with at least one of each; this one has the shape {list(allowed.shape)}"
+        )
+    allowed = allowed.reshape(-1, *allowed.shape[-2:])[0]
+    lab = masks({"the mask": allowed}, rows, title, cols=cols)
+    labels: Any = lab.document
+    return View(still.mask(allowed, labels["rows"], labels["cols"], title), lab.document, lab.data)
 
 
 def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
@@ -101,13 +111,8 @@ def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
     values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
     if not values:
         raise ValueError(f"the rule {name!r} has no tables")
-    flat = {value: _squeeze_leading(dense_tensor(name, table)) for value, table in values.items()}
-    for table in flat.values():
-        if table.dim() != 2:
+    for size, table in values.items():
+        values[size] = squeeze_leading(dense_tensor(name, table), (2,))
+        if values[size].dim() != 2:
             raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
-    return {value: as_mask(table) for value, table in flat.items()}
-
-
-def _squeeze_leading(table: Tensor) -> Tensor:
-    """Drop leading axes of size 1."""
-    return table.reshape(table.shape[-2:]) if table.dim() > 2 and set(table.shape[:-2]) == {1} else table
+    return {size: as_mask(table) for size, table in values.items()}

@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
+from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Scatter
-from tfviz.view.still.check_numbers import check_at_most, check_finite
 from tfviz.view.still.formatting import counted
-from tfviz.view.still.palette import drawable, soft
-from tfviz.view.still.picture import Picture, set_title, shorten
+from tfviz.view.still.palette import drawable, shorten, soft
+from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.scatter_plot import draw_names, draw_points, group_labels, group_legend, marked_points
 
 MAX_POINTS = 100_000

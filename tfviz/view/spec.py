@@ -16,6 +16,7 @@ import numpy
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
+from tfviz.look.map_arguments import range_labels
 
 MAX_NUMBERED_CELLS = 100  # a heatmap of more cells shows no numbers and has no linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
@@ -221,14 +222,15 @@ class ResultPanel:
         return self.scale.limit
 
     def row_labels(self, count: int) -> list[str]:
-        return _labels(self.rows, count)
+        return labels_or_numbers(self.rows, count)
 
     def column_labels(self, count: int) -> list[str]:
-        return _labels(self.columns, count)
+        return labels_or_numbers(self.columns, count)
 
 
-def _labels(words: Sequence[str], count: int) -> list[str]:
-    return list(words) if len(words) == count else [str(i) for i in range(count)]
+def labels_or_numbers(words: Sequence[str], count: int) -> list[str]:
+    """Return the labels of an axis; its numbers if it has none."""
+    return list(words) if len(words) == count else range_labels(count)
 
 
 def result_scale(

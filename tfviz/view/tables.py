@@ -12,12 +12,12 @@ from torch.nn import functional
 
 from tfviz.look.map_arguments import axis_labels
 from tfviz.shapes import Float
+from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
-from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale
+from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale, labels_or_numbers
 from tfviz.view.still import tables as still
-from tfviz.view.still.check_numbers import check_at_most, check_finite
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.picture import Picture
 from tfviz.view.still.tables import table_scale
@@ -146,9 +146,7 @@ def gates(
 def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
     """Return the document of a heatmap of float32 numbers, with NaN in cells that have none."""
     axes = (heatmap.rows, heatmap.columns)
-    rows, cols = (
-        list(axis.labels) or [str(i) for i in range(count)] for axis, count in zip(axes, heatmap.values.shape)
-    )
+    rows, cols = (labels_or_numbers(axis.labels, count) for axis, count in zip(axes, heatmap.values.shape))
     values = heatmap.values if heatmap.allowed is None else heatmap.values.masked_fill(~heatmap.allowed, torch.nan)
     panel: TablePanel = {
         "name": heatmap.title, "rows": rows, "cols": cols, "axes": [axis.name for axis in axes],

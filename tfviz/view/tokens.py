@@ -9,12 +9,12 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import axis_labels
 from tfviz.shapes import Float
+from tfviz.view.check_numbers import check_at_most, check_finite, check_positive
 from tfviz.view.documents.charts import TokensDocument
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Scale
 from tfviz.view.still import words as still
-from tfviz.view.still.check_numbers import check_at_most, check_finite, check_positive
 
 MAX_TOKENS = 20_000
 
@@ -43,7 +43,7 @@ def tokens(
     Loss
     2 tokens; strongest: ' be' −2, 'to' 0.5 nats
     """
-    values = check_finite("numbers", numbers).detach().cpu().float()
+    values = check_finite("numbers", numbers).float()
     if values.dim() != 1 or not len(values):
         raise ValueError(f"numbers are {list(values.shape)}; give one for each token")
     check_at_most(len(values), MAX_TOKENS, "tokens", "give a part of the text")

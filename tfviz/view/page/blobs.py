@@ -9,6 +9,7 @@ import numpy
 import torch
 from torch import Tensor
 
+from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.view.documents.heads import Piece
 
@@ -34,17 +35,24 @@ class BlobStore:
         return start, len(piece)
 
     def mask_index(self, allowed: Tensor) -> int:
-        """Return the index of a mask, which is stored with one bit per cell."""
-        return self._index_of(self.masks, packbits(allowed))
+        """Return the index of a mask, which is stored with one bit per cell, the first in the highest bit of a byte."""
+        return self._index_of(self.masks, numpy.packbits(allowed.numpy().astype(bool)).tobytes())
 
-    def key_ranges_index(self, key_ranges: KeyRanges | None, head: int) -> int | None:
-        """Return the index of a head's key ranges: each query's first key, then one past its last; None without."""
+    def key_ranges_index(self, maps: AttentionMaps, layer: int, head: int) -> int | None:
+        """Return the index of a head's key ranges: each query's first key, then one past its last.
+
+        None without a mask, or if a row of it has a gap.
+        """
+        one, key_ranges = maps.layers[layer], None
+        if isinstance(one, LazyAttention):
+            if isinstance(one.call.mask, KeyRanges):
+                key_ranges = one.call.mask.select(0, head)
+        elif (allowed := maps.allowed(layer, head)) is not None:
+            key_ranges = KeyRanges.of(allowed[None, None])
         if key_ranges is None:
             return None
-        key_ranges = key_ranges.select(0, head)
-        return self._index_of(
-            self.key_ranges, torch.cat([key_ranges.first, key_ranges.stop], -1).int().cpu().numpy().tobytes()
-        )
+        ends = torch.cat([key_ranges.first, key_ranges.stop], -1)
+        return self._index_of(self.key_ranges, ends.int().cpu().numpy().tobytes())
 
     def _index_of(self, pieces: list[Piece], piece: bytes) -> int:
         key = hashlib.sha256(piece).digest() + bytes([pieces is self.key_ranges])
@@ -56,8 +64,3 @@ class BlobStore:
     @property
     def data(self) -> bytes:
         return b"".join(self.pieces)
-
-
-def packbits(allowed: Tensor) -> bytes:
-    """Pack cells into bits, eight to a byte, the first in the highest bit."""
-    return numpy.packbits(allowed.numpy().astype(bool)).tobytes()

@@ -8,7 +8,7 @@ from typing import Any
 
 from tfviz.extras import extra
 from tfviz.view.page.html import View
-from tfviz.view.still.picture import shorten
+from tfviz.view.still.palette import shorten
 
 with extra("lessons"):
     import anywidget

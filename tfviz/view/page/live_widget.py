@@ -16,7 +16,8 @@ from tfviz.view.page.payload import deflated
 from tfviz.view.still import attention as still
 from tfviz.view.still import links, words
 from tfviz.view.still.formatting import maps_size
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.palette import shorten
+from tfviz.view.still.picture import Picture
 
 INDEX_TRAIT = traitlets.Int(min=0)
 INDEX_HELP, INDICES_HELP = "an integer from 0 on", "a list of places, integers from 0 on"

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
+from tfviz.look.map_arguments import memory_view
 from tfviz.shapes import UInt8
 from tfviz.view.documents.heads import MapsPart
 from tfviz.view.page import payload_lazy
@@ -115,7 +116,7 @@ def _pack_part(
     layers, heads, *_ = maps.shape
     weights: list[tuple[int, int, int]] = []
     masks: list[int | None] = []
-    numbers: dict[tuple[int, ...], int] = {}
+    numbers: dict[tuple[object, ...], int] = {}
     for layer in range(layers):
         for head in range(heads):
             allowed = maps.allowed(layer, head)
@@ -134,9 +135,9 @@ def _pack_part(
     return maps_part(name, maps, weights, masks if forbids else None)
 
 
-def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[int, ...], int], stays: bool) -> int:
-    """Return a mask's number; a mask at the same memory address need not be compared for each head."""
-    where = (allowed.data_ptr(), *allowed.stride())
+def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[object, ...], int], stays: bool) -> int:
+    """Return a mask's number; the same view of memory need not be compared for each head."""
+    where = memory_view(allowed)
     if not stays or where not in numbers:
         numbers[where] = blobs.mask_index(allowed)
     return numbers[where]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +79,9 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
         for name, one in maps.items():
             computed, largest_error = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
             weights = [(*blobs.add(sketch), block) for sketch in sketches[name]]
-            parts.append(maps_part(name, one, weights, key_ranges=_key_ranges(layers[name], blobs)))
+            heads = itertools.product(range(one.shape[0]), range(one.shape[1]))
+            key_ranges = [blobs.key_ranges_index(one, layer, head) for layer, head in heads]
+            parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
             parts[-1]["computed"] = computed
             error = max(error, largest_error)
         return parts, blobs, error
@@ -130,12 +133,6 @@ def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -
         encoded = layer.with_query_and_key(query[head].restored(), key[head * len(key) // heads].restored(), head)
         worst = max(worst, float((layer[head, rows] - encoded[0, rows]).abs().max()))
     return worst
-
-
-def _key_ranges(layers: Layers, blobs: BlobStore) -> list[int | None]:
-    """Return the index of each head's key ranges."""
-    masks = [(layer.call.mask if isinstance(layer.call.mask, KeyRanges) else None, layer.shape[0]) for layer in layers]
-    return [blobs.key_ranges_index(mask, head) for mask, heads in masks for head in range(heads)]
 
 
 def _huffman(part: Tensor) -> bytes:

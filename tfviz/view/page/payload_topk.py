@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least
-from tfviz.look import AttentionMaps, LazyAttention
-from tfviz.look.key_ranges import KeyRanges
+from tfviz.look import AttentionMaps
 from tfviz.look.quantize import is_packable, quantize
 from tfviz.view.documents.heads import MapsPart
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
@@ -59,7 +58,7 @@ def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tup
             for head in range(heads):
                 found.append(_top_keys(one, layer, head, min(top, keys)))
                 weights.append((*blobs.add(found[-1].data), 1))
-                key_ranges.append(_key_ranges_index(one, layer, head, blobs))
+                key_ranges.append(blobs.key_ranges_index(one, layer, head))
                 if blobs.size * BASE64_RATIO > budget:
                     raise ValueError(
                         f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
@@ -99,13 +98,3 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
     numbers = place.astype(numpy.uint16 if keys <= 2**16 else numpy.uint32)
     data = zlib.compress(numbers.tobytes() + value.tobytes() + rest.tobytes(), ZLIB_LEVEL)
     return TopKeys(data, largest_other, shown / (total or 1.0))
-
-
-def _key_ranges_index(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
-    """Store a head's key ranges in `blobs` and return their index; None if its mask has gaps."""
-    computed = maps.layers[layer]
-    if isinstance(computed, LazyAttention):
-        mask = computed.call.mask
-        return blobs.key_ranges_index(mask if isinstance(mask, KeyRanges) else None, head)
-    allowed = maps.allowed(layer, head)
-    return blobs.key_ranges_index(None if allowed is None else KeyRanges.of(allowed[None, None]), 0)

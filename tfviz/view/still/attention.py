@@ -19,8 +19,8 @@ from tfviz.view.still import downsampling
 from tfviz.view.still import heads as renderer
 from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
 from tfviz.view.still.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, alone
-from tfviz.view.still.palette import DPI
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.palette import DPI, shorten
+from tfviz.view.still.picture import Picture
 from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_weights, spread
 
 MAX_SHEET_WORDS = 12  # words of an axis that a sheet of heads can label

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
-from tfviz.view.still.check_numbers import Spread, check_at_most, check_finite, check_positive
+from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
 from tfviz.view.still.formatting import MIN_LARGE, fixed, formatted
-from tfviz.view.still.palette import axis_labels, drawable
-from tfviz.view.still.picture import Picture, reference_line, set_title, shorten
+from tfviz.view.still.palette import axis_labels, drawable, shorten
+from tfviz.view.still.picture import Picture, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER_WIDTH_INCHES = 0.075  # on average

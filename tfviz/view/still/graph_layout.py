@@ -73,6 +73,7 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> La
 
 
 def _layers(parents: Sequence[Sequence[int]]) -> list[int]:
+    """Return the layer of each node: one below the lowest parent; a node without parents is just above its children."""
     layers: list[int] = []
     for its in parents:
         layers.append(1 + max((layers[parent] for parent in its), default=-1))

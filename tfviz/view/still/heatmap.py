@@ -27,9 +27,10 @@ from tfviz.view.still.palette import (
     diverging_colormap,
     drawable,
     sequential_colormap,
+    shorten,
     soft,
 )
-from tfviz.view.still.picture import frame, set_title, shorten
+from tfviz.view.still.picture import frame, set_title
 
 MAX_AXIS_LABELS = 96  # an axis of more words labels every second or third
 MAX_SIDE_PIXELS = 1600  # of a heatmap that is the only one of its figure

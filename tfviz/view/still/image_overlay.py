@@ -16,12 +16,12 @@ from PIL import Image
 
 from tfviz.look import AttentionMaps
 from tfviz.look.map_arguments import are_numbers
+from tfviz.view.patch_grid import PatchGrid, find_grids
 from tfviz.view.spec import picture_scale
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.heatmap import colourbar, norm
 from tfviz.view.still.images import tinted
 from tfviz.view.still.palette import DPI, MARK_COLOURS, drawable, sequential_colormap
-from tfviz.view.still.patch_grid import PatchGrid, find_grids
 from tfviz.view.still.picture import Picture, frame, set_title
 
 MAX_HEADS = 7

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from tfviz.view.spec import ResultPanel
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.palette import drawable, soft
-from tfviz.view.still.picture import Picture, set_title, shorten
+from tfviz.view.still.palette import drawable, shorten, soft
+from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.results import PANEL_SIZES, draw_result
 
 ROW_WIDTH_INCHES = 9.0  # of a row of panels

@@ -13,7 +13,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from tfviz.view.still.check_numbers import Spread
+from tfviz.view.check_numbers import Spread
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import drawable, soft
 from tfviz.view.still.picture import reference_line

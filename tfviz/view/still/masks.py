@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
-from tfviz.view.still.check_numbers import dense_tensor
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import WORD_INCHES, caption, cells, draw, inches, number_axis
 from tfviz.view.still.picture import Picture, set_title
@@ -21,32 +18,14 @@ from tfviz.view.still.picture import Picture, set_title
 ALLOWED_SHADE = 0.25  # of an allowed cell, as a weight from 0 to 1
 
 
-def mask(
-    allowed: Bool[Tensor, "... query key"],
-    rows: Sequence[str] | None = None,
-    cols: Sequence[str] | None = None,
-    title: str = "Mask",
-) -> Picture:
-    """Draw which keys each query may look at, for the first of a batch and its heads; masked cells are hatched.
-
-    Raises:
-        ValueError: the mask has fewer than two axes, or an empty one.
-    """
-    allowed = as_mask(dense_tensor(title, allowed))
-    if allowed.dim() < 2 or 0 in allowed.shape:
-        raise ValueError(
-            f"a mask is query key, with at least one of each; this one has the shape {list(allowed.shape)}"
-        )
-    allowed = allowed.reshape(-1, *allowed.shape[-2:])[0]
-    query_axis, key_axis = (
-        Axis(axis, [str(i) for i in range(count)] if words is None else words)
-        for axis, words, count in zip((QUERY, KEY), (rows, cols), allowed.shape)
-    )
+def mask(allowed: Bool[Tensor, "query key"], rows: Sequence[str], cols: Sequence[str], title: str) -> Picture:
+    """Draw which keys each query may look at; masked cells are hatched."""
+    axes = Axis(QUERY, rows), Axis(KEY, cols)
 
     def render() -> Figure:
         height, width = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
         figure = Figure(figsize=(width, height), layout="constrained")
-        draw(figure.subplots(), Heatmap(allowed * ALLOWED_SHADE, query_axis, key_axis, WEIGHT_SCALE, allowed), 1200)
+        draw(figure.subplots(), Heatmap(allowed * ALLOWED_SHADE, *axes, WEIGHT_SCALE, allowed), 1200)
         set_title(figure, title)
         return figure
 
@@ -54,7 +33,7 @@ def mask(
 
 
 def mask_lab(
-    tables: Mapping[str, Tensor | Mapping[Any, Tensor]],
+    rules: Mapping[str, tuple[str, Bool[Tensor, "query key"]]],
     title: str = "Masks",
     rows: Sequence[str] = (),
     cols: Sequence[str] = (),
@@ -63,21 +42,18 @@ def mask_lab(
     """Draw which keys each query may look at, under each rule alone and under all; masked cells are hatched.
 
     Args:
-        tables: name -> allowed [query, key], or name -> {setting: allowed}, of which the first setting is drawn.
+        rules: rule -> (its name with its size, such as "window = 2"; allowed), all of one shape.
         title: the title.
         rows: a word for each query; by default numbers.
         cols: a word for each key; by default numbers.
         use: the rules that are combined in the last picture, and how: "all", "any" or "not".
-
-    Raises:
-        ValueError: there is no mask, or their sizes differ.
     """
-    masks = _check_masks(tables)
-    formula, joined = join_masks(dict(zip(tables, masks)), dict.fromkeys(tables, "all") if use is None else use)
+    formula, joined = join_masks(rules, dict.fromkeys(rules, "all") if use is None else use)
     name = "all together" if use is None else formula
     axes = Axis(QUERY, rows), Axis(KEY, cols)
     specs = [
-        Heatmap(one * ALLOWED_SHADE, *axes, WEIGHT_SCALE, one, title=title) for title, one in [*masks, (name, joined)]
+        Heatmap(one * ALLOWED_SHADE, *axes, WEIGHT_SCALE, one, title=title)
+        for title, one in [*rules.values(), (name, joined)]
     ]
 
     def draw() -> Figure:
@@ -116,19 +92,3 @@ def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) 
     everything = torch.ones_like(next(iter(masks.values()))[1])
     formula = " & ".join(name for name, _ in parts) or "everything"
     return formula, reduce(torch.logical_and, [one for _, one in parts], everything)
-
-
-def _check_masks(tables: Mapping[str, Tensor | Mapping[Any, Tensor]]) -> list[tuple[str, Tensor]]:
-    """Return each mask with its name, after checking that they have the same size."""
-    masks = []
-    for name, table in tables.items():
-        if isinstance(table, Mapping):
-            if not table:
-                raise ValueError(f"{name!r} has no settings")
-            setting, table = next(iter(table.items()))
-            name = f"{name} = {setting}"
-        masks.append((str(name), table.detach().cpu().bool()))
-    shapes = [list(mask.shape) for _, mask in masks]
-    if not masks or any(len(shape) != 2 or 0 in shape or shape != shapes[0] for shape in shapes):
-        raise ValueError(f"masks must be query key, all of one size; got {shapes or 'none'}")
-    return masks

@@ -14,15 +14,13 @@ from matplotlib import font_manager
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.ft2font import FT2Font
 
-from tfviz.text.token_labels import VISIBLE_SIGNS
+from tfviz.text.token_labels import visible_sign
 
 THEMES = ("light", "dark")
 BOLD_FONT = "DejaVu Sans"
 MAX_LABEL_LENGTH = 18  # characters of a word on an axis
 DPI = 150  # dots per inch of a PNG: sharp, and ten PNGs take less than half a megabyte
-SCALE_COLOUR_COUNT = (  # finer steps are invisible, and a PNG of 256 colours keeps room for the inks
-    200  # of a scale: finer than an eye can see, and a PNG's 256 colours have room for the inks beside them
-)
+SCALE_COLOUR_COUNT = 200  # finer steps are invisible, and a PNG's 256 colours have room for the inks
 
 # Settings that belong to the session and not to a picture, by how they begin.
 SESSION_SETTINGS = ("backend", "interactive", "toolbar", "webagg.", "tk.", "docstring.", "timezone", "date.epoch",
@@ -134,14 +132,17 @@ def drawable(text: str) -> str:
 
 def axis_labels(words: Sequence[str]) -> list[str]:
     """Return words as axis labels: truncated, with symbols for spaces and other characters that do not show."""
-    shown = ("".join(map(_visible_symbol, str(word))) or "∅" for word in words)
-    return [word if len(word) <= MAX_LABEL_LENGTH else f"{word[: MAX_LABEL_LENGTH - 1]}…" for word in shown]
+    return [shorten("".join(map(_visible_symbol, str(word))) or "∅", MAX_LABEL_LENGTH) for word in words]
+
+
+def shorten(text: str, max_length: int) -> str:
+    """Truncate text to this many characters, with an ellipsis if some are left out."""
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def _visible_symbol(character: str) -> str:
-    point = ord(character)
-    shown = VISIBLE_SIGNS.get(character) or (chr(0x2400 + point) if point < 32 else character)
-    return shown if any(ord(shown) in _points(family) for family in font_families()) else f"⟨{point:X}⟩"
+    shown = visible_sign(character)
+    return shown if any(ord(shown) in _points(family) for family in font_families()) else f"⟨{ord(character):X}⟩"
 
 
 def _background() -> str:

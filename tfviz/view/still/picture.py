@@ -27,18 +27,12 @@ from tfviz.view.still.palette import (
     drawable,
     has_glyphs,
     sequential_colormap,
+    shorten,
     theme,
 )
 
-(
-    MAX_FIGURE_TEXT_LENGTH,
-    MAX_AXES_TEXT_LENGTH,
-    MAX_TEXT_LINES,
-) = (  # characters of a line on a figure, and on axes; lines of a text
-    120,
-    60,
-    8,
-)  # characters of a line of text on a figure, or on axes; lines of a text
+MAX_FIGURE_TEXT_LENGTH, MAX_AXES_TEXT_LENGTH = 120, 60  # characters of a line of text
+MAX_TEXT_LINES = 8
 CSS_DPI = 100  # of a picture in a browser, where each dot shows 1.5 x 1.5 dots of the file
 RGB_FACTORS = (65536, 256, 1)  # (red, green, blue) @ RGB_FACTORS is one number
 
@@ -189,11 +183,6 @@ def _css_width(png: bytes) -> int:
 def subtitled(title: str, subject: str) -> str:
     """Join a title and what the picture shows: by a colon, unless the title ends a sentence itself."""
     return f"{title} {subject}" if title.endswith(("?", "!", ".")) else f"{title}: {subject}"
-
-
-def shorten(text: str, max_length: int) -> str:
-    """Truncate text to this many characters, with an ellipsis if some are left out."""
-    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def set_title(figure: Figure, title: str) -> None:

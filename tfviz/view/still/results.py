@@ -13,8 +13,7 @@ from tfviz.view.spec import Axis, Heatmap, ResultPanel, is_numbered, round_up
 from tfviz.view.still import heatmap
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colormap, colourbar, norm, readable
-from tfviz.view.still.palette import axis_labels, bar_colours, drawable
-from tfviz.view.still.picture import shorten
+from tfviz.view.still.palette import axis_labels, bar_colours, drawable, shorten
 from tfviz.view.still.planes import arrows, dots, graph
 
 MAX_NAMED_STEPS_INCHES = 4.8  # a wider line plot does not label all of its steps

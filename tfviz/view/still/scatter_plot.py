@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
+from tfviz.view.check_numbers import check_at_most
 from tfviz.view.spec import Scatter
-from tfviz.view.still.check_numbers import check_at_most
-from tfviz.view.still.palette import BOLD_FONT, drawable, soft
-from tfviz.view.still.picture import shorten
+from tfviz.view.still.palette import BOLD_FONT, drawable, shorten, soft
 from tfviz.view.still.planes import colour
 
 MAX_GROUPS = 6  # one for each colour

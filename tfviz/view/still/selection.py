@@ -7,8 +7,8 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps
 from tfviz.shapes import Bool, Float
+from tfviz.view.check_numbers import check_at_most
 from tfviz.view.spec import Divider
-from tfviz.view.still.check_numbers import check_at_most
 
 MAX_HEADS = 20_000  # of maps
 MAX_SHEET_SIDE = 24  # layers, and heads, of a sheet

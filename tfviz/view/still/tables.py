@@ -13,13 +13,13 @@ from matplotlib.image import AxesImage
 from torch import Tensor
 
 from tfviz.shapes import Float
+from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
-from tfviz.view.still.check_numbers import check_at_most, check_finite
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import caption, cells, colormap, colourbar, inches, norm, number_axis
 from tfviz.view.still.heatmap import draw as draw_heatmap
-from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, soft
-from tfviz.view.still.picture import Picture, frame, set_title, shorten
+from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, shorten, soft
+from tfviz.view.still.picture import Picture, frame, set_title
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
 MAX_COLUMN_LENGTH = 16  # characters of a column's name in a line

@@ -6,6 +6,7 @@ Lines break where one is full, and at a newline. Vermillion outlines the query.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import matplotlib
 import numpy
@@ -20,18 +21,14 @@ from tfviz.look import AttentionMaps
 from tfviz.view.spec import WEIGHT_SCALE, Scale
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import MARK_COLOUR, colormap, norm, readable
-from tfviz.view.still.palette import DPI, drawable, font_families, soft
+from tfviz.view.still.palette import DPI, drawable, font_families, shorten, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import check_index, head_weights
 
 MAX_WORDS = 400  # of a text
 MAX_WORD_LENGTH = 40  # characters
-TOP_INCHES, LINE_INCHES, LINE_WIDTH_INCHES, FONT_POINTS = (  # above the text; between lines; width of a line; font size
-    0.36,
-    0.27,
-    6.8,
-    10,
-)  # inches above the text, between lines, inches of a line, points
+TOP_INCHES, LINE_INCHES, LINE_WIDTH_INCHES = 0.36, 0.27, 6.8  # above the text, between lines, of a line
+FONT_POINTS = 10
 SHADE_PADDING_INCHES = 0.02  # between a word and the edge of its shade
 
 
@@ -61,20 +58,12 @@ def words(
     first = max(0, row - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
 
     def draw() -> Figure:
-        figure = Figure()
-        axes, down = figure.add_axes((0, 0, 1, 1)), TOP_INCHES
+        axes, down = Figure().add_axes((0, 0, 1, 1)), TOP_INCHES
         if not same:
             down = _text(axes, down, maps.rows, first, row, name="query")
         start, marked, name = (first, row, "") if same else (0, None, "key")
         height = _text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
-        width = max(2.8, axes.dataLim.x1) + 0.1
-        axes.set(xlim=(-0.05, width - 0.05), ylim=(height, 0))
-        axes.axis("off")
-        figure.set_size_inches(width, height)
-        _below(figure, (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height))
-        set_title(figure, title)
-        figure.texts[-1].set(x=0.07 / width, y=1 - 0.05 / height)
-        return figure
+        return _finished(axes, height, title)
 
     summary = f"query {row} of {len(weights)}, looks most at: {_favourites(maps.cols, looks)}"
     return Picture(draw, f"{title}\n{maps.rows[row]!r}, {summary}")
@@ -92,17 +81,9 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
     """
 
     def draw() -> Figure:
-        figure = Figure()
-        axes = figure.add_axes((0, 0, 1, 1))
+        axes = Figure().add_axes((0, 0, 1, 1))
         height = _text(axes, TOP_INCHES, words, 0, None, numbers, scale=scale) + 0.45
-        width = max(2.8, axes.dataLim.x1) + 0.1
-        axes.set(xlim=(-0.05, width - 0.05), ylim=(height, 0))
-        axes.axis("off")
-        figure.set_size_inches(width, height)
-        _below(figure, (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height), scale)
-        set_title(figure, title)
-        figure.texts[-1].set(x=0.07 / width, y=1 - 0.05 / height)
-        return figure
+        return _finished(axes, height, title, scale)
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
     strongest = ", ".join(f"{words[at]!r} {formatted(float(numbers[at]))}" for at in order)
@@ -186,8 +167,7 @@ def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str,
 
 
 def _truncate(word: str) -> str:
-    shown = drawable(word) or "∅"
-    return shown if len(shown) <= MAX_WORD_LENGTH else shown[: MAX_WORD_LENGTH - 1] + "…"
+    return shorten(drawable(word) or "∅", MAX_WORD_LENGTH)
 
 
 @lru_cache(4096)
@@ -197,9 +177,18 @@ def _inches(text: str) -> float:
     return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
 
 
-def _below(figure: Figure, place: tuple[float, float, float, float], scale: Scale = WEIGHT_SCALE) -> None:
-    """Draw the legend of the shades, below the text."""
+def _finished(axes: Axes, height: float, title: str, scale: Scale = WEIGHT_SCALE) -> Figure:
+    """Return the figure of a running text, in the text's size in inches, with a title and the legend of the shades."""
+    figure: Any = axes.figure
+    width = max(2.8, axes.dataLim.x1) + 0.1
+    axes.set(xlim=(-0.05, width - 0.05), ylim=(height, 0))
+    axes.axis("off")
+    figure.set_size_inches(width, height)
+    place = (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height)
     shades = ScalarMappable(norm(scale), colormap(scale))
     bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
     bar.set_ticks(scale.ticks, labels=[formatted(tick) for tick in scale.ticks])
     bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
+    set_title(figure, title)
+    figure.texts[-1].set(x=0.07 / width, y=1 - 0.05 / height)
+    return figure

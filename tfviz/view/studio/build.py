@@ -13,7 +13,9 @@ from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.page.blobs import BASE64_RATIO
 from tfviz.view.page.heads import HEADS_STATE
 from tfviz.view.page.html import View
-from tfviz.view.still.picture import Picture
+from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.palette import shorten
+from tfviz.view.still.picture import Picture, subtitled
 
 if TYPE_CHECKING:
     from tfviz.view.studio.local_program import LocalProgram
@@ -32,6 +34,26 @@ def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[
         if unknown := [key for key in changes if key not in state]:
             raise ValueError(f"tries[{name!r}] sets {', '.join(unknown)}; it can set {', '.join(sorted(state))}")
     return [[name, dict(changes)] for name, changes in (tries or {}).items()]
+
+
+def probability_picture(
+    names: Sequence[str], shares: Mapping[str, Tensor], title: str, text: str, where: str = ""
+) -> Picture:
+    """Draw probabilities as bars, under a title that quotes the text.
+
+    Args:
+        names: what is likely: words or labels.
+        shares: name of a series -> probabilities.
+        title: the title.
+        text: the text that the model reads.
+        where: the part of the text that is meant, such as "in place of 'cat' in ".
+    """
+    return rows(names, shares, text_heading(title, text, where), top=1.0)
+
+
+def text_heading(title: str, text: str, where: str = "") -> str:
+    """Return a title that quotes a text, shortened."""
+    return subtitled(title, f"{where}{shorten(text, 40)!r}")
 
 
 def studio_view(

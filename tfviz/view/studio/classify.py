@@ -14,10 +14,9 @@ from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import ClassifyDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.bar_chart import rows
-from tfviz.view.still.picture import Picture, shorten, subtitled
+from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
-from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.labels import check_label_logits, check_labels
 from tfviz.view.studio.strongest_head import strongest_head
 
@@ -96,5 +95,4 @@ def classify(
 
 
 def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:
-    heading = subtitled(title, repr(shorten(text, 40)))
-    return rows(labels, {"probability": logits[0].float().softmax(-1)}, heading, top=1.0)
+    return probability_picture(labels, {"probability": logits[0].float().softmax(-1)}, title, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +14,9 @@ from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.bar_chart import rows
-from tfviz.view.still.picture import Picture, shorten, subtitled
+from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
-from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -75,50 +74,52 @@ def fill(
     if add_special_tokens:
         special_tokens = {"before": special.get("classification"), "after": special.get("separator")}
     stored = None if kernel else weights
-    programs: dict[str, Any] = {"read": requirements.text_program(model, vocab, stored)}
+    program: Any = requirements.text_program(model, vocab, stored)
     ids = vocab.encode(text)
-    context = requirements.context_length(programs["read"])
+    context = requirements.context_length(program)
     masked_ids = ids.index_fill(0, torch.tensor(places), special["mask"])
     masked_ids = requirements.frame_text(masked_ids, special_tokens, context)
-    requirements.check_embeddings(model, vocab, programs["read"])
-    logits = programs["read"](masked_ids)["logits"]
-    if logits.dim() != 3 or logits.shape[:2] != masked_ids.shape:
-        raise ValueError(
-            f"the model gives the shape {list(logits.shape)}; it must be {[*masked_ids.shape, len(vocab)]}"
-        )
-    requirements.check_logits_width(logits.shape[2], vocab)
-    requirements.check_bidirectional(model, vocab)
-    requirements.check_finite(logits[..., : len(vocab)])
+    logits = _checked_logits(model, vocab, program, masked_ids)
     gap = places[0] + (special_tokens["before"] is not None)
     opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(vocab)])
-    guesses = {"both sides": logits[0, gap, : len(vocab)]}
     document: FillDocument = {
         "kind": "fill", "title": title, "tries": tries_spec(tries, STATE_KEYS),
         "vocabularies": [vocabulary], "special_tokens": special_tokens,
         "context": context, "state": {**STUDIO_STATE, **opened, "text": text, "masked": places, "filled": []},
     }  # fmt: skip
-    vocabs = [vocab]
+    vocabs, programs, guesses = [vocab], {"read": program}, {"both sides": logits[0, gap]}
     if compare_with is not None:
-        other, own, first = _comparison(compare_with)
-        other_vocabulary = requirements.vocabulary_document(own, kernel)
-        own.encode(text)  # it has the text's letters
-        if other_vocabulary != vocabulary:
-            document["vocabularies"].append(other_vocabulary)
-            vocabs.append(own)
-        program = programs["comparison"] = requirements.text_program(other, own, stored)
-        width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
-        requirements.check_logits_width(width, own, "its vocabulary")
-        requirements.check_embeddings(other, own, program, "its vocabulary")
-        context = requirements.context_length(program)
-        document["compare_with"] = {"vocabulary": len(vocabs) - 1, "before": first, "context": context}
-        left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-context:]
-        if other_vocabulary == vocabulary and left:
-            guesses["left side"] = program(torch.tensor([left]))["logits"][0, -1, : len(vocab)]
-            requirements.check_finite(guesses["left side"])
+        other = _Comparison.of(compare_with, text, stored)
+        programs["comparison"] = other.program
+        if is_shared := other.vocabulary == vocabulary:
+            guesses |= other.guess(ids[: places[0]].tolist())
+        else:
+            document["vocabularies"].append(other.vocabulary)
+            vocabs.append(other.vocab)
+        number = 0 if is_shared else 1
+        document["compare_with"] = {"vocabulary": number, "before": other.before, "context": other.context}
     if not kernel:
-        return studio_view(document, _guesses(vocab, guesses, text, places[0], title), programs, budget)
+        own = vocab.words(ids[places[0]][None])[0]
+        picture = _guesses(vocab, guesses, title, text, f"in place of {own!r} in ")
+        return studio_view(document, picture, programs, budget)
     draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), requirements.text_axes(vocab)
     return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_words, vocabs)
+
+
+def _checked_logits(model: nn.Module, vocab: Any, program: Any, ids: Tensor) -> Tensor:
+    """Return the logits of a text for the tokens of the vocabulary, [batch, position, vocab].
+
+    Raises:
+        ValueError: the model is no masked language model of this vocabulary.
+    """
+    requirements.check_embeddings(model, vocab, program)
+    logits = program(ids)["logits"]
+    if logits.dim() != 3 or logits.shape[:2] != ids.shape:
+        raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*ids.shape, len(vocab)]}")
+    requirements.check_logits_width(logits.shape[2], vocab)
+    requirements.check_bidirectional(model, vocab)
+    requirements.check_finite(logits[..., : len(vocab)])
+    return logits[..., : len(vocab)]
 
 
 def _masked_places(vocab: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
@@ -132,13 +133,53 @@ def _masked_places(vocab: Any, text: str, masked: int | Sequence[int] | None) ->
     return [place for place, number in enumerate(vocab.spans(text)) if number in wanted]
 
 
-def _comparison(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
-    """Return the other model, its vocabulary, and the id with which its texts begin."""
-    if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
-        raise ValueError("compare_with must be a model, its vocabulary, and perhaps the id that its texts begin with")
-    model, vocab, first = (*parts, None)[:3]
-    vocab = subwords.as_vocabulary(vocab)
-    return model, vocab, requirements.check_id(vocab, "the id that the texts of compare_with begin with", first)
+class _Comparison(NamedTuple):
+    """A causal model that guesses from the left side alone.
+
+    Attributes:
+        vocab: its vocabulary.
+        vocabulary: the same as the page takes it.
+        program: the model.
+        before: the id with which its texts begin, if there is one.
+        context: the number of tokens that it can read.
+    """
+
+    vocab: Any
+    vocabulary: Any
+    program: Any
+    before: int | None
+    context: int
+
+    @classmethod
+    def of(cls, parts: Sequence[Any], text: str, weights: str | None) -> _Comparison:
+        """Return a model, its vocabulary and perhaps its first id, checked; without `weights` the local model.
+
+        Raises:
+            ValueError: they are others, do not fit each other, or cannot read the text.
+        """
+        if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
+            raise ValueError(
+                "compare_with must be a model, its vocabulary, and perhaps the id that its texts begin with"
+            )
+        model, vocab, first = (*parts, None)[:3]
+        vocab = subwords.as_vocabulary(vocab)
+        before = requirements.check_id(vocab, "the id that the texts of compare_with begin with", first)
+        vocabulary = requirements.vocabulary_document(vocab, weights is None)
+        vocab.encode(text)  # it has the text's letters
+        program = requirements.text_program(model, vocab, weights)
+        width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
+        requirements.check_logits_width(width, vocab, "its vocabulary")
+        requirements.check_embeddings(model, vocab, program, "its vocabulary")
+        return cls(vocab, vocabulary, program, before, requirements.context_length(program))
+
+    def guess(self, left: list[int]) -> dict[str, Tensor]:
+        """Return the logits of the token after these ids, by the name of the series; nothing if there are no ids."""
+        ids = [*([] if self.before is None else [self.before]), *left][-self.context :]
+        if not ids:
+            return {}
+        logits = self.program(torch.tensor([ids]))["logits"][0, -1, : len(self.vocab)]
+        requirements.check_finite(logits)
+        return {"left side": logits}
 
 
 def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
@@ -147,22 +188,15 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         ids = request.inputs[0][0]
         gaps = (ids == mask).nonzero().flatten().tolist()
-        shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
-        top = shares.topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
-        return rows(
-            vocab.words(top),
-            {"both sides": shares[top]},
-            subtitled(title, repr(shorten(vocab.decode(ids), 40))),
-            top=1.0,
-        )
+        logits = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)]
+        return _guesses(vocab, {"both sides": logits}, title, vocab.decode(ids))
 
     return draw_static
 
 
-def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:
-    """Draw the guesses for the first gap."""
-    shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
+def _guesses(vocab: Any, logits: Mapping[str, Tensor], title: str, text: str, where: str = "") -> Picture:
+    """Draw the likeliest words of a gap, by the logits of each model."""
+    shares = {name: one.float().softmax(-1) for name, one in logits.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
-    own = vocab.words(vocab.encode(text)[place][None])[0]
-    heading = subtitled(title, f"in place of {own!r} in {shorten(text, 40)!r}")
-    return rows(vocab.words(top), {name: share[top] for name, share in shares.items()}, heading, top=1.0)
+    shown = {name: share[top] for name, share in shares.items()}
+    return probability_picture(vocab.words(top), shown, title, text, where)

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.checks import materialized
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, weights_device
 from tfviz.logits import extract_logits
 from tfviz.look import Capture, capture
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 from tfviz.shapes import Bool, Float
-from tfviz.view.still.patch_grid import EXTRA_TOKEN_COUNTS, PatchGrid, Shape, find_grid
+from tfviz.view.patch_grid import EXTRA_TOKEN_COUNTS, PatchGrid, Shape, find_grid
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.requirements import check_weights
 
@@ -77,10 +77,7 @@ def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> Pat
     Raises:
         ValueError: the model cannot process the picture, or its patches cannot be found.
     """
-    first = next(model.parameters(), None)
-    if first is None:
-        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
-    pixels = pixels.to(first.device)
+    pixels = pixels.to(weights_device(model))
     height, width = pixels.shape[2:]
     seen = _captured(model, pixels)
     tokens = _token_count(type(model).__name__, seen)
@@ -104,7 +101,7 @@ def _captured(model: nn.Module, pixels: Tensor) -> Capture:
     """
     name = type(model).__name__
     try:
-        with eval_mode(model), torch.no_grad(), capture(model, "*.pattern") as seen:
+        with eval_mode(model), capture(model, "*.pattern") as seen:
             model(pixels)
     except LookupError as error:
         raise ValueError(

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, model_device
 from tfviz.look import Capture, capture, edits
-from tfviz.view.still.picture import shorten
+from tfviz.view.still.palette import shorten
 
 Edit = Callable[[Tensor], Tensor]
 DTYPES = {"float32": torch.float32, "bool": torch.bool}
@@ -41,8 +41,8 @@ class LocalProgram:
         return outputs, seen
 
     def _outputs(self, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
-        device = next(self.model.parameters()).device
-        with eval_mode(self.model), torch.no_grad():
+        device = model_device(self.model)
+        with eval_mode(self.model):
             outputs = self.function(*(tensor.to(device) for tensor in inputs))
         return {name: torch.as_tensor(value).detach().cpu() for name, value in outputs.items()}
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, model_device
 from tfviz.look.capture import capture
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
-from tfviz.study.block_replay import BlockReplay
+from tfviz.study.block_replay import BlockReplay, hooked
 from tfviz.study.inputs import Inputs
 from tfviz.study.sites import site_axis
 
@@ -63,16 +63,22 @@ def find_sites(model: nn.Module) -> PatchSites:
     """
     ids = _example_ids(model)
     name, inputs = type(model).__name__, Inputs.of("ids", ids, model)
-    replay, taken = BlockReplay(model, inputs), _ModuleInputs(model)
+    replay, taken = BlockReplay(model, inputs), dict[str, list[Tensor]]()
+    leaves = [(path, module) for path, module in model.named_modules() if not list(module.children())]
+
+    def keep(path: str, _: nn.Module, args: tuple[Any, ...], __: dict[str, Any]) -> None:
+        if args and isinstance(args[0], Tensor):
+            taken.setdefault(path, []).append(args[0])
+
     try:
-        with eval_mode(model), torch.no_grad(), replay.observe(), taken, capture(model, f"*{HEADS}") as seen:
+        with eval_mode(model), replay.observe(), hooked(leaves, keep), capture(model, f"*{HEADS}") as seen:
             inputs.run(model)
         blocks = replay.stack()
     except LookupError as error:
         raise ValueError(f"{name} cannot be patched in a page: {error}") from error
     streams = {path: replay.block_inputs[path] for path in blocks}
     outputs = {site.removesuffix(HEADS): seen[site] for site in seen if len(seen.stored(site)) == 1}
-    found = {path: taken.projection_of(path, heads) for path, heads in outputs.items()}
+    found = {path: _projection_of(taken, path, heads) for path, heads in outputs.items()}
     missing = [path for path, projection in found.items() if projection is None]
     if missing or not outputs:
         raise ValueError(
@@ -90,33 +96,21 @@ def find_sites(model: nn.Module) -> PatchSites:
     return PatchSites(blocks, streams[blocks[0]].shape[2], list(outputs), projections, heads, size)
 
 
-class _ModuleInputs(ExitStack):
-    """A context in which the input of each module without parts is kept, if it was called once."""
+def _projection_of(taken: Mapping[str, list[Tensor]], attention: str, heads: Tensor) -> str | None:
+    """Return the path of the module inside an attention that takes its heads' outputs; None if there is none.
 
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.inputs: dict[str, list[Tensor]] = {}
-        for path, module in model.named_modules():
-            if not list(module.children()):
-                self.callback(module.register_forward_pre_hook(self._keep(path)).remove)
-
-    def _keep(self, path: str) -> Callable[..., None]:
-        def hook(_: nn.Module, args: tuple[Any, ...]) -> None:
-            if args and isinstance(args[0], Tensor):
-                self.inputs.setdefault(path, []).append(args[0])
-
-        return hook
-
-    def projection_of(self, attention: str, heads: Tensor) -> str | None:
-        """Return the path of the module inside an attention that takes its heads' outputs; None if there is none."""
-        joined = heads.transpose(1, 2).flatten(2)
-        for path, inputs in self.inputs.items():
-            is_inside = path.startswith(f"{attention}.") and len(inputs) == 1 and inputs[0].shape == joined.shape
-            if is_inside and float((inputs[0] - joined).abs().max()) <= EQUAL_INPUT_TOLERANCE * float(
-                joined.abs().max()
-            ):
-                return path
-        return None
+    Args:
+        taken: path of each module without parts -> the input of each of its calls.
+        attention: path of the attention.
+        heads: outputs of its heads, [batch, head, position, size].
+    """
+    joined = heads.transpose(1, 2).flatten(2)
+    tolerance = EQUAL_INPUT_TOLERANCE * float(joined.abs().max())
+    for path, inputs in taken.items():
+        is_inside = path.startswith(f"{attention}.") and len(inputs) == 1 and inputs[0].shape == joined.shape
+        if is_inside and float((inputs[0] - joined).abs().max()) <= tolerance:
+            return path
+    return None
 
 
 def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Program:
@@ -169,25 +163,17 @@ def _numbered(paths: Sequence[str], replace: Callable[[int, Tensor], Tensor]) ->
     return {path: partial(replace, layer) for layer, path in enumerate(paths)}
 
 
-@contextmanager
-def _replacing_inputs(model: nn.Module, replace: dict[str, Replace]) -> Iterator[None]:
+def _replacing_inputs(model: nn.Module, replace: Mapping[str, Replace]) -> AbstractContextManager[None]:
     """Replace the first tensor that each of these modules takes by what a function makes of it."""
 
-    def hook_of(change: Replace) -> Callable[..., Any]:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if args:
-                return (change(args[0]), *args[1:]), kwargs
-            name = next(name for name, value in kwargs.items() if isinstance(value, Tensor))
-            return args, {**kwargs, name: change(kwargs[name])}
+    def before(path: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args:
+            return (replace[path](args[0]), *args[1:]), kwargs
+        name = next(name for name, value in kwargs.items() if isinstance(value, Tensor))
+        return args, {**kwargs, name: replace[path](kwargs[name])}
 
-        return hook
-
-    with ExitStack() as hooks:
-        for path, change in replace.items():
-            module = model.get_submodule(path)
-            hooks.callback(module.register_forward_pre_hook(hook_of(change), with_kwargs=True).remove)
-        yield
+    return hooked([(path, model.get_submodule(path)) for path in replace], before)
 
 
 def _example_ids(model: nn.Module) -> Tensor:
-    return torch.arange(EXAMPLE, device=next(model.parameters()).device)[None] % 2
+    return torch.arange(EXAMPLE, device=model_device(model))[None] % 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, model_device, weights_device
 from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
@@ -39,7 +39,7 @@ def check_embeddings(
     sizes: int | None = getattr(table, "num_embeddings", None)
     cause: Exception | None = None
     try:
-        if sizes is None and next(model.parameters()).device.type == "cpu":  # on a GPU a wrong id would end the session
+        if sizes is None and model_device(model).type == "cpu":  # on a GPU a wrong id would end the session
             program(torch.full((1, 2), len(vocab) - 1))
     except (IndexError, RuntimeError, ValueError) as error:
         sizes, cause = 0, error
@@ -114,9 +114,9 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     Raises:
         ValueError: the model returns no logits, or logits of another shape.
     """
-    with eval_mode(model), torch.no_grad():
+    with eval_mode(model):
         try:
-            outputs = model(ids.to(next(model.parameters()).device))
+            outputs = model(ids.to(model_device(model)))
         except (RuntimeError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{type(model).__name__} cannot be called with ids of tokens, [batch, position]: give a language model "
@@ -151,13 +151,11 @@ def text_program(model: nn.Module, vocab: Any, weights: str | None) -> Program |
     def read(ids: Tensor) -> dict[str, Tensor]:
         return {"logits": extract_logits(model(ids))}
 
-    first = next(model.parameters(), None)
-    if first is None:
-        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    device = weights_device(model)
     if weights is None:
         return LocalProgram(model, read, {"ids": len(vocab)})
     check_weights(model)
-    example = torch.arange(3, device=first.device)[None] % 2 + 1  # id 0 is padding
+    example = torch.arange(3, device=device)[None] % 2 + 1  # id 0 is padding
     return export(read, example, lengths={"ids": {1: "words"}}, weights=weights)
 
 

@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable
 from typing import TypedDict
 
-import torch
 from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
-from tfviz.look import capture
-from tfviz.look.edits import zero
+from tfviz.look import ablate, capture
 
 MAX_HEADS = 96  # of a model with more heads, the first head is opened
 
@@ -23,7 +21,6 @@ class HeadState(TypedDict):
     head: int
 
 
-@torch.no_grad()
 def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object], Tensor]) -> HeadState:
     """Return the head without which the probabilities change most, by the sum of absolute differences.
 
@@ -35,21 +32,20 @@ def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object
         logits_of: takes the logits [answer, choice] from what the model returns.
     """
     first: HeadState = {"layer": 0, "head": 0}
+
+    def probabilities() -> Tensor:
+        return logits_of(model(inputs)).float().softmax(-1)
+
     with eval_mode(model):
         with capture(model, "*.pattern") as seen:
-            whole = logits_of(model(inputs)).float().softmax(-1)
-        sites = [(site, seen[site]) for site in seen]
-        heads = [
-            (layer, head, site)
-            for layer, (site, pattern) in enumerate(sites)
-            for head in range(pattern.shape[1] if pattern.dim() == 4 else 1)
-        ]
-        if not 0 < len(heads) <= MAX_HEADS or len({re.sub(r"\d+", "*", site) for site, _ in sites}) > 1:
+            whole = probabilities()
+        heads = sum(seen[site].shape[1] if seen[site].dim() == 4 else 1 for site in seen)
+        if not 0 < heads <= MAX_HEADS or len({re.sub(r"\d+", "*", site) for site in seen}) > 1:
             return first
-        worst = 0.0
-        for layer, head, site in heads:
-            with capture(model, [], edit={site: zero(head)}):
-                change = (logits_of(model(inputs)).float().softmax(-1) - whole).abs().sum().item()
-            if change > worst:
-                first, worst = {"layer": layer, "head": head}, change
+        changes = ablate(model, lambda: (probabilities() - whole).abs().sum().nan_to_num().item())
+    worst = 0.0
+    for layer, site in enumerate(seen):
+        head = int(changes[site].argmax())
+        if changes[site][head] > worst:
+            first, worst = {"layer": layer, "head": head}, changes[site][head].item()
     return first

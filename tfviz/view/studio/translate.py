@@ -16,11 +16,17 @@ from tfviz.validation import describe
 from tfviz.view.documents.studios import TranslateDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.generation import translation_steps
-from tfviz.view.still.picture import Picture, shorten, subtitled
+from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
-from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.build import (
+    STUDIO_STATE,
+    probability_picture,
+    studio_view,
+    studio_widget,
+    text_heading,
+    tries_spec,
+)
 from tfviz.view.studio.local_program import LocalProgram, max_positions
 
 if TYPE_CHECKING:
@@ -107,16 +113,21 @@ def translate(
         },
     }  # fmt: skip
     if not kernel:
-        found = _greedy(programs, ids, begin, end, suppressed, min(max_tokens, MAX_STATIC_WORDS), len(target))
-        words = target.words(torch.tensor([token for token, _ in found]))
-        shares, heading = [share for _, share in found], subtitled(title, repr(shorten(sentence, 40)))
-        weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])
-        picture = translation_steps(words, shares, source.words(ids), weights_read, heading)
-        return studio_view(document, picture, programs, budget)
+        return studio_view(document, _steps_picture(document, programs, source, target, ids), programs, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["attention_mask"]]}
     draw_static, axis_words = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
     return studio_widget(document, programs, first, draw_static, axis_words, own)
+
+
+def _steps_picture(
+    document: TranslateDocument, programs: dict[str, Program], source: Any, target: Any, ids: Tensor
+) -> Picture:
+    """Draw the likeliest translation of a text, token by token, and where each looks."""
+    tokens, shares = _greedy(document, programs, ids, len(target))
+    weights_read = _mean_cross_attention(programs, ids, [document["begin"], *tokens[:-1]])
+    heading = text_heading(document["title"], document["state"]["sentence"])
+    return translation_steps(target.words(torch.tensor(tokens)), shares, source.words(ids), weights_read, heading)
 
 
 def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
@@ -124,9 +135,9 @@ def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawS
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
-        heading = subtitled(title, repr(shorten(target.decode(request.inputs[0][0]), 40)))
-        words = target.words(shares.argmax(-1))
-        return rows(words, {"probability of the likeliest word": shares.amax(-1)}, heading, top=1.0)
+        likeliest = {"probability of the likeliest word": shares.amax(-1)}
+        text = target.decode(request.inputs[0][0])
+        return probability_picture(target.words(shares.argmax(-1)), likeliest, title, text)
 
     return draw_static
 
@@ -182,8 +193,8 @@ def _check_model(model: nn.Module) -> None:
     if not all(callable(getattr(model, name, None)) for name in ("encode", "decode")):
         raise ValueError(
             f"{type(model).__name__} has no encode and decode: give a model whose encode(source ids) gives a named "
-            "tuple of states and attention_mask, and whose decode(target ids, memory) gives logits, as models.Transformer; look "
-            "at maps of an encoder-decoder of transformers with view.sources or view.live"
+            "tuple of states and attention_mask, and whose decode(target ids, memory) gives logits, as "
+            "models.Transformer; look at maps of an encoder-decoder of transformers with view.sources or view.live"
         )
     requirements.check_weights(model)
 
@@ -221,25 +232,20 @@ def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -
 
 
 def _greedy(
-    programs: dict[str, Program],
-    ids: Tensor,
-    begin: int,
-    end: int,
-    suppressed: Sequence[int],
-    max_tokens: int,
-    size: int,
-) -> list[tuple[int, float]]:
+    document: TranslateDocument, programs: dict[str, Program], ids: Tensor, size: int
+) -> tuple[list[int], list[float]]:
     """Return the likeliest of `size` tokens at each step, and its probability, for the static picture."""
     memory = programs["encode"](ids[None])
-    text, shares = [begin], list[float]()
-    while len(shares) < max_tokens and (not shares or text[-1] != end):
+    text, shares = [document["begin"]], list[float]()
+    max_tokens = min(document["max_tokens"], MAX_STATIC_WORDS)
+    while len(shares) < max_tokens and (not shares or text[-1] != document["end"]):
         logits = programs["decode"](torch.tensor([text]), memory["states"], memory["attention_mask"])["logits"][
             0, -1, :size
         ]
-        share = _probabilities(logits, suppressed)
+        share = _probabilities(logits, document["suppressed"])
         text.append(int(share.argmax()))
         shares.append(float(share.max()))
-    return list(zip(text[1:], shares))
+    return text[1:], shares
 
 
 def _mean_cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> Tensor:

@@ -17,7 +17,8 @@ from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.palette import shorten
+from tfviz.view.still.picture import Picture
 from tfviz.view.studio.local_program import LocalProgram
 
 NOTE_STATIC = (

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, model_device
 from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
@@ -106,8 +106,8 @@ def write(
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
     """Return a note on how rounding to 8 bits changes the model's output on the prompt."""
-    with eval_mode(model), torch.no_grad():
-        outputs = model(ids[None].to(next(model.parameters()).device))
+    with eval_mode(model):
+        outputs = model(ids[None].to(model_device(model)))
     exact = extract_logits(outputs)[0, :, : logits.shape[-1]].float().cpu()
     page, itself = (nn.functional.cross_entropy(each[:-1], ids[1:]).item() for each in (logits, exact))
     return f"Weights of 8 bits: the prompt costs {page:.3f} nats a token, {itself:.3f} by the model itself."

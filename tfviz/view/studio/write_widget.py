@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from tfviz.logits import extract_logits
 from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.still.generation import next_tokens
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.palette import shorten
+from tfviz.view.still.picture import Picture
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.requirements import text_axes
 from tfviz.view.studio.widget import ModelWidget, Request
