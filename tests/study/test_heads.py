@@ -120,7 +120,7 @@ def test_kinds_that_are_none():
         HeadScores(["nothing"])
     with pytest.raises(TypeError, match=r"kinds is 'first'; give a list"):
         HeadScores("first")
-    with pytest.raises(ValueError, match="kinds is empty; there are: itself"):
+    with pytest.raises(ValueError, match="kinds is empty; there are: current"):
         HeadScores([])
     with pytest.raises(TypeError, match="kinds is a dictionary: value of key 'own'"):
         HeadScores({"own": lambda: None})
