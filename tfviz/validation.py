@@ -20,6 +20,7 @@ from tfviz.coercion import coerce, without_shape
 from tfviz.schema import describe
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def validate_public(
@@ -85,6 +86,14 @@ def validated(function: F, package: str = "") -> F:
 
     wrapper.__validated__ = True  # type: ignore[attr-defined]
     return typing.cast(F, wrapper)
+
+
+def unchecked(kind: type[T], *args: Any) -> T:
+    """Construct an instance of a public class without checking the arguments, for the package's own inner loops."""
+    made = kind.__new__(kind)
+    initialize = kind.__init__
+    getattr(initialize, "__wrapped__", initialize)(made, *args)
+    return made
 
 
 @cache

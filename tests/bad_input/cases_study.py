@@ -119,6 +119,7 @@ CASES = [
     ("measured(measure=lambda seen: 1)", "measure"),
     ("measured(measure=HeadScores)", "give a function, or an instance, HeadScores"),
     ("measured(sites='nothing')", "no site matches 'nothing'"),
+    ("measured(client='tcp://here:8786')", r"client is 'tcp://here:8786'; give a distributed\.Client"),
     ("over(sketch, [ids], HeadScores())", "the model's weights are on the meta device"),
     ("find_heads(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
     ("find_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),

@@ -10,6 +10,8 @@ from torch import nn
 from tfviz.text import bpe
 
 transformers = pytest.importorskip("transformers")
+distributed = pytest.importorskip("distributed")
+connect = distributed.Client.__init__
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "from-transformerlens.md"
 TEXT = (  # of which every word becomes one token
@@ -42,6 +44,8 @@ def names(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda *_, **__: small_gpt2())
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: small_tokenizer())
+    local = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
+    monkeypatch.setattr(distributed.Client, "__init__", lambda client, **_: connect(client, **local))
     yield {}
     torch.set_grad_enabled(True)
 

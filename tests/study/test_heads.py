@@ -4,12 +4,12 @@ import json
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, VOCAB, build
+from study_models import FAMILIES, IDS, SMALL, VOCAB, build, config
 
 from tfviz import learn, models
 from tfviz.look import AttentionMaps, capture, measures
 from tfviz.look.head_scores import Marks
-from tfviz.study import HeadScores, MapStore, compare, film, find_heads
+from tfviz.study import HeadScores, Inputs, MapStore, compare, film, find_heads
 from tfviz.text import Windows
 
 TEXTS = [[3, 5, 3, 5, 3, 8], [7, 7, 2, 7], [1, 2, 3, 1, 2]]
@@ -110,9 +110,40 @@ def test_a_kind_of_your_own(side):
 
 
 def test_a_query_that_sees_nothing_does_not_count_whatever_its_weights():
-    marks = Marks.of([torch.ones(1, 3, 3, dtype=torch.bool).tril(-1)])
+    marks = Marks([torch.ones(1, 3, 3, dtype=torch.bool).tril(-1)])
     shares = marks.shares(torch.full((1, 1, 3, 3), 1 / 3), torch.tensor([[[True, False, True]]]))
     assert shares.item() == pytest.approx(2 / 3)  # of the last query alone: the first has no mark
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("side", SIDES)
+def test_marks_of_any_number_in_layers_with_masks_of_their_own(side, lazy):
+    """No cell, all cells, other cells for each text; a layer that looks three words back, and one that looks at all."""
+    settings = {"num_key_value_heads": 2, "head_dim": 6, "sliding_window": 3, "max_position_embeddings": 8, **SMALL}
+    layers = {"layer_types": ["sliding_attention", "full_attention"]}
+    model = build("Gemma3ForCausalLM", lambda: config("Gemma3Text", **settings, **layers))
+    batch = padded([text[:4] for text in TEXTS] if side == "none" else TEXTS, "left" if side == "left" else "right")
+    ids = batch["input_ids"]
+    drawn = torch.rand(len(ids), ids.shape[1], ids.shape[1], generator=torch.Generator().manual_seed(1)) < 0.4
+    kinds = {
+        "none": lambda ids: torch.zeros(1, ids.shape[1], ids.shape[1], dtype=torch.bool),
+        "all": lambda ids: torch.ones(1, ids.shape[1], ids.shape[1], dtype=torch.bool),
+        "drawn": lambda ids: drawn,
+    }
+    with torch.no_grad(), capture(model, lazy=lazy) as seen:
+        model(**batch)
+    found = HeadScores(kinds)(seen, Inputs.of("texts", batch, model))
+    assert found["none"].values.isnan().all()
+    for layer, site in enumerate(seen):
+        for text, counts in enumerate(batch["attention_mask"].bool()):
+            pattern, allowed = seen[site][text][:, counts][:, :, counts], seen.allowed(site)
+            sees = allowed.expand(len(ids), *allowed.shape[1:])[text][:, counts][:, :, counts]
+            even = sees / sees.sum(-1, keepdim=True)
+            for kind in ("all", "drawn"):
+                marked = kinds[kind](ids).expand(len(ids), -1, -1)[text, : counts.sum(), : counts.sum()]
+                for name, weights in ((kind, pattern), (f"{kind}, uniform attention", even.expand_as(pattern))):
+                    shares = (weights * marked).sum(-1)[:, marked.any(-1)].mean(-1)
+                    torch.testing.assert_close(found[name].values[text, layer], shares, rtol=0, atol=1e-5)
 
 
 def test_kinds_that_are_none():

@@ -130,8 +130,8 @@ def test_the_environments_ask_for_the_same():
     pinned = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *extras["lessons"], *extras["hf"], *extras["test"][1:]]
-    assert extras["test"][0] == "tfviz[lessons]"
+    needed = [*project["dependencies"], *extras["lessons"], *extras["hf"], *extras["cluster"], *extras["test"][1:]]
+    assert extras["test"][0] == "tfviz[lessons,cluster]"
     names = {requirement.split(">")[0].split("<")[0].split("=")[0].lower().replace("_", "-") for requirement in needed}
     assert names <= {name.replace("_", "-") for name in pinned}
     assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().split()

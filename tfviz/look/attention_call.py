@@ -19,7 +19,7 @@ from tfviz.look.quantize import quantize
 from tfviz.shapes import Bool, Float
 
 ALL_PLACES = slice(None)
-CHUNK_BYTES = 2 * 2**20  # of float32 scores computed at a time: they stay in the processor's cache
+CHUNK_BYTES = 2**20  # of float32 scores computed at a time: they stay in a core's cache
 
 
 @dataclass(frozen=True)

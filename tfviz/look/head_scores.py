@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,9 +19,9 @@ Cells = Bool[Tensor, "#text query key"]
 Kind = Callable[[Codes], Cells]
 
 
-def _mark_offset(back: int) -> Kind:
-    """Return a function that marks the position a number of words back."""
-    return lambda codes: torch.ones(codes.shape[1], codes.shape[1], dtype=torch.bool).tril(-back).triu(-back)[None]
+def _mark_offset(back: int, codes: Codes) -> Cells:
+    """Mark the position a number of words back."""
+    return torch.ones(codes.shape[1], codes.shape[1], dtype=torch.bool).tril(-back).triu(-back)[None]
 
 
 def _mark_first(codes: Codes) -> Cells:
@@ -30,28 +30,24 @@ def _mark_first(codes: Codes) -> Cells:
     return cells
 
 
-def _mark_same_word(after: int) -> Kind:
-    """Return a function that marks earlier occurrences of the query's word, or a number of positions after them.
+def _mark_same_word(after: int, codes: Codes) -> Cells:
+    """Mark earlier occurrences of the query's word, or a number of positions after them.
 
     An induction head attends to the word after an earlier occurrence (Olsson et al. 2022).
     """
-
-    def mark(codes: Codes) -> Cells:
-        equal = torch.zeros(len(codes), codes.shape[1], codes.shape[1], dtype=torch.bool)
-        equal[:, :, after:] = codes[:, :, None] == codes[:, None, : codes.shape[1] - after]
-        return equal.tril(-1)
-
-    return mark
+    equal = torch.zeros(len(codes), codes.shape[1], codes.shape[1], dtype=torch.bool)
+    equal[:, :, after:] = codes[:, :, None] == codes[:, None, : codes.shape[1] - after]
+    return equal.tril(-1)
 
 
-# kinds of position: name -> function that marks the keys of the kind for each query
+# kinds of position: name -> function that marks the keys of the kind for each query, which can be pickled
 SCORE_KINDS: dict[str, Kind] = {
-    "current": _mark_offset(0),
-    "previous": _mark_offset(1),
-    "two back": _mark_offset(2),
+    "current": partial(_mark_offset, 0),
+    "previous": partial(_mark_offset, 1),
+    "two back": partial(_mark_offset, 2),
     "first": _mark_first,
-    "duplicate": _mark_same_word(0),
-    "induction": _mark_same_word(1),
+    "duplicate": partial(_mark_same_word, 0),
+    "induction": partial(_mark_same_word, 1),
 }
 COMPARE_WORDS = ("duplicate", "induction")
 
@@ -76,31 +72,54 @@ def check_kinds(kinds: Sequence[str] | Mapping[str, Kind]) -> dict[str, Kind]:
     return {kind: SCORE_KINDS[kind] for kind in kinds}
 
 
-class Marks(NamedTuple):
+class Marks:
     """The marked cells of each kind, and the queries that have any.
 
+    Few cells are marked, so their places are listed: a head's shares are sums of its weights there.
+
+    Args:
+        kinds: the marked cells of each kind, [#text, query, key].
+
     Attributes:
-        cells: [#text, query x key, kind], 1 where a cell is marked.
-        queries: [#text, query, kind].
+        places: [#text, place], of the marked cells of one kind after another, as query x keys + key; 0 where a text has
+            fewer than others.
+        counts: whether a place counts, [#text, place].
+        sizes: the number of places of each kind.
+        queries: 1 where a query has a marked cell, [#text, query, kind].
     """
 
-    cells: Float[Tensor, "#text cell kind"]
-    queries: Float[Tensor, "#text query kind"]
-
-    @classmethod
-    def of(cls, kinds: Iterable[Cells]) -> Marks:
-        """Return the marks of each kind."""
-        stacked = torch.stack(list(kinds), -1)
-        return cls(stacked.flatten(1, 2).float(), stacked.any(2).float())
+    def __init__(self, kinds: Iterable[Cells]) -> None:
+        cells = list(kinds)
+        texts = max(len(marked) for marked in cells)
+        listed = [_places(marked, texts) for marked in cells]
+        self.places, self.counts = (torch.cat(parts, 1) for parts in zip(*listed))
+        self.sizes = [places.shape[1] for places, _ in listed]
+        queries = [marked.any(2).expand(texts, -1) for marked in cells]
+        self.queries = torch.stack(queries, -1).float()
 
     def shares(
         self, weights: Float[Tensor, "text #head query key"], sees: Bool[Tensor, "text #head query"]
     ) -> Float[Tensor, "text #head kind"]:
-        """Return the mean share of the marked keys, over queries that see something and have one; NaN without such."""
+        """Return the mean share of the marked keys over queries with an allowed and a marked key; NaN without any."""
         weights = weights if sees.all() else weights * sees[..., None]
         counts = sees.to(weights) @ self.queries.to(weights)
-        totals = weights.flatten(2) @ self.cells.to(weights)
+        cells = weights.flatten(2)
+        index = self.places[:, None].expand(len(cells), cells.shape[1], -1)
+        marked = torch.where(self.counts[:, None], cells.gather(2, index), 0.0)
+        totals = torch.stack([part.sum(-1) for part in marked.split(self.sizes, -1)], -1)
         return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan)
+
+
+def _places(marked: Cells, texts: int) -> tuple[Int[Tensor, "text place"], Bool[Tensor, "text place"]]:
+    """Return the places of the marked cells of each text, as query x keys + key, and which of them are any."""
+    flat = marked.flatten(1)
+    text, place = flat.nonzero(as_tuple=True)
+    sizes = text.bincount(minlength=len(flat))
+    column = torch.arange(len(text), device=flat.device) - (sizes.cumsum(0) - sizes)[text]
+    counts = torch.arange(int(sizes.max()), device=flat.device) < sizes[:, None]
+    places = torch.zeros(counts.shape, dtype=torch.long, device=flat.device)
+    places[text, column] = place
+    return places.expand(texts, -1), counts.expand(texts, -1)
 
 
 def head_scores(
@@ -110,8 +129,8 @@ def head_scores(
 
     Args:
         maps: the attention maps, as many queries as keys; or the capture of one text, which has no words.
-        kinds: kinds of position, of `SCORE_KINDS`: "current", "previous", "two back", "first", "duplicate", "after same
-            word".
+        kinds: kinds of position, of `SCORE_KINDS`: "current", "previous", "two back", "first", "duplicate",
+            "induction".
 
     Raises:
         LookupError: the kind is unknown; the message lists the known ones.
@@ -143,7 +162,7 @@ def head_scores(
     codes = torch.tensor([[numbers.setdefault(word, len(numbers)) for word in words]])
 
     def shares(weights: Tensor, counts: Tensor) -> Tensor:  # the marks of one kind at a time, which can be large
-        each = [Marks.of([kind(codes)]).shares(weights[None], counts[None]) for kind in named.values()]
+        each = [Marks([kind(codes)]).shares(weights[None], counts[None]) for kind in named.values()]
         return torch.cat(each, dim=-1)[0].nan_to_num(0.0)  # the weights are finite: NaN is a kind without positions
 
     scores = statistic(maps, shares, positions)

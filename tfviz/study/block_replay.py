@@ -38,13 +38,19 @@ class BlockReplay:
         self.block_inputs: dict[str, Tensor] = {}
         self.starts: dict[str, int] = {}
         self.ends: dict[str, int] = {}
-        self._clock = 0
+        self._clock, self._keeps_inputs = 0, True
         self._candidates = block_paths(model)
         self._calls: dict[str, int] = {}
 
     @contextmanager
-    def observe(self, enabled: bool = True) -> Iterator[None]:
-        """Record one call of the model inside the context."""
+    def observe(self, enabled: bool = True, keep_inputs: bool = True) -> Iterator[None]:
+        """Record one call of the model inside the context.
+
+        Args:
+            enabled: record it; else do nothing.
+            keep_inputs: fill `block_inputs`, which take as much memory as the outputs.
+        """
+        self._keeps_inputs = keep_inputs
         with hooked(self.model.named_modules() if enabled else (), self._before, self._after):
             yield
         for path in [path for path in self.blocks if self._calls[path] > 1]:
@@ -53,7 +59,7 @@ class BlockReplay:
     def _before(self, path: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._clock += 1
         self.starts.setdefault(path, self._clock)
-        if path in self._candidates:
+        if path in self._candidates and self._keeps_inputs:
             _, first = first_tensor_argument(args, kwargs)
             if first is not None:
                 self.block_inputs.setdefault(path, first.detach().clone())
@@ -98,13 +104,8 @@ class BlockReplay:
         """
         with ExitStack() as undo:
             for path in paths:
-                module = self.model.get_submodule(path)
-                own = module.__dict__.get("forward")
-                if own is None:
-                    undo.callback(module.__dict__.pop, "forward", None)
-                else:
-                    undo.callback(setattr, module, "forward", own)
-                module.forward = self._stub(path, times, (outputs or {}).get(path))  # type: ignore[method-assign]
+                stub = self._stub(path, times, (outputs or {}).get(path))
+                undo.enter_context(replacing_forward(self.model.get_submodule(path), stub))
             yield
 
     def _stub(self, path: str, times: int, first: Tensor | None) -> Callable[..., Any]:
@@ -141,6 +142,20 @@ def hooked(
             if after is not None:
                 hooks.callback(module.register_forward_hook(partial(after, path), with_kwargs=True).remove)
         yield
+
+
+@contextmanager
+def replacing_forward(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+    """Replace the forward of a module inside the context; its hooks stay."""
+    own = module.__dict__.get("forward")
+    module.forward = forward  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        if own is None:
+            del module.__dict__["forward"]
+        else:
+            module.forward = own  # type: ignore[method-assign]
 
 
 def block_paths(model: nn.Module) -> set[str]:

@@ -5,30 +5,27 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from operator import length_hint
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, distributed, nn
+from torch import distributed, nn
 
 from tfviz import checks, schema
 from tfviz.eval_mode import eval_mode
 from tfviz.files import atomic, expand_user, load_tensors, save_tensors
-from tfviz.look.capture import Capture, capture
+from tfviz.study.batch_statistics import SINGLE_TABLE_NAME, BatchMeasurement, Measure, Result, merge_results
+from tfviz.study.cluster import check_client, check_picklable, measure_on_workers
 from tfviz.study.collate import Tokenize, as_batches
 from tfviz.study.inputs import Inputs
 from tfviz.study.partial_results import fingerprint
 from tfviz.study.statistics import STATE_FIELDS, Statistics
-from tfviz.study.table import Table
-from tfviz.validation import check_callable, describe
+from tfviz.validation import check_callable
 
-Measure = Callable[[Capture, Inputs], Table | Tensor | Mapping[str, Table | Tensor]]
-Result = dict[str, Statistics]
 FORMAT = "tfviz.over/1"
 WRITE_INTERVAL_SECONDS = 30.0
-SINGLE_TABLE_NAME = "value"  # the name of the table of a measure that returns only one
 _AXES_SCHEMA = schema.dict_of(schema.list_of(schema.string()))
 _TABLES_SCHEMA = schema.list_of(
     schema.object_of({"name": schema.string(), "axes": _AXES_SCHEMA, "unit": schema.string()})
@@ -46,11 +43,13 @@ def over(
     top: int = 5,
     progress: bool = True,
     resume: str | Path | None = None,
+    client: Any = None,
 ) -> Any:
     """Return statistics of a measure over a data set: mean, variance and the texts with the largest values.
 
     Memory does not grow with the data set. Under `torchrun` or `accelerate launch` every process takes its share of the
     batches and has the complete result at the end; processes without `torch.distributed` merge by `Statistics.merge`.
+    With a Dask client, its workers measure the batches, and the result is that of one process.
 
     Args:
         model: the model to measure.
@@ -59,7 +58,8 @@ def over(
             through all of them.
         measure: called with the capture and the inputs of each batch; returns values for each of its texts: a tensor
             [batch, ...], a `Table` whose first axis is "text", or several by name, with NaN for a text without a value.
-            An example is `study.HeadScores()`.
+            An example is `study.HeadScores()`. If it has an attribute `lazy` that is true, so is the capture: a map is
+            computed when the measure asks for it.
         sites: globs of the sites to capture for the measure.
         tokenize: strings -> the model's arguments, padded, such as a Hugging Face tokenizer with `padding=True` and
             `return_tensors="pt"`; for strings only.
@@ -68,15 +68,20 @@ def over(
         progress: show a bar.
         resume: a file to which the statistics are written from time to time; a call with the same arguments continues
             from it.
+        client: a `distributed.Client` of Dask (`pip install 'tfviz[cluster]'`), to whose workers the model and the
+            measure are copied once, and texts batch by batch; None: the model runs here.
 
     Returns:
         `Statistics`; or name -> `Statistics`, if the measure returns several.
 
     Raises:
+        ImportError: a client is given, and Dask is not installed.
         LookupError: no site matches.
         TypeError: the measure returns something else.
-        ValueError: there is no text; a batch has another number of values than texts; the file is of another analysis.
+        ValueError: there is no text; a batch has another number of values than texts; the file is of another analysis;
+            the client is closed or has no workers, or the model cannot be pickled for them.
 
+    >>> import torch
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.randint(0, 11, (4, 5))
     >>> over(gpt, ids.split(2), lambda seen, inputs: torch.ones(2), sites=[], progress=False).mean.values
@@ -84,13 +89,13 @@ def over(
     """
     check_callable("capture", "inputs", measure=measure)
     checks.at_least(1, batch_size=batch_size, top=top)
+    if client is not None:
+        check_client(client)
     run = _Run(resume, "" if resume is None else fingerprint(model, sites, top, batch_size, _named(measure), _rank()))
-    with eval_mode(model), torch.no_grad():
-        for first, inputs in run.own_batches(as_batches(texts, tokenize, batch_size), model, progress):
-            with capture(model, sites) as seen:
-                inputs.run(model)
-            numbers = first + torch.arange(inputs.size)
-            run.add({name: Statistics.of(table, numbers, top) for name, table in _tables(measure, seen, inputs)})
+    with eval_mode(model):
+        batches = run.own_batches(as_batches(texts, tokenize, batch_size), model, progress)
+        for found in _measured(BatchMeasurement(model, measure, sites, top), batches, client):
+            run.add(found)
     run.write()
     result = _reduced(run.statistics)
     if not result:
@@ -98,28 +103,17 @@ def over(
     return result[SINGLE_TABLE_NAME] if list(result) == [SINGLE_TABLE_NAME] else result
 
 
+def _measured(measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs]], client: Any) -> Iterator[Result]:
+    """Return the statistics of each batch, in order, measured here or by the workers of a client."""
+    if client is None:
+        return (measurement.run(inputs, first) for first, inputs in batches)
+    check_picklable(measurement)
+    return measure_on_workers(client, measurement, batches)
+
+
 def _named(measure: Measure) -> str:
     """Return the repr of a measure without the addresses of functions."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(measure))
-
-
-def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
-    """Yield the tables that a measure returned, by name."""
-    given = measure(seen, inputs)
-    for name, value in given.items() if isinstance(given, Mapping) else [(SINGLE_TABLE_NAME, given)]:
-        if isinstance(value, Tensor):
-            if not value.dim():
-                raise TypeError(f"measure gives one number for {inputs.size} texts; give one for each, [batch]")
-            axes = {f"axis {axis}": list(map(str, range(size))) for axis, size in enumerate(value.shape) if axis}
-            value = Table(
-                value if value.is_floating_point() else value.float(),
-                {"text": list(map(str, range(len(value)))), **axes},
-            )
-        if not isinstance(value, Table):
-            raise TypeError(f"measure gives {describe(value)}; give a tensor [batch, ...] or a Table of each text")
-        if len(value.values) != inputs.size:
-            raise ValueError(f"measure gives {len(value.values)} values for a batch of {inputs.size} texts")
-        yield str(name), value
 
 
 class _Run:
@@ -146,7 +140,7 @@ class _Run:
         """Yield the batches of this process that are not done, each with the number of its first text."""
         from tqdm import tqdm
 
-        first, own = 0, 0
+        first, own, done = 0, 0, self.done
         total = length_hint(batches) or None
         with tqdm(batches, total=total, unit="batch", disable=not progress or self.rank > 0, mininterval=0.5) as bar:
             for number, batch in enumerate(bar):
@@ -155,11 +149,8 @@ class _Run:
                     self._check_first(fingerprint(nn.Identity(), *inputs.tensors), self.path)
                 if number % self.world == self.rank:
                     own += 1
-                    if own > self.done:
+                    if own > done:
                         yield first, inputs
-                        self.done = own
-                        if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
-                            self.write()
                 first += inputs.size
 
     def _check_first(self, batch: str, path: Path) -> None:
@@ -169,15 +160,11 @@ class _Run:
         self._first_batch = batch
 
     def add(self, found: Result) -> None:
-        """Merge the statistics of a batch."""
-        if self.statistics and set(found) != set(self.statistics):
-            raise ValueError(
-                f"the measure returned {sorted(found)}, and {sorted(self.statistics)} before; return equal names"
-            )
-        self.statistics = {
-            name: self.statistics[name].merge(batch) if name in self.statistics else batch
-            for name, batch in found.items()
-        }
+        """Merge the statistics of this process's next batch; write the file if the last write was some time ago."""
+        self.statistics = merge_results(self.statistics, found)
+        self.done += 1
+        if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
+            self.write()
 
     def write(self) -> None:
         """Write the file, if there is one."""
@@ -237,9 +224,4 @@ def _reduced(own: Result) -> Result:
         return own
     gathered: list[Any] = [None] * world
     distributed.all_gather_object(gathered, own)
-    result: Result = {}
-    for part in gathered:
-        result = {
-            name: result[name].merge(batch) if name in result else batch for name, batch in part.items()
-        } or result
-    return result
+    return reduce(merge_results, gathered)

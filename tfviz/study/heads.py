@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from tfviz.look.capture import Capture
 from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind, Marks, check_kinds
 from tfviz.look.map_arguments import range_labels
-from tfviz.shapes import Bool, Int
+from tfviz.shapes import Bool, Float, Int
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_of, ids_at
 from tfviz.study.sites import head_count, site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
+from tfviz.validation import unchecked
 
 BASELINE = "uniform attention"
 CROSS_ATTENTION_PATH = re.compile(r"cross|encoder_?attn|enc_?dec", re.IGNORECASE)  # paths of cross-attention
@@ -42,6 +43,8 @@ class HeadScores:
     every key that it may see.
     """
 
+    lazy = True  # a map is computed when its layer is scored, and not kept
+
     def __init__(
         self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS), leave_out_first: bool = False
     ) -> None:
@@ -57,8 +60,8 @@ class HeadScores:
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
-        texts: dict[int, tuple[_Aligned, Marks]] = {}  # by the ids of an encoder's text and of a decoder's
-        scores, even = zip(*(self._layer(site, seen, *self._text(site, inputs, texts)) for site in seen))
+        texts: dict[int, _Text] = {}  # by the ids of an encoder's text and of a decoder's
+        scores, even = zip(*(self._layer(site, seen, self._text(site, inputs, texts)) for site in seen))
         label, labels = site_axis(list(seen))
         heads = head_count(len(layer[0]) for layer in scores)
         axes = {"text": range_labels(inputs.size), label: labels, "head": range_labels(heads)}
@@ -66,10 +69,10 @@ class HeadScores:
         for number, name in enumerate(self.kinds):
             for title, layers in ((name, scores), (f"{name}, {BASELINE}", even)):
                 values = torch.stack([layer[..., number] for layer in layers], 1)
-                tables[title] = Table(values, axes, "share of attention")
+                tables[title] = unchecked(Table, values, axes, "share of attention")
         return tables
 
-    def _text(self, site: str, inputs: Inputs, known: dict[int, tuple[_Aligned, Marks]]) -> tuple[_Aligned, Marks]:
+    def _text(self, site: str, inputs: Inputs, known: dict[int, _Text]) -> _Text:
         """Return the text at a site, and its marks."""
         if CROSS_ATTENTION_PATH.search(site):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
@@ -78,27 +81,68 @@ class HeadScores:
             aligned = _Aligned(ids, attention_mask_of(inputs, ids, site))
             words = aligned.words[:, :, None] & aligned.words[:, None, :]
             cells = (_checked(name, kind(aligned.ids), aligned.ids) & words for name, kind in self.kinds.items())
-            known[id(ids)] = aligned, Marks.of(cells)
+            known[id(ids)] = _Text(aligned, Marks(cells))
         return known[id(ids)]
 
-    def _layer(self, site: str, seen: Capture, aligned: _Aligned, marks: Marks) -> tuple[Tensor, Tensor]:
+    def _layer(self, site: str, seen: Capture, text: _Text) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
-        weights = seen[site]
+        (weights, allowed), aligned = seen.firings(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(
                 f"{site} is {list(weights.shape)}; heads are scored on maps of {len(aligned.ids)} texts that look at "
                 f"themselves, {aligned.length} x {aligned.length}: name such sites"
             )
-        weights, allowed = aligned.reordered(weights.float()), aligned.allowed(seen.allowed(site))
+        weights, view = aligned.weights(weights.float()), text.view(allowed, self.leave_out_first)
         if self.leave_out_first:
-            weights, allowed = weights.clone(), allowed.clone()
-            weights[..., 0], allowed[..., 0] = 0, False
+            weights = weights.clone()
+            weights[..., 0] = 0
             sums = weights.sum(-1, keepdim=True)
             weights = weights / torch.where(sums == 0, 1.0, sums)
-        sees = (weights.sum(-1) != 0) & allowed.any(-1)  # [text, head, query]
-        even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
-        even_shares = marks.shares(even, allowed.any(-1)).cpu()
-        return marks.shares(weights, sees).cpu(), even_shares.expand(-1, weights.shape[1], -1)
+        sees = (weights.sum(-1) != 0) & view.sees  # [text, head, query]
+        return text.marks.shares(weights, sees).cpu(), view.uniform.expand(-1, weights.shape[1], -1)
+
+
+class _View(NamedTuple):
+    """What the queries of a layer may see.
+
+    Attributes:
+        mask: as it was captured, True where a query may look; None: everywhere.
+        sees: [text, #head, query], whether a query may see anything.
+        uniform: [text, #head, kind], the shares of uniform attention.
+    """
+
+    mask: Tensor | None
+    sees: Bool[Tensor, "text #head query"]
+    uniform: Tensor
+
+
+class _Text:
+    """The texts of a batch and their marks; what queries may see is computed once for layers with the same mask."""
+
+    def __init__(self, aligned: _Aligned, marks: Marks) -> None:
+        self.aligned, self.marks = aligned, marks
+        self._view: _View | None = None  # of the last layer
+
+    def view(self, mask: Tensor | None, leave_out_first: bool) -> _View:
+        """Return what the queries of a layer may see."""
+        known = self._view
+        if known is not None and _are_equal(known.mask, mask):
+            return known
+        allowed = self.aligned.allowed(mask)
+        if leave_out_first:
+            allowed = allowed.clone()
+            allowed[..., 0] = False
+        sees = allowed.any(-1)
+        uniform = self.marks.shares(allowed / allowed.sum(-1, keepdim=True).clamp(min=1), sees).cpu()
+        self._view = _View(mask, sees, uniform)
+        return self._view
+
+
+def _are_equal(first: Tensor | None, second: Tensor | None) -> bool:
+    """Return whether two masks on one device are equal."""
+    if first is None or second is None:
+        return first is second
+    return first.device == second.device and torch.equal(first, second)
 
 
 class _Aligned:
@@ -115,15 +159,19 @@ class _Aligned:
             ids, words = ids.gather(1, self.order), words.gather(1, self.order)
         self.ids, self.words, self.length = ids, words, ids.shape[1]
 
+    def weights(self, weights: Float[Tensor, "text head query key"]) -> Float[Tensor, "text head query key"]:
+        """Return the weights in the order of the words; rows of padding are zeros."""
+        weights = self._reordered(weights)
+        return weights if self.words.all() else weights * self.words[:, None, :, None]
+
     def allowed(self, mask: Tensor | None) -> Bool[Tensor, "text #head query key"]:
         """Return a mask, True where a query may look, without padding."""
         words = self.words[:, None, None, :].expand(-1, 1, self.length, -1)
         if mask is None:
             return words
-        return self.reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & words
+        return self._reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & words
 
-    def reordered(self, tensor: Tensor) -> Tensor:
-        """Return values of [text, head, query, key] in the order of the words."""
+    def _reordered(self, tensor: Tensor) -> Tensor:
         if self.order is None:
             return tensor
         size = tensor.shape
@@ -154,6 +202,7 @@ def find_heads(
     batch_size: int = 16,
     progress: bool = True,
     resume: str | Path | None = None,
+    client: Any = None,
 ) -> dict[str, Statistics]:
     """Return statistics of every head's score over a data set, for each kind of position, and of uniform attention.
 
@@ -163,5 +212,13 @@ def find_heads(
     """
     measure = HeadScores(kinds, leave_out_first)
     return over(  # type: ignore[no-any-return]
-        model, texts, measure, sites=sites, tokenize=tokenize, batch_size=batch_size, progress=progress, resume=resume
+        model,
+        texts,
+        measure,
+        sites=sites,
+        tokenize=tokenize,
+        batch_size=batch_size,
+        progress=progress,
+        resume=resume,
+        client=client,
     )

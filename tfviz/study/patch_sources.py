@@ -35,7 +35,7 @@ def source(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: 
     if by == "custom":
         return _from_mapping(site, means, clean)
     if by == "zero":
-        return torch.zeros_like(clean)
+        return clean.new_zeros(()).expand(clean.shape)
     if by == "mean":
         return clean.float().mean(0, keepdim=True).expand(clean.shape).to(clean.dtype)
     if by == "resample":

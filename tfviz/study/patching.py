@@ -16,6 +16,7 @@ from tfviz.look.capture import capture
 from tfviz.look.recorder import matches
 from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
+from tfviz.study.last_position import LastPosition
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, unit_of
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means, source
@@ -147,12 +148,13 @@ class Sweep:
     """A metric of many runs, in each of which one activation is replaced.
 
     Args:
-        frozen: globs of sites whose activations in the unpatched run are kept, beside those that are patched.
+        frozen: globs of sites whose activations in the unpatched run are kept, beside those that are patched; None:
+            none are.
 
     Attributes:
         sites: the sites that are patched.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch.
-        base_activations: site -> activations in the unpatched run.
+        base_activations: site -> activations in the unpatched run, if they are kept.
     """
 
     def __init__(
@@ -164,29 +166,35 @@ class Sweep:
         by: str,
         seed: int,
         means: Means | None = None,
-        frozen: Sequence[str] = (),
+        frozen: Sequence[str] | None = None,
     ) -> None:
         self.model, self.metric = model, metric
         unpatched = "corrupt" if by in ("clean", "gradient") else "clean"
         self.base = inputs[unpatched]
         self.replay = BlockReplay(model, self.base)
         self.baselines: dict[str, float] = {}
+        self.base_activations: dict[str, Tensor] = {}
         activations = {}
         for name, prompt in inputs.items():
             is_base = prompt is self.base
             is_needed = name == by or (by, name) == ("gradient", "clean") or is_base
-            wanted = [*(globs if is_needed else ()), *(frozen if is_base else ())]
-            with self.replay.observe(is_base), capture(model, wanted) as seen:
-                self.baselines[name] = measure(metric, prompt.logits(model)).item()
+            wanted = [*(globs if is_needed else ()), *((frozen or ()) if is_base else ())]
+            with self.replay.observe(is_base, keep_inputs=False), capture(model, wanted) as seen:
+                logits = prompt.logits(model)
+            self.baselines[name] = measure(metric, logits).item()
             kept = once_each(seen)
             if is_base:
-                self.base_activations = kept
+                base_logits = logits
+                self.base_activations = {} if frozen is None else kept
             activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
         base = activations[unpatched]
         self.sites = activation_sites(base, self.base.size)
         self.sources = {site.name: source(site.name, activations, by, seed, means or {}) for site in self.sites}
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
         self.unpatched = self.baselines[unpatched]
+        heads = [module_path(site.name) for site in self.sites if site.heads is not None]
+        is_tried = reads_last(metric) and by != "gradient" and frozen is None and len(heads) == len(self.sites)
+        self.last = LastPosition(self.replay, self.base, heads if is_tried else [], base_logits)
 
     @property
     def texts_at_once(self) -> int:
@@ -248,6 +256,7 @@ class Sweep:
         times, edit = len(places), {site.name: lambda tensor: self.pasted(tensor, site, places)}
         with (
             self.replay.skipping(self.replay.before(module_path(site.name)), times),
+            self.last.alone(),
             capture(self.model, [], edit=edit),
         ):
             logits = self.base.repeat(times).logits(self.model)

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from tfviz.shapes import Float
 from tfviz.study.table import Table, label_index
+from tfviz.validation import unchecked
 
 STATE_FIELDS = ("counts", "means", "squares", "largest", "texts")
 
@@ -57,7 +58,7 @@ class Statistics:
         squares = torch.where(known, (given - means).square(), 0.0).sum(0)
         ranked = torch.where(known, given, -torch.inf).movedim(0, -1)
         texts = numbers.expand(ranked.shape)
-        return cls(dict(axes), values.unit, counts, means, squares, *_largest(ranked, texts, top))
+        return unchecked(cls, dict(axes), values.unit, counts, means, squares, *_largest(ranked, texts, top))
 
     def merge(self, other: Statistics) -> Statistics:
         """Return the statistics of both sets of texts.
@@ -76,7 +77,8 @@ class Statistics:
         change = other.means - self.means
         values = torch.cat([self.largest, other.largest], -1)
         texts = torch.cat([self.texts, other.texts], -1)
-        return Statistics(
+        return unchecked(
+            Statistics,
             self.axes,
             self.unit,
             counts,

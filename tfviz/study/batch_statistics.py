@@ -1,0 +1,83 @@
+"""Statistics of a measure over one batch, and their merge: the parts of `over` that every process and worker shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.capture import Capture, capture
+from tfviz.study.inputs import Inputs
+from tfviz.study.statistics import Statistics
+from tfviz.study.table import Table
+from tfviz.validation import describe
+
+Measure = Callable[[Capture, Inputs], Table | Tensor | Mapping[str, Table | Tensor]]
+Result = dict[str, Statistics]
+SINGLE_TABLE_NAME = "value"  # the name of the table of a measure that returns only one
+
+
+@dataclass(frozen=True)
+class BatchMeasurement:
+    """How a batch is measured.
+
+    Args:
+        model: the model to measure, in eval mode.
+        measure: as for `over`.
+        sites: globs of the sites to capture for the measure.
+        top: number of texts with the largest values to keep.
+    """
+
+    model: nn.Module
+    measure: Measure
+    sites: str | Sequence[str]
+    top: int
+
+    def run(self, inputs: Inputs, first: int) -> Result:
+        """Run the model; return the statistics of the measure, by name.
+
+        Args:
+            inputs: the batch, on the model's device.
+            first: the index in the data set of its first text.
+        """
+        with torch.no_grad():
+            is_lazy = bool(getattr(self.measure, "lazy", False))
+            with capture(self.model, self.sites, lazy=is_lazy) as seen:
+                inputs.run(self.model)
+            numbers = first + torch.arange(inputs.size)
+            tables = _tables(self.measure, seen, inputs)
+            return {name: Statistics.of(table, numbers, self.top) for name, table in tables}
+
+
+def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
+    """Yield the tables that a measure returned, by name."""
+    given = measure(seen, inputs)
+    for name, value in given.items() if isinstance(given, Mapping) else [(SINGLE_TABLE_NAME, given)]:
+        if isinstance(value, Tensor):
+            if not value.dim():
+                raise TypeError(f"measure gives one number for {inputs.size} texts; give one for each, [batch]")
+            axes = {f"axis {axis}": list(map(str, range(size))) for axis, size in enumerate(value.shape) if axis}
+            value = Table(
+                value if value.is_floating_point() else value.float(),
+                {"text": list(map(str, range(len(value)))), **axes},
+            )
+        if not isinstance(value, Table):
+            raise TypeError(f"measure gives {describe(value)}; give a tensor [batch, ...] or a Table of each text")
+        if len(value.values) != inputs.size:
+            raise ValueError(f"measure gives {len(value.values)} values for a batch of {inputs.size} texts")
+        yield str(name), value
+
+
+def merge_results(known: Result, found: Result) -> Result:
+    """Return the statistics of the texts of both, by name; nothing is known, or found, of no text.
+
+    Raises:
+        ValueError: they have different names or axes.
+    """
+    if not known or not found:
+        return known or found
+    if set(found) != set(known):
+        raise ValueError(f"the measure returned {sorted(found)}, and {sorted(known)} before; return equal names")
+    return {name: known[name].merge(batch) for name, batch in found.items()}
