@@ -5,13 +5,14 @@ import { readFile, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { build, context, transform } from "esbuild";
 
-/** @import { BuildOptions, Plugin } from "esbuild" */
+/** @import { BuildOptions, Metafile, Plugin } from "esbuild" */
 
 const SOURCES = "tfviz/view/js";
 const OUT = "tfviz/view/static";
 const PAGES = ["attention", "charts", "engine", "interact", "maps", "neurons", "patching", "studios"];
 const WIDGETS = ["interact-widget", "maps-widget", "studios-widget"];
 const SITE_OUT = "tfviz/suite/static"; // scripts of lessons' pages and of the site's search
+const LICENSES = "THIRD_PARTY_LICENSES.txt";
 const MINISEARCH =
   "/* with MiniSearch 7.2.0, copyright 2022 Luca Ongaro, MIT licence: github.com/lucaong/minisearch */";
 
@@ -44,7 +45,8 @@ const styles = {
   },
 };
 
-/** @type {BuildOptions & { write: false }} */
+/** @typedef {BuildOptions & { write: false, metafile: true }} Options */
+/** @type {Options} */
 const common = {
   bundle: true,
   tsconfigRaw: {}, // tsconfig.json is for tsc alone: "strict" there would change what is built
@@ -53,10 +55,11 @@ const common = {
   charset: "utf8",
   outdir: OUT,
   write: false,
+  metafile: true,
 };
 /** @param {string[]} names */
 const entries = (names) => names.map((name) => `${SOURCES}/entries/${name}.js`);
-/** @type {(BuildOptions & { write: false })[]} */
+/** @type {Options[]} */
 const builds = [
   {
     ...common,
@@ -97,9 +100,27 @@ async function check(path, text) {
   if (problems.length) process.exitCode = 1;
 }
 
+/** Name the packages whose code is in a bundle, such as "minisearch 7.2.0". @param {Metafile[]} metafiles */
+async function bundledPackages(metafiles) {
+  const inputs = metafiles.flatMap(({ inputs }) => Object.keys(inputs));
+  const folders = new Set(inputs.map((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0]));
+  folders.delete(undefined);
+  const packages = [...folders].map(async (folder) => JSON.parse(await readFile(`${folder}/package.json`, "utf8")));
+  return (await Promise.all(packages)).map(({ name, version }) => `${name} ${version}`);
+}
+
+/** @param {Metafile[]} metafiles */
+async function checkLicenses(metafiles) {
+  const licences = (await readFile(LICENSES, "utf8")).toLowerCase();
+  const missing = (await bundledPackages(metafiles)).filter((name) => !licences.includes(name));
+  for (const name of missing) console.error(`${name} is in a bundle, and not in ${LICENSES}`);
+  if (missing.length) process.exitCode = 1;
+}
+
 async function main() {
   if (process.argv.includes("--watch")) return watch();
   const built = await Promise.all(builds.map((options) => build(options)));
+  await checkLicenses(built.map(({ metafile }) => metafile));
   const output = process.argv.includes("--check") ? check : writeFile;
   await Promise.all(built.flatMap(({ outputFiles }) => outputFiles).map(({ path, text }) => output(path, text)));
 }

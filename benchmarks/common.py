@@ -152,8 +152,9 @@ def report(
     seeds: Sequence[int | str],
     quick: bool,
     notes: Sequence[str] = (),
+    folder: Path | None = None,
 ) -> None:
-    """Print the table; unless it was quick, write it to `results/NAME.md` too."""
+    """Print the table; unless it was quick, write it to NAME.md in `folder` too, by default `results`."""
     table = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     facts = {
         "machine": machine(),
@@ -172,5 +173,6 @@ def report(
     page = "\n\n".join(parts) + "\n"
     print(page)
     if not quick:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{name}.md").write_text(page)
+        folder = folder or RESULTS
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.md").write_text(page, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Capture, training and generation on a GPU, in one table; without a GPU it says so and ends.
+"""Capture, training and generation on a GPU: one command, for a machine with little on it.
 
 Ceiling: a product of two 8,192 x 8,192 bfloat16 matrices. Capture: all 144 maps of a GPT-2 small of random weights,
 1,024 tokens, batch 1, kept as uint8, against the plain fused forward, in turns; memory is the allocator's peak above
@@ -7,29 +7,46 @@ bfloat16 by `learn.fit`, after 10 steps to warm up; utilisation counts 6 FLOPs f
 12 x layers x width x context for the attention (causal not halved), against the ceiling. Generation: greedy, one
 sequence, 8 tokens continued by 128. Rows of Hugging Face come with `transformers`.
 
-    python benchmarks/gpu.py [--quick] [--rounds N]
+It needs torch, numpy, matplotlib, safetensors, tqdm, typeguard and, for training, accelerate; tfviz need not be
+installed. After each measurement `OUT/gpu.json` and `OUT/gpu.md` are written; a second call goes on with what is
+missing. What was skipped stands in both, with the reason. Without a GPU, `--device cpu --quick` rehearses it.
+
+    python benchmarks/gpu.py [--quick] [--rounds N] [--minutes N] [--out FOLDER] [--device cuda]
 """
 
 import sys
-import time
-from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # of the clone, where tfviz is not installed
+NEEDED = ("torch", "numpy", "matplotlib", "safetensors", "tqdm", "typeguard")
+if missing := [name for name in NEEDED if find_spec(name) is None]:
+    sys.exit(f"gpu.py needs {', '.join(missing)}: pip install {' '.join(missing)}")
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from statistics import median
 
 import torch
-from common import MB, Run, parser, race, ratio, report, settle
+from common import MB, RESULTS, Run, parser, race, ratio, report, settle
 from generate import PROMPT, SMALL, gpt, hugging, peer
+from resumed import Measurements
 
 from tfviz import generate, layers, learn, look, models, text
 
 SEED, WARMUP = 0, 10
-DTYPES = (torch.bfloat16, torch.float32)
-LARGE = {"layers": 24, "heads": 16, "dim": 1024, "context": 1024}
+LARGE = {"vocab": 50304, "layers": 24, "heads": 16, "dim": 1024, "context": 1024}
+TINY = {"vocab": 500, "layers": 2, "heads": 2, "dim": 128, "context": 64}
+HEADER = ["", "speed", "compared", "peak memory above the weights, MB"]
 Rows = Iterator[list[str]]
 
 
 def used(run: Run) -> float:
-    """The allocator's peak during a call, in MB above what was there before."""
+    """The allocator's peak during a call, in MB above what was there before; NaN on a CPU."""
+    if not torch.cuda.is_available():
+        run()
+        return float("nan")
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     kept = run()
@@ -38,11 +55,11 @@ def used(run: Run) -> float:
     return (torch.cuda.max_memory_allocated() - before) / MB
 
 
-def ceiling(side: int, device: str) -> float:
+def ceiling(side: int, device: str) -> Rows:
     """FLOPs in a second that a large product of bfloat16 matrices reaches."""
     a, b = (torch.randn(side, side, device=device, dtype=torch.bfloat16) for _ in range(2))
     seconds = race({"product": lambda: [a @ b for _ in range(10)][-1]}, 10)["product"]
-    return 10 * 2 * side**3 / median(seconds)
+    yield ["ceiling: bfloat16 product", f"{10 * 2 * side**3 / median(seconds) / 1e12:.3g} TFLOP/s", "–", "–"]
 
 
 def twins(shape: dict[str, int], dtype: torch.dtype, device: str) -> dict[str, torch.nn.Module]:
@@ -71,16 +88,16 @@ def capture(shape: dict[str, int], dtype: torch.dtype, device: str, rounds: int)
         yield [f"{what}: capture", f"{1000 * median(times['seeing']):.2f} ms", slower, f"+{extra:,.0f}"]
 
 
-def train(vocab: int, batch: int, steps: int, compile: bool, peak: float, **shape: int) -> Rows:
+def train(shape: dict[str, int], batch: int, steps: int, compile: bool, device: str, peak: float) -> Rows:
     torch.manual_seed(SEED)
-    model = models.GPT(vocab, positions=layers.positions.Rotary, **shape)
+    model = models.GPT(positions=layers.positions.Rotary, **shape)
     context, started = shape["context"], 0.0
-    batches = text.Windows(torch.randint(vocab, (1_000_000,)), context, batch, seed=SEED)
+    batches = text.Windows(torch.randint(shape["vocab"], (1_000_000,)), context, batch, seed=SEED)
 
     def run() -> None:
         nonlocal started
         plan = {"lr": 3e-4, "seed": SEED, "precision": "bfloat16", "compile": compile, "progress": False}
-        for step in learn.fit(model, batches, WARMUP + steps, **plan):
+        for step in learn.fit(model, batches, WARMUP + steps, device=device, **plan):
             if step.step == WARMUP - 1:
                 started = time.perf_counter()
 
@@ -88,7 +105,7 @@ def train(vocab: int, batch: int, steps: int, compile: bool, peak: float, **shap
     speed = batch * context * steps / (time.perf_counter() - started)
     weights = sum(p.numel() for p in model.parameters())
     flops = 6 * weights + 12 * shape["layers"] * shape["dim"] * context
-    what = f"training, {weights / 1e6:.0f} million weights, {'compiled' if compile else 'eager'}"
+    what = f"training, {weights / 1e6:.1f} million weights, {'compiled' if compile else 'eager'}"
     yield [what, f"{speed:,.0f} tokens/s", f"{speed * flops / peak:.0%} of the ceiling", f"{memory:,.0f}"]
 
 
@@ -106,24 +123,44 @@ def write(shape: dict[str, int], dtype: torch.dtype, device: str, count: int, ro
         yield [f"{name}, {str(dtype)[6:]}: generation", f"{speed:.0f} tokens/s", against, f"{used(run):,.0f}"]
 
 
-def main(device: str = "cuda") -> None:
+def measurements(given: Namespace, peak: Callable[[], float]) -> dict[str, Callable[[], Rows]]:
+    """Return what is measured, by name, the quickest first; `peak` is the ceiling in FLOPs a second."""
+    quick, device, rounds = given.quick, given.device, given.rounds
+    small = {**SMALL, "layers": 2, "vocab": 500, "context": 128} if quick else SMALL
+    large, steps, count = (TINY, 3, 8) if quick else (LARGE, 40, 128)
+    found: dict[str, Callable[[], Rows]] = {"ceiling": lambda: ceiling(256 if quick else 8192, device)}
+    for dtype in (torch.bfloat16, torch.float32):
+        found[f"capture {dtype}"] = lambda dtype=dtype: capture(small, dtype, device, rounds)
+    found["training eager"] = lambda: train(large, 16, steps, False, device, peak())
+    for dtype in (torch.bfloat16, torch.float32):
+        found[f"generation {dtype}"] = lambda dtype=dtype: write(small, dtype, device, count, max(3, rounds // 2))
+    found["training compiled"] = lambda: train(large, 16, steps, True, device, peak())
+    return found
+
+
+def main() -> None:
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=10)
+    options.add_argument("--minutes", type=float, default=8.0, help="after which no measurement is begun")
+    options.add_argument(
+        "--out", type=Path, help="folder of gpu.json and gpu.md; with --quick, they are written only if it is given"
+    )
+    options.add_argument("--device", default="cuda")
     given = options.parse_args()
-    if device == "cuda" and not torch.cuda.is_available():
-        sys.exit("gpu.py measures a GPU, and PyTorch sees none on this machine")
-    small = {**SMALL, "layers": 2, "vocab": 500, "context": 128} if given.quick else SMALL
-    large = {"layers": 2, "heads": 2, "dim": 128, "context": 64} if given.quick else LARGE
-    peak = ceiling(256 if given.quick else 8192, device)
-    rows = [["ceiling: bfloat16 product", f"{peak / 1e12:.0f} TFLOP/s", "–", "–"]]
-    for dtype in DTYPES:
-        rows += capture(small, dtype, device, given.rounds)
-    for compile in (False, True):
-        rows += train(50304 if not given.quick else 500, 16, 3 if given.quick else 40, compile, peak, **large)
-    for dtype in DTYPES:
-        rows += write(small, dtype, device, 8 if given.quick else 128, max(3, given.rounds // 2))
-    header = ["", "speed", "compared", "peak memory above the weights, MB"]
-    report("gpu", "On a GPU", header, rows, seeds=[SEED], quick=given.quick)
+    if given.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("gpu.py measures a GPU, and PyTorch sees none on this machine; --device cpu --quick rehearses it")
+    settings = [given.quick, given.rounds, given.device, torch.__version__]
+    settings.append(torch.cuda.get_device_name() if given.device == "cuda" else "cpu")
+    out = given.out or (None if given.quick else RESULTS)
+    done = Measurements(out and out / "gpu.json", settings, given.minutes)
+
+    def peak() -> float:
+        return float(done.rows("ceiling")[0][1].split()[0]) * 1e12
+
+    for name, measure in measurements(given, peak).items():
+        done.measure(name, measure)
+        rows, notes = done.all_rows(), done.notes()
+        report("gpu", "On a GPU", HEADER, rows, seeds=[SEED], quick=out is None, notes=notes, folder=out)
 
 
 if __name__ == "__main__":

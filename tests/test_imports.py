@@ -113,7 +113,7 @@ def test_no_import_runs_back():
         if name not in SHARED
         and not (package and within(name, {package, *ALLOWED[package]}))
         and (package, name) not in {*PUBLIC, ("suite", "tfviz")}
-        and path != "__main__.py"
+        and path not in ("__main__.py", "__init__.py")  # the latter for type checkers only
     ]
     assert wrong == []
 

@@ -8,6 +8,10 @@ Subpackages load when they are first named, so that `import tfviz` costs little 
 from importlib import import_module
 from types import ModuleType
 
+TYPE_CHECKING = False  # type checkers and editors take it for true, and so know `tfviz.look` after `import tfviz`
+if TYPE_CHECKING:
+    from tfviz import generate, layers, learn, look, models, portable, study, suite, text, view
+
 __version__ = "0.1.0"
 __all__ = ["generate", "layers", "learn", "look", "models", "portable", "study", "suite", "text", "view"]
 

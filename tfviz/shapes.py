@@ -7,7 +7,12 @@ but in tests, they mean plain `Tensor`, and the names of the axes appear in mess
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-if TYPE_CHECKING or "jaxtyping" in sys.modules:
+if TYPE_CHECKING:  # whoever checks types against tfviz need not have jaxtyping
+    from typing import Annotated as Bool
+    from typing import Annotated as Float
+    from typing import Annotated as Int
+    from typing import Annotated as UInt8
+elif "jaxtyping" in sys.modules:
     from jaxtyping import Bool, Float, Int, UInt8
 else:
 

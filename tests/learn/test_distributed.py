@@ -168,7 +168,8 @@ def test_accelerate_shards(expected, uninterrupted, tmp_path):
 
 SCRIPT = """
     import json, torch
-    from tfviz.learn import fit
+    from tfviz import study
+    from tfviz.learn import evaluate, fit
     from tfviz.models import GPT
     from tfviz.text import Windows
 
@@ -177,17 +178,39 @@ SCRIPT = """
     batches = Windows(torch.arange(300) % 11, length=7, batch=5)
     options = {"checkpoint_dir": "run", "checkpoint_every": 3, "progress": False}
     losses = [step.loss for step in fit(model, batches, 4, **options)]
-    if torch.distributed.get_rank() == 0:
-        json.dump([losses, torch.distributed.get_world_size()], open("found.json", "w"))
+    test = [batches[number] for number in range(4, 7)]
+    loss = evaluate.loss(model, test)
+
+    def strongest(seen, inputs):
+        return seen["blocks.1.attention.pattern"].amax(-1).mean(-1)  # [batch, head]
+
+    found = study.over(model, [batch[0] for batch in test], strongest, progress=False)
+    if torch.distributed.is_initialized() and torch.distributed.get_rank():
+        raise SystemExit
+    world = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+    found = {"losses": losses, "loss": loss, "strongest": found.mean.values.tolist(), "count": found.counts.tolist()}
+    json.dump([found, world], open("found.json", "w"))
 """
 
 
+@pytest.fixture(scope="module")
+def by_one_process(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one")
+    (folder / "script.py").write_text(textwrap.dedent(SCRIPT))
+    found, processes = launch([], "script.py", folder=folder)
+    assert processes == 1
+    return found
+
+
 @pytest.mark.parametrize("launcher", [TORCHRUN, [*ACCELERATE, "--multi_gpu"]], ids=["torchrun", "accelerate"])
-def test_a_script_needs_no_change_for_two_processes(launcher, tmp_path):
+def test_a_script_needs_no_change_for_two_processes(launcher, by_one_process, tmp_path):
+    """It trains, evaluates on texts it has not seen, and measures heads over them: the numbers are those of one."""
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
     found, processes = launch(launcher, "script.py", folder=tmp_path)
     assert processes == 2
-    assert found == pytest.approx(run(gpt(dropout=0.0), windows(5), loss=losses.next_token), abs=1e-5)
+    assert found["losses"] == pytest.approx(run(gpt(dropout=0.0), windows(5), loss=losses.next_token), abs=1e-5)
+    assert found == {name: pytest.approx(number, abs=1e-5) for name, number in by_one_process.items()}
+    assert found["count"] == [15, 15, 15]
     assert [path.name for path in checkpoint.list_checkpoints(tmp_path / "run")] == [
         "step-000000003",
         "step-000000004",

@@ -7,6 +7,7 @@ import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
@@ -87,6 +88,9 @@ def test_a_lesson_is_interactive_and_does_not_link_to_itself(site):
 def test_the_reference_has_a_page_for_each_public_module(site):
     for module in reference.modules():
         assert (site / "api" / (module.__name__.replace(".", "/") + ".html")).is_file()
+        page = (site / "api" / (module.__name__.replace(".", "/") + ".html")).read_text(encoding="utf-8")
+        names = [name for name in module.__all__ if not isinstance(getattr(module, name), ModuleType)]
+        assert [name for name in names if f'id="{name}"' not in page] == [], module.__name__
     text = (site / "api/tfviz/look.html").read_text(encoding="utf-8")
     assert 'id="capture"' in text
     assert "<strong>LookupError:</strong>" in text

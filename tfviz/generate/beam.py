@@ -14,6 +14,8 @@ from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 
+__all__ = ["EncoderDecoder", "greedy", "penalty", "rows", "search", "steps"]
+
 MAX_ALPHA = 10.0  # a larger exponent would leave no digit of a long text's probability
 MAX_WIDTH = 1000
 
@@ -121,14 +123,14 @@ def _steps(
                 break
 
 
-def search(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options) -> Beam:
+def search(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options: Any) -> Beam:
     """Return the best texts for each row of `source`; `options` go to `steps`."""
     for beam in steps(model, source, **options):
         last = beam
     return last
 
 
-def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options) -> Beam:
+def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options: Any) -> Beam:
     """Return the text that takes the likeliest token at each step, for each row of `source`; `options` go to `steps`.
 
     Raises:

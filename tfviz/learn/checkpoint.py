@@ -26,6 +26,8 @@ from tfviz.learn.state_tensors import (
     unwrap,
 )
 
+__all__ = ["Checkpoint", "as_folder", "list_checkpoints", "load", "read", "save"]
+
 FOLDER_FORMAT, FOLDER_GLOB, MAX_STEP = "step-{:09d}", "step-" + "[0-9]" * 9, 10**9 - 1
 MODEL_FILE, OPTIMIZER_FILE, STATE_FILE = "model.safetensors", "optimizer.safetensors", "state.json"
 # Settings that do not affect a trained model, or that users may change: dropout, the config of Hugging Face's models.

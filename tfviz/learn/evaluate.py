@@ -18,6 +18,18 @@ from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
 from tfviz.validation import check_callable
 
+__all__ = [
+    "accuracy",
+    "alignment_error_rate",
+    "bits_per_byte",
+    "bleu",
+    "eval_mode",
+    "exact_match",
+    "links",
+    "loss",
+    "perplexity",
+]
+
 MAX_NATS = 709.0  # its exponential is nearly the largest float
 Link = tuple[int, ...]  # (target position, source position); of several pairs of texts, the pair's number first
 

@@ -19,6 +19,19 @@ from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
 from tfviz.validation import describe
 
+__all__ = [
+    "Loss",
+    "SegmentRecurrentLoss",
+    "adversarial",
+    "classification",
+    "default",
+    "masked_lm",
+    "model_loss",
+    "next_token",
+    "squared_error",
+    "translation",
+]
+
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int | Tensor]]
 PAD_ID = 0  # targets of this id are not predicted
 UNUSED_IGNORE_INDEX = -(2**63)  # PyTorch's default, -100, could be among the labels by mistake

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+__all__ = ["Meter"]
+
 
 class Meter(TorchDispatchMode):
     """A context that counts the memory of the tensors made in it, operation by operation.

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from tfviz import checks
 from tfviz.validation import check_callable
 
+__all__ = ["constant", "cosine", "inverse_square_root", "linear"]
+
 Schedule = Callable[[int, int], float]
 FACTOR_TOLERANCE = 1e-6  # for rounding in computed factors
 

@@ -11,6 +11,8 @@ from tfviz.layers import Block, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import last_norm, stack
 from tfviz.shapes import Bool, Float, Int
 
+__all__ = ["Classifier", "first", "maximum", "mean"]
+
 States = Float[Tensor, "batch position dim"]
 AttentionMask = Bool[Tensor, "batch position"]  # False at padding
 Pooled = Float[Tensor, "batch dim"]

@@ -15,6 +15,8 @@ from tfviz.models.bert import BERT
 from tfviz.models.checkpoint_names import Family
 from tfviz.models.gpt import GPT
 
+__all__ = ["bert", "gpt2"]
+
 TANH_GELU = partial(nn.GELU, approximate="tanh")
 ACTIVATIONS = {"gelu_new": TANH_GELU, "gelu_pytorch_tanh": TANH_GELU, "gelu": nn.GELU, "relu": nn.ReLU}
 

@@ -14,7 +14,9 @@ from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 from tfviz.validation import describe
 
-Measure = Callable[[Capture, Inputs], Table | Tensor | Mapping[str, Table | Tensor]]
+Measure = Callable[
+    [Capture, Inputs], Table | Tensor | Mapping[str, Table] | Mapping[str, Tensor] | Mapping[str, Table | Tensor]
+]
 Result = dict[str, Statistics]
 SINGLE_TABLE_NAME = "value"  # the name of the table of a measure that returns only one
 

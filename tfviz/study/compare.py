@@ -76,7 +76,7 @@ def compare(
 
     if resume is not None:
         measure.__qualname__ = f"compare with {fingerprint(second)}"
-    return over(  # type: ignore[no-any-return]
+    return over(
         first, texts, measure, sites=sites, tokenize=tokenize, batch_size=batch_size, progress=progress, resume=resume
     )
 

@@ -5,25 +5,29 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import length_hint
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 
 from tfviz import checks, schema
 from tfviz.eval_mode import eval_mode
 from tfviz.files import atomic, expand_user, load_tensors, save_tensors
+from tfviz.look.capture import Capture
 from tfviz.study.batch_statistics import SINGLE_TABLE_NAME, BatchMeasurement, Measure, Result, merge_results
 from tfviz.study.cluster import check_client, check_picklable, measure_on_workers
 from tfviz.study.collate import Tokenize, as_batches
 from tfviz.study.inputs import Inputs
 from tfviz.study.partial_results import fingerprint
 from tfviz.study.statistics import STATE_FIELDS, Statistics
+from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
+OneMeasure = Callable[[Capture, Inputs], Table | Tensor]
+SeveralMeasures = Callable[[Capture, Inputs], Mapping[str, Table] | Mapping[str, Tensor] | Mapping[str, Table | Tensor]]
 FORMAT = "tfviz.over/1"
 WRITE_INTERVAL_SECONDS = 30.0
 _AXES_SCHEMA = schema.dict_of(schema.list_of(schema.string()))
@@ -32,6 +36,34 @@ _TABLES_SCHEMA = schema.list_of(
 )
 
 
+@overload
+def over(
+    model: nn.Module,
+    texts: Iterable[Any],
+    measure: OneMeasure,
+    *,
+    sites: str | Sequence[str] = ...,
+    tokenize: Tokenize | None = ...,
+    batch_size: int = ...,
+    top: int = ...,
+    progress: bool = ...,
+    resume: str | Path | None = ...,
+    client: Any = ...,
+) -> Statistics: ...
+@overload
+def over(
+    model: nn.Module,
+    texts: Iterable[Any],
+    measure: SeveralMeasures,
+    *,
+    sites: str | Sequence[str] = ...,
+    tokenize: Tokenize | None = ...,
+    batch_size: int = ...,
+    top: int = ...,
+    progress: bool = ...,
+    resume: str | Path | None = ...,
+    client: Any = ...,
+) -> dict[str, Statistics]: ...
 def over(
     model: nn.Module,
     texts: Iterable[Any],
@@ -44,12 +76,13 @@ def over(
     progress: bool = True,
     resume: str | Path | None = None,
     client: Any = None,
-) -> Any:
+) -> Statistics | dict[str, Statistics]:
     """Return statistics of a measure over a data set: mean, variance and the texts with the largest values.
 
-    Memory does not grow with the data set. Under `torchrun` or `accelerate launch` every process takes its share of the
-    batches and has the complete result at the end; processes without `torch.distributed` merge by `Statistics.merge`.
-    With a Dask client, its workers measure the batches, and the result is that of one process.
+    Memory does not grow with the data set. Where `torch.distributed` has a process group (as after `learn.fit` under
+    `torchrun` or `accelerate launch`), every process takes its share of the batches and has the complete result at the
+    end; others merge theirs by `Statistics.merge`. With a Dask client, its workers measure the batches, and the result
+    is that of one process.
 
     Args:
         model: the model to measure.

@@ -211,7 +211,7 @@ def find_heads(
     of `over`.
     """
     measure = HeadScores(kinds, leave_out_first)
-    return over(  # type: ignore[no-any-return]
+    return over(
         model,
         texts,
         measure,

@@ -14,6 +14,7 @@ __all__ = [
     "Batch", "EndlessBatches", "GrowingWindows", "Ids", "RepeatedTokens", "Streams", "Windows", "in_order",
     "step_generator", "step_seed",
 ]  # fmt: skip
+
 Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: small numbers take less memory here
 Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 

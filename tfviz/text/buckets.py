@@ -17,6 +17,7 @@ from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
 
 __all__ = ["Batches", "Buckets", "Rows", "add_special_tokens", "pad", "sentence_pairs"]
+
 Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
 
 

@@ -14,6 +14,8 @@ from tfviz.text import archives
 from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
 
+__all__ = ["CORPORA", "cache", "fetch", "load", "parts", "paths", "split", "verify"]
+
 FILE_STATES = (  # a corpus has the first state in this order that one of its files has
     "differs",
     "partly",

@@ -18,6 +18,8 @@ from tfviz import checks
 from tfviz.shapes import Float, Int, UInt8
 from tfviz.text import archives, corpora
 
+__all__ = ["Ratings", "Reviews", "enwik8", "pairs", "parallel", "ratings", "reviews"]
+
 LANGUAGES = ("en", "de", "fr")
 PAIR_SPLITS = ("train", "val", "test_2016_flickr")
 

@@ -23,6 +23,8 @@ from tfviz.text.token_labels import TokenLabels, decoding_spec
 from tfviz.text.tokenizer_export import tokenizer_spec
 from tfviz.validation import validated
 
+__all__ = ["BOS", "CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL_TOKENS", "UNK", "Subwords", "as_vocabulary"]
+
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # their ids, in every vocabulary built here
 SPECIAL_TOKEN_NAMES = (  # the names of these tokens in a page

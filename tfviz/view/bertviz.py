@@ -30,6 +30,7 @@ PAGE_TEMPLATE = """<!doctype html>
 <body style="background: #fff; color: #000; font: 15px sans-serif; margin: 0">
 <noscript><img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%"></noscript>
 <div id="bertviz" dir="ltr" hidden>{controls}<div id="vis"></div></div>
+<!-- the scripts of D3 (BSD 3-clause licence), jQuery (MIT licence) and bertviz (Apache License 2.0) -->
 <script>{d3}</script>
 <script>{jquery}</script>
 <script>

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
@@ -108,7 +109,8 @@ def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point) -> 
     background = matplotlib.rcParams["axes.facecolor"]
     left, right, y = top[0] - box.width / 2, top[0] + box.width / 2, top[1]
     tint = 0.12 if value.code or value.learned else 0.0
-    for face, edge, order in ((background, background, 2), ((colour, tint), colour, 3)):  # the first hides the edges
+    shades = ((background, background, 2), (to_rgba(colour, tint), colour, 3))  # the first hides the edges
+    for face, edge, order in shades:
         style: Any = {"boxstyle": "round,pad=0,rounding_size=4", "linewidth": 1.8 if value.output else 0.9}
         panel.add_patch(FancyBboxPatch((left, y), *box, facecolor=face, edgecolor=edge, zorder=order, **style))
     left, right, y = left + PADDING_POINTS, right - PADDING_POINTS, y + PADDING_POINTS + 0.35 * LINE_POINTS
