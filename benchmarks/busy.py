@@ -56,7 +56,7 @@ class Worker:
         }
         command = [sys.executable, "-c", WORKER, kind, str(SEED)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen(command, text=True, env=inherited | variables, **pipes)
+        self.process = subprocess.Popen(command, encoding="utf-8", env=inherited | variables, **pipes)
 
     def train(self, seconds: float) -> float:
         """Return the seconds a step takes, on average."""

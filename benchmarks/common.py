@@ -84,7 +84,7 @@ def fresh(function: Callable, *args: Any, env: dict[str, str] | None = None) -> 
     """
     script = Path(sys.argv[0]).resolve()
     command = [sys.executable, "-c", CHILD, str(script.parent), script.stem, function.__name__, json.dumps(args)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | (env or {}))
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True, env=os.environ | (env or {}))
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -102,16 +102,16 @@ def extra_memory(plain: Run, run: Run) -> float:
 def peak(run: Run) -> int:
     """The highest resident memory during a call, in bytes, by Linux's own high-water mark."""
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # sets the mark back to what is resident now
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # sets the mark back to what is resident now
     kept = run()
-    status = Path("/proc/self/status").read_text()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
     del kept
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 
 
 def _busy() -> tuple[float, float]:
     """Seconds that all the machine's processes, and this one with its children, have kept a core busy."""
-    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+    user, nice, system = map(int, Path("/proc/stat").read_text(encoding="utf-8").split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
 
 
@@ -127,9 +127,9 @@ def others() -> str:
 
 def machine() -> str:
     """Processor, cores, memory and GPU in a line."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
-    memory = int(Path("/proc/meminfo").read_text().split()[1]) * 1024 / 1e9
+    memory = int(Path("/proc/meminfo").read_text(encoding="utf-8").split()[1]) * 1024 / 1e9
     cores = len(os.sched_getaffinity(0))
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
     return f"{model}, {cores} cores ({torch.get_num_threads()} threads), {memory:.0f} GB{gpu}"

@@ -169,7 +169,7 @@ def main() -> None:
         to_onnx(model, folder)
         engine = (STATIC / "engine.js").read_text(encoding="utf-8")
         (folder / "engine.js").write_text(f"const ENGINE = {engine}", encoding="utf-8")
-        (folder / "page.html").write_text(PAGE)
+        (folder / "page.html").write_text(PAGE, encoding="utf-8")
         times, apart, version = measure(folder, 3 if given.quick else given.rounds, programs, data)
         studio = made("float16", PROMPT).save(folder / "studio.html").stat().st_size
         runtime = sum((folder / "peer" / name).stat().st_size for name in RUNTIME)

@@ -431,7 +431,7 @@ def work(kinds: Sequence[str]) -> None:
     transformers.logging.set_verbosity_error()
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, late)
-    with STORE.open("a") as store, torch.no_grad():
+    with STORE.open("a", encoding="utf-8") as store, torch.no_grad():
         for kind in kinds:
             print(kind, flush=True)  # the parent knows whose it was, if this process dies
             signal.alarm(PATIENCE)
@@ -443,7 +443,7 @@ def work(kinds: Sequence[str]) -> None:
 
 def kept() -> dict[str, dict[str, str]]:
     """The last row of each type."""
-    lines = STORE.read_text().splitlines() if STORE.is_file() else []
+    lines = STORE.read_text(encoding="utf-8").splitlines() if STORE.is_file() else []
     return {row["type"]: row for row in map(json.loads, lines)}
 
 
@@ -460,13 +460,13 @@ def in_turn(kinds: list[str]) -> None:
     """All of them, in a process that is started anew where it died."""
     STORE.parent.mkdir(exist_ok=True)
     while kinds:
-        worker = subprocess.run([sys.executable, __file__, "--work", *kinds], stdout=subprocess.PIPE, text=True)
+        worker = subprocess.run([sys.executable, __file__, "--work", *kinds], stdout=subprocess.PIPE, encoding="utf-8")
         begun = worker.stdout.split()
         if worker.returncode == 0 and len(begun) == len(kinds):
             return
         if not begun:
             raise RuntimeError("the worker did not begin")
-        with STORE.open("a") as store:
+        with STORE.open("a", encoding="utf-8") as store:
             row = {"type": begun[-1], "maps": f"not built or run: its process ended with {worker.returncode}"}
             store.write(json.dumps(row) + "\n")
         kinds = kinds[len(begun) :]

@@ -27,7 +27,7 @@ CHILD = "import time{}; started = time.perf_counter(); {}; print(time.perf_count
 def seconds(statement: str) -> float | None:
     """How long an import takes after that of torch; None where something it needs is not installed."""
     child = CHILD.format("" if statement == TORCH else f"; {TORCH}", statement)
-    done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", child], capture_output=True, encoding="utf-8")
     if "ModuleNotFoundError" in done.stderr:
         return None
     done.check_returncode()

@@ -76,7 +76,7 @@ def _told(steps: Iterator[learn.Step], old: Past, row: dict[str, Any], path: str
     ways = {"recipe": new, "AdamW": old}
     row |= {way: fmean(step.loss for step, _ in past[-max(1, len(past) // 10) :]) for way, past in ways.items()}
     row |= {"time": sum(seconds for _, seconds in new) / sum(seconds for _, seconds in old)}
-    with Path(path).open("a") as file:
+    with Path(path).open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
 
 
@@ -90,7 +90,7 @@ def trainings(lesson: Path, preset: str) -> list[dict[str, Any]]:
         notebook.cells.insert(0, nbformat.v4.new_code_cell(first))
         parameters = notebooks.values(lesson, preset, {})
         papermill.execute_notebook(notebook, out, parameters, cwd=str(lesson.parent), progress_bar=False)
-        return [json.loads(line) for line in Path(rows).read_text().splitlines()]
+        return [json.loads(line) for line in Path(rows).read_text(encoding="utf-8").splitlines()]
 
 
 def rows(lesson: Path, preset: str) -> Iterator[list[str]]:

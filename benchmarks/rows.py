@@ -93,7 +93,7 @@ def keep(rows: list[Row]) -> None:
     store = {_key(row): row for row in stored()}
     for row in rows:
         store[_key(row)] = Row(**asdict(row) | {"date": now, "machine": here})
-    STORE.write_text(json.dumps([asdict(row) for row in store.values()], indent=1) + "\n")
+    STORE.write_text(json.dumps([asdict(row) for row in store.values()], indent=1) + "\n", encoding="utf-8")
 
 
 def _key(row: Row) -> tuple[str, str, str, int]:
@@ -102,7 +102,7 @@ def _key(row: Row) -> tuple[str, str, str, int]:
 
 def stored() -> list[Row]:
     """The rows measured so far."""
-    return [Row(**row) for row in json.loads(STORE.read_text())] if STORE.is_file() else []
+    return [Row(**row) for row in json.loads(STORE.read_text(encoding="utf-8"))] if STORE.is_file() else []
 
 
 class Clock:

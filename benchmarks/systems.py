@@ -79,7 +79,7 @@ def main() -> None:
     rows = stored()
     machines = "\n".join(f"* {count} rows: {name}" for name, count in Counter(row.machine for row in rows).items())
     parts = ["# The systems, trained", MEDIANS, table(rows), machines, COMMAND]
-    (RESULTS / "systems.md").write_text("\n\n".join(parts) + "\n")
+    (RESULTS / "systems.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ def main() -> None:
         notes=notes,
     )
     if not quick:
-        STORED.write_text(json.dumps(stored) + "\n")
+        STORED.write_text(json.dumps(stored) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

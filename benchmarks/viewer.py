@@ -188,21 +188,21 @@ def write(folder: Path, sizes: list[int], model: int, found: Found) -> dict[tupl
         found["error"].append(error(page, maps))
         if tokens <= DRAWN:
             pages["bertviz", tokens] = page = folder / f"bertviz{tokens}.html"
-            page.write_text(theirs(maps, "head"))
+            page.write_text(theirs(maps, "head"), encoding="utf-8")
     pages["bertviz", "model"] = page = folder / "model.html"
-    page.write_text(theirs(scores(model), "model"))
+    page.write_text(theirs(scores(model), "model"), encoding="utf-8")
     for key, page in pages.items():
         found["size", *key].append(page.stat().st_size / MB)
     return pages
 
 
 def described(page: Path) -> dict:
-    return json.loads(re.search(r'class="tfviz-document">(.*?)</script>', page.read_text())[1])
+    return json.loads(re.search(r'class="tfviz-document">(.*?)</script>', page.read_text(encoding="utf-8"))[1])
 
 
 def error(page: Path, maps: AttentionMaps) -> float:
     """The largest error of a weight, read back out of the page."""
-    data = base64.b64decode(re.search(r'class="tfviz-data">(.*?)</script>', page.read_text())[1])
+    data = base64.b64decode(re.search(r'class="tfviz-data">(.*?)</script>', page.read_text(encoding="utf-8"))[1])
     (part,) = described(page)["parts"]
     worst = 0.0
     for i, (start, length, _) in enumerate(part["blobs"]):
@@ -382,7 +382,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
         folder = Path(made)
         pages = write(folder, sizes, model, found)
-        (empty := folder / "empty.html").write_text("<!doctype html><meta charset=utf-8><main></main>")
+        (empty := folder / "empty.html").write_text(
+            "<!doctype html><meta charset=utf-8><main></main>", encoding="utf-8"
+        )
         maps = [scores(many), scores(SINGLE, 1, 1), scores(model)]
         with tab(playwright.chromium) as page:
             browser = f"Chromium {page.context.browser.version}"

@@ -14,6 +14,7 @@ from torch import nn
 
 from tfviz.text import bpe
 
+distributed = pytest.importorskip("distributed")
 transformers = pytest.importorskip("transformers")
 CLONE = Path(__file__).parents[1]
 PAGES = [CLONE / "README.md", *sorted((CLONE / "docs").glob("*.md"))]
@@ -93,6 +94,8 @@ def stand_ins(monkeypatch, tmp_path):
     }
     for kind, make in made.items():
         monkeypatch.setattr(getattr(transformers, kind), "from_pretrained", lambda name, make=make: make(name))
+    connect, local = distributed.Client.__init__, {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
+    monkeypatch.setattr(distributed.Client, "__init__", lambda client, **_: connect(client, **local))
     torch.manual_seed(0)
     yield tmp_path
     torch.set_grad_enabled(True)

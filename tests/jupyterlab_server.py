@@ -68,7 +68,7 @@ def lab(folder):
     folders = {f"JUPYTER_{kind}_DIR": str(folder / f".{kind.lower()}") for kind in ("DATA", "CONFIG", "RUNTIME")}
     settings = ["--ServerApp.ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={folder}", "--LabApp.news_url="]
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--IdentityProvider.token=t"]
-    with open(folder / "lab.log", "w") as log:
+    with open(folder / "lab.log", "w", encoding="utf-8") as log:
         server = subprocess.Popen(
             [*command, *settings], stdout=log, stderr=log, env={**os.environ, **folders, "OMP_NUM_THREADS": "1"}
         )
@@ -155,7 +155,8 @@ def begin(page):
     page.wait_for_function(HAS_KERNEL, timeout=60_000)
     page.locator(IDLE).wait_for(timeout=60_000)
     page.add_locator_handler(page.locator("dialog.jp-Dialog"), accept, no_wait_after=True)
-    begun = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt", has_text=re.compile(r"^\[[*\d]+\]:$"))
+    counted = re.compile(r"^\[[*\d]+\]:$")  # of a cell that is shown: a lesson's first one is folded
+    begun = page.locator(".jp-CodeCell .jp-InputPrompt:visible", has_text=counted).first
     for _ in range(5):
         choose(page, "Run", "Run All Cells")
         page.wait_for_timeout(3000)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from systems import links, make_pipe
 
 from tfviz import files, schema
 
@@ -26,11 +27,11 @@ def write(path, text, into_folder):
         if into_folder:
             draft.mkdir()
             draft = draft / "inner.txt"
-        draft.write_text(text)
+        draft.write_text(text, encoding="utf-8")
 
 
 def read(path):
-    return (path / "inner.txt" if path.is_dir() else path).read_text()
+    return (path / "inner.txt" if path.is_dir() else path).read_text(encoding="utf-8")
 
 
 SCRIPT = """
@@ -64,7 +65,7 @@ def test_a_kill_between_any_two_calls_leaves_a_whole_file(tmp_path):
     """A file is replaced again and again by processes that die, each a call to the system later than the last."""
     write(tmp_path / "it", "0", into_folder=False)
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(tmp_path / "it")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
     found = [int(line) for line in done.stdout.split()]
     assert found == sorted(found), done.stderr  # each is its own, or the one before
     assert found[0] == 0
@@ -75,7 +76,7 @@ def test_a_kill_between_any_two_calls_leaves_a_whole_file(tmp_path):
 def test_an_error_leaves_what_stood(tmp_path, into_folder):
     write(tmp_path / "it", "old", into_folder)
     with pytest.raises(KeyboardInterrupt), files.atomic(tmp_path / "it") as draft:  # noqa: PT012
-        draft.mkdir() if into_folder else draft.write_text("half")
+        draft.mkdir() if into_folder else draft.write_text("half", encoding="utf-8")
         raise KeyboardInterrupt
     assert names(tmp_path) == ["it"]
     assert read(tmp_path / "it") == "old"
@@ -101,12 +102,13 @@ def test_a_folder_that_cannot_be_replaced_still_stands(tmp_path, monkeypatch):
 
 def test_two_may_write_at_once(tmp_path):
     with files.atomic(tmp_path / "it") as one, files.atomic(tmp_path / "it") as other:
-        one.write_text("1")
-        other.write_text("2")
+        one.write_text("1", encoding="utf-8")
+        other.write_text("2", encoding="utf-8")
     assert names(tmp_path) == ["it"]
     assert read(tmp_path / "it") == "1"
 
 
+@links
 def test_a_link_is_followed(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "there" / "it")
@@ -169,7 +171,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
 
 @pytest.mark.parametrize("open_file", [files.load_tensors, files.read_json])
 def test_what_is_no_file_is_not_waited_for(tmp_path, open_file):
-    os.mkfifo(tmp_path / "pipe")
+    make_pipe(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "none"):
         with pytest.raises(FileNotFoundError, match="there is no file"):
             open_file(path)
@@ -189,7 +191,7 @@ POINT = schema.object_of(
 @given(VALUES)
 def test_what_a_schema_lets_through_json_returns_as_it_is(tmp_path, value):
     schema.json_value(value, "value")
-    (tmp_path / "x").write_text(json.dumps(value))
+    (tmp_path / "x").write_text(json.dumps(value), encoding="utf-8")
     assert files.read_json(tmp_path / "x") == value
 
 

@@ -175,7 +175,7 @@ def test_the_half_that_computes_needs_little(package):
 
 
 def python(*arguments):
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -215,7 +215,7 @@ CHECKS = {
 
 @pytest.fixture(scope="module")
 def results():
-    done = subprocess.run([sys.executable, "-W", "ignore", __file__], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-W", "ignore", __file__], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

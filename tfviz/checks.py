@@ -6,6 +6,7 @@ functions call these, not the forward pass.
 
 import math
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from tfviz.coercion import coerce, has_numbers
 from tfviz.validation import describe
 
+UNKNOWN_MEMORY = 2**48  # bytes, more than any machine has
 MAX_SEED = 2**63 - 1  # the largest seed that all random number generators accept
 
 
@@ -220,7 +222,9 @@ def _check_range(values: Mapping[str, float], allowed: Callable[[float], bool], 
 
 def total_memory() -> int:
     """Return the memory of this machine in bytes, or if it is unknown, more than any machine has."""
+    if sys.platform == "win32":
+        return UNKNOWN_MEMORY
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 2**48
+        return UNKNOWN_MEMORY

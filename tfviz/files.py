@@ -6,7 +6,9 @@ import errno
 import json
 import os
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # torch is imported only where tensors are read or written, which the command line does not do
     from torch import Tensor
 
-DRAFT_SUFFIX = ".tfviz-draft"  # a file is written as the hidden .NAME.RANDOM.tfviz-draft first
+DRAFT_SUFFIX = ".tfviz-draft"  # a file is written in a hidden folder .NAME.RANDOM.tfviz-draft first
+MAX_DRAFT_NAME_LENGTH = 40  # of NAME, which follows again in whole, and a path of Windows has 260 characters
+WINDOWS = sys.platform == "win32"  # where a file that is open or mapped can be neither replaced nor deleted
+REPLACE_PAUSES = (0.01, 0.05, 0.2, 0.5, 1)  # seconds to wait for a virus scanner that has the file open
 
 
 @contextmanager
@@ -27,15 +32,17 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     Raises:
         OSError: the path cannot be written, or is a folder in place of a file.
 
-    >>> with atomic("/tmp/tfviz-note.txt") as draft:
-    ...     _ = draft.write_text("all of it")
-    >>> Path("/tmp/tfviz-note.txt").read_text()
+    >>> note = Path(tempfile.gettempdir()) / "tfviz-note.txt"
+    >>> with atomic(note) as draft:
+    ...     _ = draft.write_text("all of it", encoding="utf-8")
+    >>> note.read_text(encoding="utf-8")
     'all of it'
     """
     path = _resolve(path)
     with _name_in_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=DRAFT_SUFFIX, dir=path.parent))
+        prefix = f".{path.name[:MAX_DRAFT_NAME_LENGTH]}."
+        folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=DRAFT_SUFFIX, dir=path.parent))
         draft = folder / path.name
         try:
             yield draft
@@ -43,12 +50,28 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
                 kind, other = ("folder", "file") if path.is_dir() else ("file", "folder")
                 raise FileExistsError(errno.EEXIST, f"it is a {kind}; give the name of a {other}")
             if path.is_dir():  # os.replace cannot replace a folder that is not empty
-                path.rename(folder / "old")
-            os.replace(draft, path)
+                replace(path, folder / "old")
+            replace(draft, path)
         finally:
             if (folder / "old").exists() and not path.exists():
-                os.replace(folder / "old", path)
+                replace(folder / "old", path)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def replace(source: Path, target: Path) -> None:
+    """Rename a file or folder, over a file that is there; on Windows, try again while another program has it open.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    for pause in REPLACE_PAUSES if WINDOWS else ():
+        try:
+            os.replace(source, target)
+        except PermissionError:
+            time.sleep(pause)
+        else:
+            return
+    os.replace(source, target)
 
 
 def expand_user(path: str | os.PathLike) -> Path:
@@ -90,7 +113,9 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     _check_is_file(path)
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # They are the mapped file itself, which on Windows could then be neither replaced nor deleted.
+            return {name: each.clone() if WINDOWS else each for name, each in tensors.items()}, file.metadata() or {}
     except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"{path} is damaged, or not a safetensors file: {error}") from error
 

@@ -86,7 +86,7 @@ def test_maps_of_attention_of_two_sizes():
 
 
 def test_a_file_of_maps_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(OSError, match="file"):
         AttentionMaps(torch.rand(1, 2, 3, 5)).save(tmp_path / "file" / "maps")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

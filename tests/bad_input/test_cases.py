@@ -17,7 +17,7 @@ CASES = [(room, number) for room in ROOMS for number in range(len(table(room).CA
 def outcomes(room):
     """In a process of its own, as a reader's: without jaxtyping and beartype."""
     command = [sys.executable, str(HERE / "case_tables.py"), room, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=Path(HERE).parents[1])
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=900, cwd=Path(HERE).parents[1])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -26,7 +26,9 @@ def reviews(folder):
         for one in text.tasks.reviews(120, seed=seed):
             place = folder / "aclImdb" / split / ("neg", "pos")[one.label]
             place.mkdir(parents=True, exist_ok=True)
-            (place / f"{counts[one.label]}_{(1, 10)[one.label]}.txt").write_text(" ".join(one.words * 9))
+            (place / f"{counts[one.label]}_{(1, 10)[one.label]}.txt").write_text(
+                " ".join(one.words * 9), encoding="utf-8"
+            )
             counts[one.label] += 1
 
 
@@ -41,7 +43,10 @@ def captions(folder):
 def ratings(folder):
     folder.mkdir()
     draw = random.Random(1)
-    with open(folder / "movies.csv", "w", newline="") as movies, open(folder / "ratings.csv", "w", newline="") as rated:
+    with (
+        open(folder / "movies.csv", "w", newline="", encoding="utf-8") as movies,
+        open(folder / "ratings.csv", "w", newline="", encoding="utf-8") as rated,
+    ):
         csv.writer(movies).writerows([["movieId", "title", "genres"], *([n, f"Film {n}", "Drama"] for n in range(40))])
         rows = [[user, n, draw.randrange(1, 11) / 2, 0] for user in range(60) for n in draw.sample(range(40), 30)]
         csv.writer(rated).writerows([["userId", "movieId", "rating", "timestamp"], *rows])
@@ -51,7 +56,7 @@ def ratings(folder):
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     (folder / "shakespeare").mkdir()
-    (folder / "shakespeare" / "input.txt").write_text(text.corpora.load("pydoc")[:60_000])
+    (folder / "shakespeare" / "input.txt").write_text(text.corpora.load("pydoc")[:60_000], encoding="utf-8")
     reviews(folder / "imdb")
     captions(folder / "multi30k")
     ratings(folder / "movielens")

@@ -22,7 +22,7 @@ def beside():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_transformerlens_says(beside, kind):
-    stored = json.loads((BENCHMARKS / "results" / "transformerlens.json").read_text())
+    stored = json.loads((BENCHMARKS / "results" / "transformerlens.json").read_text(encoding="utf-8"))
     assert list(stored) == KINDS == list(beside.KINDS)
     own = beside.by_tfviz(kind)
     assert len(stored[kind]) >= 7

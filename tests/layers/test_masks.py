@@ -167,7 +167,9 @@ for mask in masks.causal & ~masks.window(1), masks.per_head(masks.strided(3), ma
 def test_importing_the_layers_loads_no_compiler_which_can_trace_every_rule():
     # a fresh process: shapes are not checked there, and the compiler cannot trace the checks
     ignored = "ignore:flex_attention called without:UserWarning"
-    done = subprocess.run([sys.executable, "-W", ignored, "-c", UNCHECKED], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", ignored, "-c", UNCHECKED], capture_output=True, encoding="utf-8", check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

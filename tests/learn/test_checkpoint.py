@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import pickle
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file, save_model
+from systems import make_pipe, posix
 from test_fit import equal_states, gpt, run, state_of, train, windows
 from torch import nn
 
@@ -62,7 +62,7 @@ def test_plain_numbers_of_an_optimizer_are_kept(tmp_path):
 def test_folders_of_others_are_neither_deleted_nor_replaced(tmp_path):
     for step in (1, 5):
         (tmp_path / f"step-00000000{step}").mkdir()
-        (tmp_path / f"step-00000000{step}" / "mine.txt").write_text("mine")
+        (tmp_path / f"step-00000000{step}" / "mine.txt").write_text("mine", encoding="utf-8")
     checkpoint.save(tmp_path, gpt(), step=6, keep=1)
     with pytest.raises(FileExistsError, match="is not a checkpoint"):
         checkpoint.save(tmp_path, gpt(), step=5)
@@ -126,7 +126,7 @@ def test_a_tied_tensor_is_stored_once(tmp_path):
 
 
 def mark(path):
-    Path(path).write_text("unpickled")
+    Path(path).write_text("unpickled", encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
@@ -141,7 +141,7 @@ def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, saved, name, damage):
     else:
         file.unlink()
     if damage == "pipe":
-        os.mkfifo(file)
+        make_pipe(file)
     with pytest.raises((ValueError, FileNotFoundError), match=f"{saved.name}.*({name}|delete it)"):
         checkpoint.load(tmp_path, *pair())
     assert not trap.exists()
@@ -182,11 +182,11 @@ def test_what_does_not_fit_is_named_and_nothing_is_filled(case, saved, tmp_path)
     change, says = FORGED[case]
     at = shutil.copytree(saved, tmp_path / saved.name)
     files = {name: load_file(at / name) for name in ("model.safetensors", "optimizer.safetensors")}
-    state = json.loads((at / "state.json").read_text())
+    state = json.loads((at / "state.json").read_text(encoding="utf-8"))
     change(state, *files.values())
     for name, tensors in files.items():
         save_file(tensors, at / name)
-    (at / "state.json").write_text(json.dumps(state))
+    (at / "state.json").write_text(json.dumps(state), encoding="utf-8")
     model, optimizer = pair()
     before = copy.deepcopy((model.state_dict(), optimizer.state_dict()["state"]))
     with pytest.raises(ValueError, match=says) as error:
@@ -199,9 +199,9 @@ def test_what_does_not_fit_is_named_and_nothing_is_filled(case, saved, tmp_path)
 def test_a_history_that_does_not_fit_is_refused(tmp_path, history):
     run(gpt(), 4, checkpoint_dir=tmp_path)
     file = checkpoint.list_checkpoints(tmp_path)[-1] / "state.json"
-    content = json.loads(file.read_text())
+    content = json.loads(file.read_text(encoding="utf-8"))
     content["state"]["history"] = history
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ValueError, match=rf"{file.parent}.*history"):
         run(gpt(), 4, checkpoint_dir=tmp_path)
 
@@ -236,6 +236,7 @@ def test_settings_that_have_no_weights_are_compared(tmp_path):
             checkpoint.load(path, GPT(11, context=7, heads=3, dim=6, layers=1, **other))
 
 
+@posix
 def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path):
     script = """
         import resource, signal, sys, torch
@@ -254,6 +255,6 @@ def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path):
         assert torch.equal(model.weight, other.weight)
     """
     command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["step-000000001"]

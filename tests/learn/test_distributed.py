@@ -33,9 +33,9 @@ def launch(launcher, *script, folder):
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     variables["PYTHONPATH"] = str(Path(tfviz.__file__).parents[1])
     command = [sys.executable, *launcher, *map(str, script)]
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, encoding="utf-8", timeout=600)
     assert done.returncode == 0, done.stderr
-    return json.loads((folder / "found.json").read_text())
+    return json.loads((folder / "found.json").read_text(encoding="utf-8"))
 
 
 def unsharded(model):
@@ -140,7 +140,7 @@ def test_shards_change_no_number(two, expected, uninterrupted):
 def describe(folder):
     """What a checkpoint is made of: names, shapes, dtypes and aliases, but no number a step has changed."""
     path = checkpoint.list_checkpoints(folder)[-1]
-    found = json.loads((path / "state.json").read_text()) | {"name": path.name}
+    found = json.loads((path / "state.json").read_text(encoding="utf-8")) | {"name": path.name}
     found["state"]["history"] = None
     for file in ("model.safetensors", "optimizer.safetensors"):
         found[file] = {name: (tensor.shape, tensor.dtype) for name, tensor in load_file(path / file).items()}
@@ -196,7 +196,7 @@ SCRIPT = """
 @pytest.fixture(scope="module")
 def by_one_process(tmp_path_factory):
     folder = tmp_path_factory.mktemp("one")
-    (folder / "script.py").write_text(textwrap.dedent(SCRIPT))
+    (folder / "script.py").write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
     found, processes = launch([], "script.py", folder=folder)
     assert processes == 1
     return found
@@ -205,7 +205,7 @@ def by_one_process(tmp_path_factory):
 @pytest.mark.parametrize("launcher", [TORCHRUN, [*ACCELERATE, "--multi_gpu"]], ids=["torchrun", "accelerate"])
 def test_a_script_needs_no_change_for_two_processes(launcher, by_one_process, tmp_path):
     """It trains, evaluates on texts it has not seen, and measures heads over them: the numbers are those of one."""
-    (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
+    (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
     found, processes = launch(launcher, "script.py", folder=tmp_path)
     assert processes == 2
     assert found["losses"] == pytest.approx(run(gpt(dropout=0.0), windows(5), loss=losses.next_token), abs=1e-5)
@@ -221,4 +221,4 @@ if __name__ == "__main__":
     folder, sharded_by = Path(sys.argv[1]), sys.argv[2]
     found = compare(folder, sharded_by)
     if torch.distributed.get_rank() == 0:
-        (folder / "found.json").write_text(json.dumps(found))
+        (folder / "found.json").write_text(json.dumps(found), encoding="utf-8")

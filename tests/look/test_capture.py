@@ -385,7 +385,7 @@ assert torch._dynamo.eval_frame._stance.stance == "default"
 
 def test_a_compiler_that_loads_inside_the_with_hides_nothing():
     strict = ["-W", "error", "-W", "ignore::DeprecationWarning"]
-    done = subprocess.run([sys.executable, *strict, "-c", FIRST], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *strict, "-c", FIRST], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -318,7 +318,7 @@ def test_what_is_no_map_keeps_its_type(dtype):
 
 def test_interrupts_at_any_moment_leave_nothing_behind():
     command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "17"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     whole, moments, modes_of_torch = done.stdout.split()
     assert whole == "whole"

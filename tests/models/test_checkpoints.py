@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from small_models import close
+from systems import links, make_pipe
 from torch import nn
 
 from tfviz.models import BERT, GPT, pretrained
@@ -50,8 +51,8 @@ def saved(model, folder, **settings):
 
 
 def change(folder, **settings):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **settings}))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, **settings}), encoding="utf-8")
     return folder
 
 
@@ -154,9 +155,9 @@ def test_half_precision_is_read_as_float32(tmp_path, type):
 
 def test_settings_that_are_not_said_are_the_usual_ones(tmp_path):
     theirs = gpt2()
-    config = json.loads((saved(theirs, tmp_path) / "config.json").read_text())
+    config = json.loads((saved(theirs, tmp_path) / "config.json").read_text(encoding="utf-8"))
     sizes = {name: config[name] for name in ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")}
-    (tmp_path / "config.json").write_text(json.dumps(sizes))
+    (tmp_path / "config.json").write_text(json.dumps(sizes), encoding="utf-8")
     with torch.no_grad():
         close(pretrained.gpt2(tmp_path)(IDS), theirs(IDS).logits)
 
@@ -305,6 +306,7 @@ def test_a_truncated_file_is_named(tmp_path):
         pretrained.gpt2(tmp_path)
 
 
+@links
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path, name):
     outside, inside = saved(gpt2(), tmp_path / "outside"), saved(gpt2(), tmp_path / "inside")
@@ -314,6 +316,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path, name):
         pretrained.gpt2(inside)
 
 
+@links
 def test_links_within_the_folder_and_those_of_the_usual_cache_are_followed(tmp_path):
     blobs = tmp_path / "models--x" / "blobs"
     snapshot = saved(gpt2(), tmp_path / "models--x" / "snapshots" / "0123")
@@ -327,7 +330,7 @@ def test_links_within_the_folder_and_those_of_the_usual_cache_are_followed(tmp_p
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("make", [make_pipe, os.mkdir])
 def test_a_pipe_or_a_folder_is_no_file(tmp_path, name, make):
     saved(gpt2(), tmp_path)
     (tmp_path / name).unlink()

@@ -98,6 +98,6 @@ def test_parameters_by_hand(kind):
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_models_know_nothing_of_capture(path):
-    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
     names = [token.string.lower() for token in tokens if token.type == tokenize.NAME]
     assert [name for name in names if any(word in name for word in ("capture", "hook", "look"))] == []

@@ -15,7 +15,7 @@ import papermill
 import pytest
 from PIL import Image
 
-from tfviz.suite import claims, clean, course, notebooks, parameters, prose
+from tfviz.suite import claims, clean, course, install_cell, notebooks, parameters, prose
 from tfviz.suite.clean import darken
 from tfviz.suite.runner import run
 
@@ -59,13 +59,13 @@ def tags(cell):
 
 def nbval(*paths, replay=None):
     """Run nbval on notebooks; with `replay`, on the outputs of the executed copies in that folder."""
-    command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider", "-c", os.devnull]
     environment = dict(os.environ)
     if replay:
         command += ["-p", "replay"]
         here = f"{Path(__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         environment |= {"REPLAY": str(replay), "PYTHONPATH": here}
-    return subprocess.run([*command, *map(str, paths)], capture_output=True, text=True, env=environment)
+    return subprocess.run([*command, *map(str, paths)], capture_output=True, encoding="utf-8", env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(execute
     out, runs = executed
     assert {each.name: each.outcome.error for each in runs} == dict.fromkeys(NAMES, "")
     assert all(each.outcome.summary for each in runs)
-    page = html.unescape((out / "index.html").read_text())
+    page = html.unescape((out / "index.html").read_text(encoding="utf-8"))
     assert page.count("data:image/png;base64,") == len(BOOKS)
     for book in BOOKS:
         for question in course.questions(read(book)):
@@ -136,10 +136,13 @@ def test_the_skeleton(book):
     cells = read(book).cells
     assert cells[0].source.startswith("# ")
     parameters = [cell for cell in cells if "parameters" in tags(cell)]
-    assert cells.index(parameters[0]) == 1
+    assert [cells.index(cell) for cell in cells if "install" in tags(cell)] == [1]
+    assert cells[1].source == install_cell.SOURCE
+    assert cells[1].metadata.jupyter.source_hidden
+    assert cells.index(parameters[0]) == 2
     assert 1 <= len(notebooks.parameters(book)) <= 10
     assert all("#" in line for line in parameters[0].source.splitlines())
-    assert len(list(filter(None, cells[2].source.splitlines()))) <= 6
+    assert len(list(filter(None, cells[3].source.splitlines()))) <= 6
     assert "## Exercises" in "\n".join(cell.source for cell in cells)
     assert "## References" in cells[-1].source
     answers = [cell for cell in cells if "answer" in tags(cell)]
@@ -152,7 +155,7 @@ def test_the_skeleton(book):
 def test_more_words_than_code_and_no_plumbing(book):
     sentences = [cell for cell in read(book).cells if cell.cell_type == "markdown" or "claims" in tags(cell)]
     words = sum(len(cell.source.split()) for cell in sentences)
-    shown = [cell for cell in code(book) if not {"answer", "claims"} & set(tags(cell))]
+    shown = [cell for cell in code(book) if not {"answer", "claims", "install"} & set(tags(cell))]
     lines = [line for cell in shown for line in cell.source.splitlines() if line.strip()]
     assert words / len(lines) >= 6
     for cell in code(book):
@@ -179,7 +182,7 @@ def test_the_pictures_of_the_readme_are_those_of_the_notebooks_on_light_and_on_d
     files = {file.name: file.read_bytes() for file in DOCS.glob("*.png")}
     assert {name: png for name, png in files.items() if name not in dark} == drawn
     assert {name: pixels(png) for name, png in files.items() if name in dark} == dark
-    readme = (DOCS.parent / "README.md").read_text()
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r'srcset="docs/([^"]+)"><img src="docs/([^"]+)"', readme)
     assert {light.replace(".", "-dark.") for _, light in shown} == {dark for dark, _ in shown}
     moving = {"write.webp"}  # `docs/record.py` films it
@@ -235,7 +238,7 @@ def test_presets_name_only_parameters_there_are(book):
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
 def test_the_setup_checks_the_parameters_and_every_preset_passes(book):
-    assert f'parameters.check("{book.stem}", globals())' in read(book).cells[2].source
+    assert f'parameters.check("{book.stem}", globals())' in read(book).cells[3].source
     for preset in notebooks.presets():
         values = notebooks.values(book, preset, {"corpus": "pydoc", "prompt": "The "})  # others would be fetched
         assert parameters.LESSON_CHECKS[book.stem].keys() <= values.keys()

@@ -49,7 +49,11 @@ def house(folder):
 def saved(file):
     """The cells with code as they lie on the disk, or none while they are being written."""
     try:
-        return [cell for cell in nbformat.reads(file.read_text(), as_version=4).cells if cell.cell_type == "code"]
+        return [
+            cell
+            for cell in nbformat.reads(file.read_text(encoding="utf-8"), as_version=4).cells
+            if cell.cell_type == "code"
+        ]
     except ValueError:
         return []
 
@@ -102,7 +106,7 @@ def test_the_kernel_and_the_view_tell_each_other(notebook, house):
     live.locator("canvas").focus()
     press(page, "ArrowDown", "ArrowDown", "Enter")
     for _ in range(50):
-        told = (house / "told.txt").read_text().splitlines()
+        told = (house / "told.txt").read_text(encoding="utf-8").splitlines()
         if told[-1].startswith("rows [") and told[-1] != "rows []":
             break
         time.sleep(0.1)
@@ -181,6 +185,6 @@ def test_in_the_page_that_nbconvert_makes_by_itself(house, chromium):
 
 def test_views_of_fixed_maps_pass_strict_nbval(house):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "unsigned.ipynb"]
-    done = subprocess.run(command, cwd=house, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=house, capture_output=True, encoding="utf-8", timeout=120)
     assert done.returncode == 0, done.stdout
     assert f"{len(NOTEBOOKS['fixed'])} passed" in done.stdout

@@ -158,7 +158,7 @@ def test_the_mask_laboratory_agrees_with_the_masks(open_view):
 def test_what_is_allowed_is_not_a_quarter(open_view, tmp_path):
     page = open_view(lab())
     assert {cell for row in table(page)[2] for cell in row} <= {"–", "1", "yes", "may look"}
-    assert "0.25" not in takes(page, "CSV", tmp_path).read_text()
+    assert "0.25" not in takes(page, "CSV", tmp_path).read_text(encoding="utf-8")
 
 
 def test_positions_are_read_by_their_own_axes(open_view):

@@ -37,7 +37,7 @@ def beyond(new_page, path, width):
 def test_a_page_is_as_wide_as_its_window(new_page, tmp_path, name):
     path = STILLS[name]().save(tmp_path / "x.html")
     assert [beyond(new_page, path, width) for width in (1280, 500)] == [0, 0]
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert LONG in text  # nothing is lost
 
 

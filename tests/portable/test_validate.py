@@ -43,7 +43,7 @@ def steps(*nodes, inputs=("float32",), outputs=None, shape=(2, 3)):
 def test_no_operation_but_those_listed_is_called(linear, tmp_path):
     """The one that reads, makes and writes over files; those that change what they are given; any other."""
     secret = tmp_path / "secret.txt"
-    secret.write_text("x" * 64)
+    secret.write_text("x" * 64, encoding="utf-8")
     first = linear.spec["nodes"][0]
     count = len(linear.spec["inputs"]) + len(linear.spec["weights"])
     others = ["from_file", "zero_", "relu_", "add_.Tensor", "set_.source_Tensor", "resize_", "rand", "bernoulli", "add"]
@@ -56,7 +56,7 @@ def test_no_operation_but_those_listed_is_called(linear, tmp_path):
         files.save_tensors(tmp_path / "evil", linear.tensors, {"program": json.dumps(changed)})
         with pytest.raises(ValueError, match=r"evil: program\.nodes\[0\]\.op"):
             portable.Program.load(tmp_path / "evil")
-    assert secret.read_text() == "x" * 64
+    assert secret.read_text(encoding="utf-8") == "x" * 64
     assert {path.name for path in tmp_path.iterdir()} == {"secret.txt", "evil"}
 
 

@@ -343,7 +343,7 @@ def test_stores_that_are_damaged(tmp_path):
     store = MapStore(tmp_path / "store")
     store.add("one", maps())
     index = tmp_path / "store" / "index.json"
-    good = json.loads(index.read_text())
+    good = json.loads(index.read_text(encoding="utf-8"))
     for text, says in (
         ("{", "index.json"),
         ('{"format": "other", "maps": {}}', "index.format is 'other'"),
@@ -353,18 +353,18 @@ def test_stores_that_are_damaged(tmp_path):
         ),
         (json.dumps(good | {"maps": {"one": {"file": "x", "notes": {}}}}), "has no 'shape'"),
     ):
-        index.write_text(text)
+        index.write_text(text, encoding="utf-8")
         with pytest.raises(ValueError, match=says):
             MapStore(tmp_path / "store")
     outside = tmp_path / "outside.safetensors"
     good["maps"]["one"]["file"] = "../outside.safetensors"
-    index.write_text(json.dumps(good))
+    index.write_text(json.dumps(good), encoding="utf-8")
     MapStore(tmp_path / "store").add("one", maps(1))
     assert not outside.exists()
-    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(ValueError, match="file is a file; give a folder"):
         MapStore(tmp_path / "file")
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "x").write_text("x")
+    (tmp_path / "other" / "x").write_text("x", encoding="utf-8")
     with pytest.raises(ValueError, match=r"holds other files and no index\.json"):
         MapStore(tmp_path / "other")

@@ -31,7 +31,8 @@ def suite(tmp_path, monkeypatch):
     folder = tmp_path / "notebooks"
     folder.mkdir()
     (folder / notebooks.PRESETS_FILE).write_text(
-        yaml.safe_dump({"cpu": {}, "smoke": {"01_good": {"steps": 1, "gone": 1}}})
+        yaml.safe_dump({"cpu": {}, "smoke": {"01_good": {"steps": 1, "gone": 1}}}),
+        encoding="utf-8",
     )
     write(folder, "01_good", ("print('did', steps * 10, word)", ["result"]))
     write(folder, "02_bad", "first = 1\nfirst", "raise RuntimeError('on purpose')", parameters="dim = 1")

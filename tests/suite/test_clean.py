@@ -48,12 +48,12 @@ def ran(tmp_path):
 
 
 def test_text_and_pictures_are_kept_and_the_parameters_are_told(ran, tmp_path):
-    before = ran.read_text()
+    before = ran.read_text(encoding="utf-8")
     assert tfviz("clean", ran, "--to", tmp_path / "to").exit_code == 0
-    assert ran.read_text() == before
+    assert ran.read_text(encoding="utf-8") == before
     assert tfviz("clean", ran).output == f"cleaned {ran}\n"
     assert tfviz("clean", ran).output == ""
-    assert ran.read_text() == (tmp_path / "to" / "ran.ipynb").read_text()
+    assert ran.read_text(encoding="utf-8") == (tmp_path / "to" / "ran.ipynb").read_text(encoding="utf-8")
     kept = nbformat.read(ran, as_version=4)
     assert kept.metadata.keys() == {"kernelspec", "language_info"}
     parameters, cell = kept.cells
@@ -91,21 +91,23 @@ def test_a_dark_picture_is_what_a_browser_makes_of_the_filter(palette):
 
 @pytest.mark.parametrize("name", ["../../x", "/x", "", "..", "a\\b", "a" * 999])
 def test_a_tag_that_names_no_file_is_refused(ran, tmp_path, name):
-    ran.write_text(ran.read_text().replace("picture:a", f"picture:{json.dumps(name)[1:-1]}"))
-    before = ran.read_text()
+    ran.write_text(
+        ran.read_text(encoding="utf-8").replace("picture:a", f"picture:{json.dumps(name)[1:-1]}"), encoding="utf-8"
+    )
+    before = ran.read_text(encoding="utf-8")
     ended = tfviz("clean", ran, "--pictures", tmp_path / "docs")
     assert ended.exit_code == 1
     assert "names no file" in ended.output
-    assert ran.read_text() == before
+    assert ran.read_text(encoding="utf-8") == before
     assert not (tmp_path / "docs").exists()
 
 
 def test_all_are_cleaned_or_none(ran, tmp_path):
-    (tmp_path / "b.ipynb").write_text("")
+    (tmp_path / "b.ipynb").write_text("", encoding="utf-8")
     (tmp_path / "other").mkdir()
     twin = write(tmp_path / "other", "ran")
-    before = ran.read_text()
+    before = ran.read_text(encoding="utf-8")
     for more in ([tmp_path / "b.ipynb"], [twin, "--to", tmp_path / "to"], [tmp_path / "gone.ipynb"]):
         assert tfviz("clean", ran, *more).exit_code == 1
-        assert ran.read_text() == before
+        assert ran.read_text(encoding="utf-8") == before
     assert not (tmp_path / "to").exists()

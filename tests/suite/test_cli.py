@@ -31,13 +31,16 @@ def test_copies_that_the_reader_changed_are_never_written_over(tmp_path):
     originals, mine = tmp_path / "originals", tmp_path / "mine"
     originals.mkdir()
     for name in ("01_a", "02_b"):
-        (originals / f"{name}.ipynb").write_text(name)
+        (originals / f"{name}.ipynb").write_text(name, encoding="utf-8")
         (originals / f"{name}.ipynb").chmod(0o444)  # as in a package that only an administrator may write
     lab.copy_lessons(originals, mine)
-    (mine / "01_a.ipynb").write_text("my own")
+    (mine / "01_a.ipynb").write_text("my own", encoding="utf-8")
     (mine / "02_b.ipynb").unlink()
     lab.copy_lessons(originals, mine)
-    assert {path.name: path.read_text() for path in mine.iterdir()} == {"01_a.ipynb": "my own", "02_b.ipynb": "02_b"}
+    assert {path.name: path.read_text(encoding="utf-8") for path in mine.iterdir()} == {
+        "01_a.ipynb": "my own",
+        "02_b.ipynb": "02_b",
+    }
 
 
 def test_an_installed_package_opens_copies_of_its_version(tmp_path, monkeypatch):
@@ -95,7 +98,7 @@ def test_doctor_and_data_run_without_a_network(monkeypatch, tmp_path):
     assert tfviz("data", "path").output.strip() == str(tmp_path)
     assert tfviz("data", "verify").exit_code == 0
     (tmp_path / "shakespeare").mkdir()
-    (tmp_path / "shakespeare" / "input.txt").write_text("another text")
+    (tmp_path / "shakespeare" / "input.txt").write_text("another text", encoding="utf-8")
     assert tfviz("data", "verify", "shakespeare").exit_code == 1
 
 
@@ -119,19 +122,23 @@ def test_data_that_is_not_there_is_named(arguments, says, tmp_path):
 
 def test_letters_that_a_terminal_does_not_know_are_shown_by_number(tmp_path):
     command = [sys.executable, "-m", "tfviz", "run", "語"]
-    ended = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "latin-1"}, capture_output=True, text=True)
+    ended = subprocess.run(
+        command, env={**os.environ, "PYTHONIOENCODING": "latin-1"}, capture_output=True, encoding="utf-8"
+    )
     assert r"\u8a9e" in ended.stderr
 
 
 def test_the_environments_ask_for_the_same():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     assert "-e .[lessons]" in pip
-    pinned = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = {
+        line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     needed = [*project["dependencies"], *extras["lessons"], *extras["hf"], *extras["cluster"], *extras["test"][1:]]
     assert extras["test"][0] == "tfviz[lessons,cluster]"
     names = {requirement.split(">")[0].split("<")[0].split("=")[0].lower().replace("_", "-") for requirement in needed}
     assert names <= {name.replace("_", "-") for name in pinned}
-    assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().split()
+    assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text(encoding="utf-8").split()

@@ -142,7 +142,7 @@ def test_the_gallery_of_the_course_says_what_each_lesson_builds_on(tmp_path):
     listed = [runs.Run(name, {"steps": 3}, notebooks.read(notebooks.folder() / f"{name}.ipynb"), "") for name in names]
     for run in listed:
         run.outcome = runs.Outcome("ok", 1.0)
-        run.path(tmp_path, ".html").write_text("")
+        run.path(tmp_path, ".html").write_text("", encoding="utf-8")
     text = gallery.write(listed, tmp_path, gallery.navigation({"Lessons": "index.html"})).read_text(encoding="utf-8")
     assert re.findall('<li class="(line|side)">', text) == ["line", "side", "line"]
     assert 'builds on <a href="01_attention_from_nothing.html"' in text
@@ -167,7 +167,7 @@ def test_the_search_knows_headings_and_prose_and_no_code(tmp_path):
 def test_the_index_is_a_script(tmp_path):
     (tmp_path / "notebooks").mkdir()
     page(tmp_path / "notebooks", "01_a", v4.new_markdown_cell("# A\n\nAn *induction* head copies."))
-    (tmp_path / "notebooks/01_a.ipynb").write_text("{}")
+    (tmp_path / "notebooks/01_a.ipynb").write_text("{}", encoding="utf-8")
     search_index.write(tmp_path)
     text = (tmp_path / "search-index.js").read_text(encoding="utf-8")
     assert json.loads(text.removeprefix("tfvizSearchIndex=")) == [

@@ -19,7 +19,7 @@ def test_questions_are_folded_above_the_cards_and_lead_to_notebooks_that_ran(tmp
     ended = runs.Run("05_memory", {"word": "<i>"}, notebook, "", outcome=runs.Outcome("ok", 3.4, error="a < b"))
     waiting = runs.Run("javascript:a#?%", {}, notebook, "")
     for run in (ended, waiting):  # a page of an earlier run, perhaps
-        run.path(tmp_path, ".html").write_text("")
+        run.path(tmp_path, ".html").write_text("", encoding="utf-8")
     text = gallery.write([ended, waiting], tmp_path).read_text(encoding="utf-8")
     assert re.findall("<li>(.*)</li>", text) == [
         '<a href="05_memory.html">Why could x &lt; y?</a>', '<a href="05_memory.html">And then?</a>',

@@ -208,14 +208,14 @@ class Evil:
 
 def config(**values):
     def change(folder):
-        found = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**found, **values}))
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        (folder / "config.json").write_text(json.dumps({**found, **values}), encoding="utf-8")
 
     return change
 
 
 def write(name, content):
-    return lambda folder: (folder / name).write_text(content)
+    return lambda folder: (folder / name).write_text(content, encoding="utf-8")
 
 
 def weights(edit):

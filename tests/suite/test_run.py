@@ -15,6 +15,7 @@ import psutil
 import pytest
 from nbformat.sign import NotebookNotary
 from small_notebooks import tfviz, write
+from systems import posix
 
 from tfviz.suite import notebooks, runner, runs
 from tfviz.suite.worker import child_environment
@@ -39,8 +40,8 @@ def test_notebooks_that_fail_are_named_and_do_not_stop_the_others(suite, tmp_pat
     assert "imeout" in ended.output
     assert "DeadKernelError" in ended.output
     assert "failed: 02_bad, 04_slow, 05_dead" in ended.output
-    assert '"before\\n"' in (out / "04_slow.ipynb").read_text()  # what ran before is kept
-    page = (out / "index.html").read_text()
+    assert '"before\\n"' in (out / "04_slow.ipynb").read_text(encoding="utf-8")  # what ran before is kept
+    page = (out / "index.html").read_text(encoding="utf-8")
     assert "About 01_good &lt;b&gt;" in page
     assert "RuntimeError: on purpose" in page
     assert "did 30 a" in page
@@ -48,7 +49,7 @@ def test_notebooks_that_fail_are_named_and_do_not_stop_the_others(suite, tmp_pat
     assert "refresh" not in page
     assert NotebookNotary().check_signature(nbformat.read(out / "01_good.ipynb", as_version=4))
     for page in (out / "index.html", out / "01_good.html"):
-        assert not any(sign in page.read_text() for sign in ('src="http', 'href="http', "@import"))
+        assert not any(sign in page.read_text(encoding="utf-8") for sign in ('src="http', 'href="http', "@import"))
     assert dict(os.environ) == environment
     again = tfviz("run", "01", "02", "--out", out)
     assert "01_good: unchanged since it ran" in again.output
@@ -70,8 +71,8 @@ def test_every_combination_of_what_a_notebook_has(suite, tmp_path):
         ("02_bad", "", "3"): ("ok", ""),
     }
     assert "AssertionError" in rows[1]["error"]
-    assert 'href="steps=1/01_good.html"' in (tmp_path / "index.html").read_text()
-    assert 'href="../index.html"' in (tmp_path / "steps=1" / "01_good.html").read_text()
+    assert 'href="steps=1/01_good.html"' in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert 'href="../index.html"' in (tmp_path / "steps=1" / "01_good.html").read_text(encoding="utf-8")
 
 
 def fingerprint(path, preset="cpu", **overrides):
@@ -111,7 +112,7 @@ def test_what_is_run_again(suite, tmp_path, monkeypatch):
     notebook.metadata["tfviz"]["fingerprint"] = "another"
     nbformat.write(notebook, tmp_path / "01_good.ipynb")
     assert status()[0] == "waiting"
-    (tmp_path / "01_good.ipynb").write_text("{")
+    (tmp_path / "01_good.ipynb").write_text("{", encoding="utf-8")
     assert status()[0] == "waiting"
 
 
@@ -145,7 +146,7 @@ def test_a_page_that_cannot_be_made_costs_no_notebook(suite, tmp_path):
         (["--grid", "steps=1,1"], "asked for twice"),
         (["--grid", "steps=1", "-p", "steps=2"], "steps: .*choose one"),
         (["01", "01_good"], "asked for twice"),
-        (["01", "--out", "/dev/null/below"], "/dev/null/below"),
+        (["01", "--out", f"{__file__}{os.sep}below"], "below"),
     ],
 )  # fmt: skip
 def test_a_wrong_word_is_refused_before_anything_runs(suite, tmp_path, monkeypatch, arguments, says):
@@ -260,14 +261,14 @@ main()
 
 def begin(books, out, mark):
     command = [sys.executable, "-c", COMMAND, str(books), "run", "--out", str(out), "--jobs", "2"]
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
     return subprocess.Popen(command, env={**os.environ, "TFVIZ_MARK": mark}, preexec_fn=heed_signals, **options)
 
 
 def heed_signals():
     """Whoever started the tests may have them ignore some, as `nohup` does."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    for name in ("SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -290,11 +291,13 @@ def wait_until(condition):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=str)
-def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path, how):
+@posix
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"])
+def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path, name):
+    how = getattr(signal, name)
     books, out, go = (tmp_path / name for name in ("books", "out", "go"))
     books.mkdir()
-    (books / "presets.yaml").write_text("cpu: {}")
+    (books / "presets.yaml").write_text("cpu: {}", encoding="utf-8")
     write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
     write(books, "02_two", "1", parameters="a = 1")
     mark = uuid.uuid4().hex
@@ -307,8 +310,8 @@ def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path
     assert run.returncode == (1 if how is signal.SIGINT else -how)
     assert not (out / "01_one.ipynb").exists()
     if how is signal.SIGINT:
-        assert "stopped" in (out / "index.html").read_text()
-        assert "refresh" not in (out / "index.html").read_text()
+        assert "stopped" in (out / "index.html").read_text(encoding="utf-8")
+        assert "refresh" not in (out / "index.html").read_text(encoding="utf-8")
         go.touch()
         run = begin(books, out, mark)
         output, _ = run.communicate(timeout=300)
@@ -319,10 +322,11 @@ def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path
         wait_until(lambda: not marked(mark))
 
 
+@posix
 def test_a_worker_that_is_terminated_takes_its_kernel_and_what_that_started_with_it(tmp_path):
     books, out, go = (tmp_path / name for name in ("books", "out", "go"))
     books.mkdir()
-    (books / "presets.yaml").write_text("cpu: {}")
+    (books / "presets.yaml").write_text("cpu: {}", encoding="utf-8")
     write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
     mark = uuid.uuid4().hex
     run = begin(books, out, mark)

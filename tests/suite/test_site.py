@@ -137,8 +137,8 @@ def test_a_link_without_a_target_is_an_error(tmp_path):
 
 def test_addresses_are_those_of_the_site(tmp_path):
     (tmp_path / "docs").mkdir()
-    (tmp_path / "LICENSE").write_text("MIT")
-    (tmp_path / "docs/a.svg").write_text("<svg/>")
+    (tmp_path / "LICENSE").write_text("MIT", encoding="utf-8")
+    (tmp_path / "docs/a.svg").write_text("<svg/>", encoding="utf-8")
     (tmp_path / "README.md").write_text("# One two!\n", encoding="utf-8")
     (tmp_path / "docs/x.md").write_text(
         f"<!-- badges -->\n![b](https://host/b.svg)\n<!-- /badges -->\n# x\n[a](../README.md#one-two) [b](../LICENSE)"
@@ -152,8 +152,8 @@ def test_addresses_are_those_of_the_site(tmp_path):
         "../index.html#one-two", "../LICENSE.txt", "../demo.html", "https://other.org/e.md", "a.svg",
     ]  # fmt: skip
     assert (out / "docs/a.svg").is_file()
-    assert (out / "LICENSE.txt").read_text() == "MIT"
-    assert 'id="one-two"' in (out / "index.html").read_text()
+    assert (out / "LICENSE.txt").read_text(encoding="utf-8") == "MIT"
+    assert 'id="one-two"' in (out / "index.html").read_text(encoding="utf-8")
     assert 'class="scrolls"' in text
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from packing import write, zipped
+from systems import make_pipe
 
 from tfviz.suite.cli import main
 from tfviz.text import corpora, datasets
@@ -141,7 +142,7 @@ def test_what_is_not_utf8_is_named(tmp_path, content):
         corpora.load(str(write(tmp_path / "own", content)))
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("make", [make_pipe, os.mkdir])
 def test_a_pipe_or_a_folder_is_no_text(tmp_path, data, make):
     for place in ("own", "data/shakespeare/input.txt"):
         (tmp_path / place).parent.mkdir(exist_ok=True)

@@ -261,7 +261,7 @@ def test_a_single_bit_that_changed_is_told(vocab, tmp_path):
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", "3", '{"model": 3}', "[" * 100_000, "\0"])
 def test_what_is_no_tokenizer_is_told(tmp_path, content):
-    (tmp_path / "tokenizer.json").write_text(content)
+    (tmp_path / "tokenizer.json").write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"tokenizer.json is .*damaged"):
         Subwords.load(tmp_path)
 

@@ -21,7 +21,7 @@ NAMES = sorted(path.stem for path in STATIC.glob("*.js"))
 def test_the_bundles_are_those_of_the_sources():
     if not (ROOT / "node_modules").is_dir() or shutil.which("npm") is None:
         pytest.skip("npm ci has not been run")
-    done = subprocess.run(["npm", "run", "--silent", "build:check"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(["npm", "run", "--silent", "build:check"], cwd=ROOT, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
 
 

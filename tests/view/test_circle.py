@@ -21,7 +21,7 @@ def imported(tree):
             yield from [inner] if inner in FILES else [f"{inner}.{alias.name}".lstrip(".") for alias in node.names]
 
 
-EDGES = {name: {*imported(ast.parse(path.read_text()))} for name, path in FILES.items()}
+EDGES = {name: {*imported(ast.parse(path.read_text(encoding="utf-8")))} for name, path in FILES.items()}
 
 
 def test_no_file_needs_one_that_needs_it():

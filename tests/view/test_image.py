@@ -273,7 +273,7 @@ TWO = {"fine": maps(48), "coarse": maps(12)}
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path, wrong, error, says):
-    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "text.png").write_text("no picture", encoding="utf-8")
     stream = io.BytesIO()
     Image.new("RGB", (64, 64), "red").save(stream, "PNG")
     (tmp_path / "half.png").write_bytes(stream.getvalue()[:60])

@@ -7,6 +7,7 @@ the previous checkpoint.
 import json
 import re
 import shutil
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,7 +113,7 @@ def save(
         draft.mkdir()
         files.save_tensors(draft / MODEL_FILE, tensors, aliases)
         files.save_tensors(draft / OPTIMIZER_FILE, moments)
-        (draft / STATE_FILE).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        (draft / STATE_FILE).write_text(json.dumps(content, allow_nan=False), encoding="utf-8", newline="\n")
     _delete_oldest(target, keep)
     return target
 
@@ -191,9 +192,9 @@ def _delete_oldest(newest: Path, keep: int) -> None:
     """Delete checkpoints beyond `keep`, but not other folders that happen to have such a name."""
     for old in list_checkpoints(newest.parent)[:-keep]:
         if old != newest and (old / STATE_FILE).is_file():
-            shutil.rmtree(
-                old.rename(old.with_name(f".{old.name}{files.DRAFT_SUFFIX}"))
-            )  # so that a kill leaves no incomplete checkpoint
+            draft = old.with_name(f".{old.name}{files.DRAFT_SUFFIX}")
+            with suppress(PermissionError) if files.WINDOWS else nullcontext():  # another program has a file of it open
+                shutil.rmtree(old.rename(draft))  # renamed first, so that a kill leaves no incomplete checkpoint
     # drafts of a run that was killed while writing
     for draft in newest.parent.glob(f".{FOLDER_GLOB}*{files.DRAFT_SUFFIX}"):
         shutil.rmtree(draft, ignore_errors=True)

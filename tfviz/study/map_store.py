@@ -62,7 +62,7 @@ class MapStore(Mapping[str, AttentionMaps]):
         maps.save(self.folder / file)
         self._entries[name] = {"file": file, "shape": list(maps.shape), "notes": notes}
         with atomic(self.folder / INDEX_FILE) as draft:
-            draft.write_text(json.dumps({"format": FORMAT, "maps": self._entries}), encoding="utf-8")
+            draft.write_text(json.dumps({"format": FORMAT, "maps": self._entries}), encoding="utf-8", newline="\n")
 
     def __getitem__(self, name: str) -> AttentionMaps:
         if name not in self._entries:

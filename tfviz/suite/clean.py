@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from tfviz.files import atomic
-from tfviz.suite import notebooks
+from tfviz.suite import install_cell, notebooks
 from tfviz.suite.notebooks import SITE, tagged_cells
 
 KERNEL_SPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -46,14 +46,16 @@ def clean(
     """
     files = list(dict.fromkeys(files))
     targets = [(to or file.parent) / file.name for file in files]
-    if len(set(targets)) < len(files):
+    if len({str(target).casefold() for target in targets}) < len(files):  # on Windows and macOS capitals do not count
         raise ValueError(f"two of these notebooks would be written to one file in {to}")
     lessons = {path.stem for path in notebooks.find()}
     contents: dict[Path, bytes] = {}
     for file, target in zip(files, targets):
-        notebook = clean_notebook(notebooks.read(file))
+        notebook = notebooks.read(file)
         if file.stem in lessons:
-            notebook = link_live_page(notebook, file.stem)
+            link_live_page(notebook, file.stem)
+            install_cell.put(notebook)
+        notebook = clean_notebook(notebook)
         content = (nbformat.writes(notebook) + "\n").encode()
         if to or content != file.read_bytes():
             contents[target] = content
@@ -106,14 +108,13 @@ def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode:
     return output
 
 
-def link_live_page(notebook: NotebookNode, name: str) -> NotebookNode:
+def link_live_page(notebook: NotebookNode, name: str) -> None:
     """Put a line under the title of a lesson that links to its page on the site."""
     if notebook.cells and notebook.cells[0].cell_type == "markdown":
         first = notebook.cells[0]
         title, *rest = without_live_link(first.source).split("\n\n", 1)
         link = f"{LIVE_LINK}{SITE}notebooks/{name}.html): type, drag and switch in it, with nothing to install."
         first.source = "\n\n".join([title, link, *rest])
-    return notebook
 
 
 def without_live_link(source: str) -> str:

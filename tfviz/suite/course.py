@@ -12,8 +12,9 @@ from urllib.parse import quote
 import yaml
 from nbformat import NotebookNode
 
-from tfviz.suite import notebooks
+from tfviz.suite import install_cell, notebooks
 from tfviz.suite.clean import without_live_link
+from tfviz.suite.notebooks import tagged_cells
 
 COURSE_FILE = "course.yaml"
 QUESTIONS_PREFIX = "**Questions:**"  # of the paragraph in a notebook's first cell that lists its questions
@@ -104,7 +105,8 @@ def _needs(notebook: NotebookNode) -> tuple[str, ...]:
 
 def _minutes(notebook: NotebookNode) -> int:
     words = sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
-    lines = sum(len(cell.source.splitlines()) for cell in notebook.cells if cell.cell_type == "code")
+    to_read = [cell for cell in notebook.cells if cell not in tagged_cells(notebook, install_cell.TAG)]
+    lines = sum(len(cell.source.splitlines()) for cell in to_read if cell.cell_type == "code")
     return max(5, 5 * round((words / WORDS_PER_MINUTE + lines / LINES_PER_MINUTE) / 5))
 
 

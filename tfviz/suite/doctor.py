@@ -17,7 +17,7 @@ def examine() -> Iterator[Row]:
     """Yield rows of (whether it is as it should be, the name of the item, its state)."""
     import torch
 
-    from tfviz.view.still.palette import font_families
+    from tfviz.view.still.palette import font_families, has_glyphs
 
     yield (3, 11) <= sys.version_info < (3, 14), "Python", sys.version.split()[0]
     for requirement in requires("tfviz") or []:
@@ -33,10 +33,12 @@ def examine() -> Iterator[Row]:
     yield from _data_rows()
     fonts = font_families()
     yield "DejaVu Sans" in fonts, "fonts", ", ".join(fonts)
-    chinese = any("CJK" in family for family in fonts)
+    chinese = any(has_glyphs(family, "字あ") for family in fonts)
     how = "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts"
     yield chinese, "Chinese, Japanese, Korean", how
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if browser is None and sys.platform in ("win32", "darwin"):  # there it is not among the commands
+        browser = "the system's"
     yield browser is not None, "browser", browser or "none; notebooks and pages need one"
 
 

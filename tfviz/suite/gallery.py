@@ -58,7 +58,7 @@ def write(runs: Sequence[Run], out: Path, navigation: str = "") -> Path:
         whole=all(card["lesson"].place for card in cards),
     )
     with atomic(out / "index.html") as draft:
-        draft.write_text(page, encoding="utf-8", errors="replace")
+        draft.write_text(page, encoding="utf-8", newline="\n", errors="replace")
     return out / "index.html"
 
 

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import click
 
 import tfviz
+from tfviz import files
 from tfviz.suite import notebooks, worker
 
 COPIES_FOLDER = f"tfviz-notebooks-{tfviz.__version__}"
 
 
 def open_lab(arguments: tuple[str, ...]) -> None:
-    """Replace this process by JupyterLab, with these arguments."""
+    """Replace this process by JupyterLab, with these arguments; on Windows, wait for it and exit as it does."""
     folder = notebooks.folder()
     if folder.parent == Path(tfviz.__file__).parent:  # an installed package, which an update would replace
         folder = copy_lessons(folder, Path(COPIES_FOLDER))
         click.echo(f"the lessons are copied to {folder}")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", *arguments]
     sys.stdout.flush()
+    if files.WINDOWS:  # which would go on in the terminal beside JupyterLab, and cut arguments at spaces
+        sys.exit(_wait(subprocess.Popen(command, env=worker.child_environment())))
     os.execve(sys.executable, command, worker.child_environment())
+
+
+def _wait(process: subprocess.Popen) -> int:
+    """Return the exit status of a process that Ctrl-C reaches too, and that decides itself what to do then."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
 
 
 def copy_lessons(originals: Path, to: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import io
-import os
 import re
 from collections.abc import Callable, Sequence
 from html import escape
@@ -14,7 +13,8 @@ from pathlib import Path
 import nbformat
 from PIL import Image
 
-from tfviz.suite import clean, course, injected_parameters, notebooks
+from tfviz import files
+from tfviz.suite import clean, course, injected_parameters, install_cell, notebooks
 from tfviz.suite.course import Lesson
 from tfviz.suite.html_parts import (
     STYLE,
@@ -76,8 +76,8 @@ def write(
     body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
     body = body.replace("</h1>", f"</h1>{_opening(notebook)}", 1)
     draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
-    draft.write_text(body, encoding="utf-8", errors="replace")
-    os.replace(draft, path)
+    draft.write_text(body, encoding="utf-8", newline="\n", errors="replace")
+    files.replace(draft, path)
 
 
 def _opening(notebook: nbformat.NotebookNode) -> str:
@@ -114,14 +114,15 @@ def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
 def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
     """Return a copy of a notebook for a page, in which widgets are replaced by their views, which need no kernel.
 
-    The link to the interactive page is removed, since it leads to this page; each script and the parameters are
-    included once. Tables scroll separately.
+    The link to the interactive page is removed, since it leads to this page, and so is the cell that installs tfviz;
+    each script and the parameters are included once. Tables scroll separately.
     """
     from tfviz.view.page.bundle import deduplicate  # which loads matplotlib
 
     page = copy.deepcopy(notebook)
     page.metadata.pop("widgets", None)
     page.metadata["title"] = course.heading(page, name)[0]
+    install_cell.remove(page)
     injected_parameters.merge(page)
     if page.cells:
         page.cells[0].source = clean.without_live_link(page.cells[0].source)

@@ -46,7 +46,7 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
         title = f"{names[0]} and {names[1]}: what changed"
         parts = _comparison(groups, other_groups, names)
     with atomic(out) as draft:
-        draft.write_text(together(title, parts), encoding="utf-8")
+        draft.write_text(together(title, parts), encoding="utf-8", newline="\n")
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 

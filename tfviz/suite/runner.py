@@ -22,9 +22,12 @@ from typing import Any
 
 import click
 
+from tfviz import files
 from tfviz.suite import gallery, notebooks, worker
 from tfviz.suite.course import Lesson
 from tfviz.suite.runs import Outcome, Run, combinations, folder_name, outcome, write_table
+
+WINDOWS_MAX_WORKERS = 61  # of a ProcessPoolExecutor: Windows cannot wait for more
 
 
 def run(
@@ -128,6 +131,7 @@ def _execute(
     runs: Sequence[Run], out: Path, jobs: int, timeout: int | None, lessons: Sequence[Lesson]
 ) -> Iterator[Run]:
     """Execute runs in worker processes; yield each with its outcome as it ends."""
+    jobs = min(jobs, WINDOWS_MAX_WORKERS) if files.WINDOWS else jobs
     threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 else None
     progress_bar = jobs == 1 and sys.stderr.isatty()
     spawn = multiprocessing.get_context("spawn")

@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
+from typing import Any, Protocol, runtime_checkable
 
 import nbformat
 import papermill
@@ -18,9 +18,17 @@ import psutil
 from nbformat.sign import NotebookNotary
 from papermill.exceptions import PapermillExecutionError
 
+from tfviz import files
 from tfviz.suite import gallery, lesson_page, notebooks
 from tfviz.suite.course import Lesson
 from tfviz.suite.runs import Outcome, Run, outcome
+
+
+@runtime_checkable
+class _Lifeline(Protocol):
+    """A pipe, which is of another class on Windows."""
+
+    def recv(self) -> Any: ...
 
 
 def child_environment(threads: int | None = None) -> dict[str, str]:
@@ -36,7 +44,7 @@ def child_environment(threads: int | None = None) -> dict[str, str]:
     return {**defaults, **os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
 
 
-def init_worker(lifeline: Connection, threads: int | None) -> None:
+def init_worker(lifeline: _Lifeline, threads: int | None) -> None:
     """Initialize a worker process, which ends when the main process does.
 
     Args:
@@ -45,12 +53,14 @@ def init_worker(lifeline: Connection, threads: int | None) -> None:
     """
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C in a terminal reaches the main process alone, which then ends the workers
+    else:  # on Windows it reaches every process of the terminal
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(child_environment(threads))
     signal.signal(signal.SIGTERM, _end_process)  # the pool sends it to all workers when one has ended
     threading.Thread(target=_end_with_main, args=[lifeline], daemon=True).start()
 
 
-def _end_with_main(lifeline: Connection) -> None:
+def _end_with_main(lifeline: _Lifeline) -> None:
     """Wait until the main process ends or closes its end of the pipe, then end the kernel and this worker."""
     with suppress(EOFError, OSError):
         lifeline.recv()
@@ -105,7 +115,7 @@ def execute(
             error = _describe(failure)
             notebook = notebooks.read(draft) if draft.is_file() else notebook
         nbformat.write(notebook, draft)
-        os.replace(draft, path)
+        files.replace(draft, path)
         with suppress(OSError):  # without a home there is no key, and JupyterLab asks whether to trust the notebook
             NotebookNotary().sign(notebook)
         index = "../" * bool(run.subfolder) + "index.html"

@@ -192,7 +192,7 @@ class Subwords:
         content = json.loads(self.tokenizer.to_str())
         content["model"][CHECKSUM_KEY] = _checksum(content)
         with atomic(_tokenizer_path(path)) as draft:
-            draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+            draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8", newline="\n")
 
     @classmethod
     @validated

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import posixpath
 import re
 import shutil
 from pathlib import Path
@@ -30,8 +31,8 @@ from tfviz.suite.html_parts import (
 from tfviz.suite.notebooks import SITE
 
 SOURCES = (
-    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "benchmarks/README.md",
-    "benchmarks/results/*.md",
+    "README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md",
+    "benchmarks/README.md", "benchmarks/results/*.md",
 )  # fmt: skip
 PAGES_WITH_CONTENTS = (  # pages with a contents list beside the text
     "docs",
@@ -80,7 +81,7 @@ def write(clone: Path, out: Path) -> list[Path]:
         )
         pages.append(out / _page(place))
         with atomic(pages[-1]) as draft:
-            draft.write_text(page, encoding="utf-8")
+            draft.write_text(page, encoding="utf-8", newline="\n")
     copy_linked(linked, clone, out)
     return pages
 
@@ -119,7 +120,7 @@ def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
     """Return a link's address on the site; a file that has to be copied is added to `linked`."""
     folder = source.parent.relative_to(clone)
     if url.startswith(SITE):
-        return os.path.relpath(url.removeprefix(SITE) or "index.html", folder)
+        return posixpath.relpath(url.removeprefix(SITE) or "index.html", folder.as_posix())
     if re.match(r"[a-z]+:|#", url):
         return url
     path, hash_sign, fragment = url.partition("#")
@@ -131,7 +132,7 @@ def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
     place = target.relative_to(clone)
     if place.suffix not in (".md", ".ipynb"):
         linked.add(place)
-    return os.path.relpath(_page(place), folder) + hash_sign + fragment
+    return posixpath.relpath(_page(place).as_posix(), folder.as_posix()) + hash_sign + fragment
 
 
 class _Renderer(mistune.HTMLRenderer):

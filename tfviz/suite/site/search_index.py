@@ -40,7 +40,7 @@ def write(out: Path) -> None:
     index = json.dumps([section._asdict() for section in found], ensure_ascii=False, separators=(",", ":"))
     for name, content in {"search-index": f"tfvizSearchIndex={index}", "site-search": script("site-search")}.items():
         with atomic(out / f"{name}.js") as draft:
-            draft.write_text(content + "\n", encoding="utf-8")
+            draft.write_text(content + "\n", encoding="utf-8", newline="\n")
 
 
 def sections(html: str, address: str) -> Sequence[Section]:

@@ -97,4 +97,4 @@ def _type(hint: Any, named: bool = True) -> str:
 
 if __name__ == "__main__":
     for path, text in generated_files().items():
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", newline="\n")

@@ -25,10 +25,12 @@ SCALE_COLOUR_COUNT = 200  # finer steps are invisible, and a PNG's 256 colours h
 # Settings that belong to the session and not to a picture, by how they begin.
 SESSION_SETTINGS = ("backend", "interactive", "toolbar", "webagg.", "tk.", "docstring.", "timezone", "date.epoch",
            "savefig.directory", "figure.max_open_warning", "figure.raise_window")  # fmt: skip
-# Fonts that together draw most of the world's writing; those installed are used, in this order.
+# Fonts that together draw most of the world's writing; those installed are used, in this order. The last lines are of
+# macOS and of Windows.
 FONT_FAMILIES = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic",
             "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math",
-            "Noto Emoji", "Symbola")  # fmt: skip
+            "Noto Emoji", "Symbola", "Hiragino Sans", "Arial Unicode MS", "Apple Symbols",
+            "Yu Gothic", "Microsoft YaHei", "Malgun Gothic", "Segoe UI Symbol")  # fmt: skip
 # The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
 RAMP_COLOURS = ("#0b2a6f", "#9fd0ff")
 LOW_COLOURS, HIGH_COLOURS = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
