@@ -28,10 +28,12 @@ def drawing():
         "words": table[1],
         "graph": table[:, :2],
         "number": torch.tensor(1987),
+        "stack": table[0],
     }
     draw = {
         name: getattr(view.draw, name)() for name in ("bars", "lines", "arrows", "dots", "words", "graph", "number")
     }
+    draw["stack"] = view.draw.stack(["one", "two", "three"], budget=2, unit="GB")
     return view.interact(lambda x: {name: x * one for name, one in results.items()}, x=(0, 2), draw=draw, title="All")
 
 

@@ -12,7 +12,7 @@ from studio_pages import button, with_kernel
 from torch import nn
 
 from tfviz import text, view
-from tfviz.view.still.formatting import formatted
+from tfviz.view.still.formatting import formatted, percent
 
 pytest_plugins = ["browser"]
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
@@ -120,9 +120,9 @@ def test_points_by_mouse_and_by_keyboard(opened):
     drag(page, cat, 50, 30)
     moved = given(page, "words")
     assert moved[1:].tolist() == torch.tensor(list(WORDS.values()))[1:].tolist()
-    torch.testing.assert_close(moved[0], torch.tensor([1.0 + 50 * 3 / 120, 2.0 - 30 * 3 / 120]), rtol=0, atol=0.026)
+    torch.testing.assert_close(moved[0], torch.tensor([1.0 + 50 * 3 / 180, 2.0 - 30 * 3 / 180]), rtol=0, atol=0.026)
     agrees(page, attention(moved, torch.tensor(2.55)))
-    assert "“cat” is at (2.25, 1.25)" in says(page)
+    assert "“cat” is at (1.85, 1.5)" in says(page)
     assert middle(cat) == pytest.approx((x + 50, y + 30), abs=1.5)
     drag(page, cat, 5000, -5000)
     assert given(page, "words")[0].tolist() == [3.0, 3.0]
@@ -469,7 +469,7 @@ def test_bars_fill_the_place_that_there_is_and_the_card_is_no_wider_than_it_need
     assert page.locator("canvas[aria-label^=bars]").bounding_box()["width"] > 0.97 * column
     card, screen = page.locator(".studio").bounding_box(), page.evaluate("document.documentElement.clientWidth")
     assert card["x"] == pytest.approx(screen - card["x"] - card["width"], abs=2)
-    assert card["width"] < 1370
+    assert card["width"] < 0.75 * 1920
 
 
 def test_controls_are_large_enough_for_a_finger(opened):
@@ -664,20 +664,104 @@ def test_alive_is_what_the_other_pages_mean_by_it(opened):
     assert opened(lesson()).evaluate(ALIVE)
 
 
-def test_before_anything_is_touched_it_says_what_is_largest_and_says_so_again_when_the_pointer_leaves(opened):
+def sentence(page):
+    return plain(page.locator(".says").text_content()).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def tables_of(key_size):
+    table = key_size * torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    return {"table": table, "flat": torch.ones(2) + 0 * key_size}
+
+
+def test_a_sentence_says_what_is_seen_and_stays_when_something_is_pointed_at(opened):
     drawn = {"table": view.draw.grid(["a", "b"], ["x", "y"]), "flat": view.draw.bars(["c", "d"])}
-
-    def tables(key_size):
-        table = key_size * torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-        return {"table": table, "flat": torch.ones(2) + 0 * key_size}
-
-    page = opened(view.interact(tables, key_size=(1.0, 9.0), draw=drawn))
-    status = page.locator(".status")
-    first = plain(status.text_content())
-    assert first == "Largest of table: “b” → “y”, 20. Flat: 1 in 2 places."
+    page = opened(view.interact(tables_of, key_size=(1.0, 9.0), draw=drawn))
+    first = "Table: largest for “b” and “y” (20). Flat: 1 everywhere."
+    assert sentence(page) == first
+    assert says(page) == ""
     page.locator(".result canvas").first.hover(position={"x": 60, "y": 60})
-    assert plain(status.text_content()) != first
+    assert says(page).startswith("table: “")
+    assert sentence(page) == first
     page.mouse.move(1, 1)
-    assert plain(status.text_content()) == first
+    assert says(page) == ""
+    page.get_by_label("key size").fill("2")
+    ready(page)
+    assert sentence(page) == "Table: largest for “b” and “y” (8). Flat: 1 everywhere."
     assert page.locator(".flat .slider > span").first.text_content() == "key size"  # the argument's name as words
     assert page.locator(".ends span").all_text_contents() == ["1.0", "9.0"]
+
+
+def test_an_authors_sentence_is_filled_anew_at_each_change(opened):
+    told = "{row} looks most at {col} ({percent}), then at {second} ({second_percent})."
+    drawn = {"shares": view.draw.grid("words", "words", scale="linear", axes=("looks", "at"), sentence=told)}
+    page = opened(view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn))
+    page.get_by_label("sharpness").fill("0.4")
+    shares = attention(torch.tensor(list(WORDS.values())), torch.tensor(0.4))["shares"]
+    ready(page)
+    names = list(WORDS)
+    row = max(range(3), key=lambda i: max(float(shares[i, j]) for j in range(3) if j != i))
+    best, second = shares[row].argsort(descending=True)[:2].tolist()
+    word = lambda at: "itself" if at == row else f"“{names[at]}”"  # noqa: E731
+    share = lambda at: f"({percent(float(shares[row, at]))})"  # noqa: E731
+    expected = f"“{names[row]}” looks most at {word(best)} {share(best)}, then at {word(second)} {share(second)}."
+    assert sentence(page) == expected
+
+
+def ways(x):
+    hidden = torch.tensor([[0.0, -torch.inf], [0.0, 0.0]])
+    return {"one": hidden + 1 + 0 * x, "two": hidden + torch.tensor([[1.0, 0.0], [2.0, 1.0]]) + 0 * x}
+
+
+def test_results_that_share_a_scale_have_one_key_with_named_ends(opened):
+    grid = view.draw.grid(["a", "b"], ["c", "d"], axes=("hears", "of"), ends=("none", "most"), hatched="cannot")
+    page = opened(view.interact(ways, x=(0.0, 1.0), draw={"one": grid, "two": grid}))
+    keys = page.get_by_role("img", name="Scale:")
+    assert [one.get_attribute("aria-label") for one in keys.all()] == ["Scale: 0: none; 2: most; cannot"]
+    yes = view.draw.grid(["a", "b"], ["c", "d"], ends=("may not look", "may look"))
+    page = opened(view.interact(lambda x: torch.eye(2) + 0 * x, x=(0.0, 1.0), draw={"output": yes}))
+    keys = page.get_by_role("img", name="Scale:")
+    assert [one.get_attribute("aria-label") for one in keys.all()] == ["Scale: may not look; may look"]
+    assert sentence(page) == "May look in 2 of 4 cells."
+
+
+def held(machines):
+    return torch.tensor([60.0, 84.0]) / machines
+
+
+def test_a_stack_answers_whether_its_sum_fits_and_marks_the_budget(opened, tmp_path):
+    drawn = {"output": view.draw.stack(["weights", "activations"], budget=80, unit="GB", title="memory")}
+    page = opened(view.interact(held, machines=(1.0, 4.0, 1.0), title="Does it fit? Add machines", draw=drawn))
+    page.get_by_role("slider", name="machines").fill("1")
+    ready(page)
+    assert page.locator(".subtitle").inner_text() == "Add machines"
+    assert page.locator("h1").text_content() == "Does it fit? Add machines"
+    assert sentence(page) == "Memory: the largest part is “activations”, 84 GB of 144 GB (58 %)."
+    page.locator("canvas[aria-label^=memory]").focus()
+    press(page, "ArrowDown")
+    assert plain(says(page)).replace("\N{NO-BREAK SPACE}", " ") == "memory: “activations” 84 GB"
+    svg = takes(page, "SVG", tmp_path).read_text("utf-8")
+    assert "No: 144 of 80 GB" in svg
+    page.get_by_role("slider", name="machines").fill("2")
+    ready(page)
+    assert "Yes: 72 of 80 GB" in takes(page, "SVG", tmp_path).read_text("utf-8")
+
+
+def test_a_table_keeps_its_limits_and_says_them(opened):
+    stars = view.cells([3.0, 5.0], cols=["one", "two"], step=0.5, limits=(0.5, 5.0))
+    page = opened(view.interact(lambda stars: stars * 1, stars=stars))
+    assert "0.5 to 5, in steps of 0.5" in page.locator(".control").inner_text()
+    page.get_by_role("button", name="two: 5").focus()
+    press(page, "+")
+    assert says(page) == "two goes from 0.5 to 5"
+    press(page, "9", "9", "Enter", "ArrowLeft", "Shift+_")
+    assert given(page, "stars").tolist() == [0.5, 5.0]
+
+
+@pytest.mark.parametrize(("size", "least"), [(8, 36), (4, 39)])
+def test_switches_fit_a_telephone_and_a_finger(opened, size, least):
+    table = view.cells(torch.eye(size).bool(), list("abcdefgh")[:size], list("abcdefgh")[:size])
+    page = opened(view.interact(lambda table: table.float(), table=table), width=400)
+    boxes = [one.bounding_box() for one in page.locator(".switch").all()]
+    assert max(box["x"] + box["width"] for box in boxes) <= 384
+    assert min(min(box["width"], box["height"]) for box in boxes) >= least
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400

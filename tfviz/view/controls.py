@@ -13,9 +13,9 @@ from tfviz.checks import between
 from tfviz.look.map_arguments import as_strings, axis_labels
 from tfviz.text import subwords
 from tfviz.view.check_numbers import check_at_most, check_finite, check_positive
-from tfviz.view.documents.interact import TableAxes, TextSpec
+from tfviz.view.documents.interact import CellsSpec, TableAxes, TextSpec
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
-from tfviz.view.spec import round_up
+from tfviz.view.spec import NO_NAMES, round_up
 
 MAX_POINTS, MAX_CELLS, MAX_WORDS = 60, 400, 60  # of one control
 
@@ -43,7 +43,13 @@ def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = No
 
 
 def cells(
-    matrix: Tensor, rows: Sequence[Any] | None = None, cols: Sequence[Any] | None = None, *, step: float = 0.1
+    matrix: Tensor,
+    rows: Sequence[Any] | None = None,
+    cols: Sequence[Any] | None = None,
+    *,
+    step: float = 0.1,
+    limits: tuple[float, float] | None = None,
+    axes: tuple[str, str] = NO_NAMES,
 ) -> Cells | Switches:
     """Let the reader drag or type numbers in a table: the function takes them, float32 of the same shape.
 
@@ -54,9 +60,12 @@ def cells(
         rows: names of the rows; by default numbers from 0.
         cols: names of the columns; by default numbers from 0.
         step: the amount by which a key press changes a number.
+        limits: the smallest and the largest number, which the page says beside the table and keeps; by default none.
+        axes: names of the rows and of the columns, such as ("query", "key").
 
     Raises:
-        ValueError: the matrix does not have one or two axes, is empty, or has more than 400 numbers; names do not fit.
+        ValueError: the matrix does not have one or two axes, is empty, or has more than 400 numbers; names do not fit;
+            a number is outside the limits.
     """
     truth = isinstance(matrix, Tensor) and matrix.dtype == torch.bool
     matrix = check_finite("matrix", matrix).float()
@@ -65,14 +74,28 @@ def cells(
     check_at_most(matrix.numel(), MAX_CELLS, "cells", "give fewer of them")
     check_positive("step", step)
     table = matrix.reshape(-1, matrix.shape[-1])
-    axes: TableAxes = {
+    table_axes: TableAxes = {
         "rows": axis_labels(rows, len(table), "rows", "rows", "cells"),
         "cols": axis_labels(cols, table.shape[1], "cols", "cols", "cells"),
         "flat": matrix.dim() == 1,
     }
+    if axes != NO_NAMES:
+        table_axes["axes"] = list(axes)
     if truth:
-        return Switches({"kind": "switches", "start": table.bool().tolist(), **axes})
-    return Cells({"kind": "cells", "start": _decimals(table), "step": step, **axes})
+        return Switches({"kind": "switches", "start": table.bool().tolist(), **table_axes})
+    spec: CellsSpec = {"kind": "cells", "start": _decimals(table), "step": step, **table_axes}
+    if limits is not None:
+        spec["limits"] = _checked_limits(limits, table)
+    return Cells(spec)
+
+
+def _checked_limits(limits: tuple[float, float], table: Tensor) -> list[float]:
+    low, high = map(float, limits)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"limits are {limits}; give a smaller number and a larger one")
+    if found := [cell for cell in table.flatten().tolist() if not low <= cell <= high]:
+        raise ValueError(f"the matrix has {found[0]:g}, and limits are {low:g} and {high:g}")
+    return [low, high]
 
 
 def text(text: str, vocab: Any, *, min_tokens: int = 1, max_tokens: int = 96) -> Text:

@@ -1,6 +1,8 @@
 """Specify how `view.interact` draws a function's results, such as `draw={"scores": view.draw.grid("words", "words")}`.
 
-Words are a list, or the name of a control, whose current words are then used.
+Words are a list, or the name of a control, whose current words are then used. `sentence` says below
+the pictures what is seen, such as "{row} looks most at {col} ({percent})"; `tfviz.view.still.sentences` lists the names
+in braces. Grids and bars that are given equal drawings share one scale.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from tfviz.look.map_arguments import as_strings
 from tfviz.validation import validate_public
 from tfviz.view.check_numbers import check_finite, check_positive
 from tfviz.view.documents.interact import DrawingKind
-from tfviz.view.spec import ScaleKind
+from tfviz.view.spec import NO_NAMES, ScaleKind
+from tfviz.view.still.sentences import check_sentence
 
-__all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]
+__all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "stack", "words"]
 SCALE_KINDS: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")
 AXIS_COUNTS = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "arrows": (2,), "dots": (2,),
-               "words": (1,), "graph": (2,)}  # fmt: skip
+               "words": (1,), "graph": (2,), "stack": (1,)}  # fmt: skip
 DEFAULT_KINDS: dict[int, DrawingKind] = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
 Words = str | Sequence[Any] | None
 
@@ -37,6 +40,12 @@ class Drawing:
         positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
         top: the number of bars, largest first; 0: all, in their order.
         filled: whether the numbers on the diagonal of a graph fill its nodes.
+        axes: names of the rows and of the columns.
+        ends: what the smallest and the largest number of the scale mean.
+        hatched: what a hatched cell means, one whose number is minus infinity.
+        unit: of the numbers.
+        budget: the largest sum of the parts of a stack that fits.
+        sentence: the sentence about the result, with names in braces; empty: one made from the numbers.
     """
 
     kind: DrawingKind
@@ -48,6 +57,12 @@ class Drawing:
     positions: str | tuple[tuple[float, float], ...] = field(default=())
     top: int = 0
     filled: bool = False
+    axes: tuple[str, str] = NO_NAMES
+    ends: tuple[str, str] = NO_NAMES
+    hatched: str = ""
+    unit: str = ""
+    budget: float | None = None
+    sentence: str = ""
 
 
 def grid(
@@ -57,6 +72,10 @@ def grid(
     title: str = "",
     scale: ScaleKind | None = None,
     limit: float | None = None,
+    axes: tuple[str, str] = NO_NAMES,
+    ends: tuple[str, str] = NO_NAMES,
+    hatched: str = "",
+    sentence: str = "",
 ) -> Drawing:
     """Draw a heatmap of [row, col]; several side by side for [grid, row, col]. Small ones show their numbers.
 
@@ -68,17 +87,32 @@ def grid(
             of each number); by default diverging where a number is below 0.
         limit: end of the scale; by default 1 for "linear" and "sqrt", for booleans and for rows that sum to 1,
             otherwise the next round number.
+        axes: names of the rows and of the columns, such as ("query", "key").
+        ends: what the two ends of the scale mean, shown with it, such as ("no weight", "all of it"); of a grid of zeros
+            and ones, what 0 and 1 mean, such as ("may not look", "may look").
+        hatched: what a hatched cell means, one whose number is minus infinity.
+        sentence: the sentence about the grid.
 
     Raises:
-        ValueError: `scale` has another name, or `limit` is not above 0.
+        ValueError: `scale` has another name, `limit` is not above 0, or `sentence` has other names in braces.
     """
     if scale is not None and scale not in SCALE_KINDS:
         raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALE_KINDS))}")
     check_positive("limit", limit)
-    return Drawing("grid", title, _words(rows), _words(cols), scale, limit)
+    check_sentence("grid", sentence)
+    named: Any = {"axes": axes, "ends": ends, "hatched": hatched, "sentence": sentence}
+    return Drawing("grid", title, _words(rows), _words(cols), scale, limit, **named)
 
 
-def bars(words: Words = None, *, title: str = "", limit: float | None = None, top: int | None = None) -> Drawing:
+def bars(
+    words: Words = None,
+    *,
+    title: str = "",
+    limit: float | None = None,
+    top: int | None = None,
+    unit: str = "",
+    sentence: str = "",
+) -> Drawing:
     """Draw a bar with its number for each entry of [word]; `limit` is the value of the longest possible bar.
 
     Args:
@@ -86,18 +120,64 @@ def bars(words: Words = None, *, title: str = "", limit: float | None = None, to
         title: the title.
         limit: the value of the longest possible bar.
         top: draw only this many bars, largest first, so that their order changes with the numbers.
+        unit: of the numbers, such as "GB".
+        sentence: the sentence about the bars.
 
     Raises:
-        ValueError: `top` is not an integer above 0.
+        ValueError: `top` is not an integer above 0, or `sentence` has other names in braces.
     """
     check_positive("limit", limit)
     check_positive("top", top)
-    return Drawing("bars", title, _words(words), limit=limit, top=top or 0)
+    check_sentence("bars", sentence)
+    return Drawing("bars", title, _words(words), limit=limit, top=top or 0, unit=unit, sentence=sentence)
 
 
-def lines(rows: Words = None, cols: Words = None, *, title: str = "") -> Drawing:
-    """Draw a line over the columns for each row of [row, col]; a single line for [col]."""
-    return Drawing("lines", title, _words(rows), _words(cols))
+def stack(
+    words: Words = None, *, title: str = "", budget: float | None = None, unit: str = "", sentence: str = ""
+) -> Drawing:
+    """Draw one bar made of the parts in [part], none below 0, with their sum above it.
+
+    With a budget the picture answers whether the sum fits, such as "No: 144 of 80 GB", and a line marks it.
+
+    Args:
+        words: the names of the parts.
+        title: the title.
+        budget: the largest sum that fits.
+        unit: of the numbers, such as "GB".
+        sentence: the sentence about the parts.
+
+    Raises:
+        ValueError: `budget` is not above 0, or `sentence` has other names in braces.
+    """
+    check_positive("budget", budget)
+    check_sentence("stack", sentence)
+    return Drawing("stack", title, _words(words), budget=budget, unit=unit, sentence=sentence)
+
+
+def lines(
+    rows: Words = None,
+    cols: Words = None,
+    *,
+    title: str = "",
+    axes: tuple[str, str] = NO_NAMES,
+    unit: str = "",
+    sentence: str = "",
+) -> Drawing:
+    """Draw a line over the columns for each row of [row, col]; a single line for [col].
+
+    Args:
+        rows: names of the lines.
+        cols: labels of the columns, from left to right.
+        title: the title.
+        axes: names of the numbers and of the columns, such as ("share", "place of the key").
+        unit: of the numbers.
+        sentence: the sentence about the lines.
+
+    Raises:
+        ValueError: `sentence` has other names in braces.
+    """
+    check_sentence("lines", sentence)
+    return Drawing("lines", title, _words(rows), _words(cols), axes=axes, unit=unit, sentence=sentence)
 
 
 def arrows(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
@@ -112,10 +192,18 @@ def dots(words: Words = None, *, title: str = "", limit: float | None = None) ->
     return Drawing("dots", title, _words(words), limit=limit)
 
 
-def words(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
-    """Draw words, each shaded by its number, [word]."""
+def words(
+    words: Words = None,
+    *,
+    title: str = "",
+    limit: float | None = None,
+    ends: tuple[str, str] = NO_NAMES,
+    sentence: str = "",
+) -> Drawing:
+    """Draw words, each shaded by its number, [word]; `ends` and `sentence` are as in `grid`."""
     check_positive("limit", limit)
-    return Drawing("words", title, _words(words), limit=limit)
+    check_sentence("words", sentence)
+    return Drawing("words", title, _words(words), limit=limit, ends=ends, sentence=sentence)
 
 
 def graph(
@@ -148,9 +236,10 @@ def graph(
     return Drawing("graph", title, _words(words), limit=limit, positions=nodes, filled=filled)
 
 
-def number(*, title: str = "") -> Drawing:
-    """Draw a single number, large."""
-    return Drawing("number", title)
+def number(*, title: str = "", unit: str = "", sentence: str = "") -> Drawing:
+    """Draw a single number, large, with its unit; `sentence` may hold {value}."""
+    check_sentence("number", sentence)
+    return Drawing("number", title, unit=unit, sentence=sentence)
 
 
 def _words(words: Words) -> Any:

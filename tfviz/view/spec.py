@@ -24,8 +24,10 @@ LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MIN_SCALE_EVEN_WEIGHTS = (  # the scale of weights on a picture ends at this multiple of 1 / keys or later
     16  # the scale of weights on a picture ends here at the earliest, in even weights: one of 1 / keys
 )
+STACK_COLOURS = (5, 3, 7, 2, 1, 4)  # of the parts of a stack, among the colours of heads
 
 ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
+NO_NAMES = ("", "")  # of a pair of axes, or of the ends of a scale
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,12 @@ class ResultPanel:
         rows, columns: words of the axes; numbers if there are no words, or not as many as positions.
         positions: [x, y] of each node of a graph; empty: on a circle.
         filled: the diagonal of a graph fills its nodes.
+        axes: names of rows and columns.
+        ends: what the smallest and the largest number of the scale mean.
+        hatched: what a hatched cell means.
+        unit: of the numbers.
+        budget: the largest sum of a stack that fits.
+        sentence: the sentence about the result, with names in braces; empty: one made from the numbers.
     """
 
     kind: str
@@ -212,6 +220,12 @@ class ResultPanel:
     scale: Scale
     positions: Sequence[Sequence[float]] = ()
     filled: bool = False
+    axes: tuple[str, str] = NO_NAMES
+    ends: tuple[str, str] = NO_NAMES
+    hatched: str = ""
+    unit: str = ""
+    budget: float | None = None
+    sentence: str = ""
 
     @property
     def numbers(self) -> numpy.ndarray:
@@ -269,6 +283,21 @@ def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) 
     power = 10.0 ** math.floor(math.log10(value))
     fitting = next(size for size in (*sizes, 10, 20) if size * power >= value * (1 - 1e-6))
     return float(f"{fitting * power:.6g}")
+
+
+def stack_end(total: float, budget: float | None) -> float:
+    """Return the end of a stack's scale: a round number above its sum and well above its budget.
+
+    >>> stack_end(144, 80), stack_end(10, 80), stack_end(7, None)
+    (150.0, 100.0, 8.0)
+    """
+    return round_up(max(total, 1.25 * (budget or 0.0)))
+
+
+def is_binary(numbers: numpy.ndarray) -> bool:
+    """Return whether all finite numbers are 0 or 1."""
+    finite = numbers[numpy.isfinite(numbers)]
+    return bool(((finite == 0) | (finite == 1)).all())
 
 
 def _is_boolean(values: Tensor) -> bool:

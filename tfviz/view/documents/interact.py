@@ -5,7 +5,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from tfviz.view.documents.heads import Piece
 from tfviz.view.spec import ScaleKind
 
-DrawingKind = Literal["number", "bars", "lines", "grid", "arrows", "dots", "words", "graph"]
+DrawingKind = Literal["number", "bars", "lines", "grid", "arrows", "dots", "words", "graph", "stack"]
 
 
 class SliderSpec(TypedDict):
@@ -58,11 +58,13 @@ class TableAxes(TypedDict):
 
     Attributes:
         flat: the function takes the single row, without an axis of rows.
+        axes: names of the rows and of the columns.
     """
 
     rows: list[str]
     cols: list[str]
     flat: bool
+    axes: NotRequired[list[str]]
 
 
 class CellsSpec(TableAxes):
@@ -71,11 +73,13 @@ class CellsSpec(TableAxes):
     Attributes:
         start: [row, column].
         step: the change of a number by a key press.
+        limits: the smallest and the largest number; if missing, there are none.
     """
 
     kind: Literal["cells"]
     start: list[list[float]]
     step: float
+    limits: NotRequired[list[float]]
 
 
 class SwitchesSpec(TableAxes):
@@ -138,6 +142,13 @@ class ResultSpec(TypedDict):
         positions: [x, y] of each node of a graph, or the name of the control that has them.
         filled: the diagonal of a graph fills its nodes.
         top: the number of bars, largest first; if missing, all in their order.
+        axes: names of the rows and of the columns.
+        ends: what the smallest and the largest number of the scale mean.
+        hatched: what a hatched cell means.
+        unit: of the numbers.
+        budget: the largest sum of the parts of a stack that fits.
+        sentence: the sentence about the result, with names in braces; if missing, one made from the numbers.
+        shared: the first of the results that share one scale; if missing, the result has its own.
     """
 
     result: str
@@ -151,6 +162,13 @@ class ResultSpec(TypedDict):
     positions: str | list[list[float]]
     filled: bool
     top: NotRequired[int]
+    axes: NotRequired[list[str]]
+    ends: NotRequired[list[str]]
+    hatched: NotRequired[str]
+    unit: NotRequired[str]
+    budget: NotRequired[float]
+    sentence: NotRequired[str]
+    shared: NotRequired[str]
 
 
 class StoredResult(TypedDict):

@@ -123,6 +123,10 @@ class Table(Control[CellTable]):
 class Cells(Table[CellsSpec]):
     dtype = torch.float32
 
+    def tensor(self, value: list[list[Any]]) -> Tensor:
+        table, limits = super().tensor(value), self.spec.get("limits")
+        return table if limits is None else table.clamp(*limits)
+
     def text(self, value: list[list[float]]) -> str:
         return "; ".join(", ".join(formatted(cell, 4) for cell in row) for row in value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -12,7 +13,7 @@ from tfviz.view.documents.interact import InteractDocument, ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, DEFAULT_KINDS, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.controls import Control, Points
-from tfviz.view.spec import ResultPanel, result_scale
+from tfviz.view.spec import NO_NAMES, ResultPanel, Scale, result_scale
 from tfviz.view.still.interaction import interaction
 from tfviz.view.still.picture import Picture
 
@@ -20,8 +21,9 @@ MAX_GRIDS = 24  # side by side
 MAX_NUMBERS = 250_000  # of one result
 SHAPE_DESCRIPTIONS = {  # what each kind draws
     "arrows": "[word, 2]", "dots": "[word, 2]", "graph": "[node, node]", "grid": "[row, col]", "bars": "[word]",
-    "words": "[word]", "lines": "[row, col]", "number": "[]",
+    "words": "[word]", "stack": "[part]", "lines": "[row, col]", "number": "[]",
 }  # fmt: skip
+SHARED_KINDS = ("grid", "bars")  # results of equal drawings share one scale
 # argument of `view.draw` -> what a control needs to provide it
 LABEL_SOURCES = {"rows": "words", "cols": "words", "positions": "points"}
 
@@ -48,7 +50,17 @@ def result_specs(
     """
     if unknown := [name for name in draw if name not in results]:
         raise LookupError(f"draw names {', '.join(unknown)}; the function returns {', '.join(results)}")
-    return [_result_spec(name, values, draw.get(name), controls) for name, values in results.items()]
+    specs = [_result_spec(name, values, draw.get(name), controls) for name, values in results.items()]
+    alike = {
+        spec["result"]: replace(draw[spec["result"]], title="", sentence="")
+        for spec in specs
+        if spec["kind"] in SHARED_KINDS and spec["result"] in draw
+    }
+    for spec in specs:
+        group = [name for name, drawing in alike.items() if drawing == alike.get(spec["result"])]
+        if len(group) > 1:
+            spec["shared"] = group[0]
+    return specs
 
 
 def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: Mapping[str, Control]) -> ResultSpec:
@@ -68,9 +80,15 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
         "min_limit": source.spec["limit"] if isinstance(source, Points) and drawing.kind in ("arrows", "dots") else 0,
         "positions": positions if isinstance(positions, str) else list(map(list, positions)), "filled": drawing.filled,
     }  # fmt: skip
-    if drawing.top:
-        spec["top"] = drawing.top
-    return spec
+    return spec | _named(drawing)  # type: ignore[return-value]
+
+
+def _named(drawing: Drawing) -> dict[str, Any]:
+    """Return what an author may say of a result, as far as it is said."""
+    pairs = {name: list(pair) for name in ("axes", "ends") if (pair := getattr(drawing, name)) != NO_NAMES}
+    return pairs | {
+        name: value for name in ("top", "hatched", "unit", "budget", "sentence") if (value := getattr(drawing, name))
+    }
 
 
 def _axis_names(
@@ -155,12 +173,33 @@ def picture(
 ) -> Picture:  # fmt: skip
     """Return the static picture for these values of the controls."""
     line = [f"{name} = {control.text(values[name])}" for name, control in function.controls.items()]
-    drawn = [panel for spec in panels for panel in _panels(spec, function, results, values)]
+    scales = _scales(panels, results)
+    drawn = [panel for spec in panels for panel in _panels(spec, scales[spec["result"]], function, results, values)]
     return interaction(title, line, drawn, note)
 
 
+def _scales(panels: list[ResultSpec], results: Mapping[str, Tensor]) -> dict[str, Scale]:
+    """Return the scale of each result; results that share one have the largest."""
+    own = {}
+    for spec in panels:
+        tensor = squeeze_leading(results[spec["result"]], AXIS_COUNTS[spec["kind"]])
+        own[spec["result"]] = result_scale(spec["kind"], tensor, spec["scale"], spec["limit"], spec["min_limit"])
+    groups: dict[str, list[Scale]] = {}
+    for spec in panels:
+        groups.setdefault(spec.get("shared", spec["result"]), []).append(own[spec["result"]])
+    shared = {}
+    for name, scales in groups.items():
+        diverging = next((scale.kind for scale in scales if scale.rule.diverging), scales[0].kind)
+        shared[name] = Scale(diverging, max(scale.limit for scale in scales))
+    return {spec["result"]: shared[spec.get("shared", spec["result"])] for spec in panels}
+
+
 def _panels(
-    spec: ResultSpec, function: BoundFunction, results: Mapping[str, Tensor], values: Mapping[str, Any]
+    spec: ResultSpec,
+    scale: Scale,
+    function: BoundFunction,
+    results: Mapping[str, Tensor],
+    values: Mapping[str, Any],
 ) -> list[ResultPanel]:
     """Return a panel for a result, or, if it has three axes, one for each of its tables."""
 
@@ -171,17 +210,22 @@ def _panels(
     rows, columns = labels(spec["rows"], 0), labels(spec["cols"], 1)
     positions = spec["positions"]
     positions = values[positions] if isinstance(positions, str) else positions
-    scale = result_scale(spec["kind"], tensor, spec["scale"], spec["limit"], spec["min_limit"])
     if top := spec.get("top"):
         tensor, rows = _largest(tensor, rows, top)
+    axes, ends = _pair(spec.get("axes")), _pair(spec.get("ends"))
     several = tensor.dim() == 3
     return [
         ResultPanel(
             spec["kind"], f"{spec['title']} {index}".strip() if several else spec["title"], table, rows, columns, scale,
-            positions, spec["filled"],
+            positions, spec["filled"], axes, ends, spec.get("hatched", ""), spec.get("unit", ""), spec.get("budget"),
+            spec.get("sentence", ""),
         )
         for index, table in enumerate(tensor if several else [tensor])
     ]  # fmt: skip
+
+
+def _pair(names: Sequence[str] | None) -> tuple[str, str]:
+    return (names[0], names[1]) if names else NO_NAMES
 
 
 def _largest(values: Tensor, rows: Sequence[str], top: int) -> tuple[Tensor, list[str]]:

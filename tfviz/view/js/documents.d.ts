@@ -12,7 +12,7 @@ export type ScaleKind = "sqrt" | "linear" | "diverging" | "diverging-sqrt";
 
 export type Role = "off" | "all" | "any" | "not";
 
-export type DrawingKind = "number" | "bars" | "lines" | "grid" | "arrows" | "dots" | "words" | "graph";
+export type DrawingKind = "number" | "bars" | "lines" | "grid" | "arrows" | "dots" | "words" | "graph" | "stack";
 
 export type ControlSpec = SliderSpec | MenuSpec | SwitchSpec | PointsSpec | CellsSpec | SwitchesSpec | TextSpec | OrderSpec | AngleSpec;
 
@@ -372,6 +372,8 @@ export interface TableAxes {
   cols: string[];
   /** the function takes the single row, without an axis of rows. */
   flat: boolean;
+  /** names of the rows and of the columns. */
+  axes?: string[];
 }
 
 /** Numbers in a table. */
@@ -379,11 +381,14 @@ export interface CellsSpec {
   rows: string[];
   cols: string[];
   flat: boolean;
+  axes?: string[];
   kind: "cells";
   /** [row, column]. */
   start: number[][];
   /** the change of a number by a key press. */
   step: number;
+  /** the smallest and the largest number; if missing, there are none. */
+  limits?: number[];
 }
 
 /** Switches in a table. */
@@ -391,6 +396,7 @@ export interface SwitchesSpec {
   rows: string[];
   cols: string[];
   flat: boolean;
+  axes?: string[];
   kind: "switches";
   /** [row, column]. */
   start: boolean[][];
@@ -443,6 +449,20 @@ export interface ResultSpec {
   filled: boolean;
   /** the number of bars, largest first; if missing, all in their order. */
   top?: number;
+  /** names of the rows and of the columns. */
+  axes?: string[];
+  /** what the smallest and the largest number of the scale mean. */
+  ends?: string[];
+  /** what a hatched cell means. */
+  hatched?: string;
+  /** of the numbers. */
+  unit?: string;
+  /** the largest sum of the parts of a stack that fits. */
+  budget?: number;
+  /** the sentence about the result, with names in braces; if missing, one made from the numbers. */
+  sentence?: string;
+  /** the first of the results that share one scale; if missing, the result has its own. */
+  shared?: string;
 }
 
 /** A tensor that was computed. */

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.patches import Patch
 
 from tfviz.view.spec import ResultPanel
 from tfviz.view.still.formatting import formatted
+from tfviz.view.still.heatmap import HATCH, colormap, norm
 from tfviz.view.still.palette import drawable, shorten, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.results import PANEL_SIZES, draw_result
+from tfviz.view.still.scale_keys import ScaleKey, scale_keys
+from tfviz.view.still.sentences import sentences
 
 ROW_WIDTH_INCHES = 9.0  # of a row of panels
 MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel
 MAX_LINE_LENGTH = 100  # characters of a line of controls
+LETTERS_PER_INCH = 13  # of the sentence below the panels
 
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
@@ -27,11 +33,14 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     stack_heights = [sum(sizes[i][1] for i in stack) for stack in stacks]
     rows = _rows(stack_widths)
     lines = _join_lines(line)
+    statement, keys = sentences(panels), scale_keys(panels)
 
     def draw() -> Figure:
         row_heights = [max(stack_heights[n] for n in row) for row in rows]
         row_widths = [sum(stack_widths[n] for n in row) for row in rows]
-        width, above, below = max(*row_widths, 3.2), 0.18 * len(lines), 0.25 if note else 0.05
+        width, above = max(*row_widths, 3.2), 0.18 * len(lines)
+        below_lines = [line for text in (statement, note) if text for line in wrap(text, int(width * LETTERS_PER_INCH))]
+        below = 0.05 + 0.19 * len(below_lines) + 0.22 * bool(keys)
         height = above + sum(row_heights) + below + 0.35
         figure = Figure(figsize=(width, height), layout="constrained")
         parts: Any = figure.subfigures(2 + len(rows), 1, height_ratios=[above, *row_heights, below])
@@ -46,12 +55,25 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
                     draw_result(part.add_subplot(cell), panels[i], sizes[i][0])
         ink: dict[str, Any] = {"color": soft(), "fontsize": 9}
         figure.text(0.01, 1 - 0.3 / height, "\n".join(map(drawable, lines)), va="top", **ink)
-        figure.text(0.01, 0.0, drawable(note), va="bottom", **ink)
+        figure.text(0.01, 0.0, "\n".join(map(drawable, below_lines)), va="bottom", fontsize=9)
+        if keys:
+            _draw_key(parts[-1], keys)
         set_title(figure, title)
         return figure
 
     words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
-    return Picture(draw, "\n".join([title, "; ".join(line), *words, *([note] if note else [])]))
+    return Picture(draw, "\n".join([title, "; ".join(line), *words, *(text for text in (statement, note) if text)]))
+
+
+def _draw_key(part: SubFigure, keys: Sequence[ScaleKey]) -> None:
+    """Draw a patch for each end of each scale, once, with what it means."""
+    patches = []
+    for key in keys:
+        colours, place = colormap(key.scale), norm(key.scale)
+        patches += [Patch(facecolor=colours(place(value)), edgecolor=soft(), label=text) for value, text in key.ends]
+        if key.hatched:
+            patches.append(Patch(facecolor="none", edgecolor=soft(), hatch=HATCH, label=key.hatched))
+    part.legend(handles=patches, loc="upper left", ncols=len(patches), frameon=False, fontsize=8, borderpad=0)
 
 
 def _stacks(panels: Sequence[ResultPanel], heights: Sequence[float]) -> list[list[int]]:

@@ -93,9 +93,9 @@ def theme_colours() -> dict[str, dict[str, Any]]:
     return colours
 
 
-def bar_colours() -> tuple[str, str]:
-    """Return the colours of bars below and above 0."""
-    return _ink(LOW_COLOURS), _ink(VOICE_COLOURS)
+def bar_colour() -> str:
+    """Return the colour of bars, which is that of the largest weight."""
+    return _ink(RAMP_COLOURS)
 
 
 def sequential_colormap() -> ListedColormap:

@@ -6,19 +6,32 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import matplotlib
 import numpy
 from matplotlib.axes import Axes
 
-from tfviz.view.spec import Axis, Heatmap, ResultPanel, is_numbered, round_up
+from tfviz.view.spec import (
+    NO_NAMES,
+    STACK_COLOURS,
+    Axis,
+    Heatmap,
+    ResultPanel,
+    is_binary,
+    is_numbered,
+    round_up,
+    stack_end,
+)
 from tfviz.view.still import heatmap
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colormap, colourbar, norm, readable
-from tfviz.view.still.palette import axis_labels, bar_colours, drawable, shorten
+from tfviz.view.still.palette import axis_labels, bar_colour, drawable, shorten, soft
 from tfviz.view.still.planes import arrows, dots, graph
+from tfviz.view.still.sentences import stack_answer
 
 MAX_NAMED_STEPS_INCHES = 4.8  # a wider line plot does not label all of its steps
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
 MAX_LEVEL_LENGTH = 5  # characters of a word that fits above a cell without rotation
+STACK_INCHES = 5.0  # width of a stack
 MAX_SHADES_WITHOUT_COLOUR_BAR = 2  # yes and no, or two shades that the title explains
 
 
@@ -36,16 +49,17 @@ def _grid(axes: Axes, panel: ResultPanel) -> None:
     values, (rows, columns) = panel.values.float(), panel.values.shape
     spec = Heatmap(
         values.nan_to_num(0.0, posinf=math.inf, neginf=0.0),
-        Axis("", panel.row_labels(rows)),
-        Axis("", panel.column_labels(columns)),
+        Axis(panel.axes[0], panel.row_labels(rows)),
+        Axis(panel.axes[1], panel.column_labels(columns)),
         panel.scale,
         allowed=~(values.isnan() | (values == -math.inf)),
-        numbered=is_numbered(rows, columns),
+        numbered=is_numbered(rows, columns) and not (panel.ends != NO_NAMES and is_binary(panel.numbers)),
     )
     image = heatmap.draw(axes, spec, labels=(24, 24))
     if max(map(len, axis_labels(spec.columns.labels)), default=0) <= MAX_LEVEL_LENGTH and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
-    if not spec.numbered and len(values[values.isfinite()].unique()) > MAX_SHADES_WITHOUT_COLOUR_BAR:
+    shades = len(values[values.isfinite()].unique())
+    if panel.ends == NO_NAMES and not spec.numbered and shades > MAX_SHADES_WITHOUT_COLOUR_BAR:
         colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
 
 
@@ -54,13 +68,12 @@ def _bars(axes: Axes, panel: ResultPanel) -> None:
     limit = panel.limit
     signed = bool((values < 0).any())
     places = numpy.arange(len(values))
-    below, above = bar_colours()
-    axes.barh(places, values, color=[below if value < 0 else above for value in values], height=0.72)
+    axes.barh(places, values, color=bar_colour(), height=0.72)
     if len(values) <= 40:
         for place, value in enumerate(panel.numbers):
             left = value < 0
             shift = -3 if left else 3
-            axes.annotate(formatted(value), (values[place], place), (shift, 0), textcoords="offset points",
+            axes.annotate(_measured(value, panel), (values[place], place), (shift, 0), textcoords="offset points",
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
     step = max(1, -(-len(values) // 40))
@@ -80,6 +93,8 @@ def _curves(axes: Axes, panel: ResultPanel) -> None:
     max_ticks = max(2, int(40 / (1.5 + max(map(len, axis_labels(cols))))))
     step = 1 if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else int(round_up(-(-len(cols) // max_ticks), (1, 2, 5)))
     axes.set_xticks(range(0, len(cols), step), axis_labels(cols[::step]))
+    vertical = " in ".join(filter(None, (panel.axes[0], panel.unit))) if panel.axes[0] else panel.unit
+    axes.set(ylabel=drawable(vertical), xlabel=drawable(panel.axes[1]))
 
 
 def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
@@ -96,6 +111,32 @@ def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) ->
     for at, place in zip(known, places):
         axes.annotate(names[at], (table.shape[1] - 1, place), (4, 0), textcoords="offset points", va="center",
                       color=f"C{(at + 5) % 8}", fontsize=8)  # fmt: skip
+
+
+def _stack(axes: Axes, panel: ResultPanel) -> None:
+    """Draw the sum, and whether it fits, above one bar of all parts; below it the parts' names and numbers."""
+    values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0).clip(0)
+    names = [shorten(drawable(name), 24) for name in panel.row_labels(len(values))]
+    end = stack_end(float(values.sum()), panel.budget)
+    rows = len(values)
+    axes.set(xlim=(0, end), ylim=(rows + 1.2, -1.9))
+    axes.axis("off")
+    left = 0.0
+    for at, (name, value) in enumerate(zip(names, values)):
+        colour = f"C{STACK_COLOURS[at % len(STACK_COLOURS)]}"
+        axes.barh(0, value, left=left, height=1.0, color=colour, edgecolor=axes.get_facecolor(), linewidth=1)
+        axes.barh(at + 1.3, 0.02 * end, height=0.6, color=colour)
+        axes.text(0.035 * end, at + 1.3, f"{name}  {_measured(value, panel)}", va="center", fontsize=9)
+        left += value
+    axes.text(0, -1.75, stack_answer(panel), fontsize=14, fontweight="bold", va="top")
+    if panel.budget is not None:
+        axes.plot([panel.budget] * 2, [-0.75, 0.75], color=matplotlib.rcParams["text.color"], linewidth=1.5)
+        axes.annotate(_measured(panel.budget, panel), (panel.budget, -0.6), (4, 0), textcoords="offset points",
+                      fontsize=8, va="center", color=soft())  # fmt: skip
+
+
+def _measured(value: float, panel: ResultPanel) -> str:
+    return formatted(value) + (f" {panel.unit}" if panel.unit else "")
 
 
 def _words(axes: Axes, panel: ResultPanel) -> None:
@@ -124,18 +165,20 @@ def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int,
 
 def _figure(axes: Axes, panel: ResultPanel) -> None:
     axes.axis("off")
-    axes.text(0.0, 1.0, formatted(float(panel.numbers)), fontsize=22, va="top", transform=axes.transAxes)
+    axes.text(0.0, 1.0, _measured(float(panel.numbers), panel), fontsize=22, va="top", transform=axes.transAxes)
 
 
 def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     rows, cols = panel.values.shape
+    named = [0.16 * bool(name) for name in panel.axes]
     few = is_numbered(rows, cols)
     cell = NUMBER_CELL_INCHES if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
     words = 0.075 * max(map(len, axis_labels(panel.row_labels(rows))), default=1)
     above = 0.075 * max(map(len, axis_labels(panel.column_labels(cols))), default=1)
     above = 0.15 if above < 0.12 or (few and above <= 0.075 * MAX_LEVEL_LENGTH) else above
-    width = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few else 0.7)
-    return width, min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if few else cell * rows)) + above + 0.35
+    width = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few or panel.ends != NO_NAMES else 0.7)
+    height = min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if few else cell * rows)) + above + 0.35
+    return width + named[0], height + named[1]
 
 
 def _lines_width(panel: ResultPanel) -> float:
@@ -172,18 +215,22 @@ ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height by width 
     "lines": lambda panel: 0.55,
     "words": lambda panel: 0.26 * _word_places(panel)[1] / max(1.1, _word_places(panel)[2]),
     "number": lambda panel: 0.4,
+    "stack": lambda panel: (0.22 * len(panel.values) + 0.7) / STACK_INCHES,
 }
 PANEL_SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "grid": _grid_size,
     "bars": lambda panel: (_bars_width(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
-    "lines": lambda panel: (_lines_width(panel) + _names_width(panel), 0.6 * _lines_width(panel)),
+    "lines": lambda panel: (
+        _lines_width(panel) + _names_width(panel), 0.6 * _lines_width(panel) + 0.16 * bool(panel.axes[1])
+    ),
     "arrows": lambda panel: (2.7, 2.7),
     "dots": lambda panel: (2.7, 2.7),
     "graph": lambda panel: (2.7, 2.7),
     "words": lambda panel: (max(1.2, _word_places(panel)[2] + 0.1), 0.26 * _word_places(panel)[1] + 0.4),
     "number": lambda panel: (max(1.4, 0.1 * len(panel.title)), 0.9),
+    "stack": lambda panel: (STACK_INCHES + 0.2, 0.22 * len(panel.values) + 1.1),
 }  # fmt: skip
 RENDERERS: dict[str, Callable[[Axes, ResultPanel], Any]] = {
     "grid": _grid, "bars": _bars, "lines": _curves, "arrows": arrows, "dots": dots, "graph": graph, "words": _words,
-    "number": _figure,
+    "number": _figure, "stack": _stack,
 }  # fmt: skip

@@ -22,14 +22,19 @@ export function spreadApart(places, gap, low, high) {
 
 /** A pen that draws on a canvas. @implements {Pen} */
 export class CanvasPen {
-  /** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
-  constructor(canvas, width, height) {
-    this.ratio = globalThis.devicePixelRatio || 1;
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {number} width
+   * @param {number} height
+   * @param {number} [zoom] how many pixels of the page one pixel of the drawing takes
+   */
+  constructor(canvas, width, height, zoom = 1) {
+    this.ratio = (globalThis.devicePixelRatio || 1) * zoom;
     [canvas.width, canvas.height] = [
       Math.max(1, Math.round(width * this.ratio)),
       Math.max(1, Math.round(height * this.ratio)),
     ];
-    Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+    Object.assign(canvas.style, { width: `${width * zoom}px`, height: `${height * zoom}px` });
     this.pen = context(canvas);
     this.x = this.y = 0;
     this.font = "";

@@ -72,3 +72,6 @@ export const excerpt = (text, maxLetters = 40, from = "start") =>
  * @param {"start" | "end"} [from]
  */
 export const quotedExcerpt = (text, maxLetters, from) => `“\u2068${excerpt(text, maxLetters, from)}\u2069”`;
+
+/** Capitalize a text. @param {string} text */
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,5 +1,6 @@
 // A control for a table of numbers, which are dragged sideways, stepped by keys, or typed.
 
+import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { ARROW_STEPS, consume, hasModifier } from "../base/events.js";
 import { formatted } from "../base/numbers.js";
@@ -36,6 +37,8 @@ export class TableControl extends Control {
     this.value = spec.start;
     this.announce = announce;
     this.buttons = rows.map((_, row) => cols.map((__, col) => this.button(row, col)));
+    const [down, across] = spec.axes ?? ["", ""];
+    const corner = [down && `${down} ↓`, across && `${across} →`].filter(Boolean).join("  ");
     const head = h("tr", {}, flat ? null : h("td"), ...cols.map((word) => h("th", { scope: "col" }, label(word))));
     const lines = rows.map((word, row) =>
       h(
@@ -51,7 +54,14 @@ export class TableControl extends Control {
       h("thead", {}, head),
       h("tbody", {}, ...lines),
     );
-    this.element = h("div", { class: "control" }, h("span", {}, this.name), table);
+    table.style.setProperty("--columns", String(cols.length));
+    const note = [corner, this.limitsText].filter(Boolean).map((text) => h("small", {}, text));
+    this.element = h("div", { class: "control" }, h("span", {}, this.name, ...note), table);
+  }
+
+  /** @abstract What a number of the table can be, in words. */
+  get limitsText() {
+    return "";
   }
 
   /** @abstract @param {number} _row @param {number} _col @returns {HTMLButtonElement} */
@@ -178,9 +188,17 @@ export class CellsControl extends TableControl {
     return true;
   }
 
-  /** @param {number} row @param {number} col @param {number} value */
+  get limitsText() {
+    const { limits, step } = this.spec;
+    return limits ? `${digits(limits[0])} to ${digits(limits[1])}, in steps of ${digits(step)}` : "";
+  }
+
+  /** Set a number, or the limit that it passes. @param {number} row @param {number} col @param {number} value */
   setCell(row, col, value) {
-    this.set(this.withCell(row, col, Number(value.toPrecision(7))));
+    const [low, high] = this.spec.limits ?? [-Infinity, Infinity];
+    const clamped = clamp(value, low, high);
+    this.set(this.withCell(row, col, Number(clamped.toPrecision(7))));
+    if (clamped !== value) this.announce(`${this.cellName(row, col)} goes from ${digits(low)} to ${digits(high)}`);
   }
 
   /**

@@ -5,7 +5,7 @@
 
 import { checkbox, h, select, slider } from "../base/elements.js";
 import { stepped } from "../base/numbers.js";
-import { label, quoted } from "../base/visible-text.js";
+import { excerpt, label, quotedExcerpt } from "../base/visible-text.js";
 
 /** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
@@ -30,6 +30,9 @@ export class Control {
 
   /** @abstract @param {Spec["start"]} _value */
   show(_value) {}
+
+  /** @abstract Take the size that suits a page of some width, and a factor of enlargement. @param {number} _screen @param {number} _zoom */
+  fit(_screen, _zoom) {}
 
   /** @abstract @returns {Tensor} @param {Spec["start"]} _value */
   input(_value) {
@@ -111,7 +114,7 @@ class MenuControl extends Control {
   /** @param {Named<MenuSpec>} spec @param {(value: MenuSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
-    const options = spec.names.map((name, i) => /** @type {[number, string]} */ ([i, label(name, 60)]));
+    const options = spec.names.map((name, i) => /** @type {[number, string]} */ ([i, excerpt(name, 60)]));
     this.field = select(this.name, options, spec.start, set);
     this.element = this.field.element;
   }
@@ -123,7 +126,7 @@ class MenuControl extends Control {
 
   /** @param {MenuSpec["start"]} value */
   describe(value) {
-    return quoted(this.spec.names[value]);
+    return quotedExcerpt(this.spec.names[value]);
   }
 
   /** @param {MenuSpec["start"]} value */

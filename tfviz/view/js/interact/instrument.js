@@ -10,9 +10,11 @@ import STUDIO_CSS from "../controls/studio.css";
 import { table } from "../controls/table.js";
 import { CONTROLS } from "./control-kinds.js";
 import INTERACT_CSS from "./interact.css";
-import { PANELS } from "./panel-kinds.js";
-import { scaleOf } from "./scales.js";
+import { KeyPanel, scaleKeys } from "./key-panel.js";
 import { KEYS_HELP } from "./keys-help.js";
+import { PANELS } from "./panel-kinds.js";
+import { scalesOf } from "./scales.js";
+import { sentences } from "./sentences.js";
 
 /** @import { DrawingKind, InteractDocument, InteractState } from "../documents.d.ts" */
 /** @import { Choices, Drawing, Side, Tensor, ViewOptions } from "../types.d.ts" */
@@ -21,16 +23,18 @@ import { KEYS_HELP } from "./keys-help.js";
 /** @typedef {import("../base/page-data.js").PageData<InteractDocument>} Data */
 
 /** @type {Partial<Record<DrawingKind, number>>} of a result, not counting leading axes of size 1 */
-const MAX_AXES = { number: 0, bars: 1, words: 1 };
+const MAX_AXES = { number: 0, bars: 1, words: 1, stack: 1 };
 const RESULTS_PADDING = 18; // around the results
-const RESULTS_GAP = 36; // between two results
+const RESULTS_GAP = 28; // between two results
 const CAPTION_HEIGHT = 24; // of the line above a drawing
-const LARGE_SCREEN_WIDTH = 1340; // a wider screen shows the instrument enlarged
-const LARGE_SCREEN_FACTOR = 1.25;
-const CONTROLS_WIDTH = 340; // of the controls, beside the results
+const NORMAL_WIDTH = 1280; // of the page; on a wider one the instrument is enlarged
+const MAX_ZOOM = 1.5;
+const CONTROLS_WIDTH = 340; // of sliders, menus and switches, beside the results
+const HIGH_CONTROLS_WIDTH = 440; // of tables and planes, beside the results
+const MAX_CONTROLS_ABOVE = 2; // sliders, menus and switches that stand above the results
 const NUMBERS_WIDTH = 200; // of the numbers, beside the pictures
-const MIN_PICTURE_WIDTH = 230; // of a picture beside others
-const MAX_PICTURE_WIDTHS = [0, 600, 440, 380]; // by the number of pictures side by side
+const MIN_PICTURE_WIDTH = 200; // of a picture beside others
+const MAX_PICTURE_WIDTHS = [0, 680, 480, 380, 300]; // by the number of pictures side by side
 const MIN_CARD_WIDTH = 760;
 /** @type {Record<string, string>} the instruction for each kind of control */
 const INSTRUCTIONS = {
@@ -54,6 +58,8 @@ export class Instrument {
   values = {};
   /** @type {Panel[]} */
   panelViews = [];
+  /** @type {KeyPanel[]} */
+  keyViews = [];
   /** @type {Map<string, Tensor>} what the panels showed before, by their keys */
   earlierTensors = new Map();
   /** @type {Record<string, Tensor> | null} */
@@ -67,7 +73,7 @@ export class Instrument {
   requestedTurn = 0;
   computedTurn = 0;
   ended = false;
-  large = false;
+  zoom = 1;
   close = () => {};
 
   /**
@@ -108,16 +114,22 @@ export class Instrument {
     const parts = Object.values(this.controls).map(({ element }) => element);
     const flat = parts.filter((element) => !element.matches(".control")); // one below another, before those that are high
     const high = parts.filter((element) => !flat.includes(element));
+    this.isHigh = high.length > 0;
+    this.isAbove = !high.length && flat.length <= MAX_CONTROLS_ABOVE;
     this.argumentPane = h("div", { class: "controls arguments" });
-    if (flat.length) this.argumentPane.append(h("div", { class: "arguments flat" }, ...flat));
     if (high.length) this.argumentPane.append(h("div", { class: "arguments high" }, ...high));
+    const checks = flat.filter((element) => element.matches(".check"));
+    const lines = flat.filter((element) => !checks.includes(element));
+    if (lines.length) this.argumentPane.append(h("div", { class: "arguments flat" }, ...lines));
+    if (checks.length) this.argumentPane.append(h("div", { class: "arguments checks" }, ...checks));
     this.picturePane = h("div", { class: "pictures" });
     this.numberPane = h("div", { class: "numbers" });
     this.stage.append(this.picturePane, this.numberPane);
     frame.body.classList.add("studio", "instrument");
     frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
-    this.body = h("div", { class: "layout" }, this.argumentPane, this.stage);
+    this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
+    this.sentence = h("p", { class: "says" });
     this.purpose = h("p", { class: "purpose" }, this.purposeText);
     frame.header.after(this.purpose);
     // The screen may grow while the card keeps its width.
@@ -144,59 +156,57 @@ export class Instrument {
   get purposeText() {
     const { purpose, title, controls } = this.source.document;
     if (purpose) return purpose;
-    if (title.includes(": ")) return "";
+    if (/[^:?](: |\? )./su.test(title)) return "";
     const instructions = [...new Set(Object.values(controls).map(({ kind }) => INSTRUCTIONS[kind]))];
     const [last] = instructions.slice(-1);
     const text = instructions.length > 1 ? `${instructions.slice(0, -1).join(", ")} or ${last}` : last;
     return `${text[0].toUpperCase()}${text.slice(1)}: the results follow.`;
   }
 
-  /** Show the title, and the text after its colon as a subtitle. */
+  /** Show the title, and the text after its colon or question mark as a subtitle. */
   showTitle() {
     const { title, purpose } = this.source.document;
-    const at = title.indexOf(": ");
-    if (at < 0 || purpose) return;
-    this.frame.title.replaceChildren(
-      title.slice(0, at),
-      h("span", { class: "colon" }, ": "),
-      h("span", { class: "subtitle" }, title.slice(at + 2)),
-    );
+    const [all, main, mark, subtitle] = /^(.+?)(: |\? )(.+)$/su.exec(title) ?? [];
+    if (!all || purpose) return;
+    const between = mark === ": " ? h("span", { class: "colon" }, mark) : mark;
+    this.frame.title.replaceChildren(main, between, h("span", { class: "subtitle" }, subtitle));
   }
 
   /** Limit the width of a card with few results, and enlarge it on a large screen. @param {number} screen */
   fitScreen(screen) {
-    const large = screen >= LARGE_SCREEN_WIDTH;
+    const zoom = Math.min(MAX_ZOOM, Math.max(1, Math.round((20 * screen) / NORMAL_WIDTH) / 20));
     const pictures = this.panels.filter(({ kind }) => kind !== "number").length;
     const columnCount = Math.min(pictures, MAX_PICTURE_WIDTHS.length - 1);
+    const controls = this.isHigh ? HIGH_CONTROLS_WIDTH : CONTROLS_WIDTH;
     const natural =
-      CONTROLS_WIDTH +
+      (this.isAbove ? 0 : controls) +
       2 * RESULTS_PADDING +
-      columnCount * MAX_PICTURE_WIDTHS[columnCount] * (large ? LARGE_SCREEN_FACTOR : 1) +
+      columnCount * MAX_PICTURE_WIDTHS[columnCount] +
       Math.max(0, columnCount - 1) * RESULTS_GAP +
       (pictures < this.panels.length ? NUMBERS_WIDTH + RESULTS_GAP : 0);
-    this.frame.body.style.maxWidth = `${Math.max(MIN_CARD_WIDTH, natural)}px`;
-    if (large === this.large) return;
-    this.large = large;
-    this.frame.body.classList.toggle("large", large);
+    this.frame.body.style.maxWidth = `${zoom * Math.max(MIN_CARD_WIDTH, natural)}px`;
+    for (const control of Object.values(this.controls)) control.fit(screen, zoom);
+    if (zoom === this.zoom) return;
+    this.zoom = zoom;
+    this.frame.body.style.setProperty("--zoom", String(zoom));
     this.show();
   }
 
   /** The width of the pane of results. */
   get width() {
-    return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * RESULTS_PADDING);
+    const padding = Number.parseFloat(getComputedStyle(this.stage).paddingLeft) || RESULTS_PADDING;
+    return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * padding);
   }
 
   /** Return how many pictures stand side by side, and the width of each, in rows as even as can be. */
   get columns() {
     const count = this.panelViews.filter((panel) => !(panel instanceof PANELS.number)).length;
+    const least = this.zoom * MIN_PICTURE_WIDTH;
     const fits = (/** @type {number} */ width) =>
-      Math.max(1, Math.min(count, 3, Math.floor((width + RESULTS_GAP) / (MIN_PICTURE_WIDTH + RESULTS_GAP))));
-    const [fullWidth, narrower] = [this.width, this.width - NUMBERS_WIDTH - RESULTS_GAP];
+      Math.max(1, Math.min(count, 4, Math.floor((width + RESULTS_GAP) / (least + RESULTS_GAP))));
+    const [fullWidth, narrower] = [this.width, this.width - this.zoom * NUMBERS_WIDTH - RESULTS_GAP];
     const beside =
-      count > 0 &&
-      count < this.panelViews.length &&
-      narrower >= MIN_PICTURE_WIDTH &&
-      fits(narrower) === fits(fullWidth);
+      count > 0 && count < this.panelViews.length && narrower >= least && fits(narrower) === fits(fullWidth);
     const width = beside ? narrower : fullWidth;
     const columnCount = Math.ceil(count / Math.ceil(count / fits(width))) || 1;
     return { columnCount, columnWidth: Math.floor((width - (columnCount - 1) * RESULTS_GAP) / columnCount), beside };
@@ -209,6 +219,7 @@ export class Instrument {
 
   begin() {
     const closeFrame = this.frame.open();
+    this.frame.stagePlace.after(this.sentence);
     this.end = this.end.bind(this);
     this.close = () => {
       closeFrame();
@@ -246,24 +257,12 @@ export class Instrument {
       [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
       if (before) this.announceChange(last, values);
-      else this.announceFirst();
       this.frame.renewTable();
     } catch (error) {
       if (this.requested === key) this.frame.announce(/** @type {Error} */ (error).message);
     }
     if (this.requested === key) this.stage.ariaBusy = "false";
     return undefined;
-  }
-
-  /** Announce the largest number of the first results, as long as nothing is changed or pointed at. */
-  announceFirst() {
-    const largest = this.panelViews.map((panel) => panel.describeLargest()).filter(Boolean);
-    this.rest(
-      largest
-        .slice(0, 2)
-        .map((text) => `${text}.`)
-        .join(" "),
-    );
   }
 
   /** Announce what is seen as long as nothing is pointed at. @param {string} text */
@@ -298,19 +297,20 @@ export class Instrument {
    * @returns {Generator<PanelContent & { key: string, kind: DrawingKind }>}
    */
   *panelContents() {
+    const scales = scalesOf(this.panels, this.outputs ?? {});
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
       if (!output) continue;
-      const { kind, positions, filled, top } = panel;
+      const { kind, positions, filled, top, axes, ends, hatched, unit, budget, sentence } = panel;
       const tensor = withoutLeadingOnes(output, MAX_AXES[kind] ?? 2);
       const content = {
         kind,
         rows: this.axisWords(panel.rows, "rows"),
         cols: this.axisWords(panel.cols, "cols"),
-        ...scaleOf(output, panel),
+        ...scales[panel.result],
         positions: typeof positions === "string" ? this.values[positions] : positions,
         filled,
-        top,
+        ...{ top, axes, ends, hatched, unit, budget, sentence, keyed: Boolean(ends ?? hatched) },
       };
       if (tensor.shape.length < 3) yield { ...content, key: panel.result, title: panel.title, tensor };
       else
@@ -337,18 +337,16 @@ export class Instrument {
     this.stage.classList.toggle("beside", beside);
     this.picturePane.style.setProperty("--across", String(columnCount));
     const isNumber = (/** @type {Panel} */ panel) => panel instanceof PANELS.number;
-    keep(
-      this.picturePane,
-      this.panelViews.filter((panel) => !isNumber(panel)),
-    );
+    const keys = scaleKeys(parts);
+    this.keyViews = keys.map((_, i) => this.keyViews[i] ?? new KeyPanel(this.frame.theme));
+    keep(this.picturePane, [...this.panelViews.filter((panel) => !isNumber(panel)), ...this.keyViews]);
     keep(this.numberPane, this.panelViews.filter(isNumber));
-    parts.forEach((part, i) => {
-      Object.assign(
-        this.panelViews[i],
-        this.large ? { letters: 15, enlarged: LARGE_SCREEN_FACTOR } : { letters: 13, enlarged: 1 },
-      );
-      this.panelViews[i].show(part, isNumber(this.panelViews[i]) ? NUMBERS_WIDTH : columnWidth);
-    });
+    for (const one of [...this.panelViews, ...this.keyViews]) one.zoom = this.zoom;
+    keys.forEach((key, i) => this.keyViews[i].show(key));
+    parts.forEach((part, i) =>
+      this.panelViews[i].show(part, isNumber(this.panelViews[i]) ? this.zoom * NUMBERS_WIDTH : columnWidth),
+    );
+    this.sentence.textContent = sentences(parts);
   }
 
   /** The drawing of all panels, below a line that says how the controls stand. @returns {Drawing} */
@@ -357,16 +355,17 @@ export class Instrument {
     const line = Object.entries(this.controls)
       .map(([name, control]) => `${label(control.name, 40)} = ${control.describe(this.values[name])}`)
       .join("   ");
-    const available = Math.max(this.width, 240);
+    const available = Math.max(this.width / this.zoom, 240);
     const caption =
       textWidth(line, 12) > available
         ? `${line.slice(0, Math.max(20, Math.floor((line.length * available) / textWidth(line, 12)) - 1))}…`
         : line;
-    const placed = this.panelViews.map((panel) => {
+    const placed = [...this.panelViews, ...this.keyViews].map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       const { top: above } = panel.element.getBoundingClientRect();
-      const place = [left - from.left, top - from.top + CAPTION_HEIGHT, above - from.top + CAPTION_HEIGHT];
-      return /** @type {[Panel, number, number, number]} */ ([panel, ...place]);
+      const place = [left - from.left, top - from.top, above - from.top].map((at) => at / this.zoom);
+      const moved = [place[0], place[1] + CAPTION_HEIGHT, place[2] + CAPTION_HEIGHT];
+      return /** @type {[Panel | KeyPanel, number, number, number]} */ ([panel, ...moved]);
     });
     return {
       width: Math.max(textWidth(caption, 12), ...placed.map(([panel, x]) => x + panel.width)),
@@ -390,7 +389,7 @@ export class Instrument {
 /**
  * Put the elements of panels into a place, unless they are there already.
  * @param {HTMLElement} place
- * @param {Panel[]} panels
+ * @param {(Panel | KeyPanel)[]} panels
  */
 function keep(place, panels) {
   place.hidden = !panels.length;

@@ -2,6 +2,7 @@
 
 import { ArrowPanel, DotPanel, GraphPanel } from "./plane-panels.js";
 import { BarPanel, GridPanel, NumberPanel } from "./table-panels.js";
+import { StackPanel } from "./stack-panel.js";
 import { LinePanel, WordPanel } from "./text-panels.js";
 
 /**
@@ -16,4 +17,5 @@ export const PANELS = {
   arrows: ArrowPanel,
   dots: DotPanel,
   graph: GraphPanel,
+  stack: StackPanel,
 };

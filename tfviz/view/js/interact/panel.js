@@ -5,10 +5,13 @@ import { chartCanvas } from "../base/elements.js";
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { counted, formatted } from "../base/numbers.js";
+import { formatted } from "../base/numbers.js";
 import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
+
+/** What a content may leave unsaid. */
+const OPTIONAL_CONTENT = { axes: undefined, unit: undefined, budget: undefined, top: undefined, keyed: false };
 
 /** @import { ScaleKind } from "../documents.d.ts" */
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
@@ -25,7 +28,16 @@ import { excerpt, quoted } from "../base/visible-text.js";
  * @property {Point[]} positions of the nodes of a graph
  * @property {boolean} filled whether the diagonal of a graph fills its nodes
  * @property {number} [top] how many bars are drawn
+ * @property {string[]} [axes] names of the rows and of the columns
+ * @property {string[]} [ends] what the smallest and the largest number of the scale mean
+ * @property {string} [hatched] what a hatched cell means
+ * @property {string} [unit]
+ * @property {number} [budget] the largest sum of a stack that fits
+ * @property {string} [sentence] the author's sentence
+ * @property {boolean} [keyed] whether a key below the pictures explains the scale
  */
+
+export const FONT_SIZE = 13; // pixels of the words of a drawing
 
 /**
  * A drawing of one result. A subclass implements `place(width)`, which sets width, height, `size` (the numbers of rows
@@ -52,13 +64,19 @@ export class Panel {
   top;
   /** Identifies the result and which of its tables is shown. */
   key = "";
+  /** @type {string[] | undefined} */
+  axes;
+  /** @type {string | undefined} */
+  unit;
+  /** @type {number | undefined} */
+  budget;
+  keyed = false;
   /** Set by place(). */
   width = 0;
   height = 0;
   size = [0, 0];
-  /** The font size in pixels, and the factor of enlargement on a large screen. */
-  letters = 13;
-  enlarged = 1;
+  /** How many pixels of the page one pixel of the drawing takes. */
+  zoom = 1;
   grid = Grid.of([], [], [], new Uint8Array());
 
   /** @param {Theme} theme @param {(text: string) => void} announce */
@@ -73,11 +91,11 @@ export class Panel {
 
   /** @param {PanelContent} content @param {number} width */
   show(content, width) {
-    Object.assign(this, content);
+    Object.assign(this, OPTIONAL_CONTENT, content);
     this.caption.textContent = excerpt(this.title, 120);
     this.caption.hidden = !this.title;
     this.canvas.setAttribute("aria-label", `${excerpt(this.title || "result", 60)}: arrows move over its numbers`);
-    this.place(width);
+    this.place(width / this.zoom);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => clamp(at, 0, this.size[axis] - 1));
     this.draw();
   }
@@ -104,7 +122,7 @@ export class Panel {
   }
 
   draw() {
-    const pen = new CanvasPen(this.canvas, this.width, this.height);
+    const pen = new CanvasPen(this.canvas, this.width, this.height, this.zoom);
     this.paint(pen);
     if (!this.cursor) return;
     const [x, y, w, t] = this.box(this.cursor);
@@ -116,9 +134,14 @@ export class Panel {
     return this.tensor.data[row * this.size[1] + col];
   }
 
+  /** Write a number with its unit. @param {number} value */
+  measured(value) {
+    return formatted(value) + (this.unit ? `\u00a0${this.unit}` : "");
+  }
+
   /** @param {Point} cell */
   reading(cell) {
-    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName(cell)} ${formatted(this.value(cell))}`.replace(
+    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName(cell)} ${this.measured(this.value(cell))}`.replace(
       "  ",
       " ",
     );
@@ -141,24 +164,6 @@ export class Panel {
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${previous})`;
   }
 
-  /** Describe the largest number, or how often it stands there. */
-  describeLargest() {
-    const [rows, cols] = this.size;
-    const cells = Array.from({ length: rows * cols }, (_, i) => [Math.floor(i / cols), i % cols]);
-    const finite = cells.filter((cell) => Number.isFinite(this.value(cell)));
-    const sizes = finite.map((cell) => Math.abs(this.value(cell)));
-    const largest = sizes.reduce((max, size) => Math.max(max, size), 0);
-    const best = finite.filter((_, i) => sizes[i] === largest);
-    if (!finite.length) return "";
-    const name = this.title ? ` of ${excerpt(this.title)}` : "";
-    const value = formatted(this.value(best[0]));
-    if (best.length === finite.length)
-      return `${capital(excerpt(this.title || "each number"))}: ${value} in ${counted(best.length, "place")}`;
-    return best.length > 1
-      ? `Largest${name}: ${value}, in ${formatted(best.length)} places`
-      : `Largest${name}: ${this.cellName(best[0])}, ${value}`;
-  }
-
   /** @param {Point | null} cell */
   point(cell) {
     this.cursor = cell;
@@ -170,7 +175,8 @@ export class Panel {
     const { canvas } = this;
     /** @param {MouseEvent} event */
     const points = (event) => {
-      this.point(this.cellAt(...pointIn(canvas, event)));
+      const [x, y] = pointIn(canvas, event);
+      this.point(this.cellAt(x / this.zoom, y / this.zoom));
     };
     followPointer(canvas, points, () => this.point(null));
     canvas.onfocus = () => canvas.matches(":focus-visible") && this.point(this.cursor ?? [0, 0]);
@@ -196,9 +202,6 @@ export class Panel {
     return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
   }
 }
-
-/** @param {string} text */
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
  * Write a change: “cat” → “mat”.

@@ -3,7 +3,7 @@
 import { formatted } from "../base/numbers.js";
 import { gridOf, wordsFor } from "./scales.js";
 import { textWidth } from "../base/pen.js";
-import { Panel, fromTo } from "./panel.js";
+import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { Plane, ARROW_STOPS, arrowTo } from "./plane.js";
 import { inkOf } from "../base/theme.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
@@ -27,7 +27,7 @@ class PlanePanel extends Panel {
   place(width) {
     const count = this.tensor.shape[0];
     this.size = [count, 1];
-    this.side = Math.min(PLANE_SIDE * this.enlarged, width);
+    this.side = Math.min(PLANE_SIDE, width);
     this.plane = new Plane(this.limit, this.side, TOP_OFFSET);
     this.points = Array.from({ length: count }, (_, i) => [...this.tensor.data.subarray(2 * i, 2 * i + 2)]);
     this.words = wordsFor(this.rows, count);
@@ -57,10 +57,6 @@ class PlanePanel extends Panel {
   reading([row]) {
     const [x, y] = this.points[row];
     return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatted(x)}, ${formatted(y)})`;
-  }
-
-  describeLargest() {
-    return ""; // a plane is read at a glance
   }
 
   /** @param {Tensor} [before] */
@@ -118,7 +114,7 @@ export class GraphPanel extends Panel {
     this.size = [count, count];
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, this.words, this.tensor.data, this);
-    this.side = Math.min(PLANE_SIDE * this.enlarged, width);
+    this.side = Math.min(PLANE_SIDE, width);
     const placed = this.positions.length === count;
     /** @param {number} i */
     const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
@@ -142,7 +138,7 @@ export class GraphPanel extends Panel {
 
   /** @param {Pen} pen */
   paint(pen) {
-    const { theme, letters } = this;
+    const { theme } = this;
     for (const [from, to, value, share] of this.edges()) {
       const look = {
         stroke: theme.headColour(value < 0 ? 6 : 5),
@@ -159,7 +155,7 @@ export class GraphPanel extends Panel {
     this.words.forEach((word, i) => {
       const [x, y] = this.plane.at(this.nodes[i]);
       const text = label(word, 14);
-      const labelWidth = Math.max(20, textWidth(text, letters) + 10);
+      const labelWidth = Math.max(20, textWidth(text, FONT_SIZE) + 10);
       pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { fill: theme.page, alpha: 0.9 });
       const selfWeight = this.filled ? this.value([i, i]) : 0;
       const share = Math.min(1, Math.abs(selfWeight) / this.limit);
@@ -168,7 +164,7 @@ export class GraphPanel extends Panel {
         pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { fill: colour, alpha: 0.5 * share });
         pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { stroke: colour, thick: 2 });
       } else pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { stroke: theme.line });
-      pen.text(x, y, text, { fill: theme.ink, size: letters, align: "center" });
+      pen.text(x, y, text, { fill: theme.ink, size: FONT_SIZE, align: "center" });
     });
   }
 

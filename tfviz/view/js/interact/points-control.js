@@ -15,7 +15,9 @@ import { roundUp } from "./scales.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 
-const PLANE_SIDE = 280;
+const PLANE_SIDE = 400;
+const NARROW_SCREEN = 720; // a narrower page has controls above the results, and a smaller plane
+const NARROW_PLANE_SIDE = 270;
 const UNUSED_TOP = 10; // no names stand at the top of the plane
 const SHIFT_STEPS = 10; // steps of an arrow key with Shift
 
@@ -29,6 +31,7 @@ export class PointsControl extends Control {
     super(spec, set, theme);
     this.step = roundUp(spec.limit / 100, [1, 2, 5]);
     this.plane = new Plane(spec.limit, PLANE_SIDE, -UNUSED_TOP);
+    this.zoom = 1;
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.value = spec.start;
     this.buttons = spec.names.map((_, i) => this.button(i));
@@ -44,7 +47,7 @@ export class PointsControl extends Control {
     /** @type {number[] | null} */
     let held = null; // from the pointer to the point
     /** @param {PointerEvent} event */
-    const place = (event) => pointIn(this.field, event);
+    const place = (event) => pointIn(this.field, event).map((at) => at / this.zoom);
     button.onpointerdown = (event) => {
       const [x, y] = place(event);
       const [px, py] = this.plane.at(this.value[i]);
@@ -81,15 +84,24 @@ export class PointsControl extends Control {
     this.set(this.value.map((other, j) => (j === i ? place.map(net) : other)));
   }
 
+  /** @param {number} screen @param {number} zoom */
+  fit(screen, zoom) {
+    const side = screen < NARROW_SCREEN ? NARROW_PLANE_SIDE : PLANE_SIDE;
+    if (side === this.plane.size && zoom === this.zoom) return;
+    this.zoom = zoom;
+    this.plane = new Plane(this.spec.limit, side, -UNUSED_TOP);
+    this.show(this.value);
+  }
+
   /** @param {PointsSpec["start"]} value */
   show(value) {
     this.value = value;
     this.buttons.forEach((button, i) => {
-      const [x, y] = this.plane.at(value[i]);
+      const [x, y] = this.plane.at(value[i]).map((at) => at * this.zoom);
       Object.assign(button.style, { left: `${x}px`, top: `${y}px` });
       button.setAttribute("aria-label", `${label(this.spec.names[i], 60)} at ${spot(value[i])}`);
     });
-    const pen = new CanvasPen(this.canvas, PLANE_SIDE, PLANE_SIDE - UNUSED_TOP);
+    const pen = new CanvasPen(this.canvas, this.plane.size, this.plane.size - UNUSED_TOP, this.zoom);
     this.plane.lines(pen, this.theme);
     value.forEach((place, i) => {
       const [x, y] = this.plane.at(place);

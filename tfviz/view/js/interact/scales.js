@@ -38,11 +38,29 @@ export function scaleOf({ shape, dtype, data }, { kind, scale, limit, min_limit 
 }
 
 /**
+ * Return the scale of each result by name; results that share one have the largest.
+ * @param {ResultSpec[]} specs
+ * @param {Record<string, Tensor>} outputs
+ */
+export function scalesOf(specs, outputs) {
+  const available = specs.filter(({ result }) => outputs[result]);
+  const singleScales = available.map((spec) => scaleOf(outputs[spec.result], spec));
+  const group = (/** @type {ResultSpec} */ { shared, result }) => shared ?? result;
+  return Object.fromEntries(
+    available.map((spec) => {
+      const scales = singleScales.filter((_, i) => group(available[i]) === group(spec));
+      const { scale } = scales.find((one) => one.scale.startsWith("diverging")) ?? scales[0];
+      return [spec.result, { scale, limit: Math.max(...scales.map(({ limit }) => limit)) }];
+    }),
+  );
+}
+
+/**
  * Tell whether each row adds up to 1.
  * @param {number[]} shape
  * @param {Numbers} data
  */
-function rowsSumToOne(shape, data) {
+export function rowsSumToOne(shape, data) {
   const width = shape[shape.length - 1];
   if (!width || !data.length) return false;
   for (let start = 0; start < data.length; start += width) {
@@ -71,10 +89,14 @@ function stateOf(value) {
 }
 
 /**
- * Return a word for each place; numbers if there are no words, or not that many.
+ * Return a word for each place; numbers if available are no words, or not that many.
  * @param {string[]} words
  * @param {number} count
  */
 export function wordsFor(words, count) {
   return words.length === count ? words : numbered(count);
 }
+
+/** Tell whether all numbers are 0 or 1; minus infinity, which is hatched, does not count. @param {Numbers | number[]} data */
+export const isBinary = (data) =>
+  Array.from(data).every((value) => !Number.isFinite(value) || value === 0 || value === 1);

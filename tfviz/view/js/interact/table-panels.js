@@ -6,24 +6,52 @@ import { formatted } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 import { Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
-import { Panel, fromTo } from "./panel.js";
-import { gridOf, wordsFor } from "./scales.js";
+import { FONT_SIZE, Panel, fromTo } from "./panel.js";
+import { gridOf, isBinary, wordsFor } from "./scales.js";
 
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
 /** @import { AnyGrid } from "../types.d.ts" */
+/** @import { HeatmapLook } from "../stages/heatmap.js" */
 
 const COLUMN_NAMES_HEIGHT = 20; // of the names above a heatmap, where they lie flat
+const AXIS_NAMES_HEIGHT = 16; // of the names of both axes
+const MIN_RULED_CELL = 10; // pixels of a cell; smaller ones have no lines between them
 
 /** A heatmap without a title, whose column labels are vertical only if they do not fit side by side. */
 class NumberHeatmap extends Heatmap {
   /** @param {AnyGrid} grid @param {number} width */
   place(grid, width) {
     super.place(grid, width);
+    const named = this.axes[0] ? textWidth(`${this.axes[0]} ↓`, FONT_SIZE) + 10 : 0;
+    Object.assign(this, { left: Math.min(0.4 * width, Math.max(this.box(0, 0)[0], named)) });
     const nameWidth = Math.max(...this.labels[1].map((word) => textWidth(word, 12, true)));
     const hasVerticalNames = this.hasVerticalNames && nameWidth + 14 > this.mapWidth / grid.cols.length;
-    const top = hasVerticalNames ? this.top - 16 : COLUMN_NAMES_HEIGHT;
+    const heading = this.axes.some(Boolean) ? AXIS_NAMES_HEIGHT : 0;
+    const top = (hasVerticalNames ? this.top - 16 : COLUMN_NAMES_HEIGHT) + heading;
     Object.assign(this, { hasVerticalNames, top, height: this.height - this.top + top });
     return this.height;
+  }
+
+  /** @param {Pen} pen */
+  drawHeading(pen) {
+    const [down, across] = this.axes;
+    const look = { fill: this.theme.soft, size: FONT_SIZE };
+    if (down) pen.text(this.left - 8, 8, `${down} ↓`, { ...look, align: "right" });
+    if (across) pen.text(this.left, 8, `${across} →`, look);
+  }
+
+  /** Draw lines between the cells, so that empty ones are seen as cells. @param {Pen} pen @param {HeatmapLook} [look] */
+  drawMarks(pen, look = {}) {
+    const { left, top, mapWidth, mapHeight, grid, theme } = this;
+    const [cellWidth, cellHeight] = [mapWidth / grid.cols.length, mapHeight / grid.rows.length];
+    const line = { stroke: theme.line, alpha: 0.5 };
+    if (Math.min(cellWidth, cellHeight) >= MIN_RULED_CELL) {
+      for (let col = 1; col < grid.cols.length; col++)
+        pen.line(left + col * cellWidth, top, left + col * cellWidth, top + mapHeight, line);
+      for (let row = 1; row < grid.rows.length; row++)
+        pen.line(left, top + row * cellHeight, left + mapWidth, top + row * cellHeight, line);
+    }
+    super.drawMarks(pen, look);
   }
 }
 
@@ -36,17 +64,30 @@ export class GridPanel extends Panel {
   place(width) {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
-    this.isNumbered = n * m <= MAX_NUMBERED_CELLS;
-    Object.assign(this.map, {
-      legend: !this.isNumbered,
-      maxCell: 26 * this.enlarged,
-      maxNumberedCell: (MIN_NUMBERED_CELL_SIZE + 20) * this.enlarged,
-      maxHeight: (this.isNumbered ? 400 : 480) * this.enlarged,
+    const isSmall = n * m <= MAX_NUMBERED_CELLS;
+    this.isNumbered = isSmall && !(this.keyed && isBinary(this.tensor.data)); // the key says what 0 and 1 mean
+    Object.assign(this.map, this.sizes(isSmall, width < NARROW_WIDTH), {
+      axes: this.axes ?? ["", ""],
+      legend: !this.isNumbered && !this.keyed,
+      numbers: this.isNumbered,
     });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
-    if (n && m) this.map.place(this.grid, width);
-    this.height = n && m ? this.map.height : 24;
-    this.width = n && m ? Math.min(width, this.map.left + this.map.mapWidth + (this.isNumbered ? 8 : 58)) : 120;
+    [this.width, this.height] = [120, 24];
+    if (!n || !m) return;
+    this.map.place(this.grid, width);
+    this.height = this.map.height;
+    this.width = Math.min(width, this.map.left + this.map.mapWidth + (this.map.legend ? 72 : 8));
+  }
+
+  /** @param {boolean} isSmall @param {boolean} isNarrow */
+  sizes(isSmall, isNarrow) {
+    const largest = isNarrow ? NARROW_CELL_SIZE : MIN_NUMBERED_CELL_SIZE + 20;
+    const maxHeight = isSmall ? 340 : 400;
+    return {
+      maxCell: isSmall ? largest : 26,
+      maxNumberedCell: largest,
+      maxHeight: isNarrow ? NARROW_HEIGHT : maxHeight,
+    };
   }
 
   /** @param {Pen} pen */
@@ -72,6 +113,8 @@ export class GridPanel extends Panel {
   }
 }
 
+const NARROW_WIDTH = 360; // of a picture on a telephone, where the next ones are seen below it
+const [NARROW_CELL_SIZE, NARROW_HEIGHT] = [38, 270];
 const ROW_HEIGHTS = { min: 3, many: 28, few: 40 }; // pixels of a bar's row
 const MAX_LARGE_BARS = 6; // more bars are drawn lower
 const MIN_LABELLED_ROW_HEIGHT = 13; // a lower row has no room for its word and number
@@ -107,11 +150,11 @@ export class BarPanel extends Panel {
     this.values = this.order.map((at) => this.tensor.data[at]);
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     const most = count <= MAX_LARGE_BARS ? ROW_HEIGHTS.few : ROW_HEIGHTS.many;
-    this.rowHeight = clamp((this.enlarged * BARS_HEIGHT) / Math.max(1, count), ROW_HEIGHTS.min, this.enlarged * most);
+    this.rowHeight = clamp(BARS_HEIGHT / Math.max(1, count), ROW_HEIGHTS.min, most);
     this.labels = this.words.map((word) => label(word));
-    this.numbers = this.values.map((value) => formatted(value));
+    this.numbers = this.values.map((value) => this.measured(value));
     const isLabelled = this.rowHeight >= MIN_LABELLED_ROW_HEIGHT;
-    const widest = (/** @type {string[]} */ texts) => Math.max(0, ...texts.map((one) => textWidth(one, this.letters)));
+    const widest = (/** @type {string[]} */ texts) => Math.max(0, ...texts.map((one) => textWidth(one, FONT_SIZE)));
     this.left = isLabelled ? Math.min(widest(this.labels), 0.4 * width) + 10 : 2;
     this.barLength = Math.max(40, width - this.left - (isLabelled ? Math.max(48, widest(this.numbers) + 12) : 2));
     this.signed = this.values.some((value) => value < 0);
@@ -122,7 +165,7 @@ export class BarPanel extends Panel {
 
   /** @param {Pen} pen */
   paint(pen) {
-    const { theme, letters, left, barLength, zeroX, rowHeight } = this;
+    const { theme, left, barLength, zeroX, rowHeight } = this;
     const scale = (this.signed ? barLength / 2 : barLength) / this.limit;
     const thick = Math.max(2, Math.min(0.6 * rowHeight, 22));
     this.values.forEach((value, i) => {
@@ -132,11 +175,10 @@ export class BarPanel extends Panel {
         Math.abs(Number.isFinite(value) ? value : 0) * scale,
       );
       pen.rect(left, middle - thick / 2, barLength, thick, { fill: theme.line, alpha: 0.4, radius: 3 });
-      const fill = value < 0 ? theme.low : theme.voice;
-      pen.rect(value < 0 ? zeroX - length : zeroX, middle - thick / 2, length, thick, { fill, radius: 3 });
+      pen.rect(value < 0 ? zeroX - length : zeroX, middle - thick / 2, length, thick, { fill: theme.ramp, radius: 3 });
       if (rowHeight < MIN_LABELLED_ROW_HEIGHT) return;
-      pen.text(left - 10, middle, this.labels[i], { fill: theme.ink, size: letters, align: "right" });
-      pen.text(this.width, middle, this.numbers[i], { fill: theme.ink, size: letters, align: "right" });
+      pen.text(left - 10, middle, this.labels[i], { fill: theme.ink, size: FONT_SIZE, align: "right" });
+      pen.text(this.width, middle, this.numbers[i], { fill: theme.ink, size: FONT_SIZE, align: "right" });
     });
     const below = rowHeight * this.values.length;
     pen.line(zeroX, 0, zeroX, below, { stroke: theme.soft });
@@ -199,7 +241,7 @@ export class NumberPanel extends Panel {
   place(width) {
     this.size = [1, 1];
     this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
-    this.text = formatted(this.tensor.data[0]);
+    this.text = this.measured(this.tensor.data[0]);
     this.width = Math.min(width, Math.max(60, textWidth(this.text, NUMBER_FONT_SIZE) + 8));
     this.height = NUMBER_FONT_SIZE + 8;
   }
@@ -207,10 +249,6 @@ export class NumberPanel extends Panel {
   /** @param {Pen} pen */
   paint(pen) {
     pen.text(2, this.height / 2, this.text, { fill: this.theme.ink, size: NUMBER_FONT_SIZE });
-  }
-
-  describeLargest() {
-    return "";
   }
 
   /** @returns {Point} */

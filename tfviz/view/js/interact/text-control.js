@@ -21,7 +21,20 @@ export class TextControl extends Control {
     this.area = h("textarea", { rows: 1, spellcheck: false, oninput: () => set(this.area.value) });
     this.area.value = spec.start;
     this.area.setAttribute("autocomplete", "off");
-    this.element = h("label", { class: "typed" }, h("span", {}, this.name), this.area);
+    this.element = h(
+      "label",
+      { class: "typed" },
+      h("span", {}, this.name),
+      h("small", { "aria-hidden": "true" }, this.limitsText),
+      this.area,
+    );
+  }
+
+  /** How long a text can be, in words. */
+  get limitsText() {
+    const { min_tokens: least, max_tokens: most } = this.spec;
+    if (least === most) return `exactly ${counted(most, "token")}`;
+    return least > 1 ? `${least} to ${counted(most, "token")}` : `at most ${counted(most, "token")}`;
   }
 
   /**

@@ -4,7 +4,7 @@ import { clamp } from "../base/clamp.js";
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { textWidth, spreadApart } from "../base/pen.js";
-import { Panel, fromTo } from "./panel.js";
+import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { cssColour, inkOf } from "../base/theme.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 import { gridOf, roundUp, wordsFor } from "./scales.js";
@@ -12,7 +12,7 @@ import { gridOf, roundUp, wordsFor } from "./scales.js";
 /** @import { Box, Pen, Point } from "../types.d.ts" */
 
 const NAME_HEIGHT = 16; // of a line's name
-const PLOT_LAYOUT = { share: 0.5, minHeight: 180, maxHeight: 380, left: 44, top: 10, bottom: 26 }; // `share`: height as a share of the width; the others are pixels
+const PLOT_LAYOUT = { share: 0.5, minHeight: 180, maxHeight: 380, left: 44, top: 10, bottom: 26, name: 18 }; // `share`: height as a share of the width; the others are pixels, `name` those of an axis's name
 
 /** A panel that draws the rows of a matrix as lines. */
 export class LinePanel extends Panel {
@@ -28,6 +28,7 @@ export class LinePanel extends Panel {
   namesWidth = 0;
   plotWidth = 0;
   plotHeight = 0;
+  plotTop = 0;
 
   /** @param {number} width */
   place(width) {
@@ -43,37 +44,50 @@ export class LinePanel extends Panel {
     this.max = high > 0 || low === 0 ? roundUp(high) : 0;
     this.namesWidth = this.isSingle
       ? 8
-      : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), this.letters))) + 22;
+      : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), FONT_SIZE))) + 22;
     this.width = width;
-    this.plotHeight = clamp(PLOT_LAYOUT.share * width, PLOT_LAYOUT.minHeight, PLOT_LAYOUT.maxHeight * this.enlarged);
+    this.plotHeight = clamp(PLOT_LAYOUT.share * width, PLOT_LAYOUT.minHeight, PLOT_LAYOUT.maxHeight);
     this.plotWidth = this.width - PLOT_LAYOUT.left - this.namesWidth;
-    this.height = PLOT_LAYOUT.top + this.plotHeight + PLOT_LAYOUT.bottom;
+    const [vertical, across] = this.axes ?? ["", ""];
+    this.plotTop = PLOT_LAYOUT.top + (vertical || this.unit ? PLOT_LAYOUT.name : 0);
+    this.height = this.plotTop + this.plotHeight + PLOT_LAYOUT.bottom + (across ? PLOT_LAYOUT.name : 0);
   }
 
   /** @param {number} row @param {number} col @returns {[number, number]} */
   at(row, col) {
     const x = PLOT_LAYOUT.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.plotWidth : this.plotWidth / 2);
-    return [x, PLOT_LAYOUT.top + ((this.max - this.value([row, col])) / (this.max - this.min)) * this.plotHeight];
+    return [x, this.plotTop + ((this.max - this.value([row, col])) / (this.max - this.min)) * this.plotHeight];
   }
 
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
     for (const tick of new Set([this.min, 0, this.max])) {
-      const y = PLOT_LAYOUT.top + ((this.max - tick) / (this.max - this.min)) * this.plotHeight;
+      const y = this.plotTop + ((this.max - tick) / (this.max - this.min)) * this.plotHeight;
       pen.line(PLOT_LAYOUT.left, y, PLOT_LAYOUT.left + this.plotWidth, y, { stroke: theme.line });
-      pen.text(PLOT_LAYOUT.left - 6, y, formatted(tick), { fill: theme.soft, size: this.letters, align: "right" });
+      pen.text(PLOT_LAYOUT.left - 6, y, formatted(tick), { fill: theme.soft, size: FONT_SIZE, align: "right" });
     }
-    const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), this.letters))) + 12;
+    const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), FONT_SIZE))) + 12;
     const every = roundUp(Math.ceil((labelWidth * (this.size[1] - 1)) / this.plotWidth), [1, 2, 5, 10]);
     for (let col = 0; col < this.size[1]; col += every)
-      pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), {
+      pen.text(this.at(0, col)[0], this.plotTop + this.plotHeight + 18, label(this.steps[col]), {
         fill: theme.soft,
-        size: this.letters,
+        size: FONT_SIZE,
         align: "center",
       });
+    this.axisNames(pen);
     this.names.forEach((_, row) => this.curve(pen, row));
-    if (!this.isSingle) this.ends(pen);
+    if (!this.isSingle) this.lineNames(pen);
+  }
+
+  /** @param {Pen} pen */
+  axisNames(pen) {
+    const [vertical, across] = this.axes ?? ["", ""];
+    const look = { fill: this.theme.soft, size: FONT_SIZE };
+    const above = [vertical, this.unit].filter(Boolean).join(", in ");
+    if (above) pen.text(PLOT_LAYOUT.left - 6, 8, above, look);
+    const right = PLOT_LAYOUT.left + this.plotWidth;
+    if (across) pen.text(right, this.height - 8, `${across} →`, { ...look, align: "right" });
   }
 
   /** @param {Pen} pen @param {number} row */
@@ -88,19 +102,19 @@ export class LinePanel extends Panel {
   }
 
   /** Draw the names of the lines where they end, one above another. @param {Pen} pen */
-  ends(pen) {
+  lineNames(pen) {
     const rows = [...this.names.keys()].filter((row) => Number.isFinite(this.value([row, this.size[1] - 1])));
     const last = rows.map((row) => this.at(row, this.size[1] - 1));
     const down = spreadApart(
       last.map(([, y]) => y),
       NAME_HEIGHT,
-      PLOT_LAYOUT.top,
-      PLOT_LAYOUT.top + this.plotHeight,
+      this.plotTop,
+      this.plotTop + this.plotHeight,
     );
     rows.forEach((row, i) => {
       const [x] = last[i];
       pen.dot(x + 9, down[i], 4, { fill: inkOf(this.theme, row) });
-      pen.text(x + 18, down[i], excerpt(this.names[row], 18), { fill: this.theme.ink, size: this.letters });
+      pen.text(x + 18, down[i], excerpt(this.names[row], 18), { fill: this.theme.ink, size: FONT_SIZE });
     });
   }
 
@@ -108,8 +122,8 @@ export class LinePanel extends Panel {
   cellAt(x, y) {
     if (
       x < PLOT_LAYOUT.left - 8 ||
-      y < PLOT_LAYOUT.top - 8 ||
-      y > PLOT_LAYOUT.top + this.plotHeight + 8 ||
+      y < this.plotTop - 8 ||
+      y > this.plotTop + this.plotHeight + 8 ||
       x > PLOT_LAYOUT.left + this.plotWidth + 8
     )
       return null;
@@ -124,7 +138,7 @@ export class LinePanel extends Panel {
   /** @param {Point} cell @returns {Box} */
   box([row, col]) {
     const [x, y] = this.at(row, col);
-    return [x - 5, (Number.isFinite(y) ? y : PLOT_LAYOUT.top) - 5, 10, 10];
+    return [x - 5, (Number.isFinite(y) ? y : this.plotTop) - 5, 10, 10];
   }
 
   /** @param {Point} cell */

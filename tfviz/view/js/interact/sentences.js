@@ -1,0 +1,164 @@
+// What a result shows, in a sentence: the author's own, with names in braces, or one made from the numbers. The rules and
+// the names are those of `tfviz/view/still/sentences.py`.
+
+import { formatted, percent } from "../base/numbers.js";
+import { capital, excerpt, quoted, quotedExcerpt } from "../base/visible-text.js";
+import { rowsSumToOne, wordsFor } from "./scales.js";
+
+/** @import { DrawingKind } from "../documents.d.ts" */
+/** @import { PanelContent } from "./panel.js" */
+/** @typedef {PanelContent & { kind: DrawingKind }} Content */
+
+const MAX_DEFAULT_SENTENCES = 2;
+const MAX_WORD_LETTERS = 30;
+const ROW_KINDS = ["bars", "words", "stack"]; // a number for each word
+
+/** Return what a view sentence. @param {Content[]} contents of its panels */
+export function sentences(contents) {
+  const custom = contents.filter(({ sentence }) => sentence).map(filled);
+  const automatic = contents.map(defaultSentence).filter(Boolean);
+  const chosen = custom.length ? custom : automatic.slice(0, MAX_DEFAULT_SENTENCES);
+  return [...new Set(chosen)].join(" "); // one for several results is said once
+}
+
+/** Return the author's sentence, with the numbers and words as they are now. @param {Content} content */
+export function filled(content) {
+  const known = facts(content);
+  return known ? String(content.sentence).replace(/\{(\w+)\}/g, (all, name) => known[name] ?? all) : "";
+}
+
+/**
+ * Return a sentence made from the numbers; empty for a number, which is read at a glance, and for planes.
+ * @param {Content} content
+ */
+export function defaultSentence(content) {
+  const known = facts(content);
+  if (!known || ["number", "arrows", "dots"].includes(content.kind)) return "";
+  const { title, tensor } = content;
+  const finite = Array.from(tensor.data).filter(Number.isFinite);
+  const isEven = content.kind !== "stack" && finite.every((one) => one === finite[0]);
+  const text = isEven ? evenSentence(finite, tensor.data.length, known) : unevenSentence(content, finite, known);
+  return title ? `${capital(excerpt(title, 60))}: ${text}` : capital(text);
+}
+
+/** @param {number[]} finite @param {number} count @param {Record<string, string>} known */
+const evenSentence = (finite, count, { value }) =>
+  `${value} ${finite.length === count ? "everywhere" : `in ${finite.length} of ${count} cells`}.`;
+
+/** @param {Content} content @param {number[]} finite @param {Record<string, string>} known */
+function unevenSentence(content, finite, known) {
+  const { kind, tensor, rows } = content;
+  const { row, value } = known;
+  if (kind === "stack") return `the largest part is ${row}, ${value} of ${known.sum} (${known.percent}).`;
+  const then = known.second === "none" ? "" : `, then ${known.second} (${known.second_value})`;
+  if (ROW_KINDS.includes(kind)) return `largest for ${row} (${value})${then}.`;
+  if (kind !== "lines") return gridSentence(content, finite, known);
+  const several = tensor.shape.length === 2 && (tensor.shape[0] > 1 || rows.length);
+  return `highest ${several ? `for ${row} at` : "at"} ${known.col} (${value}).`;
+}
+
+/** @param {Content} content @param {number[]} finite @param {Record<string, string>} known */
+function gridSentence(content, finite, known) {
+  const { row, col, value } = known;
+  if (finite.every((one) => one === 0 || one === 1))
+    return `${content.ends?.[1] || 1} in ${known.count} of ${known.of} cells.`;
+  if (isShares(content))
+    return `${row} gives most to ${col} (${known.percent}), then to ${known.second} (${known.second_percent}).`;
+  const sizes = finite.map(Math.abs);
+  const top = sizes.reduce((max, size) => Math.max(max, size), 0);
+  const ties = sizes.filter((size) => size === top).length;
+  if (ties > 1) return `${value} at most, in ${ties} of ${known.of} cells.`;
+  const [first, second] = (content.axes ?? ["", ""]).map((name) => (name ? `${name} ` : ""));
+  const much = finite.some((one) => one < 0) ? "strongest" : "largest";
+  return `${much} for ${first}${row} and ${second}${col} (${value}).`;
+}
+
+/**
+ * Return the text of each name; null if no number is finite.
+ * @param {Content} content
+ * @returns {Record<string, string> | null}
+ */
+function facts(content) {
+  const { kind, tensor, unit } = content;
+  const data = Array.from(tensor.data);
+  const finite = data.filter(Number.isFinite);
+  if (!finite.length) return null;
+  /** @param {number} value */
+  const measured = (value) => formatted(value) + (unit ? `\u00a0${unit}` : "");
+  if (kind === "number") return { value: measured(data[0]), percent: inPercent(data[0]) };
+  const [n, m] = tensor.shape.length === 2 ? tensor.shape : [1, data.length];
+  const at = statedCell(content, data, n, m);
+  const [row, col] = [Math.floor(at / m), at % m];
+  const line = data.slice(row * m, (row + 1) * m);
+  const second = best(line.map((value, i) => (i !== col && Number.isFinite(value) ? value : -Infinity)));
+  const hasSecond = second !== col && Number.isFinite(line[second]);
+  const sum = finite.reduce((total, value) => total + value, 0);
+  const share = kind === "stack" && sum ? sum : 1;
+  const word = wordsOf(content, n, m);
+  return {
+    row: ROW_KINDS.includes(kind) ? word(row, col) : quoteOf(kind)(wordsFor(content.rows, n)[row], MAX_WORD_LETTERS),
+    col: word(row, col),
+    value: measured(data[at]),
+    percent: inPercent(data[at] / share),
+    second: hasSecond ? word(row, second) : "none",
+    second_value: hasSecond ? measured(line[second]) : "",
+    second_percent: hasSecond ? inPercent(line[second] / share) : "",
+    count: formatted(finite.filter((value) => value !== 0).length),
+    of: formatted(data.length),
+    sum: measured(sum),
+    last: measured(data[m - 1]),
+    second_last: n > 1 ? measured(data[2 * m - 1]) : "",
+  };
+}
+
+/** @param {number} share */
+const inPercent = (share) => percent(share).replaceAll(" ", "\u00a0");
+
+/**
+ * Return the place of the number that is told.
+ * @param {Content} content
+ * @param {number[]} data
+ * @param {number} n rows
+ * @param {number} m columns
+ */
+function statedCell(content, data, n, m) {
+  const signed = content.kind === "grid" && data.some((value) => value < 0 && Number.isFinite(value));
+  const size = (/** @type {number} */ value) => (signed ? Math.abs(value) : value);
+  const sizes = data.map((value) => (Number.isFinite(value) ? size(value) : -Infinity));
+  if (!isShares(content) || !hasSameWords(content, n, m)) return best(sizes);
+  const words = wordsFor(content.rows, n);
+  const others = sizes.map((size, i) => (words[Math.floor(i / m)] === words[i % m] ? -Infinity : size));
+  const other = best(others);
+  if (!(others[other] > 0)) return best(sizes);
+  const row = Math.floor(other / m);
+  return row * m + best(sizes.slice(row * m, (row + 1) * m));
+}
+
+/** Return the place of the largest number, of equal ones the first. @param {number[]} sizes */
+const best = (sizes) => sizes.reduce((top, size, i) => (size > sizes[top] ? i : top), 0);
+
+/** Return a function that names a column of a row. @param {Content} content @param {number} n @param {number} m */
+function wordsOf(content, n, m) {
+  const { kind, rows, cols } = content;
+  const words = wordsFor(ROW_KINDS.includes(kind) || kind === "graph" ? rows : cols, m);
+  const same = kind === "grid" && hasSameWords(content, n, m);
+  const quote = quoteOf(kind);
+  return (/** @type {number} */ row, /** @type {number} */ col) =>
+    same && row === col ? "itself" : quote(words[col], MAX_WORD_LETTERS);
+}
+
+const NUMBER = /^[-−]?\d[\d.,]*$/;
+
+/** Parts and lines have names, in which spaces stay; rows and columns have words. Numbers need no quotes. @param {DrawingKind} kind */
+function quoteOf(kind) {
+  const quote = kind === "stack" || kind === "lines" ? quotedExcerpt : quoted;
+  return (/** @type {string} */ word, /** @type {number} */ most) => (NUMBER.test(word) ? word : quote(word, most));
+}
+
+/** @param {Content} content */
+const isShares = ({ kind, tensor }) =>
+  kind === "grid" && tensor.shape.length === 2 && rowsSumToOne(tensor.shape, tensor.data);
+
+/** @param {Content} content @param {number} n @param {number} m */
+const hasSameWords = ({ rows, cols }, n, m) =>
+  n === m && n > 1 && wordsFor(rows, n).join("\n") === wordsFor(cols, m).join("\n");

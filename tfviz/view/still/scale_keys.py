@@ -1,0 +1,50 @@
+"""The keys below pictures: what the ends of a scale mean, once for all results that share it.
+
+The page makes the same keys of results that it computes (`js/interact/key-panel.js`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from tfviz.view.spec import NO_NAMES, ResultPanel, Scale, is_binary
+from tfviz.view.still.formatting import formatted
+
+
+@dataclass(frozen=True)
+class ScaleKey:
+    """The key of a scale.
+
+    Attributes:
+        scale: the scale.
+        ends: the value and the text of each end; of zeros and ones, the texts are their meanings alone.
+        hatched: what a hatched cell means; empty if none is hatched.
+    """
+
+    scale: Scale
+    ends: tuple[tuple[float, str], ...]
+    hatched: str
+
+
+def scale_keys(panels: Sequence[ResultPanel]) -> list[ScaleKey]:
+    """Return a key for each scale whose ends, or hatched cells, have a meaning."""
+    groups: dict[tuple[Scale, tuple[str, str], str], list[ResultPanel]] = {}
+    for panel in panels:
+        if panel.ends != NO_NAMES or panel.hatched:
+            groups.setdefault((panel.scale, panel.ends, panel.hatched), []).append(panel)
+    return [_key(*group, members) for group, members in groups.items()]
+
+
+def _key(scale: Scale, ends: tuple[str, str], hatched: str, panels: Sequence[ResultPanel]) -> ScaleKey:
+    values = numpy.concatenate([panel.numbers.ravel() for panel in panels])
+    low = -scale.limit if scale.rule.diverging else 0.0
+    if ends != NO_NAMES and is_binary(values):
+        texts = [(0.0, ends[0]), (1.0, ends[1])]
+        texts = [(value, text) for value, text in texts if text]
+    else:
+        numbered = zip((low, scale.limit), ends)
+        texts = [(value, f"{formatted(value)}: {text}" if text else formatted(value)) for value, text in numbered]
+    return ScaleKey(scale, tuple(texts), hatched if bool((values == -numpy.inf).any()) else "")

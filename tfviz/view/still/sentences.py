@@ -1,0 +1,210 @@
+"""Say in a sentence what a result shows. Pages say the same of results that they compute (`js/interact/sentences.js`).
+
+An author's sentence has names in braces, which stand for what the numbers are now:
+
+    {row}, {col}       words of the largest number; of shares (rows that sum to 1) between the same words, those of the
+                       largest one in the row of the word that gives most to another word
+    {value}, {percent} that number, also as a percentage
+    {second}           word of the next largest number: in the same row of a grid, or of the other bars and words
+    {second_value}, {second_percent} that number
+    {count}, {of}      how many numbers are not 0, and how many cells there are
+    {sum}              the sum of all numbers
+    {last}, {second_last} the numbers at the right end of the first and of the second line, or row
+
+In a stack {percent} is the share of the sum. A number has {value} and {percent} only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from tfviz.text.token_labels import VISIBLE_SIGNS
+from tfviz.view.spec import ResultPanel
+from tfviz.view.still.formatting import formatted, percent
+from tfviz.view.still.picture import shorten
+
+NUMBER_NAMES = ("value", "percent")
+NAMES = (
+    "row",
+    "col",
+    *NUMBER_NAMES,
+    "second",
+    "second_value",
+    "second_percent",
+    "count",
+    "of",
+    "sum",
+    "last",
+    "second_last",
+)
+MAX_DEFAULT_SENTENCES = 2
+NUMBER = re.compile(r"[-−]?\d[\d.,]*$")
+MAX_WORD_LENGTH = 30
+ROW_KINDS = ("bars", "words", "stack")  # a number for each word
+
+
+def check_sentence(kind: str, sentence: str) -> None:
+    """Raise ValueError if a sentence has a name in braces that results of this kind do not have."""
+    known = NUMBER_NAMES if kind == "number" else tuple(n for n in NAMES if n != "col" or kind not in ROW_KINDS)
+    unknown = [name for name in re.findall(r"\{([^{}]*)\}", sentence) if name not in known]
+    if unknown:
+        raise ValueError(f"sentence has {{{unknown[0]}}}; {kind} can have {', '.join(f'{{{name}}}' for name in known)}")
+
+
+def sentences(panels: Sequence[ResultPanel]) -> str:
+    """Return what a view says: its author's sentences, or, if there are none, those made from the first results."""
+    custom = [filled(panel) for panel in panels if panel.sentence]
+    automatic = [text for text in map(default_sentence, panels) if text]
+    return " ".join(dict.fromkeys(custom or automatic[:MAX_DEFAULT_SENTENCES]))  # one for several results is said once
+
+
+def filled(panel: ResultPanel) -> str:
+    """Return the author's sentence with the numbers and words as they are now."""
+    known = facts(panel)
+    return re.sub(r"\{(\w+)\}", lambda found: known[found[1]], panel.sentence) if known else ""
+
+
+def default_sentence(panel: ResultPanel) -> str:
+    """Return a sentence made from the numbers; empty for a number, which is read at a glance, and for planes."""
+    known = facts(panel)
+    if panel.kind in ("number", "arrows", "dots") or not known:
+        return ""
+    values = panel.numbers
+    finite = values[numpy.isfinite(values)]
+    if panel.kind != "stack" and (finite == finite[0]).all():
+        where = "everywhere" if finite.size == values.size else f"in {finite.size} of {values.size} cells"
+        text = f"{known['value']} {where}."
+    else:
+        text = _uneven_sentence(panel, finite, known)
+    return f"{_capital(shorten(panel.title, 60))}: {text}" if panel.title else _capital(text)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _uneven_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str, str]) -> str:
+    row, value = known["row"], known["value"]
+    if panel.kind == "stack":
+        return f"the largest part is {row}, {value} of {known['sum']} ({known['percent']})."
+    if panel.kind in ROW_KINDS:
+        then = f", then {known['second']} ({known['second_value']})" if known["second"] != "none" else ""
+        return f"largest for {row} ({value}){then}."
+    if panel.kind == "lines":
+        several = panel.numbers.ndim == 2 and (len(panel.numbers) > 1 or panel.rows)
+        return f"highest {f'for {row} at' if several else 'at'} {known['col']} ({value})."
+    return _grid_sentence(panel, finite, known)
+
+
+def _grid_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str, str]) -> str:
+    row, col, value = known["row"], known["col"], known["value"]
+    if ((finite == 0) | (finite == 1)).all():
+        return f"{panel.ends[1] or 1} in {known['count']} of {known['of']} cells."
+    if _is_shares(panel):
+        return f"{row} gives most to {col} ({known['percent']}), then to {known['second']} ({known['second_percent']})."
+    top = abs(finite).max()
+    if (ties := int((abs(finite) == top).sum())) > 1:
+        return f"{value} at most, in {ties} of {known['of']} cells."
+    first, second = (f"{name} " if name else "" for name in panel.axes)
+    return f"{'strongest' if (finite < 0).any() else 'largest'} for {first}{row} and {second}{col} ({value})."
+
+
+def stack_answer(panel: ResultPanel) -> str:
+    """Return the sum of a stack, and whether it fits if there is a budget, such as "No: 144 of 80 GB"."""
+    values = panel.numbers
+    total = float(values[numpy.isfinite(values)].sum())
+    unit = f" {panel.unit}" if panel.unit else ""
+    if panel.budget is None:
+        return formatted(total) + unit
+    digits = next((n for n in (2, 3, 4, 5) if formatted(total, n) != formatted(panel.budget, n)), 2)
+    answer = "Yes" if total <= panel.budget else "No"
+    return f"{answer}: {formatted(total, digits)} of {formatted(panel.budget, digits)}{unit}"
+
+
+def facts(panel: ResultPanel) -> dict[str, str]:
+    """Return the text of each name; empty if no number is finite."""
+    values = panel.numbers
+    if not numpy.isfinite(values).any():
+        return {}
+    unit = f"\N{NO-BREAK SPACE}{panel.unit}" if panel.unit else ""
+    if panel.kind == "number":
+        return {"value": formatted(float(values)) + unit, "percent": _percent(float(values))}
+    table = values[:, None].T if values.ndim == 1 else values
+    row, col = _chosen_cell(panel, table)
+    rest = numpy.where(numpy.isfinite(table[row]), table[row], -numpy.inf)
+    rest[col] = -numpy.inf
+    second = int(numpy.argmax(rest)) if rest.max(initial=-numpy.inf) > -numpy.inf else None
+    total = float(table[numpy.isfinite(table)].sum())
+    share = total if panel.kind == "stack" and total else 1.0
+    words = _Words(panel, table.shape)
+    return {
+        "row": words.row(col if panel.kind in ROW_KINDS else row),
+        "col": words.column(row, col),
+        "value": formatted(float(table[row, col])) + unit,
+        "percent": _percent(float(table[row, col]) / share),
+        "second": "none" if second is None else words.column(row, second),
+        "second_value": "" if second is None else formatted(float(rest[second])) + unit,
+        "second_percent": "" if second is None else _percent(float(rest[second]) / share),
+        "count": formatted(int((numpy.isfinite(table) & (table != 0)).sum())),
+        "of": formatted(table.size),
+        "sum": formatted(total) + unit,
+        "last": formatted(float(table[0, -1])) + unit,
+        "second_last": formatted(float(table[1, -1])) + unit if len(table) > 1 else "",
+    }
+
+
+def _chosen_cell(panel: ResultPanel, table: numpy.ndarray) -> tuple[int, int]:
+    """Return the cell that is told; see the names at the top."""
+    signed = panel.kind == "grid" and bool((table[numpy.isfinite(table)] < 0).any())
+    sizes = numpy.where(numpy.isfinite(table), abs(table) if signed else table, -numpy.inf)
+    if _is_shares(panel) and _has_same_words(panel, table.shape):
+        words = numpy.array(panel.row_labels(len(table)), dtype=object)
+        others = numpy.where(words[:, None] == words[None], -numpy.inf, sizes)
+        if others.max() > 0:
+            row = int(numpy.argmax(others.max(1)))
+            return row, int(numpy.argmax(sizes[row]))
+    return divmod(int(numpy.argmax(sizes)), sizes.shape[1])
+
+
+def _is_shares(panel: ResultPanel) -> bool:
+    table = numpy.where(numpy.isfinite(panel.numbers), panel.numbers, 0.0)
+    return panel.kind == "grid" and table.ndim == 2 and bool((abs(table.sum(-1) - 1) < 1e-3).all())
+
+
+def _has_same_words(panel: ResultPanel, shape: tuple[int, ...]) -> bool:
+    rows, columns = shape
+    return rows == columns > 1 and panel.row_labels(rows) == panel.column_labels(columns)
+
+
+def _percent(share: float) -> str:
+    return percent(share).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+class _Words:
+    """The words of a result's axes, as a sentence has them."""
+
+    def __init__(self, panel: ResultPanel, shape: Any):
+        self.panel, self.shape = panel, shape
+        self.by_word = panel.kind in ROW_KINDS
+        self.rows = panel.row_labels(shape[1] if self.by_word else shape[0])
+        columns = panel.row_labels if panel.kind == "graph" else panel.column_labels
+        self.columns = self.rows if self.by_word else columns(shape[1])
+
+    def row(self, index: int) -> str:
+        return self._quote(self.rows[index])
+
+    def column(self, row: int, index: int) -> str:
+        itself = self.panel.kind == "grid" and row == index and _has_same_words(self.panel, self.shape)
+        return "itself" if itself else self._quote(self.columns[index])
+
+    def _quote(self, word: str) -> str:
+        """Quote a word that is no number; signs stand for spaces, unless it names a part or a line."""
+        if NUMBER.match(word):
+            return word
+        signs = {" ": " "} if self.panel.kind in ("stack", "lines") else {}
+        shown = "".join({**VISIBLE_SIGNS, **signs}.get(letter, letter) for letter in word) or "∅"
+        return f"“{shorten(shown, MAX_WORD_LENGTH)}”"
