@@ -30,8 +30,8 @@ const LIMITS = {
   "page.css": 230,
   "patching.js": 162_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 219_000,
-  "studios.js": 219_000,
+  "studios-widget.js": 229_000,
+  "studios.js": 229_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -143,7 +143,7 @@ def says(page):
 
 
 def plain(text):
-    return re.sub("[\u2066-\u2069]", "", text)
+    return re.sub("[\u2066-\u2069]", "", text).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def read(page):

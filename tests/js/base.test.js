@@ -13,7 +13,7 @@ import { PatchGrid, profile, spread } from "../../tfviz/view/js/base/patch-grid.
 import { spreadApart } from "../../tfviz/view/js/base/pen.js";
 import { TopKeys } from "../../tfviz/view/js/base/top-keys.js";
 import { TraitStore } from "../../tfviz/view/js/base/widget.js";
-import { label, quoted, sign } from "../../tfviz/view/js/base/visible-text.js";
+import { label, quoted, visibleCharacter } from "../../tfviz/view/js/base/visible-text.js";
 import { csv, csvs } from "../../tfviz/view/js/controls/table.js";
 import { gridOf, roundUp, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
 import { describeCell, describeLocked } from "../../tfviz/view/js/stages/aria-text.js";
@@ -40,7 +40,7 @@ test("a key leads to a place in a row, also beyond its ends", () => {
 });
 
 test("a sign stands for what cannot be seen, and a cut is marked", () => {
-  assert.deepEqual(["\n", "\x07", "\u200b", "\ud800", "\uffff", "é"].map(sign), [
+  assert.deepEqual(["\n", "\x07", "\u200b", "\ud800", "\uffff", "é"].map(visibleCharacter), [
     "⏎",
     "␇",
     "⟨200B⟩",
@@ -113,9 +113,9 @@ test("a token has its cell on the picture, counted from above or from below", ()
 test("what a token looks at, and what looks at it, is a column, laid out on the picture", () => {
   const part = { rows: ["p", "q"], cols: ["x", "y"] };
   const some = grid(part.rows, part.cols, [0.25, 0.75, 1, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
-  const looksAt = profile(some, part, "rows", 0);
-  assert.deepEqual([looksAt.rows, looksAt.cols], [["x", "y"], ["p"]]);
-  near(looksAt.values, [0.25, 0.75]);
+  const attentionProfile = profile(some, part, "rows", 0);
+  assert.deepEqual([attentionProfile.rows, attentionProfile.cols], [["x", "y"], ["p"]]);
+  near(attentionProfile.values, [0.25, 0.75]);
   const looked = profile(some, part, "cols", 1);
   assert.deepEqual(
     [looked.rows, [...looked.state]],
@@ -125,7 +125,7 @@ test("what a token looks at, and what looks at it, is a column, laid out on the 
     ],
   );
   const upward = new PatchGrid(stub({ first: 0, rows: 2, columns: 1, upward: true }), part.cols);
-  near(spread(looksAt, upward, 1).values, [0.75, 0.25]);
+  near(spread(attentionProfile, upward, 1).values, [0.75, 0.25]);
 });
 
 test("a token whose key is hidden is absent from a profile", () => {

@@ -27,7 +27,7 @@ test("a code is the root of a weight, and 128 is zero where values have a sign",
 
 test("a row is dead where nothing in it is open", () => {
   const some = grid(["a", "b"], ["c", "d"], [0, 0, 0, 0], [FORBIDDEN, FORBIDDEN, FORBIDDEN, OPEN]);
-  assert.deepEqual([some.isDead(0), some.isDead(1)], [true, false]);
+  assert.deepEqual([some.isFullyMasked(0), some.isFullyMasked(1)], [true, false]);
 });
 
 test("the strongest are open cells, largest first whatever their sign, of equal ones the first", () => {
@@ -44,7 +44,12 @@ test("the strongest are open cells, largest first whatever their sign, of equal 
 });
 
 test("half a grid keeps the strongest of four cells, also at odd edges", () => {
-  const half = grid([..."abc"], [..."def"], [0, 0.04, 0.16, 0.01, 0, 0, 0, 0, 1], [1, 1, 1, 0, 1, 1, 2, 2, 2]).half();
+  const half = grid(
+    [..."abc"],
+    [..."def"],
+    [0, 0.04, 0.16, 0.01, 0, 0, 0, 0, 1],
+    [1, 1, 1, 0, 1, 1, 2, 2, 2],
+  ).downsample();
   assert.deepEqual(
     [half.rows, half.cols],
     [
@@ -54,7 +59,7 @@ test("half a grid keeps the strongest of four cells, also at odd edges", () => {
   );
   near([half.at(0, 0), half.at(0, 1), half.at(1, 0), half.at(1, 1)], [0.04, 0.16, 0, 1]);
   assert.deepEqual([...half.state], [OPEN, FORBIDDEN, ABSENT, ABSENT]);
-  const signed = grid([..."ab"], [..."cd"], [0.2, -0.5, 0, 0.1], undefined, { scale: "diverging" }).half();
+  const signed = grid([..."ab"], [..."cd"], [0.2, -0.5, 0, 0.1], undefined, { scale: "diverging" }).downsample();
   assert.equal(signed.codes[0], codeOf(-0.5, "diverging", 1));
 });
 

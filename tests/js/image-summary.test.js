@@ -6,7 +6,12 @@ import { test } from "node:test";
 import { near } from "./helpers.js";
 import { FORBIDDEN, Grid, OPEN } from "../../tfviz/view/js/base/grid.js";
 import { weightLimit } from "../../tfviz/view/js/base/patch-grid.js";
-import { effectSentence, looksAt, lookSentence, topPatches } from "../../tfviz/view/js/studios/image-summary.js";
+import {
+  effectSentence,
+  attentionProfile,
+  lookSentence,
+  topPatches,
+} from "../../tfviz/view/js/studios/image-summary.js";
 
 const WORDS = ["cls", "(0,0)", "(0,1)", "(1,0)", "(1,1)"];
 const PATCHES = { first: 1, rows: 2, columns: 2, upward: false };
@@ -18,13 +23,13 @@ const head = (rows, state = new Uint8Array(25).fill(OPEN)) =>
 
 test("a query looks with its row, all in the mean with the mean of theirs", () => {
   const grid = head({ 0: [0.1, 0.5, 0.2, 0.1, 0.1] });
-  near(looksAt(grid, 0).values, [0.1, 0.5, 0.2, 0.1, 0.1]);
-  near(looksAt(grid, null).values, [0.18, 0.26, 0.2, 0.18, 0.18]);
+  near(attentionProfile(grid, 0).values, [0.1, 0.5, 0.2, 0.1, 0.1]);
+  near(attentionProfile(grid, null).values, [0.18, 0.26, 0.2, 0.18, 0.18]);
 });
 
 test("a query that may look nowhere is not in the mean", () => {
   const state = new Uint8Array(25).fill(OPEN).fill(FORBIDDEN, 0, 5);
-  near(looksAt(head({ 0: [0, 0, 0, 0, 0] }, state), null).values, EVEN);
+  near(attentionProfile(head({ 0: [0, 0, 0, 0, 0] }, state), null).values, EVEN);
 });
 
 test("the strongest patches are counted from the first patch, and the class token is none", () => {
@@ -33,7 +38,7 @@ test("the strongest patches are counted from the first patch, and the class toke
 
 test("a sentence of what a head looks at", () => {
   /** @param {number[]} row */
-  const says = (row) => lookSentence(looksAt(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
+  const says = (row) => lookSentence(attentionProfile(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
   assert.equal(
     says([0.1, 0.1, 0.5, 0.2, 0.1]),
     "looks from cls most at the patch in (0,1): 50 %, 2.5 times an even share.",

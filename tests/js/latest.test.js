@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Latest } from "../../tfviz/view/js/base/latest.js";
-import { Lane } from "../../tfviz/view/js/engine/lane.js";
+import { LatestRequest } from "../../tfviz/view/js/base/latest-request.js";
+import { LatestCallQueue } from "../../tfviz/view/js/engine/latest-call-queue.js";
 
 test("a question is obsolete once another has begun", () => {
-  const latest = new Latest();
+  const latest = new LatestRequest();
   const first = latest.begin();
   assert.equal(first(), true);
   const second = latest.begin();
@@ -14,14 +14,14 @@ test("a question is obsolete once another has begun", () => {
 });
 
 test("no question counts once the view is closed, nor one that begins after that", () => {
-  const latest = new Latest();
+  const latest = new LatestRequest();
   const first = latest.begin();
   latest.end();
   assert.deepEqual([first(), latest.begin()()], [false, false]);
 });
 
 test("of the questions that come during one only the last is asked, and an error belongs to its own", async () => {
-  const lane = new Lane();
+  const lane = new LatestCallQueue();
   /** @type {string[]} */
   const asked = [];
   const ask = (/** @type {string} */ name) => lane.run(async () => (asked.push(name), name));

@@ -155,9 +155,9 @@ test("a vocabulary of the kernel asks for each text once, and knows what its tok
   const described = { texts: ["<s>", "a b", "?"], bytes: { 2: [0xc3] }, names: { 0: "start" }, special: {} };
   const vocab = new KernelVocabulary(described, ask);
   assert.throws(() => vocab.encode("ab"), /Python has not read this text yet/);
-  assert.equal(await vocab.learn(["ab", "c", "ab"]), true);
-  assert.equal(await vocab.learn(["c", "ab"]), false);
-  assert.equal(await vocab.learn(["c", "def"]), true);
+  assert.equal(await vocab.preloadEncodings(["ab", "c", "ab"]), true);
+  assert.equal(await vocab.preloadEncodings(["c", "ab"]), false);
+  assert.equal(await vocab.preloadEncodings(["c", "def"]), true);
   assert.deepEqual(asked, [["ab", "c"], ["def"]]);
   assert.deepEqual([vocab.encode("ab"), vocab.encode("def")], [[2], [3]]);
   assert.deepEqual(vocab.words([0, 1, 2]), ["start", "a␣b", "c3"]);

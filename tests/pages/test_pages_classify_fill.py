@@ -183,10 +183,10 @@ def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp
     wait_until_idle(page)
     assert page.locator(".swap").count() == 0
     assert words(page)[-1] == "dull"
-    click(page, "As typed")
+    click(page, "Take changes back")
     assert words(page)[1] == "plot"
     assert page.locator(".mark").count() == 0
-    assert button(page, "As typed").count() == 0
+    assert button(page, "Take changes back").count() == 0
 
 
 def test_it_opens_on_the_head_that_changes_the_answer_most_and_shades_by_a_head_that_is_pressed(studio):
@@ -231,11 +231,13 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
             expected[i] < 0 for i in strong
         ]  # orange: it adds; blue: it takes
         assert plain(page.locator(".pane .scale").text_content()).startswith(
-            f"Words speak against “{LABELS[label]}”for “{LABELS[label]}”full colour: "
+            f"Words that make “{LABELS[label]}”less likelymore likely"
         )
         ranked = sorted(range(len(expected)), key=lambda i: -abs(expected[i]))[:5]
         rows = page.locator(".ranking .share").evaluate_all("all => all.map(one => one.textContent)")
         assert rows == [f"{words(page)[i]}{one_decimal(-expected[i])}" for i in ranked]
+        sides = page.locator(".ranking .bar").evaluate_all(BARS_RIGHT_OF_THE_MIDDLE)
+        assert sides == [expected[i] < 0 for i in ranked]  # to the right: the word makes the label more likely
         strongest = max(range(len(expected)), key=lambda i: abs(expected[i]))
         assert abs(red[strongest] - blue[strongest]) == max(abs(a - b) for a, b in zip(red, blue))
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").partition("words")[2].splitlines()[1:]))
@@ -249,6 +251,11 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
     act(page, "good")
     assert page.evaluate(runs) == asked + 1  # nothing is weighed; the text as typed is known, and so is this
     close(page, model, framed(TEXT.replace("good", "")))
+
+
+BARS_RIGHT_OF_THE_MIDDLE = """all => all.map((bar) => {
+    const [own, track] = [bar, bar.parentElement].map((one) => one.getBoundingClientRect());
+    return own.left + own.width / 2 > track.left + track.width / 2; })"""
 
 
 def backgrounds(page):
@@ -385,6 +392,30 @@ def test_the_rest_of_the_guesses_is_a_row_and_both_lists_stand_row_by_row(studio
         assert left.nth(row).bounding_box()["y"] == right.nth(row).bounding_box()["y"]
 
 
+def test_both_sides_and_the_left_alone_grow_from_one_line(studio):
+    page = studio(filler()[2])
+    titles = page.locator(".side-title b").all_text_contents()
+    assert titles == ["Reading both sides", "Reading only the left"]
+    both, left = (page.locator(".sides > .shares").nth(which).locator(".track").first for which in (0, 1))
+    boxes = [track.bounding_box() for track in (both, left)]
+    assert boxes[1]["x"] + boxes[1]["width"] == pytest.approx(boxes[0]["x"], abs=2)
+    bars_of = [track.locator(".bar").bounding_box() for track in (both, left)]
+    assert bars_of[0]["x"] == pytest.approx(boxes[0]["x"], abs=1)
+    assert bars_of[1]["x"] + bars_of[1]["width"] == pytest.approx(boxes[1]["x"] + boxes[1]["width"], abs=1)
+
+
+@pytest.mark.parametrize("kind", ["classify", "fill"])
+def test_on_a_telephone_the_answer_stands_below_the_text_and_targets_are_as_large_as_a_finger(studio, kind):
+    page = studio(MADE[kind](), width=400)
+    tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".says", ".foot", ".heads-of-model")]
+    assert tops == sorted(tops)
+    heights = page.locator(".tries button, .foot button, .under button").evaluate_all(
+        "all => all.filter(one => one.offsetParent).map(one => one.offsetHeight)"
+    )
+    assert len(heights) > 4
+    assert min(heights) >= 40
+
+
 def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     bert, _, made = filler()
     page = studio(made)
@@ -416,7 +447,7 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     wait_until_idle(page)
     ids[10] = MASK
     close(page, bert, ids)
-    click(page, "As typed")
+    click(page, "Show all words")
     close(page, bert, framed(TEXT, back=(SEP,)))
     assert page.locator(".guesses").text_content() == "No word is hidden."
     assert words(page)[9] == "music"
@@ -438,7 +469,9 @@ def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
     assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.words(left.argmax()[None])[0]
     assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
     act(page, "the")
-    assert page.locator(".gap").first.locator(".shares").last.text_content() == "left side: nothing stands there"
+    assert (
+        page.locator(".gap").first.locator(".shares").last.text_content() == "Reading only the leftnothing stands there"
+    )
     page.get_by_role("tab").nth(1).click()
     page.locator(".gap .shares").first.locator(".share").first.click()
     wait_until_idle(page)
@@ -497,7 +530,7 @@ def test_a_neighbour_that_cannot_write_the_text_says_so(studio):
     types(page, "never plot")
     act(page, "plot")
     assert page.locator(".sides .shares").last.text_content() == (
-        "left side: its vocabulary lacks a character that stands there"
+        "Reading only the leftits vocabulary lacks a character that stands there"
     )
 
 
@@ -623,7 +656,7 @@ def test_words_are_shaded_by_what_they_add_to_the_answer_and_follow_it_to_anothe
     for text in (TEXT, "a film with an ending", "never dull"):
         types(page, text)
         best = LABELS[int(logits(model, framed(text))[0].argmax())]
-        assert plain(page.locator(".pane .scale").text_content()).startswith(f"Words speak against “{best}”")
+        assert plain(page.locator(".pane .scale").text_content()).startswith(f"Words that make “{best}”less likely")
         assert plain(page.locator(".says .cost").text_content()).startswith(f"log-odds of “{best}”")
 
 

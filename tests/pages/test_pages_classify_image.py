@@ -104,6 +104,9 @@ def close(page, model, hidden=(), off=()):
     return expected.softmax(-1)
 
 
+RAMP = (11, 42, 111)  # the strongest ink of attention on a light page
+
+
 def at(patch):
     """The middle of a patch, as a share of the picture."""
     row, column = divmod(patch, COLUMNS)
@@ -189,7 +192,7 @@ def test_a_stroke_hides_what_it_comes_over_and_is_one_step_back(studio):
     shows(page, close(page, model))
     click(page, "Redo")
     shows(page, close(page, model, [0, 1, 2]))
-    click(page, "Show all patches")
+    click(page, "Show all")
     shows(page, close(page, model))
     assert focused(page, "canvas")
 
@@ -217,8 +220,8 @@ def test_by_keys_alone(studio):
 
 def test_a_hidden_patch_has_the_mean_colour_of_the_picture(studio):
     _, made = vit()
-    page = studio(made)
-    press_patch(page, 5)  # it opens unshaded
+    page = studio(set_to(made, shade="nothing"))
+    press_patch(page, 5)
     leave(page)
     stretched = (pixels() - pixels().min()) / (pixels().max() - pixels().min()) * 255
     assert numpy.abs(colour(page, 5) - stretched.mean((1, 2)).numpy()).max() <= 2
@@ -246,9 +249,34 @@ def test_the_picture_is_shaded_by_what_the_class_token_or_the_patch_under_the_po
         if row.max() >= 1.5 / 13:
             assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
     largest = max(maps[:, :, 1 + 7].max().item(), 4 / 13)  # the scale goes to the largest weight of all heads
-    assert page.locator(".pane .scale").text_content() == (
-        f"attention0 %{said(largest)}dashed: an even share, {said(1 / 13)}"
-    )
+    assert page.locator(".map-key .ramp").text_content() == f"attention0 %{said(largest)}"
+    assert page.locator(".pane .scale").text_content() == "Outlined: the patch that the chosen head looks at most."
+
+
+def test_what_a_head_looks_at_most_is_shown_and_hidden_from_there(studio):
+    model, made = vit()
+    page = studio(set_to(made, layer=1, head=0))
+    weights = python(model)[1]["blocks.1.attention.pattern"][0, 0, 0, 1:]
+    strongest = weights.argsort(descending=True)[:4].tolist()
+    expected = [patch for patch in strongest if patch == strongest[0] or weights[patch] > 1 / 13]
+    crops = page.locator(".crop")
+    assert crops.all_text_contents() == [said(weights[patch]) for patch in expected]
+    assert [patch for patch in range(COUNT) if is_outlined(page, patch)] == expected[:1]
+    crops.first.click()
+    wait_until_idle(page)
+    shows(page, close(page, model, expected[:1]))
+    click(page, "Show all")
+    switch(page, 1, 0)
+    assert not page.locator(".attended").is_visible()  # a head that is off looks at nothing
+    assert not any(is_outlined(page, patch) for patch in range(COUNT))
+
+
+def is_outlined(page, patch):
+    """Whether the left edge of a patch has the colour of attention."""
+    picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
+    across, down = at(patch)
+    edge = picture.getpixel((int((across - 0.5 / COLUMNS) * picture.width) + 1, int(down * picture.height)))
+    return bool(numpy.abs(numpy.array(edge).astype(int) - RAMP).max() < 30)
 
 
 def test_a_head_is_cut_and_all_are_on_again(studio):
@@ -290,7 +318,7 @@ def test_the_patch_that_matters_most_is_found_by_leaving_each_out(studio):
     worst = min(falls, key=falls.get)
     do_try(page, "Hide the patch that matters most")
     shows(page, close(page, model, [worst]))
-    assert page.locator(".pane .scale").text_content().startswith("Patches speak against “")
+    assert page.locator(".pane .scale").text_content().startswith("Each patch makes “")
     click(page, "Undo")
     shows(page, close(page, model))
     hover(page, worst)

@@ -30,7 +30,7 @@ SENTENCES = ["one two three", "nine", "eight six five four one seven two"]
 
 
 def type_sentence(page, text):
-    page.locator("textarea").fill(text)
+    page.locator(".editor").fill(text)
     wait_until_idle(page)
 
 
@@ -181,7 +181,7 @@ def test_steps_and_back(studio):
     same_tree(page, columns[:2])
     click(page, "▶ Translate")
     same_tree(page, columns)
-    click(page, "From the start")
+    click(page, "Start over")
     assert nodes(page) == []
 
 
@@ -207,14 +207,14 @@ def test_all_by_keys_alone(studio):
     made, shown = translated()
     _, target = vocabs()
     page = studio(set_to(shown, width=1, alpha=0.0, steps=0))
-    page.locator("textarea").focus()
+    page.locator(".editor").focus()
     press(page, "Control+A")
     page.keyboard.type("four nine")
     wait_until_idle(page)
     press(page, "Alt+s")
     wait_until_idle(page)
     option_s = {"key": "ß", "code": "KeyS", "altKey": True}  # as a Mac has it
-    page.locator("textarea").dispatch_event("keydown", option_s)
+    page.locator(".editor").dispatch_event("keydown", option_s)
     wait_until_idle(page)
     columns = search(made, "four nine")
     assert word(page)[:2] == target.words(columns[1][0][0])
@@ -305,8 +305,8 @@ def test_arrows_go_from_head_to_head_through_all_parts(studio):
 def test_what_is_typed_last_wins(studio):
     made, shown = translated()
     page = studio(set_to(shown, width=5))
-    page.locator("textarea").fill("")
-    page.locator("textarea").press_sequentially("nine six eight two", delay=1)
+    page.locator(".editor").fill("")
+    page.locator(".editor").press_sequentially("nine six eight two", delay=1)
     wait_until_idle(page)
     assert texts(page) == decoded(search(made, "nine six eight two", width=5, alpha=0.6))
 
@@ -319,7 +319,7 @@ def test_hostile_text(studio):
         type_sentence(page, text)
         assert texts(page)
         assert "cannot show" not in says(page)
-        assert page.locator("textarea").input_value() == text
+        assert page.locator(".editor").text_content() == text
     assert "longer than the model reads" in says(page)
     type_sentence(page, "one zebra")
     assert "lacks 1 of these words" in says(page)
@@ -395,6 +395,69 @@ def test_a_shared_address_opens_what_was_left(studio, new_page):
     assert (texts(other), bars(other)) == (texts(page), bars(page))
 
 
+def shaded(page, where):
+    """The words that have a background, and the one that looks."""
+    return page.locator(where).evaluate_all(
+        "all => all.map(one => [one.textContent, Boolean(one.style.background), one.classList.contains('from')])"
+        ".filter(([word]) => word.trim())"
+    )
+
+
+def visible(row):
+    """Which weights a page shows as a shade: those of 8 codes of 255 or more, on the scale of square roots."""
+    return [code >= 8 for code in (255 * row.sqrt()).round().tolist()]
+
+
+def test_the_sentence_is_shaded_from_the_word_of_the_translation_that_is_pointed_at(studio):
+    made, shown = translated(width=1, alpha=0.0)
+    _, target = vocabs()
+    page = studio(shown)
+    tokens = search(made, "one two three")[-1][0][0]
+    with torch.no_grad(), look.capture(made) as seen:
+        made(source_ids("one two three"), torch.tensor([[target["[BOS]"], *tokens[:-1]]]))
+    weights = seen["decoder.0.cross.pattern"][0, 0]
+    for place in (0, 2):
+        page.locator(".written .word").nth(place).hover()
+        wait_until_idle(page)
+        words = shaded(page, ".editor .token")
+        assert [shade for _, shade, _ in words] == visible(weights[place, :3])  # without the end of the sentence
+        assert [at for at, (_, _, looks) in enumerate(shaded(page, ".written .word")) if looks] == [place]
+    page.get_by_role("button", name="encoder, head 1 of layer 1, on").click()
+    page.locator(".editor .token", has_text="two").hover()
+    wait_until_idle(page)
+    words = shaded(page, ".editor .token")
+    assert [shade for _, shade, _ in words] == visible(seen["encoder.1.attention.pattern"][0, 1, 1, :3])
+    assert [word for word, _, looks in words if looks] == ["two"]
+    page.get_by_role("button", name="decoder, head 2 of layer 1, on").click()
+    page.locator(".written .word").nth(1).hover()
+    wait_until_idle(page)
+    words = shaded(page, ".written .word")
+    own = seen["decoder.1.attention.pattern"][0, 2, 2, 1:]  # the second word looks; the first key is the beginning
+    assert [shade for _, shade, _ in words][:2] == visible(own[:2])
+    assert [at for at, (_, _, looks) in enumerate(words) if looks] == [1]
+    assert not any(shade for _, shade, _ in shaded(page, ".editor .token"))
+
+
+def test_the_search_is_open_where_it_keeps_several_texts(studio):
+    page = studio(translated(width=1)[1])
+    searched = page.locator(".search-of")
+    assert searched.get_attribute("open") is None
+    turn(page, "Beam", 3)
+    assert searched.get_attribute("open") is not None
+    turn(page, "Beam", 1)
+    assert searched.get_attribute("open") is None
+
+
+def test_a_step_after_the_end_begins_with_the_first_word(studio):
+    made, shown = translated(width=1, alpha=0.0)
+    _, target = vocabs()
+    page = studio(shown)
+    written = search(made, "one two three")[-1][0][0]
+    for count in (1, 2):
+        click(page, "Step")
+        assert word(page) == [*target.words(written[:count]), "…"]
+
+
 def test_axe_finds_nothing_serious(studio):
     _, shown = translated()
     _, target = vocabs()
@@ -428,7 +491,7 @@ def test_a_saved_page_opens_as_it_was_left(studio, new_page, tmp_path):
     goto_view(own, takes(page, "HTML", tmp_path))
     wait_until_idle(own)
     assert (texts(own), nodes(own), bars(own), word(own)) == (texts(page), nodes(page), bars(page), word(page))
-    assert own.locator("textarea").input_value() == "five one"
+    assert own.locator(".editor").text_content() == "five one"
 
 
 def test_what_is_taken_away(studio, tmp_path):

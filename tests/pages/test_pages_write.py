@@ -6,7 +6,7 @@ import struct
 
 import pytest
 import torch
-from browser import axe, control, goto_view, press, serious, takes
+from browser import axe, control, goto_view, plain, press, serious, takes
 from studio_pages import button, click, says, set_to, state, wait_until_idle, with_kernel
 from studio_pages import tensor as numbers
 from torch.nn import functional
@@ -122,7 +122,7 @@ def test_bars_are_the_probabilities_and_knobs_move_them(studio, tmp_path):
     press(page, "Home", "ArrowDown", "ArrowDown", "ArrowDown")
     wait_until_idle(page)
     same(temperature=0.4, top_k=4)
-    assert line.get_attribute("aria-valuetext") == "top-k 4: drag"
+    assert line.get_attribute("aria-valuetext") == "top-k 4 · drag"
     assert page.locator(".share.lost").count() == LIKELIEST - 4
     page.get_by_role("tab", name="top-p").click()
     wait_until_idle(page)
@@ -601,6 +601,35 @@ def test_it_does_not_scroll_sideways(studio, width):
     page = studio(written()[1], width=width)
     click(page, *[STEP] * 20)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_small_maps_are_explained_and_the_sentence_has_a_switch_for_its_head(studio):
+    _, made = written()
+    page = studio(made)
+    assert plain(page.locator(".map-key").text_content()) == (
+        "Each row is one letter, each column a letter it looks at.attention0 %100 %"
+    )
+    names = [f"head {head}" for head in range(len(page.locator(".layer").first.locator(".cell").all()))]
+    assert page.locator(".head-names span").all_text_contents() == ["", *names]
+    click(page, "Switch it off")
+    assert page.locator(".cell.off.chosen").count() == page.locator(".cell.off").count() == 1
+    click(page, "Switch it on")
+    assert page.locator(".cell.off").count() == 0
+
+
+# The colours of the lower left corner of each small map, which may be looked at, and of the upper right one.
+CORNERS = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.head canvas')].map((canvas) => {
+    const { width, height } = canvas, { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+    return [[3, height - 3], [width - 3, 3]].map(([x, y]) => String(data.slice(4 * (y * width + x)).slice(0, 3))); })"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_may_be_looked_at_differs_from_the_page_in_the_small_maps(studio, scheme):
+    page = studio(written()[1], scheme=scheme)
+    corners = page.evaluate(CORNERS)
+    assert len(corners) > 1
+    assert all(seen != forbidden for seen, forbidden in corners)
+    assert len({forbidden for _, forbidden in corners}) == 1  # the page's colour
 
 
 def test_axe_finds_nothing_serious_in_the_studio(studio):

@@ -99,7 +99,7 @@ def writes(expect, view, made):
 
 def translates(expect, view, made):
     vocab, model = made["vocab"], made["translator"]
-    view.locator("textarea").fill("the music was dull")
+    view.locator(".editor").fill("the music was dull")
     source = torch.tensor([[*vocab.encode("the music was dull").tolist(), vocab["[EOS]"]]])
     with torch.no_grad():
         shares = model(source, torch.tensor([[vocab["[BOS]"]]]))[0, 0].softmax(-1)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 from torch.nn import functional
-from writing_studios import CONTEXT, VOCAB, gpt, written
+from writing_studios import CONTEXT, VOCAB, gpt, said, written
 
-from tfviz import portable, view
+from tfviz import models, portable, view
 from tfviz.look import capture
 from tfviz.text import Subwords, bpe
 from tfviz.view.page.heads import HEADS_STATE
@@ -21,6 +21,34 @@ def test_the_still_picture_has_the_likeliest_next_tokens():
     assert "What comes next? the next token after 'abc'" in made.summary
     assert f"{float(f'{shares[top]:.2g}'):g}" in made.summary
     assert made._png("light")[:4] == b"\x89PNG"
+
+
+def drawn(made):
+    """Colours of the maps of a still picture, by their places, and all that is written there."""
+    figure = made.figure()
+    maps = [axes.images[0] for axes in figure.axes if axes.images]
+    return maps, [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_the_still_picture_has_the_text_all_heads_and_the_bars():
+    model, made = written()
+    with torch.no_grad(), capture(model, "*.pattern") as seen:
+        logits = model(VOCAB.encode("abc")[None])[0, -1]
+    patterns = torch.stack([pattern[0] for pattern in seen.values()])
+    maps, texts = drawn(made)
+    assert len(maps) == patterns[..., 0, 0].numel()
+    for image, pattern in zip(maps, patterns.flatten(0, 1)):
+        torch.testing.assert_close(torch.as_tensor(image.get_array().data).float(), pattern, rtol=0, atol=1e-5)
+    assert {"a", "b", "c", "head 0", "layer 1", "shaded: what layer 0, head 0 looks at, from “c”"} <= set(texts)
+    shares = logits.softmax(-1)
+    assert said(shares.max()) in texts
+    assert VOCAB.words(shares.argmax()[None])[0] in texts
+
+
+def test_the_still_picture_of_a_long_text_has_the_bars_alone():
+    model = models.GPT(len(VOCAB), context=200, layers=1, heads=1, dim=4)
+    maps, _ = drawn(view.write(model, VOCAB, "ab" * 80))
+    assert maps == []
 
 
 def test_the_page_is_told_all_choices_and_where_to_look():

@@ -100,3 +100,19 @@ def test_a_model_beside_is_asked_for_what_follows_the_left():
     made = view.fill(bert(), VOCAB, TEXT, masked=0, compare_with=[gpt, other])
     assert made.document["compare_with"] == {"vocabulary": 1, "before": None, "context": 7}
     assert made.document["vocabularies"] == [VOCAB.to_spec(), other.to_spec()]
+
+
+def test_the_still_pictures_have_the_chosen_head_and_both_sides():
+    gpt = seeded(lambda: GPT(len(VOCAB), context=7, layers=1, heads=2, dim=8))
+    classified = view.classify(classifier(), VOCAB, ["no", "so", "yes"], TEXT, before=CLS, after=SEP)
+    filled = view.fill(bert(), VOCAB, TEXT, masked=3, compare_with=(gpt, VOCAB, CLS))
+    for made, expected in ((classified, "on average"), (filled, "from “[MASK]”")):
+        figure = made.figure()
+        texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+        state = made.document["state"]
+        assert f"shaded: what layer {state['layer']}, head {state['head']} looks at, {expected}" in texts
+        outlined = [axes.spines["left"].get_linewidth() > 2 for axes in figure.axes if axes.images]
+        heads = sum(outlined)
+        assert heads == 1
+        assert outlined.index(True) == len(outlined) // (state["layer"] + 1) * state["layer"] + state["head"]
+    assert {"both sides", "left side"} <= set(texts)

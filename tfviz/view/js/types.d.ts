@@ -117,7 +117,7 @@ export interface Vocabulary {
   /** How tokens become a text, of subwords. */
   joiner?: { kind: string };
   /** Where Python encodes: read these texts; whether there was one that it had not read yet. */
-  learn?(texts: string[]): Promise<boolean>;
+  preloadEncodings?(texts: string[]): Promise<boolean>;
 }
 
 // Elements.

@@ -81,18 +81,20 @@ def percent(share: float) -> str:
     """Format a share in percent; only 0 and 1 read as 0 % and 100 %.
 
     >>> percent(0.123), percent(0.9996), percent(1.0), percent(0.0002), percent(0.999999)
-    ('12 %', '99.96 %', '100 %', '< 0.1 %', '> 99.99 %')
+    ('12 %', '> 99.9 %', '100 %', '< 0.1 %', '> 99.9 %')
     """
     if 0 < share < 0.001:
         return "< 0.1 %"
-    if 0.99995 <= share < 1 - 0.5 * 10**-MAX_NINES:
-        return "> 99.99 %"
+    if 0.9995 <= share < 1 - 0.5 * 10**-MAX_NINES:
+        return "> 99.9 %"
     if not math.isfinite(share):
         return formatted(share)
+    if 0.99 < 100 * share < 1:  # 1 % is no limit to stay below
+        return f"{_stripped(_rounded(Decimal(100 * share), 2))} %"
     hundredths = Decimal(share) * 100
     if not 99 < hundredths < 100:
         return f"{formatted(100 * share)} %"
-    places = next((n for n in (0, 1, 2) if _rounded(hundredths, n) < 100), 0)
+    places = next((n for n in (0, 1) if _rounded(hundredths, n) < 100), 0)
     return f"{_stripped(_rounded(hundredths, places))} %"
 
 

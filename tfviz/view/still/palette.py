@@ -98,6 +98,11 @@ def bar_colour() -> str:
     return _ink(RAMP_COLOURS)
 
 
+def voice_colour() -> str:
+    """Return the colour of what a model says in a studio: its probabilities."""
+    return _ink(VOICE_COLOURS)
+
+
 def sequential_colormap() -> ListedColormap:
     """Return the colour map from the background (weight 0) to the strongest ink (1): blue, even in lightness."""
     return ListedColormap(_between(_background(), _ink(RAMP_COLOURS)))

@@ -60,9 +60,9 @@ def words(
     def draw() -> Figure:
         axes, down = Figure().add_axes((0, 0, 1, 1)), TOP_INCHES
         if not same:
-            down = _text(axes, down, maps.rows, first, row, name="query")
+            down = running_text(axes, down, maps.rows, first, row, name="query")
         start, marked, name = (first, row, "") if same else (0, None, "key")
-        height = _text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
+        height = running_text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
         return _finished(axes, height, title)
 
     summary = f"query {row} of {len(weights)}, looks most at: {_favourites(maps.cols, looks)}"
@@ -82,7 +82,7 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
 
     def draw() -> Figure:
         axes = Figure().add_axes((0, 0, 1, 1))
-        height = _text(axes, TOP_INCHES, words, 0, None, numbers, scale=scale) + 0.45
+        height = running_text(axes, TOP_INCHES, words, 0, None, numbers, scale=scale) + 0.45
         return _finished(axes, height, title, scale)
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
@@ -96,7 +96,7 @@ def _favourites(words: Sequence[str], looks: numpy.ndarray) -> str:
     return ", ".join(f"{words[key]!r} {formatted(float(looks[key]))}" for key in top if looks[key] > 0) or "nothing"
 
 
-def _text(
+def running_text(
     axes: Axes,
     down: float,
     words: Sequence[str],
@@ -106,14 +106,32 @@ def _text(
     allowed: numpy.ndarray | None = None,
     name: str = "",
     scale: Scale = WEIGHT_SCALE,
+    width_inches: float = LINE_WIDTH_INCHES,
+    padding: float = SHADE_PADDING_INCHES,
+    mark: Any = MARK_COLOUR,
 ) -> float:
-    """Draw running text from `down`, in inches, and return where it ends."""
+    """Draw running text on axes whose units are inches, and return where it ends.
+
+    Args:
+        axes: the axes, with `down` growing downwards.
+        down: where the text begins, from the top.
+        words: the words.
+        first: the first word that is drawn.
+        marked: the word that is outlined.
+        looks: a number for each word, which shades it.
+        allowed: which words may be looked at; others are hatched.
+        name: what stands above the text.
+        scale: the scale of the numbers.
+        width_inches: the length of a line.
+        padding: inches between a word and the edge of its shade.
+        mark: the colour of the outline.
+    """
     ink = matplotlib.rcParams["text.color"]
     shades, place, line = colormap(scale), norm(scale), 0
     if name:
         axes.text(SHADE_PADDING_INCHES, down + 0.14, name, color=soft())
         down += 0.22
-    for index, x, line, width, text in _layout(words, first):
+    for index, x, line, width, text in _layout(words, first, width_inches, padding):
         box = Rectangle(
             (x + 0.005, down + line * LINE_INCHES), width - 0.01, LINE_INCHES - 0.05, facecolor="none", linewidth=0
         )
@@ -127,9 +145,7 @@ def _text(
         axes.add_patch(box)
         if index is not None and index == marked:
             axes.add_patch(
-                Rectangle(
-                    box.get_xy(), width - 0.01, LINE_INCHES - 0.05, fill=False, edgecolor=MARK_COLOUR, linewidth=1.6
-                )
+                Rectangle(box.get_xy(), width - 0.01, LINE_INCHES - 0.05, fill=False, edgecolor=mark, linewidth=1.6)
             )
         axes.text(
             x + width / 2, down + line * LINE_INCHES + 0.155, text, color=colour, fontsize=FONT_POINTS, ha="center"
@@ -137,16 +153,18 @@ def _text(
     return down + (line + 1) * LINE_INCHES + 0.12
 
 
-def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, float, int, float, str]]:
+def _layout(
+    words: Sequence[str], first: int, line_width: float, padding: float
+) -> Iterator[tuple[int | None, float, int, float, str]]:
     """Yield for each piece of text: word (None for a mark), inches from the left, line, width in inches, letters."""
     apart = 0.0 if any(" " in word for word in words) else 0.05  # words may bring their own spaces
     space, x, line = _inches("n n") - _inches("nn"), 0.0, 0
     for index, text, ends in _pieces(words, first):
         letters = text.strip(" ") or text
         before, after = text.split(letters, 1)
-        width = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * SHADE_PADDING_INCHES
+        width = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * padding
         x += space * len(before) + apart * (x > 0)
-        if x > 0 and x + width > LINE_WIDTH_INCHES and letters != drawable("\n"):
+        if x > 0 and x + width > line_width and letters != drawable("\n"):
             x, line = 0.0, line + 1
         yield index, x, line, width, letters
         x += width + space * len(after)

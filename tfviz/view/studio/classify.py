@@ -18,10 +18,12 @@ from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.labels import check_label_logits, check_labels
+from tfviz.view.studio.still_heads import Answer, with_heads
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
+MAX_STATIC_LABELS = 8  # in the static picture
 BY_ANSWER = -3  # in place of a label: the one that the text is given
 # what `tries` can set
 STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
@@ -85,7 +87,12 @@ def classify(
         "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": BY_ANSWER},
     }  # fmt: skip
     if isinstance(program, Program):
-        return studio_view(document, _probabilities(labels, logits, title, text), {"read": program}, budget)
+        bars = _probabilities(labels, logits, title, text)
+        shares = logits[0].float().softmax(-1)
+        order = shares.argsort(descending=True)[:MAX_STATIC_LABELS]
+        answer = Answer("What it says", [labels[label] for label in order.tolist()], {"": shares[order]})
+        picture = with_heads(bars, title, model, vocab, ids, opened, None, answer)
+        return studio_view(document, picture, {"read": program}, budget)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         return _probabilities(labels, outputs["logits"], title, vocab.decode(request.inputs[0][0]))

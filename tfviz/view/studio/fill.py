@@ -17,6 +17,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.still_heads import Answer, with_heads
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -100,7 +101,9 @@ def fill(
         document["compare_with"] = {"vocabulary": number, "before": other.before, "context": other.context}
     if not kernel:
         own = vocab.words(ids[places[0]][None])[0]
-        picture = _guesses(vocab, guesses, title, text, f"in place of {own!r} in ")
+        bars = _guesses(vocab, guesses, title, text, f"in place of {own!r} in ")
+        answer = Answer("What it guesses", *_likeliest(vocab, guesses))
+        picture = with_heads(bars, title, model, vocab, masked_ids, opened, gap, answer)
         return studio_view(document, picture, programs, budget)
     draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), requirements.text_axes(vocab)
     return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_words, vocabs)
@@ -194,9 +197,14 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
     return draw_static
 
 
-def _guesses(vocab: Any, logits: Mapping[str, Tensor], title: str, text: str, where: str = "") -> Picture:
+def _guesses(vocab: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> Picture:
     """Draw the likeliest words of a gap, by the logits of each model."""
-    shares = {name: one.float().softmax(-1) for name, one in logits.items()}
+    names, shares = _likeliest(vocab, guesses)
+    return probability_picture(names, shares, title, text, where)
+
+
+def _likeliest(vocab: Any, guesses: Mapping[str, Tensor]) -> tuple[list[str], dict[str, Tensor]]:
+    """Return the likeliest words of all models together, and the probabilities that each gives them."""
+    shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
-    shown = {name: share[top] for name, share in shares.items()}
-    return probability_picture(vocab.words(top), shown, title, text, where)
+    return vocab.words(top), {name: share[top] for name, share in shares.items()}

@@ -21,11 +21,13 @@ from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
+from tfviz.view.studio.still_heads import Answer, with_heads
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
 
 MAX_WRITTEN_TOKENS = 400  # of one run
+MAX_STATIC_TOKENS = 9  # in the static picture
 MAX_INTEGER = 2**53 - 1  # the largest seed that JavaScript represents exactly
 # what `tries` can set
 STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
@@ -101,7 +103,11 @@ def write(
     logits = programs["read"](ids[None])["logits"][0, :, : len(vocab)]
     if weights == "int8" and len(ids) > 1:
         document["note"] = _rounding_note(model, ids, logits)
-    return studio_view(document, next_tokens(vocab, logits[-1], title, prompt), programs, budget)
+    bars = next_tokens(vocab, logits[-1], title, prompt)
+    shares, top = logits[-1].float().softmax(-1).topk(min(MAX_STATIC_TOKENS, len(vocab)))
+    answer = Answer("What comes next", vocab.words(top), {"": shares})
+    picture = with_heads(bars, title, model, vocab, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
+    return studio_view(document, picture, programs, budget)
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:

@@ -141,5 +141,5 @@ export function tabs(name, options, value, choose) {
   return { element, show };
 }
 
-/** @param {Node} node @returns {any} what has the focus beside it */
+/** @param {Node} node @returns {any} the focused element in the same root */
 export const focusedIn = (node) => /** @type {ShadowRoot} */ (node.getRootNode()).activeElement;

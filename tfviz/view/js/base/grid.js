@@ -105,7 +105,7 @@ export class Grid {
   }
 
   /** @param {number} row */
-  isDead(row) {
+  isFullyMasked(row) {
     // nothing that exists is allowed
     for (let col = 0; col < this.cols.length; col++) if (this.hasState(row, col, OPEN)) return false;
     return true;
@@ -132,7 +132,7 @@ export class Grid {
    * Return the grid at half the size. Each cell is the strongest of four, so that a small picture still shows every
    * peak.
    */
-  half() {
+  downsample() {
     if (this.halved) return this.halved;
     const [n, m] = [this.rows.length, this.cols.length];
     const [rowCount, colCount] = [(n + 1) >> 1, (m + 1) >> 1];

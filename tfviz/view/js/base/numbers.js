@@ -10,7 +10,7 @@ const MAX_NINES = 6; // decimals that may be needed to tell a share from 1
 const MIN_NEARLY_ONE = 1 - 0.5 * 10 ** -MAX_NINES;
 
 /**
- * Write a number to so many significant digits. A value other than 1 never reads as 1, unless it differs only by
+ * Write a number with `digits` significant digits. A value other than 1 never reads as 1, unless it differs only by
  * float32 rounding.
  * @param {number} value
  * @param {number} [digits]
@@ -72,11 +72,12 @@ export function inCell(value, limit) {
 /** Write a share as a percentage. Only 0 and 1 read as 0 % and 100 %. @param {number} share */
 export function percent(share) {
   if (share > 0 && share < 0.001) return "< 0.1 %";
-  if (share >= 0.99995 && share < MIN_NEARLY_ONE) return "> 99.99 %";
+  if (share >= 0.9995 && share < MIN_NEARLY_ONE) return "> 99.9 %";
   if (!Number.isFinite(share)) return formatted(share);
   const hundredths = 100 * share;
+  if (hundredths > 0.99 && hundredths < 1) return `${trimmed(hundredths.toFixed(2))} %`; // 1 % is no limit to stay below
   if (!(hundredths > 99 && hundredths < 100)) return `${formatted(hundredths)} %`;
-  const places = [0, 1, 2].find((n) => Number(hundredths.toFixed(n)) < 100) ?? 0;
+  const places = [0, 1].find((n) => Number(hundredths.toFixed(n)) < 100) ?? 0;
   return `${trimmed(hundredths.toFixed(places))} %`;
 }
 

@@ -55,7 +55,7 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
 function reduced(grid, cells) {
   let fine = grid;
   let shrink = 1;
-  while (cells / shrink >= 2) [fine, shrink] = [fine.half(), shrink * 2];
+  while (cells / shrink >= 2) [fine, shrink] = [fine.downsample(), shrink * 2];
   return [fine, shrink];
 }
 

@@ -2,6 +2,7 @@
 // the page.
 
 const MIN_TEXT_CONTRAST = 4.5; // WCAG 2, level AA
+const FLOOR = { light: 22, dark: 45 }; // per cent of the lines' colour in the zero of a small map
 
 /** The current inks and colour ramps of a view. */
 export class Theme {
@@ -25,6 +26,8 @@ export class Theme {
   /** The colours of the codes of a sequential scale, and of a diverging one. */
   weight = new Uint32Array();
   signed = new Uint32Array();
+  /** The sequential scale of small maps: its zero differs from the page, so that cells that may be looked at are seen. */
+  floored = new Uint32Array();
   /** The colour of cells that do not exist, and the lines over cells that a mask forbids. */
   blank = 0;
   hatched = 0;
@@ -39,7 +42,7 @@ export class Theme {
   }
 
   /** Read the page's colours again; return whether they have changed. */
-  renew() {
+  update() {
     const key = background(this.host);
     if (key === this.key) return false;
     const page = rgb(key);
@@ -48,6 +51,10 @@ export class Theme {
     Object.assign(this, inks, { key, page: `rgb(${page.join(" ")})`, dark });
     this.inkLuminances = [inks.ink, this.page].map((colour) => [colour, luminance(rgb(colour))]);
     this.weight = ramp([this.page, inks.ramp], 256);
+    this.floored = ramp(
+      [`color-mix(in oklab, ${inks.line} ${dark ? FLOOR.dark : FLOOR.light}%, ${this.page})`, inks.ramp],
+      256,
+    );
     this.signed = ramp([inks.low, this.page, inks.high], 256);
     this.blank = pixel(page);
     this.hatched = pixel(rgb(inks.hatch));

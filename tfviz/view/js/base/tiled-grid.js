@@ -2,7 +2,7 @@
 // rows loaded on request.
 
 import { Grid } from "./grid.js";
-import { Latest } from "./latest.js";
+import { LatestRequest } from "./latest-request.js";
 
 /** @import { Window } from "../types.d.ts" */
 /** @typedef {{ grid: Grid, at: number[] }} Part a grid, and the row and column at which it begins */
@@ -19,7 +19,7 @@ export class TiledGrid {
   closeUp = null;
   /** @type {Map<number, Grid>} rows that were asked for */
   exactRows = new Map();
-  requests = new Latest();
+  requests = new LatestRequest();
   version = 0;
 
   /**

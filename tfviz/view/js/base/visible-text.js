@@ -17,7 +17,7 @@ export const VISIBLE_SIGNS = new Map([
 const INVISIBLE = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
 /** Return a character, or a visible sign for one that cannot be seen. @param {string} character */
-export function sign(character) {
+export function visibleCharacter(character) {
   const known = VISIBLE_SIGNS.get(character);
   if (known) return known;
   const point = Number(character.codePointAt(0));
@@ -27,7 +27,7 @@ export function sign(character) {
 
 /** Replace each invisible character of a text, except spaces, by a sign. @param {string} text */
 export const visibleText = (text) =>
-  Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
+  Array.from(text, (character) => (character === " " ? character : visibleCharacter(character))).join("");
 
 /**
  * Return the letters of a text; one that is too long is cut at its end or, if `from` is "end", at its beginning, and a
@@ -36,7 +36,7 @@ export const visibleText = (text) =>
  * @param {number} maxLetters
  * @param {"start" | "end"} [from]
  */
-export function cutLetters(text, maxLetters, from = "start") {
+export function truncate(text, maxLetters, from = "start") {
   const letters = [...text];
   if (letters.length <= maxLetters) return letters;
   return from === "end" ? ["…", ...letters.slice(1 - maxLetters)] : [...letters.slice(0, maxLetters - 1), "…"];
@@ -47,7 +47,7 @@ export function cutLetters(text, maxLetters, from = "start") {
  * @param {string} word
  * @param {number} [maxLetters]
  */
-export const label = (word, maxLetters = 18) => cutLetters(word, maxLetters).map(sign).join("") || "∅";
+export const label = (word, maxLetters = 18) => truncate(word, maxLetters).map(visibleCharacter).join("") || "∅";
 
 /**
  * Quote a word within a line. The line stays left to right even if the word is not.
@@ -63,7 +63,7 @@ export const quoted = (word, maxLetters = 60) => `“\u2068${label(word, maxLett
  * @param {"start" | "end"} [from]
  */
 export const excerpt = (text, maxLetters = 40, from = "start") =>
-  visibleText(cutLetters(text, maxLetters, from).join(""));
+  visibleText(truncate(text, maxLetters, from).join(""));
 
 /**
  * Quote a text within a line, cut as `excerpt` cuts it.

@@ -54,7 +54,7 @@ export class Frame {
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "twin", tabIndex: 0, ...region });
-    this.tableTwin = h("details", { ontoggle: () => this.renewTable() }, h("summary", {}, "Table"), this.tables);
+    this.tableTwin = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
     this.help = h(
       "details",
       {},
@@ -126,7 +126,7 @@ export class Frame {
 
   restyle() {
     const { theme } = this;
-    if (!theme.renew()) return;
+    if (!theme.update()) return;
     const inks = {
       ink: theme.ink,
       soft: theme.soft,
@@ -172,7 +172,7 @@ export class Frame {
     this.announce(`cannot show this: ${error.message}`);
   }
 
-  renewTable() {
+  updateTable() {
     if (!this.tableTwin.open) return;
     this.tables.replaceChildren(...this.options.tables());
   }

@@ -261,7 +261,7 @@ export class HeadChoice {
  */
 function halved(grid, rows) {
   let smaller = grid;
-  while (smaller.rows.length > rows) smaller = smaller.half();
+  while (smaller.rows.length > rows) smaller = smaller.downsample();
   return smaller;
 }
 

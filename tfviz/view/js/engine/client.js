@@ -4,13 +4,13 @@
 /** @typedef {{ resolve: (result: any) => void, reject: (error: Error) => void }} Settle */
 /** @typedef {[name: string, inputs: any, options?: RunOptions]} RunArguments */
 
-import { Lane } from "./lane.js";
+import { LatestCallQueue } from "./latest-call-queue.js";
 
 /** A client that loads programs into an engine and runs them. */
 export class Engine {
   /** @type {Map<number, Settle>} by the id of the request */
   pending = new Map();
-  /** @type {Map<string, Lane>} */
+  /** @type {Map<string, LatestCallQueue>} */
   lanes = new Map();
   requests = 0;
 
@@ -57,7 +57,7 @@ export class Engine {
    * @returns {Promise<any>}
    */
   latest(name, ...call) {
-    const lane = this.lanes.get(name) ?? new Lane();
+    const lane = this.lanes.get(name) ?? new LatestCallQueue();
     this.lanes.set(name, lane);
     return lane.run(() => this.run(...call));
   }

@@ -33,7 +33,7 @@ function matmul(machine, left, right) {
   return cast(machine, reshape(out, shape), integers ? "int64" : "float32");
 }
 
-/** @type {(rank: number) => Operation} Products of tensors of just so many axes. */
+/** @type {(rank: number) => Operation} Matrix products of tensors of this number of axes. */
 const matmulOf = (rank) => (machine, left, right) => {
   const shapes = [formatShape(left.shape), formatShape(right.shape)];
   if (left.shape.length !== rank || right.shape.length !== rank)

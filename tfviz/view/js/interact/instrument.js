@@ -257,7 +257,7 @@ export class Instrument {
       [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
       if (before) this.announceChange(last, values);
-      this.frame.renewTable();
+      this.frame.updateTable();
     } catch (error) {
       if (this.requested === key) this.frame.announce(/** @type {Error} */ (error).message);
     }

@@ -1,6 +1,6 @@
 // An instrument whose function runs in the kernel.
 
-import { Lane } from "../engine/lane.js";
+import { LatestCallQueue } from "../engine/latest-call-queue.js";
 import { Instrument } from "./instrument.js";
 import { unpacked } from "./snapshot.js";
 
@@ -10,7 +10,7 @@ import { unpacked } from "./snapshot.js";
 
 /** An instrument that sends each change of its controls to the kernel. */
 export class KernelInstrument extends Instrument {
-  lane = new Lane();
+  lane = new LatestCallQueue();
 
   /**
    * @param {HTMLElement} host

@@ -113,7 +113,7 @@ export class GridPanel extends Panel {
   }
 }
 
-const NARROW_WIDTH = 360; // of a picture on a telephone, where the next ones are seen below it
+const NARROW_WIDTH = 360; // of a picture on a narrow screen, where the next ones are seen below it
 const [NARROW_CELL_SIZE, NARROW_HEIGHT] = [38, 270];
 const ROW_HEIGHTS = { min: 3, many: 28, few: 40 }; // pixels of a bar's row
 const MAX_LARGE_BARS = 6; // more bars are drawn lower

@@ -6,7 +6,7 @@ import { HeadChoice } from "../controls/head-choice.js";
 import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
 import { linear } from "../base/grid.js";
-import { Latest } from "../base/latest.js";
+import { LatestRequest } from "../base/latest-request.js";
 import { HeadStage } from "./head-stage.js";
 import { ImageStage } from "./image-stage.js";
 import { spreadAll } from "../base/patch-grid.js";
@@ -37,7 +37,7 @@ const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet while
 export class Explorer {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
-  requests = new Latest();
+  requests = new LatestRequest();
   /** @type {GridPanel[] | null} the panels side by side; null on the sheet */
   panels = null;
   /** @type {HeadMode | null} the mode whose stage will get the keyboard focus */
@@ -70,7 +70,7 @@ export class Explorer {
   }
 
   /** Show the new maps of the source. */
-  renew() {
+  update() {
     this.grids.clear();
     return this.refresh();
   }
@@ -187,7 +187,7 @@ export class Explorer {
     if (!isCurrent()) return;
     if (this.focusMode === this.mode) focusStage(this.stage.element);
     this.focusMode = null;
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   /**

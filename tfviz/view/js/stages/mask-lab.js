@@ -178,7 +178,7 @@ export class MaskLab {
       [...all, ...(either ? [all.length && this.predicatesIn("any").length > 1 ? `(${either})` : either] : [])].join(
         " & ",
       ) || "everything";
-    const dead = this.rows.map((_, row) => row).filter((row) => grid.isDead(row));
+    const dead = this.rows.map((_, row) => row).filter((row) => grid.isFullyMasked(row));
     this.warning.textContent = dead.length
       ? `${dead.length === 1 ? "One query" : `${formatted(dead.length)} queries`} may look at nothing: ${dead
           .slice(0, 5)
@@ -194,7 +194,7 @@ export class MaskLab {
       { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] },
       this.frame.width,
     );
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 }
 

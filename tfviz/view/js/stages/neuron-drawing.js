@@ -22,13 +22,13 @@ import { largestSize, signedGrid } from "./neuron-parts.js";
  * @property {string} word of the query
  */
 
-const ROW = 20; // pixels of a key
-const TOP = 78; // pixels of the query and of the titles above the keys
+const ROW_HEIGHT = 20; // pixels of a key
+const HEADER_HEIGHT = 78; // pixels of the query and of the titles above the keys
 const QUERY_TOP = 22;
-const GAP = 18;
-const NUMBER = 58; // pixels of a column of numbers
-const BAR = 70; // pixels of the largest weight
-const NARROW = 640; // pixels below which the sum and the score are only read, not drawn
+const COLUMN_GAP = 18;
+const NUMBER_WIDTH = 58; // pixels of a column of numbers
+const MAX_BAR_WIDTH = 70; // pixels of the largest weight
+const NARROW_WIDTH = 640; // pixels below which the sum and the score are only read, not drawn
 const MAX_CELL = 14; // pixels of a dimension
 
 /** The layout and drawing of one query's way to its weights. */
@@ -52,14 +52,14 @@ export class NeuronDrawing {
     const { parts, keys, words } = content;
     this.content = content;
     this.width = width;
-    this.height = TOP + ROW * keys.length + 4;
+    this.height = HEADER_HEIGHT + ROW_HEIGHT * keys.length + 4;
     this.left = Math.min(
       0.22 * width,
       14 + Math.max(textWidth("query", 12), ...keys.map((key) => textWidth(label(words[key]), 12))),
     );
-    this.isComplete = width >= NARROW;
-    const numbers = this.columns.length * NUMBER + GAP + (this.isComplete ? BAR : 0);
-    this.strip = clamp((width - this.left - numbers - 2 * GAP) / 2, 40, MAX_CELL * parts.dim);
+    this.isComplete = width >= NARROW_WIDTH;
+    const numbers = this.columns.length * NUMBER_WIDTH + COLUMN_GAP + (this.isComplete ? MAX_BAR_WIDTH : 0);
+    this.strip = clamp((width - this.left - numbers - 2 * COLUMN_GAP) / 2, 40, MAX_CELL * parts.dim);
   }
 
   /** The numbers that stand beside each key. */
@@ -70,14 +70,14 @@ export class NeuronDrawing {
 
   /** The left edges of the strips and of the numbers. */
   get edges() {
-    const products = this.left + this.strip + GAP;
-    return { keys: this.left, products, numbers: products + this.strip + GAP };
+    const products = this.left + this.strip + COLUMN_GAP;
+    return { keys: this.left, products, numbers: products + this.strip + COLUMN_GAP };
   }
 
   /** Return the key under a point, and the dimension or null. @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
     const { content, edges, strip } = this;
-    const row = Math.floor((y - TOP) / ROW);
+    const row = Math.floor((y - HEADER_HEIGHT) / ROW_HEIGHT);
     if (!content || row < 0 || row >= content.keys.length) return null;
     const across = [edges.keys, edges.products].map((edge) => (x - edge) / strip).find((at) => at >= 0 && at < 1);
     return [row, across === undefined ? -1 : Math.floor(across * content.parts.dim)];
@@ -98,22 +98,22 @@ export class NeuronDrawing {
     const { theme, edges } = this;
     const soft = { fill: theme.soft };
     pen.text(edges.keys, 9, `query · dimension, 0 to ${parts.dim - 1} →`, soft);
-    pen.text(this.left - 6, QUERY_TOP + ROW / 2, label(word), {
+    pen.text(this.left - 6, QUERY_TOP + ROW_HEIGHT / 2, label(word), {
       fill: theme.ink,
       bold: true,
       size: 12,
       align: "right",
     });
-    pen.text(this.left - 6, TOP - 11, "key ↓", { ...soft, align: "right" });
+    pen.text(this.left - 6, HEADER_HEIGHT - 11, "key ↓", { ...soft, align: "right" });
     const ends = (/** @type {Iterable<number>[]} */ ...all) => ` to ±${formatted(Math.max(...all.map(largestSize)))}`;
-    pen.text(edges.keys, TOP - 11, `keys${this.isComplete ? ends(vectors.query, vectors.keys) : ""}`, soft);
-    pen.text(edges.products, TOP - 11, `query × key${this.isComplete ? ends(parts.products) : ""}`, soft);
+    pen.text(edges.keys, HEADER_HEIGHT - 11, `keys${this.isComplete ? ends(vectors.query, vectors.keys) : ""}`, soft);
+    pen.text(edges.products, HEADER_HEIGHT - 11, `query × key${this.isComplete ? ends(parts.products) : ""}`, soft);
     if (this.isComplete) {
       const formula = `score = sum × ${formatted(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
-      pen.text(edges.numbers, TOP - 30, formula, soft);
+      pen.text(edges.numbers, HEADER_HEIGHT - 30, formula, soft);
     }
     this.columns.forEach((name, place) =>
-      pen.text(edges.numbers + (place + 1) * NUMBER - 8, TOP - 11, name, { ...soft, align: "right" }),
+      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, HEADER_HEIGHT - 11, name, { ...soft, align: "right" }),
     );
   }
 
@@ -128,23 +128,25 @@ export class NeuronDrawing {
     const grid = (/** @type {Float64Array} */ numbers, /** @type {number} */ most) =>
       signedGrid(names(numbers.length / dim), names(dim), numbers, most);
     this.drawGrid(pen, grid(Float64Array.from(vectors.query), limit), edges.keys, QUERY_TOP);
-    this.drawGrid(pen, grid(rowsOf(vectors.keys), limit), edges.keys, TOP);
-    this.drawGrid(pen, grid(rowsOf(products), largestSize(products)), edges.products, TOP);
+    this.drawGrid(pen, grid(rowsOf(vectors.keys), limit), edges.keys, HEADER_HEIGHT);
+    this.drawGrid(pen, grid(rowsOf(products), largestSize(products)), edges.products, HEADER_HEIGHT);
   }
 
   /** @param {Pen} pen @param {Grid} grid @param {number} x @param {number} y */
   drawGrid(pen, grid, x, y) {
     const [height, width] = [grid.rows.length, grid.cols.length];
     const window = { x: 0, y: 0, width, height };
-    const [across, down] = [this.strip, ROW * height].map((length) => Math.max(1, Math.round(length * pen.ratio)));
+    const [across, down] = [this.strip, ROW_HEIGHT * height].map((length) =>
+      Math.max(1, Math.round(length * pen.ratio)),
+    );
     pen.image(paint(grid, window, across, down, this.theme, pen.ratio), x, y);
-    pen.rect(x, y, this.strip, ROW * height, { stroke: this.theme.line, thick: 1 });
+    pen.rect(x, y, this.strip, ROW_HEIGHT * height, { stroke: this.theme.line, thick: 1 });
   }
 
   /** @param {Pen} pen @param {NeuronContent} content @param {number} key @param {number} row @param {boolean} strong */
   drawKey(pen, { vectors, parts, words }, key, row, strong) {
     const { theme, edges, isComplete } = this;
-    const y = TOP + ROW * (row + 0.5);
+    const y = HEADER_HEIGHT + ROW_HEIGHT * (row + 0.5);
     const open = vectors.state[key] === OPEN;
     const fill = strong ? theme.ink : theme.soft;
     pen.text(this.left - 6, y, label(words[key]), { fill, bold: strong, size: 12, align: "right" });
@@ -156,10 +158,12 @@ export class NeuronDrawing {
       weight: open ? fixed(parts.weights[key], 3) : "–",
     };
     const look = { fill: open ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
-    this.columns.forEach((name, place) => pen.text(edges.numbers + (place + 1) * NUMBER - 8, y, numbers[name], look));
-    const bar = (BAR * parts.weights[key]) / largestSize(parts.weights);
+    this.columns.forEach((name, place) =>
+      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, y, numbers[name], look),
+    );
+    const bar = (MAX_BAR_WIDTH * parts.weights[key]) / largestSize(parts.weights);
     if (isComplete && open)
-      pen.rect(edges.numbers + this.columns.length * NUMBER, y - 6, bar, 12, { fill: theme.ramp, radius: 2 });
+      pen.rect(edges.numbers + this.columns.length * NUMBER_WIDTH, y - 6, bar, 12, { fill: theme.ramp, radius: 2 });
   }
 
   /** @param {Pen} pen @param {NeuronContent} content @param {Point} cursor */
@@ -168,9 +172,16 @@ export class NeuronDrawing {
     const cell = strip / parts.dim;
     const look = { stroke: theme.ink, thick: 1.5 };
     for (const edge of [edges.keys, edges.products]) {
-      if (dimension < 0) pen.rect(edge, TOP + ROW * row, strip, ROW, look);
-      else pen.rect(edge + cell * dimension - 1, TOP + ROW * row, Math.max(3, cell + 2), ROW, look);
+      if (dimension < 0) pen.rect(edge, HEADER_HEIGHT + ROW_HEIGHT * row, strip, ROW_HEIGHT, look);
+      else
+        pen.rect(
+          edge + cell * dimension - 1,
+          HEADER_HEIGHT + ROW_HEIGHT * row,
+          Math.max(3, cell + 2),
+          ROW_HEIGHT,
+          look,
+        );
     }
-    if (dimension >= 0) pen.rect(edges.keys + cell * dimension - 1, QUERY_TOP, Math.max(3, cell + 2), ROW, look);
+    if (dimension >= 0) pen.rect(edges.keys + cell * dimension - 1, QUERY_TOP, Math.max(3, cell + 2), ROW_HEIGHT, look);
   }
 }

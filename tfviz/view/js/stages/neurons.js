@@ -5,7 +5,7 @@ import { clamp } from "../base/clamp.js";
 import { chartCanvas, h, select } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid, OPEN } from "../base/grid.js";
-import { Latest } from "../base/latest.js";
+import { LatestRequest } from "../base/latest-request.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { quoted } from "../base/visible-text.js";
@@ -30,7 +30,7 @@ const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Ho
 export class Neurons {
   /** @type {Point | null} a key that is drawn, and a dimension */
   cursor = null;
-  requests = new Latest();
+  requests = new LatestRequest();
 
   /**
    * @param {HTMLElement} host
@@ -175,7 +175,7 @@ export class Neurons {
     if (this.cursor && this.cursor[0] >= length) this.cursor = null;
     this.read();
     this.paint();
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   /** Mark the query in the text; where the keys are the same text, its words are shaded by their weights. @param {NeuronContent} content */

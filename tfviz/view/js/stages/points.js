@@ -10,7 +10,7 @@ import { Grid } from "../base/grid.js";
 import { CanvasPen, textWidth } from "../base/pen.js";
 import { table } from "../controls/table.js";
 import { inkOf } from "../base/theme.js";
-import { cutLetters } from "../base/visible-text.js";
+import { truncate } from "../base/visible-text.js";
 
 /** @import { PointsDocument, PointsState } from "../documents.d.ts" */
 /** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.d.ts" */
@@ -203,7 +203,7 @@ export class Points {
       query ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
     );
     this.draw();
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   draw() {
@@ -281,7 +281,7 @@ export class Points {
 }
 
 /** @param {string} name */
-const brief = (name) => cutLetters(name, 40).join("");
+const brief = (name) => truncate(name, 40).join("");
 const MAX_NAMES = 60;
 const MAX_DOTS = 2000; // names avoid at most so many points
 const POINT_KEYS = [

@@ -116,7 +116,7 @@ export class Tables {
       },
       this.frame.width,
     );
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 }
 

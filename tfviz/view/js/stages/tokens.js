@@ -93,7 +93,7 @@ export class Tokens {
     this.frame.announce(
       `${quoted(this.words[token])} ${formatted(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
     );
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   /** @returns {Drawing} */

@@ -2,7 +2,7 @@
 
 import { focusedIn, h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
-import { cutLetters } from "../base/visible-text.js";
+import { truncate } from "../base/visible-text.js";
 import { button, note } from "./small-elements.js";
 
 const MAX_BRANCH_LENGTH = 24; // letters
@@ -34,7 +34,7 @@ export class Branches {
   /** @param {number} leaf @param {boolean} current */
   branch(leaf, current) {
     const tokens = this.path.to(leaf);
-    const text = cutLetters(this.textOf(tokens).replace(/\s/g, " "), MAX_BRANCH_LENGTH, "end").join("");
+    const text = truncate(this.textOf(tokens).replace(/\s/g, " "), MAX_BRANCH_LENGTH, "end").join("");
     return button(text, () => this.choose(leaf), {
       "aria-pressed": String(current),
       title: `${counted(tokens.length, "token")}`,

@@ -50,7 +50,7 @@ export class CapturedMaps {
   }
 
   /** @param {(CapturedPart & { rows: string[], cols: string[] })[]} parts */
-  renew(parts) {
+  update(parts) {
     this.maps = parts.map(({ maps }) => maps);
     this.parts = parts.map(({ name, rows, cols, maps }) => {
       return { name, rows, cols, layers: maps.length, heads: headsOf({ maps }), groups: null };

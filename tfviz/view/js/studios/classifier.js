@@ -4,7 +4,7 @@
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
-import { HeadWorth } from "./head-worth.js";
+import { HeadAblation } from "./head-ablation.js";
 import { logOdds, softmax, topK } from "./logits.js";
 import { joinPresent, note } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
@@ -35,19 +35,19 @@ export class Classifier extends TextStudio {
 
   /** @param {StudioArguments<ClassifyDocument>} args */
   constructor(...args) {
-    super(args, "The words: press one to strike it out", MAX_ANSWERS);
+    super(args, "The words: press one to strike it out", "Take changes back", MAX_ANSWERS);
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
-    this.worth = new HeadWorth(this);
+    this.worth = new HeadAblation(this);
     this.heads.selectedToo = { label: BY_HEAD };
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
     this.layOutText({
       how: "Press a word to strike it out, twice to type another.",
-      legend: [this.effects.scale, this.effects.progress, this.effects.ranking],
+      legend: [this.effects.scale, this.effects.progress],
       more: [this.effects.labelChoice.element],
       predictionTitle: "What it says",
-      prediction: [this.verdict, this.changeText],
+      prediction: [this.verdict, this.changeText, this.effects.ranking],
     });
     this.showTries(classifierTries(this));
     this.open();
@@ -139,7 +139,7 @@ export class Classifier extends TextStudio {
     const others = this.store.get("replaced").filter(([other]) => other !== i);
     const deleted = this.store.get("deleted").filter((other) => other !== i);
     try {
-      if (!this.vocab.learn) this.vocab.encode(lead + word); // otherwise Python reports it when it encodes the word
+      if (!this.vocab.preloadEncodings) this.vocab.encode(lead + word); // otherwise Python reports it when it encodes the word
     } catch (error) {
       this.announce(/** @type {Error} */ (error).message);
       return false;
@@ -172,7 +172,7 @@ export class Classifier extends TextStudio {
   }
 
   /** Wait until the effect of each word is measured, too. */
-  async settled() {
+  async whenIdle() {
     await this.refresh();
     await this.measuring;
   }
@@ -189,7 +189,7 @@ export class Classifier extends TextStudio {
   }
 
   /** @param {Place} place */
-  describeWorth(place) {
+  describeAblation(place) {
     const { answer, subjectLabel: label } = this;
     if (!answer) return "";
     const { ids } = answer;

@@ -34,7 +34,7 @@ export class EncodedText {
   /**
    * Encode the text in Python, for a vocabulary that is not in the page; return false if that failed.
    * @param {string} text
-   * @param {(vocab: Vocabulary, texts: string[]) => Promise<boolean | null>} learn as `Studio.learn`
+   * @param {(vocab: Vocabulary, texts: string[]) => Promise<boolean | null>} learn as `Studio.preloadEncodings`
    */
   async prepare(text, learn) {
     const learned = await learn(this.vocab, this.textsToEncode(text));

@@ -2,10 +2,10 @@
 // switched off, and for comparison the predictions of a model that reads from the left only.
 
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
-import { GuessPane } from "./guess-pane.js";
-import { drawGuesses, guessesHeight, guessesOf } from "./guesses.js";
-import { HeadWorth } from "./head-worth.js";
-import { LeftGuesses } from "./left-guesses.js";
+import { PredictionPane } from "./prediction-pane.js";
+import { drawGuesses, guessesHeight, guessesOf } from "./predictions.js";
+import { HeadAblation } from "./head-ablation.js";
+import { CausalPredictions } from "./causal-predictions.js";
 import { logitsAt, softmax, topK } from "./logits.js";
 import { sharesPanel } from "./probability-bars.js";
 import { joinPresent } from "./small-elements.js";
@@ -16,7 +16,7 @@ import { fillerTries } from "./tries.js";
 /** @import { FillDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
 /** @import { Place } from "./model-pane.js" */
-/** @import { Left } from "./left-guesses.js" */
+/** @import { Left } from "./causal-predictions.js" */
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { Logits } from "./text-studio.js" */
 /** @import { Segment } from "./word-segments.js" */
@@ -38,10 +38,10 @@ export class Filler extends TextStudio {
 
   /** @param {StudioArguments<FillDocument>} args */
   constructor(...args) {
-    super(args, "The words: press one to hide it");
-    this.left = new LeftGuesses(this);
-    this.worth = new HeadWorth(this);
-    this.guesses = new GuessPane(this);
+    super(args, "The words: press one to hide it", "Show all words");
+    this.left = new CausalPredictions(this);
+    this.worth = new HeadAblation(this);
+    this.guesses = new PredictionPane(this);
     this.layOutText({
       how: "Press a word to hide it: the model guesses what stood there.",
       predictionTitle: "What it guesses",
@@ -133,7 +133,7 @@ export class Filler extends TextStudio {
     const { compare_with: model } = this.described;
     if (!model || !(await this.left.ask(isCurrent, model))) return;
     this.guesses.show();
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   /** The predictions for each masked word. @returns {Gap[]} */
@@ -165,7 +165,7 @@ export class Filler extends TextStudio {
   }
 
   /** @param {Place} head */
-  describeWorth(head) {
+  describeAblation(head) {
     const { answer } = this;
     const [guess] = this.guesses.current?.both ?? [];
     if (!answer || !guess) return "";

@@ -2,6 +2,7 @@
 // map in full.
 
 import { h } from "../base/elements.js";
+import { cssColour } from "../base/theme.js";
 import { Explorer } from "../stages/explorer.js";
 import { ModelPane } from "./model-pane.js";
 import { button, pane } from "./small-elements.js";
@@ -12,9 +13,10 @@ import { button, pane } from "./small-elements.js";
 /** @import { Choices } from "../types.d.ts" */
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
+/** @typedef {{ text: string, most: string }} MapKey how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
-const CLICK_HELP = "Click a head to see it; its × switches it off";
+const CLICK_HELP = "click: look · ×: off";
 const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */
@@ -37,15 +39,39 @@ export class HeadPane {
     this.allOn = button("All on", switchOn, { class: "all-on" });
     this.howTo = h("small", {}, CLICK_HELP);
     this.opening = h("p", { class: "opening" }, OPENING_MESSAGE, h("progress", { "aria-label": OPENING_MESSAGE }));
-    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element);
+    this.key = h("p", { class: "map-key", hidden: true });
+    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.key);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => store.set({ open: !store.get("open"), mode: "head" });
     this.opener = button("", toggle, { title: "its map with all words, below", hidden: true });
-    this.selectedHead = h("div", { class: "under" }, this.sentence, this.opener);
+    this.switcher = button("", () => this.toggleSelected(), { hidden: true });
+    this.selectedHead = h(
+      "div",
+      { class: "under" },
+      this.sentence,
+      h("div", { class: "row" }, this.switcher, this.opener),
+    );
     this.openedHead = h("div", { class: "inner", hidden: true });
   }
 
-  /** Show all heads. @param {(place: Place) => Grid} grid @param {number | null} row to mark in each map */
+  toggleSelected() {
+    const { heads } = this;
+    heads.toggle(heads.siteOf(heads.selected), [heads.selected.head]);
+  }
+
+  /** Show how the small maps are read, and their scale. @param {MapKey} key */
+  showKey({ text, most }) {
+    const { floored } = this.model.theme;
+    const stops = [0, 64, 128, 192, 255].map((code) => cssColour(floored[code])).join(", ");
+    const gradient = h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
+    this.key.hidden = false;
+    this.key.replaceChildren(
+      h("span", { class: "how" }, text),
+      h("span", { class: "ramp" }, "attention", h("output", {}, "0 %"), gradient, h("output", {}, most)),
+    );
+  }
+
+  /** Show all heads. @param {(place: Place) => Grid} grid @param {(place: Place) => number | null} row to mark in its map */
   show(grid, row) {
     const { heads } = this;
     const off = this.store.get("off");
@@ -56,7 +82,13 @@ export class HeadPane {
 
   /** Describe the selected head. @param {string} does @param {string} worth */
   describe(does, worth) {
-    this.sentence.replaceChildren(h("b", {}, this.heads.nameOf(this.heads.selected)), ` ${does} ${worth}`);
+    const { heads } = this;
+    this.sentence.replaceChildren(
+      h("b", {}, heads.nameOf(heads.selected)),
+      ` ${does} ${worth}`.replace(/(?<=\d) %/g, "\u00a0%"),
+    );
+    this.switcher.hidden = false;
+    this.switcher.textContent = heads.isOff(heads.selected) ? "Switch it on" : "Switch it off";
   }
 
   /** Show the opened head. A head that is off has no map; if one is open, the first head that is on is selected. */
@@ -70,7 +102,7 @@ export class HeadPane {
     if (!open) return;
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
-    if (this.explorer) void this.explorer.renew();
+    if (this.explorer) void this.explorer.update();
     else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Take the heads away" });
   }
 

@@ -106,7 +106,7 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
  * @param {Grid} grid
  */
 function favouriteSentence(grid) {
-  const queries = [...grid.rows.keys()].filter((query) => !grid.isDead(query));
+  const queries = [...grid.rows.keys()].filter((query) => !grid.isFullyMasked(query));
   const means = grid.cols.map(
     (_, key) => queries.reduce((sum, query) => sum + grid.at(query, key), 0) / queries.length,
   );

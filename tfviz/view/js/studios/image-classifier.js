@@ -5,12 +5,13 @@ import { clamp } from "../base/clamp.js";
 import { h, tabs } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quotedExcerpt } from "../base/visible-text.js";
-import { Answers } from "./answers.js";
+import { LogitsCache } from "./logits-cache.js";
+import { AttendedPatches } from "./attended-patches.js";
 import { HEAD_KEYS } from "./head-pane.js";
-import { HeadLooks } from "./head-looks.js";
-import { HeadWorth } from "./head-worth.js";
-import { effectSentence, lookSentence } from "./image-summary.js";
-import { ImageVerdict } from "./image-verdict.js";
+import { PatchAttention } from "./patch-attention.js";
+import { HeadAblation } from "./head-ablation.js";
+import { effectSentence, lookSentence, topPatches } from "./image-summary.js";
+import { LabelBars } from "./label-bars.js";
 import { imageTries } from "./image-tries.js";
 import { softmax } from "./logits.js";
 import { button, note } from "./small-elements.js";
@@ -23,7 +24,7 @@ import { Studio } from "./studio.js";
 /** @import { ClassifyImageDocument, ClassifyImageState } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
-/** @import { Answer, AskOptions } from "./answers.js" */
+/** @import { Answer, AskOptions } from "./logits-cache.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */
 
@@ -46,9 +47,9 @@ export class ImageClassifier extends Studio {
   answer = null;
   /** @type {Answer | null} the answer for the whole picture with all heads on */
   compared = null;
-  answers = new Answers(this, MAX_ANSWERS);
-  looks = new HeadLooks(this.described);
-  worth = new HeadWorth(this);
+  answers = new LogitsCache(this, MAX_ANSWERS);
+  looks = new PatchAttention(this.described);
+  worth = new HeadAblation(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
@@ -69,14 +70,15 @@ export class ImageClassifier extends Studio {
       this.hide([]);
       this.pane.canvas.focus(); // the button goes
     };
-    this.resetButton = button("Show all patches", showAll);
-    this.verdict = new ImageVerdict(this);
+    this.resetButton = button("Show all", showAll, { title: "all patches" });
+    this.verdict = new LabelBars(this);
+    this.attended = new AttendedPatches(this);
     const shading = h("div", { class: "row" }, note("Shade by"), this.shades.element, this.resetButton);
     this.layOut({
       textTitle: "The picture",
       text: [this.pane.element, this.scale, this.effects.progress, h("div", { class: "foot" }, shading)],
       predictionTitle: "What it says",
-      prediction: [this.verdict.element],
+      prediction: [this.verdict.element, this.attended.element],
     });
     this.showTries(imageTries(this));
     this.open();
@@ -144,7 +146,7 @@ export class ImageClassifier extends Studio {
     if (!(await this.read(isCurrent))) return;
     this.verdict.show();
     this.announceFocus();
-    this.frame.renewTable();
+    this.frame.updateTable();
     if (this.store.get("shade") === "effect") this.measuring = this.effects.measure(isCurrent);
   }
 
@@ -195,7 +197,7 @@ export class ImageClassifier extends Studio {
 
   showModel() {
     if (!this.heads.groups.length) return;
-    this.looks.renew(this.heads, this.query);
+    this.looks.update(this.heads, this.query);
     super.showModel();
   }
 
@@ -205,7 +207,7 @@ export class ImageClassifier extends Studio {
   }
 
   /** Wait until the effect of each patch is measured, too. */
-  async settled() {
+  async whenIdle() {
     await this.refresh();
     await this.measuring;
   }
@@ -222,23 +224,37 @@ export class ImageClassifier extends Studio {
     const { shading } = this;
     this.resetButton.hidden = !this.hidden.length;
     this.scale.hidden = !shading;
-    if (shading)
-      this.scale.replaceChildren(
-        ...scaleParts(this.frame.theme, shading, this.described.words.length, this.verdict.labelText),
-      );
-    this.pane.show(this.hidden, shading);
+    if (shading) this.scale.replaceChildren(...scaleParts(this.frame.theme, shading, this.verdict.labelText));
+    this.pane.show(this.hidden, shading, this.topPatch);
+  }
+
+  /** What the chosen head gives each token; null if it is off or not known yet. */
+  get look() {
+    const { heads, looks } = this;
+    return heads.groups.length && !heads.isOff(heads.selected) ? (looks.of(heads.selected) ?? null) : null;
+  }
+
+  /** The patch that the chosen head looks at most. @returns {number | null} */
+  get topPatch() {
+    const { look } = this;
+    return look && topPatches(look.values, this.described.patches, 1)[0];
+  }
+
+  get mapKey() {
+    return { text: "Each map shows where on the picture that head looks.", most: percent(this.looks.limit) };
   }
 
   showSource() {
     if (this.store.get("shade") === "attention") this.showShadingHead(this.from);
     else this.sourceLabel.textContent = "";
+    this.attended.show(this.look);
     this.showPicture();
   }
 
   showEffects() {
     this.showPicture();
     this.announceFocus();
-    if (this.effects.progress.hidden) this.frame.renewTable();
+    if (this.effects.progress.hidden) this.frame.updateTable();
   }
 
   /** @param {Place} at */
@@ -247,7 +263,7 @@ export class ImageClassifier extends Studio {
   }
 
   /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {Place} place */
-  describeWorth(place) {
+  describeAblation(place) {
     const { answer, compared, label, hidden } = this;
     if (!answer || !compared) return "";
     if (!hidden.length && !this.edits.length)

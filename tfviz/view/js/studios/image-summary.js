@@ -15,12 +15,12 @@ const MAX_EVEN_RATIO = 1.5; // times the even weight: a head that gives no token
  * @param {Grid} grid
  * @param {number | null} query
  */
-export function looksAt(grid, query) {
+export function attentionProfile(grid, query) {
   if (query !== null) return profile(grid, grid, "rows", query);
   const { rows, cols } = grid;
   const values = new Float32Array(cols.length);
   const state = new Uint8Array(cols.length).fill(FORBIDDEN);
-  const queries = [...rows.keys()].filter((row) => !grid.isDead(row));
+  const queries = [...rows.keys()].filter((row) => !grid.isFullyMasked(row));
   for (const row of queries)
     for (let col = 0; col < cols.length; col++) {
       values[col] += grid.at(row, col) / queries.length;

@@ -18,7 +18,7 @@ export function imageTries(studio) {
       name: "Hide the patch that matters most",
       act: async () => {
         store.set({ shade: "effect" });
-        await studio.settled();
+        await studio.whenIdle();
         const patch = studio.effects.topPatch;
         if (patch !== null) studio.hide([...studio.hidden, patch]);
       },

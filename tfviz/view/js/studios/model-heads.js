@@ -27,9 +27,9 @@ export class ModelHeads {
    * @param {Record<string, Pattern[]>} patterns
    * @param {(part: CapturedPart) => string[][]} words
    */
-  renew(patterns, words) {
+  update(patterns, words) {
     const parts = partsOf(patterns, nameOfSite);
-    this.maps.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
+    this.maps.update(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
     this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
   }
 

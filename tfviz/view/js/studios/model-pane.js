@@ -6,12 +6,13 @@
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
-import { Grid } from "../base/grid.js";
+import { ABSENT, Grid, OPEN } from "../base/grid.js";
 import { paint } from "../base/paint.js";
 import { button } from "./small-elements.js";
 
 const MAX_SIDE = 128; // pixels
 const MIN_SIDE = 22;
+const MIN_NAMED_SIDE = 40; // of maps that have room for "layer" and "head" beside a number
 const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pane, where all maps fit; between maps, and groups
 
 /**
@@ -48,7 +49,7 @@ export class ModelPane {
    * @param {(place: Place) => Grid} state.grid the map of a head
    * @param {any[][]} state.off [site, head]
    * @param {Place} state.at the head that is looked at
-   * @param {number | null} state.row a query to mark in each map
+   * @param {(place: Place) => number | null} state.row a query to mark in the map of a head
    */
   show({ groups, grid, off, at, row }) {
     this.groups = groups;
@@ -58,13 +59,18 @@ export class ModelPane {
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
       this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
-      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row, cellSide);
+      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row(place), cellSide);
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
       const all = Array.from({ length: Number(heads) }, (_, head) => without.has(`${site},${head}`));
       layer.setAttribute("aria-pressed", String(all.every(Boolean)));
     }
+  }
+
+  /** The theme with the scale of small maps. @returns {Theme} */
+  get inks() {
+    return Object.create(this.theme, { lut: { value: () => this.theme.floored } });
   }
 
   /** Make the elements, anew only for another model. */
@@ -81,6 +87,8 @@ export class ModelPane {
     this.side = clamp(Math.min(fitting(width, columns), fitting(MAX_HEIGHT, rows)), MIN_SIDE, MAX_SIDE);
     this.element.style.setProperty("--side", `${this.side}px`);
     this.element.style.setProperty("--columns", String(columns));
+    this.element.style.setProperty("--groups", String(this.groups.length));
+    this.element.classList.toggle("several", this.groups.length > 1);
     this.element.replaceChildren(...this.groups.map((group, part) => this.makeGroup(group, part)));
   }
 
@@ -92,16 +100,26 @@ export class ModelPane {
     const layers = sites.map((site, layer) => {
       const toggle = () => this.handlers.toggle(site, [...Array(heads).keys()]);
       const title = `${this.prefixOf(part)}layer ${layer}: switch all its heads off or on`;
-      const label = this.side < 40 ? String(layer) : `layer ${layer}`;
+      const word = this.side < MIN_NAMED_SIDE ? null : h("span", {}, "layer\u00a0"); // left out on a narrow screen
       return h(
         "div",
         { class: "layer" },
-        button(label, toggle, { title, "aria-label": title, "data-site": site, "data-heads": heads }),
+        button([word, String(layer)], toggle, { title, "aria-label": title, "data-site": site, "data-heads": heads }),
         ...Array.from({ length: heads }, (_, head) => this.makeCell({ part, layer, head })),
       );
     });
     const several = this.groups.length > 1;
-    return h("div", { class: "heads" }, several ? h("b", {}, name) : null, h("div", { class: "layers" }, ...layers));
+    const numbered = part === 0 || heads !== this.groups[0].heads; // groups beside each other share their names
+    const columns = [...(numbered ? [this.makeNames(heads)] : []), ...layers];
+    const layersElement = h("div", { class: "layers", style: `--heads: ${heads}` }, ...columns);
+    return h("div", { class: "heads" }, several ? h("b", {}, name) : null, layersElement);
+  }
+
+  /** Make the names of the rows of maps. @param {number} heads */
+  makeNames(heads) {
+    const name = (/** @type {number} */ head) => (this.side < MIN_NAMED_SIDE ? String(head) : `head ${head}`);
+    const names = Array.from({ length: heads }, (_, head) => h("span", {}, name(head)));
+    return h("div", { class: "head-names", "aria-hidden": "true" }, h("span", {}), ...names);
   }
 
   /** @param {Place} place */
@@ -155,10 +173,11 @@ export class ModelPane {
     const ratio = globalThis.devicePixelRatio || 1;
     const side = Math.round(cellSide * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
-    const unmasked = new Grid(grid.rows, grid.cols, grid.codes, new Uint8Array(grid.codes.length));
+    const state = grid.state.map((kind) => (kind === OPEN ? OPEN : ABSENT)); // a small map has no room for hatching
+    const unhatched = new Grid(grid.rows, grid.cols, grid.codes, state);
     const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    pen.putImageData(paint(unmasked, window, side, side, this.theme, ratio), 0, 0);
+    pen.putImageData(paint(unhatched, window, side, side, this.inks, ratio), 0, 0);
     if (row === null || row >= grid.rows.length) return;
     const rowHeight = side / grid.rows.length;
     pen.strokeStyle = this.theme.soft;

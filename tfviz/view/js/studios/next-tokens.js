@@ -51,8 +51,8 @@ export class NextTokens {
       this.tabs.show(kind);
       this.cut(this.candidates);
     };
-    this.tabs = tabs("The line stands for", kinds, this.kind, choose);
-    this.cutBy = h("span", { class: "cut-by" }, "Line", this.tabs.element);
+    this.tabs = tabs("Cut by", kinds, this.kind, choose);
+    this.cutBy = h("span", { class: "cut-by" }, "Cut by", this.tabs.element);
   }
 
   /** The settings of the sampler, as `probabilities` takes them. */
@@ -113,7 +113,7 @@ export class NextTokens {
   get cutName() {
     const { topK, topP } = this.sampler;
     const names = joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
-    return names ? `${names}: drag` : "all may be drawn: drag up to cut";
+    return names ? `${names} · drag` : "all kept · drag up to drop unlikely ones";
   }
 
   /**

@@ -5,7 +5,7 @@ import { percent } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 import { likeliestTokens, logProbabilities } from "./beam-search.js";
 import { note } from "./small-elements.js";
-import { withoutSpace } from "./token-names.js";
+import { tokenPhrase, withoutSpace } from "./token-names.js";
 import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "./probability-bars.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
@@ -41,7 +41,7 @@ export class NextWords {
       return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
     });
     const focused = element.contains(focusedIn(element));
-    const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
+    const about = place < text.tokens.length ? `In place of ${this.phrase(text.tokens[place])}` : "The next word";
     element.replaceChildren(
       note(base ? `${about}; the line: with all heads on` : about),
       ...bars([
@@ -60,6 +60,11 @@ export class NextWords {
     );
     markFew(element);
     if (focused) element.querySelector("button")?.focus();
+  }
+
+  /** @param {number} id */
+  phrase(id) {
+    return tokenPhrase(this.vocab.words([id])[0]);
   }
 
   get panels() {

@@ -3,7 +3,7 @@
 import { ABSENT, Grid, OPEN } from "../base/grid.js";
 import { numbered } from "../base/patch-grid.js";
 import { h } from "../base/elements.js";
-import { answerKey } from "./answers.js";
+import { answerKey } from "./logits-cache.js";
 import { logOdds } from "./logits.js";
 
 /** @import { ImageClassifier } from "./image-classifier.js" */

@@ -17,7 +17,7 @@ import { SourceImage } from "../base/source-image.js";
  * @property {(stroke: () => Promise<void>) => void} group makes a stroke one step of the history
  */
 
-const [MAX_WIDTH, MAX_HEIGHT] = [480, 384]; // pixels
+const [MAX_WIDTH, MAX_HEIGHT] = [480, 372]; // pixels
 // On a telephone the answer stands below the picture, on one screen; on a large screen both are larger.
 const SIZES = [
   { maxWidth: 420, times: 0.68 },
@@ -34,6 +34,8 @@ export class PatchPane {
   cursor = 0;
   /** @type {Set<number>} */
   hidden = new Set();
+  /** @type {number | null} the patch that is looked at most */
+  attended = null;
   /** @type {Grid | null} what the patches are shaded by */
   grid = null;
   /** @type {{ hides: boolean, before: number[], end: () => void } | null} a stroke of the pointer */
@@ -162,8 +164,9 @@ export class PatchPane {
     consume(event);
   }
 
-  /** @param {number[]} hidden @param {Grid | null} grid */
-  show(hidden, grid) {
+  /** @param {number[]} hidden @param {Grid | null} grid @param {number | null} attended the patch that is outlined */
+  show(hidden, grid, attended = null) {
+    this.attended = attended;
     this.hidden = new Set(hidden);
     this.grid = grid;
     const { width, height } = this.source;
@@ -176,7 +179,7 @@ export class PatchPane {
 
   /** @param {Pen} pen */
   paint(pen) {
-    const { theme, patches, hidden, pointed } = this;
+    const { theme, patches, hidden, attended, pointed } = this;
     const [patchWidth, patchHeight] = [this.width / patches.columns, this.height / patches.rows];
     pen.image(this.pixels(pen.ratio), 0, 0);
     for (let row = 1; row < patches.rows; row++)
@@ -198,9 +201,16 @@ export class PatchPane {
         thick: 1.5,
       });
     }
-    if (pointed === null) return;
-    const [x, y] = corner(pointed);
-    pen.rect(x + 1, y + 1, patchWidth - 2, patchHeight - 2, { stroke: theme.mark, thick: 2.5 });
+    const outline = (/** @type {number} */ patch, /** @type {string} */ stroke) => {
+      const [x, y] = corner(patch);
+      for (const [ink, thick] of /** @type {[string, number][]} */ ([
+        [theme.page, 5.5],
+        [stroke, 2.5],
+      ]))
+        pen.rect(x + 1, y + 1, patchWidth - 2, patchHeight - 2, { stroke: ink, thick });
+    };
+    if (attended !== null) outline(attended, theme.ramp);
+    if (pointed !== null) outline(pointed, theme.ink);
   }
 
   /**

@@ -17,7 +17,7 @@ import { LruCache } from "./lru-cache.js";
  * @property {UnpatchedRun} corrupt
  */
 
-const REMEMBERED = 32e6; // logits of patched runs that are kept, in all
+const MAX_CACHED_LOGITS = 32e6; // logits of patched runs that are kept, in all
 
 /** A component that runs a studio's model on two texts, patched or not, and remembers what it said. */
 export class PatchingRuns {
@@ -46,7 +46,7 @@ export class PatchingRuns {
     if (!clean || !corrupt) return null;
     const places = this.placesOf("streams", ids[0].length).length + this.placesOf("heads", 0).length;
     this.patched ??= new LruCache(0);
-    this.patched.capacity = Math.max(places, Math.floor(REMEMBERED / this.tokens));
+    this.patched.capacity = Math.max(places, Math.floor(MAX_CACHED_LOGITS / this.tokens));
     return (this.pair = { key, ids, clean, corrupt });
   }
 

@@ -6,7 +6,7 @@ import { counted } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 import { PatchingAnswers } from "./patching-answers.js";
 import { changeText, patchedText, unpatchedText } from "./patching-description.js";
-import { PatchingFiller } from "./patching-filler.js";
+import { PatchingSweep } from "./patching-sweep.js";
 import { PatchingGauge } from "./patching-gauge.js";
 import { answersOf, PatchingRuns } from "./patching-runs.js";
 import { PatchingTable } from "./patching-tables.js";
@@ -49,7 +49,7 @@ export class PatchingStudio extends Studio {
     const { store, described, vocab, frame } = this;
     this.texts = new PatchingTexts(vocab, described.context, store);
     this.runs = new PatchingRuns(described, vocab.size, (...call) => this.run(...call));
-    this.filler = new PatchingFiller(this);
+    this.filler = new PatchingSweep(this);
     this.next = new PatchingAnswers(vocab, store, (text) => this.announce(text));
     /** What the pointer or the cursor is at, in words. */
     this.reading = h("p", { class: "soft how-to", role: "status" }, HOW_TO);
@@ -132,7 +132,8 @@ export class PatchingStudio extends Studio {
     try {
       const pair = await this.runs.read(ids);
       if (!pair || !isCurrent()) return;
-      if (this.pair !== pair) this.filler.stop();
+      const other = this.pair !== pair;
+      if (other) this.filler.stop();
       this.pair = pair;
       const { place } = this;
       const patched = place && (await this.runs.patch("patch", pair, place));
@@ -140,6 +141,7 @@ export class PatchingStudio extends Studio {
       this.patchedLogits = patched;
       this.answers = answersOf(pair, [this.store.get("answer"), this.store.get("other")]);
       this.show(pair);
+      if (other) await this.filler.fillIfQuick(pair);
     } catch (error) {
       if (isCurrent()) this.frame.showError(/** @type {Error} */ (error));
     }
@@ -160,7 +162,7 @@ export class PatchingStudio extends Studio {
     this.showTables();
     this.gauge.show(this.metrics, this.patchedLogits && this.metric(this.patchedLogits));
     this.showSentence();
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   showTables() {
@@ -232,14 +234,14 @@ export class PatchingStudio extends Studio {
   async findStrongest(kind) {
     const { pair } = this;
     if (!pair || this.texts.problem) return;
-    if (this.filler.kind !== kind) await this.filler.fill(kind);
+    await (this.filler.kind === kind ? this.filler.running : this.filler.fill(kind));
     if (this.pair !== pair) return;
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
     const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
     const worth = (/** @type {Place} */ place) => sign * Number(this.changeAt(place));
     const best = places.reduce((most, place) => (worth(place) > worth(most) ? place : most), places[0]);
     if (best) this.store.set({ place: best });
-    await this.settled();
+    await this.whenIdle();
   }
 
   /** Patch the clean run with what the corrupt run has. */

@@ -29,8 +29,8 @@ const TITLES = { streams: "Residual stream before each layer", heads: "Output of
 const AXES = { streams: ["layer", "position"], heads: ["layer", "head"] };
 const KEYS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
-const NAMES = 120; // pixels that the names of rows and the scale take, about
-const NUMBER = 38; // pixels of a cell with its number, at least
+const LABEL_WIDTH = 120; // pixels that the names of rows and the scale take, about
+const MIN_CELL_WIDTH = 38; // pixels of a cell with its number, at least
 
 /** One table with its title, and what fills it. */
 export class PatchingTable {
@@ -78,7 +78,7 @@ export class PatchingTable {
     this.grid = Grid.of(rows, cols, numbers, state, { scale: "diverging", limit });
     const outlined = place?.[0] === this.kind ? [[place[1], place[2]]] : [];
     const width = Math.max(200, this.element.clientWidth - PADDING);
-    const numbered = values.length <= MAX_NUMBERED_CELLS && (width - NAMES) / cols.length >= NUMBER;
+    const numbered = values.length <= MAX_NUMBERED_CELLS && (width - LABEL_WIDTH) / cols.length >= MIN_CELL_WIDTH;
     this.stage.show(
       [{ name: "", grid: this.grid, axes: AXES[this.kind], numbered }],
       { rows: [], cols: [], outlined },

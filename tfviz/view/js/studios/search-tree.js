@@ -62,11 +62,11 @@ export class SearchTree {
   }
 
   /**
-   * @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, word: (id: number) => string, forced: number
-   *   }} search forced: the number of columns with a forced token
+   * @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, growing: boolean, word: (id: number) => string,
+   *   forced: number }} search growing: whether it goes on; forced: the number of columns with a forced token
    */
-  show({ columns, alpha, chosen, word, forced }) {
-    const grown = columns.length !== this.columns.length;
+  show({ columns, alpha, chosen, growing, word, forced }) {
+    const added = columns.length - this.columns.length;
     this.columns = columns;
     this.alpha = alpha;
     this.chosen = chosen ?? [0, 0];
@@ -86,7 +86,8 @@ export class SearchTree {
     );
     if (held) this.nodeAt(held[0], held[1])?.focus();
     this.element.classList.toggle("overflows", this.width > this.element.clientWidth);
-    if (grown) this.element.scrollLeft = this.element.scrollWidth;
+    // a search that runs or goes on is followed; one that is done is read from its first word
+    if (added) this.element.scrollLeft = growing || added === 1 ? this.element.scrollWidth : 0;
   }
 
   measureColumns() {

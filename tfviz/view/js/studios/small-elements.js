@@ -15,7 +15,7 @@ export const button = (content, onclick, properties = {}) =>
 /** @param {string} text */
 export const note = (text) => h("span", { class: "soft" }, text);
 
-/** Make the button that shows, on a telephone, the bars beyond the first ones of a part. @param {HTMLElement} part */
+/** Make the button that shows, on a narrow screen, the bars beyond the first ones of a part. @param {HTMLElement} part */
 export function moreButton(part) {
   const toggle = () => {
     const all = part.classList.toggle("all-bars");

@@ -2,7 +2,7 @@
 // vocabularies, undo, and the selected head with its description and map.
 
 import { h } from "../base/elements.js";
-import { Latest } from "../base/latest.js";
+import { LatestRequest } from "../base/latest-request.js";
 import { counted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
@@ -16,6 +16,7 @@ import { habitSentence } from "./head-summary.js";
 import { besideEachOther, mapDrawing } from "./text-drawing.js";
 import { tokenName } from "./token-text.js";
 import { tryButtons } from "./tries.js";
+import MODEL_CSS from "../controls/model.css";
 import CSS from "../controls/studio.css";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -71,7 +72,7 @@ export class Studio {
   }
 
   /** The states that were requested, of which only the latest is shown. */
-  requests = new Latest();
+  requests = new LatestRequest();
 
   /** @abstract ask for what is chosen now, and show it @returns {Promise<void>} */
   async refresh() {}
@@ -143,7 +144,7 @@ export class Studio {
     });
     frame.hasZoom = false;
     frame.body.classList.add("studio");
-    frame.body.before(h("style", {}, CSS));
+    frame.body.before(h("style", {}, CSS, MODEL_CSS));
     return frame;
   }
 
@@ -196,7 +197,7 @@ export class Studio {
   }
 
   /** Wait until the current choices are shown and everything that depends on them is computed. */
-  settled() {
+  whenIdle() {
     return this.refresh();
   }
 
@@ -216,7 +217,7 @@ export class Studio {
    * @param {string} text
    */
   prepareText(encoded, text) {
-    return encoded.prepare(text, (...call) => this.learn(...call));
+    return encoded.prepare(text, (...call) => this.preloadEncodings(...call));
   }
 
   /**
@@ -224,9 +225,9 @@ export class Studio {
    * @param {Vocabulary} vocab
    * @param {string[]} texts
    */
-  async learn(vocab, texts) {
+  async preloadEncodings(vocab, texts) {
     try {
-      return vocab.learn ? await vocab.learn(texts) : false;
+      return vocab.preloadEncodings ? await vocab.preloadEncodings(texts) : false;
     } catch (error) {
       this.frame.showError(/** @type {Error} */ (error));
       return null;
@@ -252,7 +253,7 @@ export class Studio {
    * @param {(part: CapturedPart) => string[][]} words
    */
   showMaps(patterns, words) {
-    this.heads.renew(patterns, words);
+    this.heads.update(patterns, words);
     this.showModel();
   }
 
@@ -261,9 +262,19 @@ export class Studio {
     return this.heads.grid(place);
   }
 
+  /** How the small maps are read. @returns {import("./head-pane.js").MapKey} */
+  get mapKey() {
+    return { text: `Each row is one ${this.unit}, each column a ${this.unit} it looks at.`, most: "100 %" };
+  }
+
   /** The row of the chosen head that the text is shaded by. @returns {number | null} */
   get row() {
     return null;
+  }
+
+  /** The query that is marked in the small map of a head. @param {Place} _at @returns {number | null} */
+  rowOf(_at) {
+    return this.row;
   }
 
   /** @abstract @param {number} _part @returns {number[]} the tokens of its queries */
@@ -275,7 +286,11 @@ export class Studio {
   showModel() {
     if (!this.heads.groups.length) return;
     this.frame.subject.textContent = this.subject;
-    this.headPane.show((place) => this.thumbOf(place), this.row);
+    this.headPane.show(
+      (place) => this.thumbOf(place),
+      (place) => this.rowOf(place),
+    );
+    this.headPane.showKey(this.mapKey);
     this.showSource();
     this.showSentence();
     this.headPane.showOpened();
@@ -294,7 +309,7 @@ export class Studio {
     const { selected } = heads;
     this.headPane.describe(
       heads.isOff(selected) ? "is off." : this.describeHead(selected),
-      this.describeWorth(selected),
+      this.describeAblation(selected),
     );
   }
 
@@ -304,7 +319,7 @@ export class Studio {
   }
 
   /** Describe the effect of switching off a head in a sentence. @param {Place} _at @returns {string} */
-  describeWorth(_at) {
+  describeAblation(_at) {
     return "";
   }
 

@@ -41,13 +41,6 @@ export function textDrawing(element, pieces) {
   return { width: box.width, height, draw };
 }
 
-/** @param {string} text @param {Theme} theme @returns {Drawing} */
-export const lineDrawing = (text, theme) => ({
-  width: 0,
-  height: 24,
-  draw: (pen) => pen.text(0, 12, text, { size: 19, fill: theme.ink }),
-});
-
 /** Put drawings one below another. @param {Drawing[]} parts @returns {Drawing} */
 export function stacked(parts) {
   let height = 0;

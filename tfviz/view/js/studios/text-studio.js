@@ -2,7 +2,7 @@
 // for it.
 
 import { h } from "../base/elements.js";
-import { Answers } from "./answers.js";
+import { LogitsCache } from "./logits-cache.js";
 import { button } from "./small-elements.js";
 import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "./studio.js";
@@ -13,13 +13,13 @@ import { WordList } from "./word-list.js";
 
 /** @import { ClassifyDocument, FillDocument } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
-/** @import { Answer, AskOptions } from "./answers.js" */
+/** @import { Answer, AskOptions } from "./logits-cache.js" */
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { Segment } from "./word-segments.js" */
 /** @typedef {{ ids: number[], logits: Float32Array }} Logits after each token */
 /** @typedef {Answer & Logits} TextAnswer */
 
-const SHORT = 110; // letters of a text that is written larger where there is room
+const MAX_LARGE_TEXT_LENGTH = 110; // letters of a text that is written larger where there is room
 
 /**
  * A studio of one text, whose words can be acted on.
@@ -82,12 +82,13 @@ export class TextStudio extends Studio {
   /**
    * @param {StudioArguments<Document>} args
    * @param {string} help the help text of the list of words
+   * @param {string} reset the name of the button that takes all changes of the text back
    * @param {number} [maxAnswers] the size of the cache of answers
    */
-  constructor(args, help, maxAnswers = 16) {
+  constructor(args, help, reset, maxAnswers = 16) {
     super(...args);
     this.special = new SpecialTokens(this.described);
-    this.answers = new Answers(this, maxAnswers);
+    this.answers = new LogitsCache(this, maxAnswers);
     this.readableText = new ReadableText(this.vocab, this.special.maxTokens);
     this.words = new WordList(help, {
       point: (i) => this.point(i),
@@ -101,7 +102,7 @@ export class TextStudio extends Studio {
     const field = { dir: "auto", spellcheck: false, hidden: true, "aria-label": "Text", oninput: changeText };
     this.field = h("textarea", field);
     this.editButton = button("Edit the text", () => this.setEditing(!this.field.hidden));
-    this.resetButton = button("As typed", () => this.revert(), { class: "as-typed" });
+    this.resetButton = button(reset, () => this.revert(), { class: "as-typed" });
   }
 
   /**
@@ -111,8 +112,13 @@ export class TextStudio extends Studio {
    */
   layOutText({ how, legend = [], more = [], ...panes }) {
     const buttons = h("div", { class: "row" }, this.editButton, this.resetButton, ...more);
-    const foot = h("div", { class: "foot" }, h("p", { class: "soft" }, how), buttons);
-    const text = [this.words.element, this.field, ...legend, foot];
+    const text = [
+      this.words.element,
+      this.field,
+      h("p", { class: "soft" }, how),
+      ...legend,
+      h("div", { class: "foot" }, buttons),
+    ];
     this.layOut({ textTitle: "The text", text, ...panes });
   }
 
@@ -206,11 +212,11 @@ export class TextStudio extends Studio {
   async refresh() {
     const isCurrent = this.requests.begin();
     if (this.field.value !== this.store.get("text")) this.field.value = this.store.get("text");
-    if (this.vocab.learn && !(await this.prepareTexts(isCurrent))) return;
+    if (this.vocab.preloadEncodings && !(await this.prepareTexts(isCurrent))) return;
     const { segments } = this;
     if (this.read.problem) return void this.announce(this.read.problem);
     this.words.show(segments, (...word) => this.decorateWord(...word));
-    this.words.element.classList.toggle("short", this.store.get("text").length <= SHORT);
+    this.words.element.classList.toggle("short", this.store.get("text").length <= MAX_LARGE_TEXT_LENGTH);
     const ids = this.special.around(this.ids);
     const starts = this.special.startsIn(this.tokenCounts, ids);
     if (!ids.length) return void this.announce("nothing is left to read: bring a word back");
@@ -223,7 +229,7 @@ export class TextStudio extends Studio {
     void this.show(isCurrent);
     this.announceFocus();
     this.showHeads();
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   /**
@@ -234,7 +240,7 @@ export class TextStudio extends Studio {
   async prepareTexts(isCurrent) {
     const prepared = await this.prepareText(this.readableText, this.store.get("text"));
     if (!prepared || !isCurrent()) return false;
-    return (await this.learn(this.vocab, this.replacementTexts)) !== null && isCurrent();
+    return (await this.preloadEncodings(this.vocab, this.replacementTexts)) !== null && isCurrent();
   }
 
   /** The replacements of words. @returns {string[]} */

@@ -55,7 +55,11 @@ export class TranslationReader {
       shape: [texts.length, texts[0].length + 1],
       data: texts.flatMap((tokens) => [this.begin, ...tokens]),
     };
-    const result = await this.ask("decode", { target, states: memory.states, attention_mask: memory.attention_mask }, { watch });
+    const result = await this.ask(
+      "decode",
+      { target, states: memory.states, attention_mask: memory.attention_mask },
+      { watch },
+    );
     if (!result) return null;
     const { shape, data } = cutTo(result.outputs.logits, this.tokens);
     /** @param {number} text @param {number} place */

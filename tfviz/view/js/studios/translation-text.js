@@ -3,20 +3,31 @@
 
 import { clamp } from "../base/clamp.js";
 import { focusedIn, h } from "../base/elements.js";
-import { consume, placeAfterKey } from "../base/events.js";
+import { consume, followPointer, placeAfterKey } from "../base/events.js";
 import { joinPresent } from "./small-elements.js";
 import { isSpecial, tokenPhrase } from "./token-names.js";
+import { shadeOf } from "./text-shading.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 
 /** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Shading } from "./source-text.js" */
 /** @import { Current } from "./translation-view.js" */
 
 /** A row of buttons for the words of a translation. */
 export class TranslationText {
-  /** @param {Vocabulary} vocab @param {(place: number) => void} choose */
-  constructor(vocab, choose) {
+  /** @type {number | null} the place of the word under the pointer */
+  pointed = null;
+
+  /** @param {Vocabulary} vocab @param {{ choose(place: number): void, point(): void }} handlers */
+  constructor(vocab, { choose, point }) {
     this.vocab = vocab;
     this.choose = choose;
+    const pointAt = (/** @type {number | null} */ place) => {
+      if (place === this.pointed) return;
+      this.pointed = place;
+      point();
+    };
     this.element = h("p", {
       class: "sentence written",
       role: "listbox",
@@ -26,6 +37,11 @@ export class TranslationText {
       onclick: (/** @type {any} */ { target }) => target.dataset.place && choose(Number(target.dataset.place)),
       onkeydown: (event) => this.press(event),
     });
+    followPointer(
+      this.element,
+      ({ target }) => pointAt(placeOf(target)),
+      () => pointAt(null),
+    );
   }
 
   /** @param {KeyboardEvent} event */
@@ -47,7 +63,7 @@ export class TranslationText {
   /** @param {Current} current @param {number} forced how many words the reader asked for */
   show({ text, ended, place }, forced) {
     const { element, vocab } = this;
-    const words = [...text.tokens.map((id) => pieceText(vocab, id).replace(/\n/g, "⏎")), ...(ended ? [] : ["…"])];
+    const words = [...text.tokens.map((id) => pieceText(vocab, id).replace(/\n/g, "⏎")), ...(ended ? [] : [" …"])];
     const apart = spaceSeparated(vocab);
     element.classList.toggle("loose", apart);
     const focused = element.contains(focusedIn(element));
@@ -67,9 +83,34 @@ export class TranslationText {
           tabIndex: at === place ? 0 : -1,
           "data-place": at,
         };
-        return [h("span", properties, isSpecial(word) ? tokenPhrase(word) : word), ...(apart ? [" "] : [])];
+        if (isSpecial(word)) return [h("span", properties, tokenPhrase(word)), ...(apart ? [" "] : [])];
+        const lead = word.slice(0, word.length - word.trimStart().length); // it is not shaded
+        return [at && !apart ? lead : "", h("span", properties, word.slice(lead.length)), ...(apart ? [" "] : [])];
       }),
     );
     if (focused) this.wordAt(place).focus();
   }
+
+  /**
+   * Shade the words by a row of the decoder's own map, whose first key is the beginning, and mark the word that looks.
+   * @param {Theme} theme
+   * @param {Shading} shading
+   * @param {number | null} from the place of the word
+   */
+  shade(theme, shading, from) {
+    for (const word of /** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll(".word"))) {
+      const place = Number(word.dataset.place);
+      const exists = shading && place + 1 < shading.grid.cols.length && place + 1 <= shading.row;
+      const colours = exists ? shadeOf(theme, shading.grid, shading.row, place + 1, place + 1) : null;
+      word.classList.toggle("from", place === from);
+      word.style.background = colours?.background ?? "";
+      word.style.color = colours?.ink ?? "";
+    }
+  }
+}
+
+/** @param {EventTarget | null} target @returns {number | null} */
+function placeOf(target) {
+  const { place } = /** @type {HTMLElement} */ (target).dataset;
+  return place === undefined ? null : Number(place);
 }

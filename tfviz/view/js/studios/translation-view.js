@@ -2,11 +2,12 @@
 
 import { h, slider } from "../base/elements.js";
 import { fixed, percent } from "../base/numbers.js";
-import { logProbabilities, scoreOf } from "./beam-search.js";
+import { logProbabilities } from "./beam-search.js";
 import { NextWords } from "./next-words.js";
 import { button, note } from "./small-elements.js";
 import { SearchTexts } from "./search-texts.js";
 import { SearchTree } from "./search-tree.js";
+import { SourceText } from "./source-text.js";
 import { TranslationText } from "./translation-text.js";
 
 /** @import { Beam } from "./beam-search.js" */
@@ -30,19 +31,20 @@ export const NO_CHOICE = { node: null, rows: [], cols: [] }; // nothing chosen
 
 /** The panes of a translator's studio. */
 export class TranslationView {
+  /** The width of the beam for which the search was opened or closed. */
+  searchedWidth = 0;
+
   /** @param {Translator} studio */
   constructor(studio) {
     this.studio = studio;
     const { store, vocab, described } = studio;
-    this.sentence = h("textarea", {
-      class: "field",
-      rows: 2,
-      dir: "auto",
-      spellcheck: false,
-      "aria-label": "Sentence",
-      oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...NO_CHOICE }),
+    const changeSentence = (/** @type {string} */ sentence) =>
+      store.set({ sentence, prefix: [], forced: [], ...NO_CHOICE });
+    this.sourceText = new SourceText(studio, changeSentence);
+    this.translationText = new TranslationText(vocab, {
+      choose: (place) => studio.choosePlace(place),
+      point: () => studio.repoint(),
     });
-    this.translationText = new TranslationText(vocab, (place) => studio.choosePlace(place));
     this.cost = h("p", { class: "cost" });
     this.runButton = button("▶ Translate", () => studio.toggle(), {
       title: "to the end, or stop (Alt+R)",
@@ -63,12 +65,11 @@ export class TranslationView {
     const stepButton = button("Step", () => studio.step(), { title: "one word more (Alt+S)" });
     const backButton = button("Back", () => studio.back(), { title: "take the last step back (Alt+B)" });
     const reset = () => studio.store.set({ prefix: [], steps: 0, ...NO_CHOICE });
-    const resetButton = button("From the start", reset, { title: "nothing written, nothing forced" });
+    const resetButton = button("Start over", reset, { title: "nothing written, nothing forced" });
     const steps = [this.runButton, stepButton, backButton, resetButton];
     const buttons = h("div", { class: "row", role: "group", "aria-label": "Search" }, ...steps);
     const title = h("h4", {}, "Its translation");
-    const foot = h("div", { class: "foot" }, buttons, this.forced);
-    return [this.sentence, title, this.translationText.element, this.cost, foot];
+    return [this.sourceText.editor.element, buttons, title, this.translationText.element, this.cost, this.forced];
   }
 
   /** Make the part with the alternatives at a place and the controls of the search. */
@@ -79,7 +80,8 @@ export class TranslationView {
   /** Make the part of the search: its texts, and its tree. */
   makeSearchPart() {
     const summary = h("summary", {}, "The search");
-    return h("details", { class: "search-of", open: true }, summary, this.texts.element, this.tree.element);
+    this.search = h("details", { class: "search-of" }, summary, this.texts.element, this.tree.element);
+    return this.search;
   }
 
   /** @returns {Record<"width" | "alpha", Knob>} */
@@ -103,8 +105,25 @@ export class TranslationView {
   /** Show the current choices: the sentence and the settings of the search. */
   showChoices() {
     const { store } = this.studio;
-    if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
+    this.showSearch(store.get("width"));
+    this.showShading();
     for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
+  }
+
+  /** Open the search where several texts are kept: a greedy one has a single line, which stands above. @param {number} width */
+  showSearch(width) {
+    if (this.searchedWidth === width || !this.search) return;
+    this.searchedWidth = width;
+    this.search.open = width > 1;
+  }
+
+  /** Shade the sentence or the translation by the row of the chosen head that is pointed at. */
+  showShading() {
+    const { shading, part, row } = this.studio;
+    const { sourceText, translationText } = this;
+    sourceText.show(part === "decoder" ? null : shading, part === "encoder" ? row : null);
+    const looks = part === "encoder" || row === null ? null : row - Number(part === "decoder"); // the first row is the beginning
+    translationText.shade(this.studio.frame.theme, part === "decoder" ? shading : null, looks);
   }
 
   /** Show whether the search is running. @param {boolean} growing */
@@ -124,17 +143,18 @@ export class TranslationView {
   }
 
   showTree() {
-    const { columns, chosen, store, vocab } = this.studio;
+    const { columns, chosen, growing, store, vocab } = this.studio;
     const word = (/** @type {number} */ id) => vocab.words([id])[0];
-    this.tree.show({ columns, chosen, word, alpha: store.get("alpha"), forced: store.get("prefix").length });
+    const forced = store.get("prefix").length;
+    this.tree.show({ columns, chosen, growing, word, alpha: store.get("alpha"), forced });
   }
 
-  /** Show the log of the text's probability, and what it would be with all heads on. @param {Current} current */
+  /** Show the probability of the text, and what it would be with all heads on. @param {Current} current */
   showCost(current) {
     const { sum, tokens } = current.text;
-    const score = fixed(scoreOf(current.text, this.studio.store.get("alpha")), 2);
-    const now = `Its probability is ${percent(Math.exp(sum))}, whose log is ${fixed(sum, 2)} nats; score ${score}`;
+    const now = `The model gives these words ${percent(Math.exp(sum))}`;
     this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
+    this.cost.title = "the probability of all of them, one after another: the product of each word's own";
   }
 
   /** Compare with all heads on: the cost of the text, and the translation. @param {Current} current */
@@ -144,7 +164,7 @@ export class TranslationView {
     const [best] = baseline.columns[Math.min(this.studio.columns.length, baseline.columns.length) - 1];
     const same = String(best.tokens) === String(tokens);
     const text = same ? "the same text" : `it writes ${this.texts.quote(best.tokens)}`;
-    return `; with all heads on ${fixed(sum, 2)} nats, and ${text}`;
+    return `; with all heads on ${percent(Math.exp(sum))}, and ${text}`;
   }
 
   showForced() {

@@ -1,10 +1,10 @@
 // The studio of a translation model: a sentence to translate, a beam search that can be moved forward and back, words
 // that can be forced, and heads that can be switched off.
 
-import { quoted, quotedExcerpt } from "../base/visible-text.js";
+import { quoted } from "../base/visible-text.js";
 import { EMPTY_BEAM, logProbabilities } from "./beam-search.js";
 import { querySentence } from "./head-summary.js";
-import { HeadWorth } from "./head-worth.js";
+import { HeadAblation } from "./head-ablation.js";
 import { topK } from "./logits.js";
 import { tokenPhrase } from "./token-names.js";
 import { SearchCache } from "./search-cache.js";
@@ -12,7 +12,7 @@ import { shortcuts } from "./shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";
 import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
-import { lineDrawing, stacked, textDrawing } from "./text-drawing.js";
+import { stacked, textDrawing } from "./text-drawing.js";
 import { TranslationView, NO_CHOICE } from "./translation-view.js";
 import { translatorTries } from "./tries.js";
 
@@ -55,7 +55,7 @@ export class Translator extends Studio {
     super(...args);
     this.source = new SourceSentence(this.vocabularies[0], this.described);
     this.searches = new SearchCache(this);
-    this.worth = new HeadWorth(this);
+    this.worth = new HeadAblation(this);
     this.view = new TranslationView(this);
     this.layOut({
       textTitle: "The sentence",
@@ -113,12 +113,12 @@ export class Translator extends Studio {
     this.working = true;
     while (this.stale && !this.frame.closed) {
       this.stale = false;
-      await this.renew().catch((error) => this.frame.showError(error));
+      await this.update().catch((error) => this.frame.showError(error));
     }
     this.working = false;
   }
 
-  async renew() {
+  async update() {
     this.view.showChoices();
     const source = await this.readSource();
     const searched = source?.ids && (await this.search(source.ids));
@@ -128,7 +128,7 @@ export class Translator extends Studio {
     this.announce(source.note);
     this.view.show(current);
     this.showMapsOf(current, /** @type {number[]} */ (source.ids));
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   /** Encode the sentence; return null if another state is requested meanwhile, or the encoding failed. */
@@ -251,10 +251,52 @@ export class Translator extends Studio {
     this.mappedAnswer = answer;
   }
 
-  /** The next word's row of the cross-attention, and of the decoder's own. */
+  /** The name of the part of the chosen head. */
+  get part() {
+    const { groups } = this.heads;
+    return groups.length ? groups[this.heads.selected.part].name : "";
+  }
+
+  /**
+   * The query: of the encoder the word of the sentence that is pointed at, else the word of the translation that is
+   * pointed at or chosen.
+   * @returns {number | null}
+   */
   get row() {
     if (!this.current || !this.heads.groups.length) return null;
-    return this.heads.groups[this.heads.selected.part].name === "encoder" ? null : this.current.place;
+    const { sourceText, translationText } = this.view;
+    if (this.part === "encoder") return sourceText.row;
+    const { pointed } = translationText;
+    const { place, read } = this.current;
+    // the decoder's own heads look from a word that is written, those of the cross-attention for one to be written
+    return Math.min(pointed === null ? place : pointed + Number(this.part === "decoder"), read.length);
+  }
+
+  /** The row of the chosen head's map that shades the texts. @returns {import("./source-text.js").Shading} */
+  get shading() {
+    const { row, heads } = this;
+    if (row === null || heads.isOff(heads.selected)) return null;
+    const grid = heads.grid(heads.selected);
+    return row < grid.rows.length ? { grid, row } : null;
+  }
+
+  /** The query in the map of a head, if it is the same as that of the chosen head. @param {Place} at */
+  rowOf({ part }) {
+    const ofSource = (/** @type {string} */ name) => name === "encoder";
+    return ofSource(this.heads.groups[part].name) === ofSource(this.part) ? this.row : null;
+  }
+
+  /** Update what depends on the word under the pointer. */
+  repoint() {
+    if (this.current) this.showModel();
+  }
+
+  showSource() {
+    const { shading } = this;
+    const word = shading?.grid.rows[shading.row];
+    if (word !== undefined) this.showShadingHead(word === "…" ? "for the next word" : `from ${tokenPhrase(word)}`);
+    else this.sourceLabel.textContent = "";
+    this.view.showShading();
   }
 
   /** Of the cross-attention, what it looks at to write the word of the place; of the others, what they do in the text. @param {Place} at */
@@ -268,11 +310,12 @@ export class Translator extends Studio {
   }
 
   /** Describe the probability of the word at the place without a head. @param {Place} head */
-  describeWorth(head) {
+  describeAblation(head) {
     const { current } = this;
     const ids = this.source.latest?.ids;
     if (!current || !ids || this.growing) return "";
-    const { place, read, text, answer } = current;
+    const { read, text, answer } = current;
+    const place = this.part === "cross-attention" ? (this.row ?? current.place) : current.place;
     const shareOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
       Math.exp(logProbabilities(output.logitsAt(0, place), this.described.suppressed)[id]);
     const logs = logProbabilities(answer.logitsAt(0, place), this.described.suppressed);
@@ -299,12 +342,13 @@ export class Translator extends Studio {
 
   /** @returns {Drawing} */
   get drawing() {
-    const { tree, next, translationText } = this.view;
+    const { tree, next, sourceText, translationText } = this.view;
     const { element } = translationText;
+    const sentence = sourceText.editor.element;
     const { theme } = this.frame;
     const rows = next.words.map(({ name, share, other }) => ({ name: quoted(name, 14), share, other }));
     return stacked([
-      lineDrawing(quotedExcerpt(this.store.get("sentence")), theme),
+      textDrawing(sentence, sentence.querySelectorAll(".token")),
       textDrawing(element, element.querySelectorAll(".word")),
       sharesDrawing(theme, rows),
       { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) },

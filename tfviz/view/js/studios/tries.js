@@ -100,7 +100,7 @@ export function writerTries(studio) {
       act: async () => {
         const line = store.get("prompt").trimEnd().split("\n").at(-1);
         studio.beginWith(`${line}\n${line}`);
-        await studio.settled();
+        await studio.whenIdle();
         const best = bestHead(studio, "induction");
         if (best) studio.heads.select(best.place); // none if all heads are off
       },
@@ -120,7 +120,7 @@ export function classifierTries(studio) {
       name: "Strike out the word that counts most",
       act: async () => {
         if (studio.label < 0) store.set({ label: BY_ANSWER });
-        await studio.settled();
+        await studio.whenIdle();
         const i = strongest();
         if (i !== null) studio.change({ deleted: [...store.get("deleted"), i] });
       },
@@ -169,7 +169,7 @@ export function translatorTries(studio) {
       name: "Force the second likeliest first word",
       act: async () => {
         store.set({ ...from, steps: 0 });
-        await studio.settled();
+        await studio.whenIdle();
         studio.force(studio.view.next.words[1].id);
       },
     },

@@ -15,7 +15,7 @@ import { logOdds, softmax } from "./logits.js";
 // In place of a label: words are shaded by the chosen head, or by what they add to the answer of the text as typed.
 export const BY_HEAD = -2;
 export const BY_ANSWER = -3;
-const RANKED = 5; // words that are listed
+const MAX_RANKED_WORDS = 5; // words that are listed
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const MAX_SHADE = 0.5; // of the colour scale: words stay legible on it
 const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are measured
@@ -41,7 +41,8 @@ export class WordEffects {
       choose,
     );
     this.scale = h("p", { class: "scale" });
-    this.ranking = h("div", { class: "shares ranking", role: "group", "aria-label": "The words that count most" });
+    this.rows = h("div", { class: "shares ranking", role: "group", "aria-label": "The words that count most" });
+    this.ranking = h("div", { class: "counting" }, h("h4", {}, "Words that count most"), this.rows);
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
   }
 
@@ -68,7 +69,7 @@ export class WordEffects {
     progress.hidden = true;
     this.shadeAll(label, true);
     studio.announceFocus();
-    studio.frame.renewTable();
+    studio.frame.updateTable();
   }
 
   /**
@@ -110,12 +111,11 @@ export class WordEffects {
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
     const stops = [-1, -0.5, 0, 0.5, 1].map(colour).join(", ");
-    const name = studio.labelText(label);
     this.scale.replaceChildren(
-      h("output", {}, `Words speak against ${name}`),
+      h("span", { title: `full colour: ${fixed(limit, 1)} of log-odds` }, `Words that make ${studio.labelText(label)}`),
+      h("output", {}, "less likely"),
       h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
-      h("output", {}, `for ${name}`),
-      h("span", { class: "unit" }, `full colour: ${fixed(limit, 1)} of log-odds`),
+      h("output", {}, "more likely"),
     );
   }
 
@@ -127,12 +127,12 @@ export class WordEffects {
   showRanking(effects, limit) {
     const places = [...effects.keys()].filter((i) => effects[i] !== undefined);
     const added = (/** @type {number} */ i) => -(effects[i] ?? 0);
-    const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, RANKED);
-    const oneSided = top.every((i) => added(i) >= 0);
-    this.ranking.classList.toggle("one-sided", oneSided);
-    this.ranking.replaceChildren(
+    const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
+    const ends = h("span", { class: "ends" }, h("span", {}, "less likely"), h("span", {}, "more likely"));
+    this.rows.replaceChildren(
+      h("div", { class: "axis" }, ends, h("span", { class: "number" }, "log-odds")),
       ...top.map((i) => {
-        const style = `width: ${((oneSided ? 100 : 50) * Math.abs(added(i))) / limit}%`;
+        const style = `width: ${(50 * Math.abs(added(i))) / limit}%`;
         return h(
           "div",
           { class: added(i) < 0 ? "share against" : "share" },

@@ -90,7 +90,7 @@ export function piecesOf(vocab, text) {
   const textOfParts = (/** @type {{ text: string }[]} */ parts) => parts.map((part) => part.text).join("");
   if (textOfParts(pieces) === text) return pieces;
   const undivided = [{ text, count: ids.length }];
-  if (vocab.learn) return undivided;
+  if (vocab.preloadEncodings) return undivided;
   const words = segmentsOf(vocab, text).flatMap(({ lead, raw, ids: tokens }) => {
     const parts = tokens.map((id) => ({ text: vocab.decode([id]), count: 1 }));
     if (textOfParts(parts) === raw) return parts;

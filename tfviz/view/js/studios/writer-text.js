@@ -7,6 +7,8 @@ import { shadeOf } from "./text-shading.js";
 
 /** @import { Writer } from "./writer.js" */
 
+const SHORT = 110; // letters of a text that is written larger where there is room
+
 /** An editor of the prompt and the text written after it. */
 export class WriterText {
   /** @type {number | null} the piece that is pointed at */
@@ -61,6 +63,7 @@ export class WriterText {
       kind: joinPresent([written && "written", answer && last < 0 && "past"]),
     }));
     const longer = tokens.length > editor.tokens.length;
+    editor.element.classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
     const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
     editor.show(tokens, shade, place);
     if (longer && loop.running) editor.scrollToEnd();

@@ -172,7 +172,7 @@ export class Writer extends Studio {
     const { store } = this;
     this.temperature.show(store.get("temperature"));
     if (focusedIn(this.seed) !== this.seed) this.seed.value = String(store.get("seed"));
-    if (!(await this.learnPrompt())) return;
+    if (!(await this.preloadPrompt())) return;
     this.text.show();
     const { currentInput: input } = this;
     if (!input) return void this.announce(this.readPrompt.error ?? "");
@@ -191,9 +191,9 @@ export class Writer extends Studio {
    * Encode the prompt in Python, for a vocabulary that is not in the page; return false if that failed or the prompt
    * has changed meanwhile.
    */
-  async learnPrompt() {
+  async preloadPrompt() {
     const prompt = this.store.get("prompt");
-    if (this.vocab.learn && !(await this.prepareText(this.prompt, prompt))) return false;
+    if (this.vocab.preloadEncodings && !(await this.prepareText(this.prompt, prompt))) return false;
     return prompt === this.store.get("prompt");
   }
 
@@ -224,7 +224,7 @@ export class Writer extends Studio {
       this.showMaps(answer.patterns, () => [words, words]);
     } else this.showModel();
     this.text.show();
-    this.frame.renewTable();
+    this.frame.updateTable();
   }
 
   get row() {
@@ -244,7 +244,7 @@ export class Writer extends Studio {
   }
 
   /** @param {Place} place */
-  describeWorth(place) {
+  describeAblation(place) {
     return this.textCost.describeWithout(place);
   }
 

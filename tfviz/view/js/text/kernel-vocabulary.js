@@ -33,7 +33,7 @@ export class KernelVocabulary {
   }
 
   /** Request the encodings of texts that are not known yet; return whether there were any. @param {string[]} texts */
-  async learn(texts) {
+  async preloadEncodings(texts) {
     const unread = [...new Set(texts)].filter((text) => !this.learned.has(text));
     if (!unread.length) return false;
     const ids = await this.ask(unread);

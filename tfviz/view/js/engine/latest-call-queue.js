@@ -6,7 +6,7 @@
  * A queue that makes one call at a time. Of the calls that arrive meanwhile only the last is made; the others resolve
  * to null.
  */
-export class Lane {
+export class LatestCallQueue {
   busy = false;
   /** @type {Waiting | null} the question to ask next */
   next = null;

@@ -4,11 +4,16 @@
 /** @import { PatchingStudio } from "./patching-studio.js" */
 
 const REDRAW_INTERVAL = 120; // milliseconds between two drawings of a table that is being filled
+const MAX_UNASKED = 1000; // milliseconds: what takes no longer is computed before the reader asks for it
+/** @type {Kind[]} */
+const KINDS = ["streams", "heads"];
 
 /** Computes the cells of one table at a time. */
-export class PatchingFiller {
+export class PatchingSweep {
   /** @type {Kind | null} the table that is being filled */
   kind = null;
+  /** @type {Promise<void>} until that table is filled */
+  running = Promise.resolve();
 
   /** @param {PatchingStudio} studio */
   constructor(studio) {
@@ -21,6 +26,21 @@ export class PatchingFiller {
     this.studio.showTables();
   }
 
+  /** Fill both tables if one cell is computed so quickly that all of them take a moment. @param {Pair} pair */
+  async fillIfQuick(pair) {
+    const { studio } = this;
+    if (studio.options.engine) return; // of a kernel each answer takes its time
+    const places = KINDS.flatMap((kind) => studio.runs.placesOf(kind, pair.ids[0].length));
+    const missing = places.filter((place) => !studio.runs.known(pair, place));
+    if (!missing.length || this.kind) return;
+    const started = performance.now();
+    if (!(await studio.runs.patch("fill streams", pair, missing[0]))) return;
+    const takes = (performance.now() - started) * missing.length;
+    for (const kind of takes > MAX_UNASKED ? [] : KINDS)
+      if (!this.kind && studio.pair === pair && !studio.texts.problem) await this.fill(kind);
+    if (studio.pair === pair) studio.showTables();
+  }
+
   /** Compute all cells of a table; if that is under way, stop. @param {Kind} kind */
   async fill(kind) {
     const { studio } = this;
@@ -29,13 +49,14 @@ export class PatchingFiller {
     if (!pair || texts.problem) return studio.announce(texts.problem);
     this.kind = kind;
     studio.showTables();
+    this.running = this.computeMissing(kind, pair);
     try {
-      await this.computeMissing(kind, pair);
+      await this.running;
     } catch (error) {
       studio.frame.showError(/** @type {Error} */ (error));
     }
     if (this.kind === kind && studio.pair === pair) this.stop();
-    return studio.frame.renewTable();
+    return studio.frame.updateTable();
   }
 
   /** @param {Kind} kind @param {Pair} pair */

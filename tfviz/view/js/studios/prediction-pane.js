@@ -3,16 +3,17 @@
 
 import { focusedIn, h, tabs } from "../base/elements.js";
 import { quotedExcerpt } from "../base/visible-text.js";
-import { guessBars } from "./guesses.js";
-import { guessText, idsOrNull } from "./left-guesses.js";
-import { note } from "./small-elements.js";
+import { guessBars, sideTitle } from "./predictions.js";
+import { guessText, idsOrNull } from "./causal-predictions.js";
+import { joinPresent } from "./small-elements.js";
 
 /** @import { Filler, Gap } from "./filler.js" */
 
+const LEFT_ONLY = "Reading only the left";
 const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its guesses
 
 /** A pane of bars, which put a predicted word into the text when they are pressed. */
-export class GuessPane {
+export class PredictionPane {
   /** @type {number | null} the word whose guesses are shown */
   word = null;
 
@@ -64,13 +65,13 @@ export class GuessPane {
     const { studio } = this;
     const { segment, both } = gap;
     const name = quotedExcerpt(segment.text, 30);
-    const marked = studio.edits.length ? "; the line: with all heads on" : "";
+    const marked = studio.edits.length ? "the line: with all heads on" : "";
     const parts = both.map(({ place, shares, baseline }) => {
       const original = segment.ids[place - segment.at];
-      const piece = both.length > 1 ? ` (${studio.vocab.words([original])[0]})` : "";
+      const piece = both.length > 1 ? `(${studio.vocab.words([original])[0]})` : "";
       const takes = (/** @type {number} */ id) => () => studio.take(place, id);
       return guessBars(
-        `both sides${piece}${marked}`,
+        ["Reading both sides", joinPresent([piece, marked], " ")],
         { shares, baseline, vocab: studio.vocab },
         { typed: original, takes },
       );
@@ -80,14 +81,15 @@ export class GuessPane {
       "div",
       { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
       h("b", {}, name),
-      h("div", { class: "sides" }, ...parts),
+      h("div", { class: both.length === 1 && parts.length === 2 ? "sides two-sided" : "sides" }, ...parts),
     );
   }
 
   /** @param {Gap} gap */
   leftBars({ segment, both, left }) {
     const { studio } = this;
-    const remark = (/** @type {string} */ text) => h("div", { class: "shares" }, note(`left side: ${text}`));
+    const remark = (/** @type {string} */ text) =>
+      h("div", { class: "shares left-only" }, sideTitle([LEFT_ONLY, text]));
     if (left === undefined) return remark("…");
     if (left === null) return remark("nothing stands there");
     if ("problem" in left) return remark(left.problem);
@@ -97,7 +99,9 @@ export class GuessPane {
       const ids = vocab === studio.vocab ? [id] : (idsOrNull(studio.vocab, guessText(segment, vocab, id)) ?? []);
       return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
     };
-    const after = left.text.trim() && `, after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
-    return guessBars(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
+    const after = left.text.trim() && `after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
+    const list = guessBars([LEFT_ONLY, after], { shares, baseline: null, vocab }, { typed, takes });
+    list.classList.add("left-only");
+    return list;
   }
 }

@@ -1,6 +1,6 @@
 // The predictions for masked words by a model that reads from the left only, for comparison with the masked model.
 
-import { MAX_GUESSES } from "./guesses.js";
+import { MAX_GUESSES } from "./predictions.js";
 import { logitsAt, softmax, topK } from "./logits.js";
 
 /** @import { CausalModel } from "../documents.d.ts" */
@@ -15,7 +15,7 @@ import { logitsAt, softmax, topK } from "./logits.js";
  */
 
 /** A component that runs the left-to-right model on the words before each masked one. */
-export class LeftGuesses {
+export class CausalPredictions {
   /** @type {Map<number, Left>} at each word */
   words = new Map();
 
@@ -47,7 +47,7 @@ export class LeftGuesses {
       if (!isCurrent()) return false;
       this.words.set(i, left);
       if (!left || "problem" in left) continue;
-      const [id] = await this.learnGuesses(segment, left);
+      const [id] = await this.encodePredictions(segment, left);
       const word = left.vocab.decode([id]);
       tokens.push(id);
       text += /^\s/.test(word) ? word : segment.lead + word;
@@ -66,7 +66,7 @@ export class LeftGuesses {
   async guess(segment, { before, vocabulary, context }, text, tokens) {
     const { studio } = this;
     const vocab = studio.vocabularies[vocabulary];
-    await studio.learn(vocab, [text, segment.lead + segment.text]);
+    await studio.preloadEncodings(vocab, [text, segment.lead + segment.text]);
     const read = vocabulary ? idsOrNull(vocab, text) : tokens;
     if (!read) return { problem: "its vocabulary lacks a character that stands there" };
     const left = [...(before === null ? [] : [before]), ...read].slice(-context);
@@ -79,9 +79,9 @@ export class LeftGuesses {
    * @param {Segment} segment
    * @param {LeftGuess} left
    */
-  async learnGuesses(segment, { shares, vocab }) {
+  async encodePredictions(segment, { shares, vocab }) {
     const guesses = topK(shares, MAX_GUESSES);
-    await this.studio.learn(
+    await this.studio.preloadEncodings(
       this.studio.vocab,
       guesses.map((id) => guessText(segment, vocab, id)),
     );

@@ -12,7 +12,7 @@ import { note } from "./small-elements.js";
 const MAX_LABELS = 8; // the likeliest labels that are shown
 
 /** A list of labels with their probabilities. */
-export class ImageVerdict {
+export class LabelBars {
   /** @param {ImageClassifier} studio */
   constructor(studio) {
     this.studio = studio;

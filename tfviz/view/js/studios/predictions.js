@@ -4,7 +4,7 @@ import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted, quotedExcerpt } from "../base/visible-text.js";
 import { topK } from "./logits.js";
-import { joinPresent, note } from "./small-elements.js";
+import { joinPresent } from "./small-elements.js";
 import { bars, drawShares, othersRow, sharesHeight, withoutTiny } from "./probability-bars.js";
 
 /** @import { NumberList } from "../base/grid.js" */
@@ -30,7 +30,7 @@ export const guessesOf = ({ shares, baseline = null, vocab }) =>
 
 /**
  * Return the likeliest words of one place, and the word that was typed, as bars to press.
- * @param {string} heading
+ * @param {[name: string, remark: string]} heading
  * @param {Guesses} guesses
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: returns the action that fills a guess in
  */
@@ -52,8 +52,11 @@ export function guessBars(heading, { shares, baseline = null, vocab }, { typed, 
   ];
   const buttons = bars(rows);
   if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
-  return h("div", { class: "shares" }, note(heading), ...buttons);
+  return h("div", { class: "shares" }, sideTitle(heading), ...buttons);
 }
+
+/** Make the title of a list of guesses: what was read. @param {[name: string, remark: string]} heading */
+export const sideTitle = ([name, remark]) => h("span", { class: "side-title" }, h("b", {}, name), remark);
 
 /** @param {GuessTable} table */
 const heightOf = ({ rows }) => HEADING_HEIGHT + sharesHeight(rows) + TABLE_GAP;

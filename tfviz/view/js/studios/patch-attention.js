@@ -2,7 +2,7 @@
 // one scale.
 
 import { PatchGrid, largest, spread } from "../base/patch-grid.js";
-import { looksAt } from "./image-summary.js";
+import { attentionProfile } from "./image-summary.js";
 import { keyOf } from "./model-pane.js";
 
 /** @import { ClassifyImageDocument } from "../documents.d.ts" */
@@ -14,11 +14,13 @@ import { keyOf } from "./model-pane.js";
 const MIN_SCALE_EVEN_SHARES = 4; // times the even weight: where no weight is larger, all are pale
 
 /** The grids of a model's heads over the patches of a picture. */
-export class HeadLooks {
+export class PatchAttention {
   /** @type {Map<string, Profile>} of each head, by place */
   profiles = new Map();
   /** @type {Map<string, Grid>} the same on the patches of the picture */
   thumbs = new Map();
+  /** The weight of the strongest colour. */
+  limit = 1;
 
   /** @param {ClassifyImageDocument} document */
   constructor({ patches, words }) {
@@ -31,10 +33,10 @@ export class HeadLooks {
    * @param {ModelHeads} heads
    * @param {number | null} query
    */
-  renew(heads, query) {
-    this.profiles = new Map(heads.places.map((place) => [keyOf(place), looksAt(heads.grid(place), query)]));
-    const limit = Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokens));
-    this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, limit)]));
+  update(heads, query) {
+    this.profiles = new Map(heads.places.map((place) => [keyOf(place), attentionProfile(heads.grid(place), query)]));
+    this.limit = Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokens));
+    this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, this.limit)]));
   }
 
   /** Return the weights of all tokens. @param {Place} place */

@@ -16,7 +16,7 @@ import { percent } from "../base/numbers.js";
 const MAX_CACHED_SHARES = 500; // probabilities
 
 /** A cache of what switching each head over does to the answer, which is computed once and shown when it is known. */
-export class HeadWorth {
+export class HeadAblation {
   /** @type {Map<string, number | null>} null: it is asked for */
   shares = new Map();
 

@@ -1,7 +1,7 @@
 // A counter by which a caller of asynchronous functions can discard outdated results.
 
 /** A sequence of requests of which only the latest is current. */
-export class Latest {
+export class LatestRequest {
   turn = 0;
 
   /**

@@ -14,7 +14,7 @@ import { LruCache } from "./lru-cache.js";
 export const answerKey = (question, edits, program = "read") => JSON.stringify([program, question, edits]);
 
 /** A component that runs a studio's model and caches its logits. */
-export class Answers {
+export class LogitsCache {
   /** @param {Studio<any> & { answer: Answer | null }} studio with the answer that is shown @param {number} capacity */
   constructor(studio, capacity) {
     this.studio = studio;

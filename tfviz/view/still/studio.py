@@ -1,0 +1,148 @@
+"""Draw what a studio of a text shows: the text shaded by a head, all heads as small maps, and the answer as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import torch
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tfviz.look import AttentionMaps
+from tfviz.view.spec import WEIGHT_SCALE, Heatmap
+from tfviz.view.still.formatting import percent
+from tfviz.view.still.heatmap import cells, colormap, norm
+from tfviz.view.still.palette import drawable, soft, voice_colour
+from tfviz.view.still.picture import set_title, shorten
+from tfviz.view.still.words import SHADE_PADDING_INCHES, running_text
+
+MAX_LAYERS, MAX_HEADS = 6, 8  # whose maps are drawn
+MAX_NAME_LENGTH = 16  # characters of a bar's name
+# Inches: above all, between panes, of the text, of the maps, of a bar's name, of a bar with its number, of a bar's row.
+TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 0.85, 0.35, 3.0, 2.3, 1.05, 1.25, 0.25
+
+
+Box = tuple[float, float, float, float]  # left, top or bottom, width, height
+
+
+@dataclass(frozen=True)
+class StudioPicture:
+    """What is drawn.
+
+    Attributes:
+        title: the title.
+        maps: all heads, with a word for each token.
+        layer: that of the chosen head.
+        head: the chosen head.
+        row: the query whose weights shade the text; None: the mean of all.
+        text: the tokens as the text has them.
+        names: of the bars.
+        bars: title -> their lengths, from 0 to 1.
+        question: what the bars answer.
+    """
+
+    title: str
+    maps: AttentionMaps
+    layer: int
+    head: int
+    row: int | None
+    text: Sequence[str]
+    names: Sequence[str]
+    bars: Mapping[str, Tensor]
+    question: str
+
+    @property
+    def looks(self) -> Tensor:
+        """The weights that shade the text, [key]."""
+        weights = self.maps.weights[self.layer, self.head].float()
+        return weights.mean(0) if self.row is None else weights[self.row]
+
+    @property
+    def shading(self) -> str:
+        """What the shades are, in words."""
+        where = "on average" if self.row is None else f"from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
+        return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
+
+    def draw(self) -> Figure:
+        """Draw three panes beside each other, as the page has them."""
+        layers, heads = min(MAX_LAYERS, self.maps.weights.shape[0]), min(MAX_HEADS, self.maps.weights.shape[1])
+        side = min(0.72, MAPS_HEIGHT / heads)
+        maps_left = TEXT_WIDTH + GAP + 0.55
+        bars_left = maps_left + layers * side + GAP
+        width = bars_left + NAME_WIDTH + len(self.bars) * BAR_WIDTH
+        height = TOP + max(heads * side + 0.65, len(self.names) * ROW_HEIGHT + 0.2, 1.6)
+        figure = Figure(figsize=(width, height))
+        page = figure.add_axes((0, 0, 1, 1))
+        page.set(xlim=(-0.08, width - 0.08), ylim=(height, 0))
+        page.axis("off")
+        self._write(page, height)
+        for layer in range(layers):
+            page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_small("center"))
+            for head in range(heads):
+                box = (maps_left + layer * side, TOP + head * side, side - 0.06, side - 0.06)
+                self._map(figure, layer, head, _fractions(box, width, height))
+        for head in range(heads):
+            page.text(maps_left - 0.14, TOP + (head + 0.5) * side, f"head {head}", va="center", **_small("right"))
+        self._key(figure, page, (maps_left, TOP + heads * side + 0.14), (width, height))
+        for column in range(len(self.bars)):
+            self._bars(page, bars_left, column)
+        page.text(bars_left, 0.55, self.question, fontsize=9, weight="bold")
+        set_title(figure, self.title)
+        figure.texts[-1].set(x=0.08 / width, y=1 - 0.06 / height)
+        return figure
+
+    def _write(self, page: Axes, height: float) -> None:
+        page.text(0, 0.55, "The text", fontsize=9, weight="bold")
+        looks, first = self.looks.numpy(), max(0, len(self.text) - 120)
+        padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # letters stand close
+        look: dict[str, Any] = {"width_inches": TEXT_WIDTH, "padding": padding, "mark": colormap(WEIGHT_SCALE)(1.0)}
+        end = running_text(page, TOP - 0.14, self.text, first, self.row, looks, **look)
+        page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_small("left"))
+
+    def _map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
+        axes = figure.add_axes(place)
+        weights = self.maps.weights[layer, head].float()
+        cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
+        axes.set(xticks=[], yticks=[])
+        if (layer, head) == (self.layer, self.head):
+            axes.spines[:].set(color=colormap(WEIGHT_SCALE)(1.0), linewidth=2.2)
+
+    def _key(self, figure: Figure, page: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
+        left, down = corner
+        page.text(left, down, "rows look, columns are looked at", va="center", **_small("left"))
+        place = _fractions((left, down + 0.12, 1.2, 0.08), *size)
+        scale = ScalarMappable(norm(WEIGHT_SCALE), colormap(WEIGHT_SCALE))
+        bar = figure.colorbar(scale, figure.add_axes(place), orientation="horizontal")
+        bar.set_ticks([0, 1], labels=["0 %", "100 %"])
+        bar.ax.tick_params(labelsize=7.5, length=0)
+        bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
+
+    def _bars(self, page: Axes, left: float, column: int) -> None:
+        name, shares = list(self.bars.items())[column]
+        colour = voice_colour()
+        start, length = left + NAME_WIDTH + column * BAR_WIDTH, BAR_WIDTH - 0.6
+        if len(self.bars) > 1:
+            page.text(start, TOP - 0.06, name, **_small("left"))
+        for row, (word, share) in enumerate(zip(self.names, shares.tolist())):
+            middle = TOP + (row + 0.5) * ROW_HEIGHT
+            if not column:
+                page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=9)
+            page.barh(middle, length, 0.14, start, color=matplotlib.rcParams["axes.edgecolor"], alpha=0.3)
+            page.barh(middle, length * share, 0.14, start, color=colour)
+            page.text(start + length + 0.06, middle, percent(share), va="center", fontsize=8)
+
+
+def _small(side: str) -> dict[str, Any]:
+    """Return the look of secondary text, which ends or begins at its place."""
+    return {"ha": side, "fontsize": 8, "color": soft()}
+
+
+def _fractions(box: Box, width: float, height: float) -> Box:
+    """Return a box of inches, from the upper left corner of the page, as shares of the figure."""
+    left, down, across, high = box
+    return (left + 0.08) / width, 1 - (down + high) / height, across / width, high / height

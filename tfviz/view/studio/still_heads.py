@@ -1,0 +1,92 @@
+"""The static picture of a studio whose model is in the page: the text, all heads and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.eval_mode import eval_mode
+from tfviz.look import AttentionMaps, capture
+from tfviz.view.still.picture import Picture
+from tfviz.view.still.studio import StudioPicture
+from tfviz.view.studio.strongest_head import HeadState
+
+MAX_TOKENS = 128  # of a text whose heads are drawn
+MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is written as less than 0.1 %
+
+
+@torch.no_grad()
+def heads_of(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionMaps | None:
+    """Return the heads of a model that reads one text; None where they have no common map, or the text is long.
+
+    Args:
+        model: takes ids.
+        ids: [1, position].
+        words: a word for each position.
+    """
+    if ids.shape[1] > MAX_TOKENS:
+        return None
+    with eval_mode(model), capture(model, "*.pattern") as seen:
+        model(ids.to(next(model.parameters()).device))
+    try:
+        maps = AttentionMaps.of(seen, rows=words, firings="last")
+    except (LookupError, ValueError):
+        return None
+    return maps if maps.weights.shape[2:] == (len(words), len(words)) else None
+
+
+def texts_of(vocab: Any, ids: Tensor) -> list[str]:
+    """Return the text of each token, and for one without a text its word."""
+    return [vocab.decode(ids[place : place + 1]) or word for place, word in enumerate(vocab.words(ids))]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model says.
+
+    Attributes:
+        question: what it answers.
+        names: words or labels.
+        bars: title -> a probability for each name.
+    """
+
+    question: str
+    names: Sequence[str]
+    bars: Mapping[str, Tensor]
+
+
+def with_heads(
+    bars: Picture,
+    title: str,
+    model: nn.Module,
+    vocab: Any,
+    ids: Tensor,
+    chosen: HeadState,
+    row: int | None,
+    answer: Answer,
+) -> Picture:
+    """Return a picture of the text, the heads and the answer; where the heads have no common map, of the answer alone.
+
+    Args:
+        bars: the picture of the answer alone, whose summary both have.
+        title: the title.
+        model: takes ids.
+        vocab: has a word for each id.
+        ids: the text, [1, position].
+        chosen: the head that shades the text.
+        row: the position that looks; None: the mean of all.
+        answer: what the model says.
+    """
+    maps = heads_of(model, ids, vocab.words(ids[0]))
+    if maps is None:
+        return bars
+    shares = torch.stack(list(answer.bars.values())).amax(0)
+    kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
+    names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
+    text = texts_of(vocab, ids[0])
+    picture = StudioPicture(title, maps, chosen["layer"], chosen["head"], row, text, names, bars_kept, answer.question)
+    return Picture(picture.draw, bars.summary)
