@@ -1,4 +1,4 @@
-"""Chromium for tests of pages: no network, and in the end nothing was asked for and nothing went wrong.
+"""Chromium for tests of pages: without network access, and failing on any request, page error or console warning.
 
 PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 """

@@ -1,4 +1,4 @@
-"""Shapes in signatures are checked in tests: jaxtyping must be there before tfviz is."""
+"""Checks tensor shapes in tests: installs the jaxtyping import hook before tfviz is imported."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Views of all kinds, and words that bite, for the tests of pages."""
+"""Example views of every kind, and labels with difficult characters, for tests of pages."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""A JupyterLab to open notebooks in, with nothing but the loopback at hand.
+"""A JupyterLab server to open notebooks in, with no network but the loopback.
 
 PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 """

@@ -1,4 +1,4 @@
-"""Modules of the page in Node, asked from Python: for all that needs no browser.
+"""Runs the page's JavaScript modules in Node from Python, for tests that need no browser.
 
 PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 """

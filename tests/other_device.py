@@ -1,8 +1,8 @@
-"""A second device without one: tensors that say they are elsewhere, hold numbers of the CPU, and refuse CPU tensors.
+"""A simulated second device: its tensors hold CPU data, report another device and reject CPU tensors.
 
 PyTorch keeps a place for devices that it does not know ("privateuseone"), and lets Python compute on it. Each operation
-here is the CPU's own, after a check that all its tensors are on one device, as a GPU has it: numbers without axes may
-be the CPU's, and so may indices.
+here is the CPU's own, after a check that all its tensors are on one device, as on a GPU: scalar tensors and indices may
+be on the CPU.
 """
 
 from contextlib import contextmanager, nullcontext

@@ -1,4 +1,4 @@
-"""Small translators with much to say, a plain search to hold theirs against, and a studio's page to use, for tests."""
+"""Small translation models, a reference beam search in plain Python, and helpers for a translation studio's page."""
 
 from functools import cache
 

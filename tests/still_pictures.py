@@ -1,4 +1,4 @@
-"""A still picture of each kind, for the tests of what all of them have in common.
+"""A still picture of every kind, for tests that apply to all of them.
 
 PYTEST_DONT_REWRITE: test modules import from it.
 """

@@ -1,4 +1,4 @@
-"""A studio's page to use: what passes between the page and its engine, waiting until it is calm, its buttons.
+"""Helpers to drive a studio's page: messages to and from its engine, waiting until it is idle, and its buttons.
 
 PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 """

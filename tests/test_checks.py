@@ -1,4 +1,4 @@
-"""What numbers may be: the ends of each range, NaN and infinity, and a sentence that names the argument."""
+"""Checks of numeric arguments: ends of ranges, NaN and infinity, and error messages that name the argument."""
 
 import math
 
@@ -23,7 +23,7 @@ NAN, INF = math.nan, math.inf
         (lambda x: checks.fits_memory(x=x), [1, 1000], [0, -1, 10**15]),
     ],
 )
-def test_what_is_taken_and_what_is_told(check, right, wrong):
+def test_checks_accept_valid_and_reject_invalid_values(check, right, wrong):
     for value in right:
         check(value)
     for value in wrong:
@@ -31,14 +31,14 @@ def test_what_is_taken_and_what_is_told(check, right, wrong):
             check(value)
 
 
-def test_every_number_of_a_call_is_looked_at():
+def test_checks_cover_every_keyword_argument():
     with pytest.raises(ValueError, match=r"^heads is 0; it must be at least 1$"):
         checks.at_least(1, layers=2, heads=0)
     with pytest.raises(ValueError, match=r"^rate is inf; it must be finite and above 0$"):
         checks.above(0, rate=INF)
 
 
-def test_seeds_are_those_that_every_generator_takes():
+def test_seed_range_is_valid_for_torch_generator():
     for seed in (0, checks.MAX_SEED):
         checks.seed(seed)
         torch.Generator().manual_seed(seed)
@@ -47,28 +47,28 @@ def test_seeds_are_those_that_every_generator_takes():
             checks.seed(seed)
 
 
-def test_what_no_machine_could_hold_is_told_and_a_sketch_of_it_is_not():
+def test_fits_memory_rejects_huge_sizes_except_on_meta_device():
     with pytest.raises(ValueError, match="vocab 1000000000000 x dim 3 are 12,000 GB"):
         checks.fits_memory(vocab=10**12, dim=3)
     with torch.device("meta"):
         checks.fits_memory(vocab=10**12, dim=3)
 
 
-def test_a_multiple_and_a_name_are_offered():
+def test_error_messages_suggest_valid_values():
     with pytest.raises(ValueError, match=r"^dim is 7; it must be a multiple of 6, such as 12$"):
         checks.multiple_of(6, steps=12, dim=7)
     with pytest.raises(ValueError, match=r"^ratings is ''; it must be one of: made, movielens$"):
         checks.one_of(("made", "movielens"), task="made", ratings="")
 
 
-def test_whole_numbers():
+def test_integer_accepts_only_whole_numbers():
     checks.integer(x=3, y=numpy.int64(-2), z=torch.tensor(0))
     for value in (2.0, True, "3", torch.tensor(2.0), torch.zeros(1, 2)):
         with pytest.raises(TypeError, match=r"^x is .*; give an integer$"):
             checks.integer(x=value)
 
 
-def test_tensors_without_numbers():
+def test_materialized_rejects_meta_and_sparse_tensors():
     checks.materialized(x=torch.zeros(2, 3).T)
     for kind, tensor in {
         "on the meta device": torch.zeros(2, device="meta"),

@@ -1,4 +1,4 @@
-"""Whatever puts a model into eval mode restores the mode of each part, also of parts that differ from the whole."""
+"""Functions that switch a model to eval mode restore the training flag of every submodule, even on failure."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ USES = {
 
 @pytest.mark.parametrize("name", USES)
 @pytest.mark.parametrize("fails", [False, True])
-def test_each_part_has_its_mode_again(name, fails):
+def test_eval_mode_restores_every_training_flag(name, fails):
     model = partly_frozen()
     before = {path: part.training for path, part in model.named_modules()}
     assert len(set(before.values())) == 2

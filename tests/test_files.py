@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and damaged ones that are refused by name."""
+"""Atomic writes, tensor and JSON files, rejection of damaged files, and JSON schemas."""
 
 import json
 import os
@@ -61,7 +61,7 @@ SCRIPT = """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_kill_between_any_two_calls_leaves_a_whole_file(tmp_path):
+def test_atomic_write_survives_kill_at_any_point(tmp_path):
     """A file is replaced again and again by processes that die, each a call to the system later than the last."""
     write(tmp_path / "it", "0", into_folder=False)
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(tmp_path / "it")]
@@ -73,7 +73,7 @@ def test_a_kill_between_any_two_calls_leaves_a_whole_file(tmp_path):
 
 
 @pytest.mark.parametrize("into_folder", [False, True])
-def test_an_error_leaves_what_stood(tmp_path, into_folder):
+def test_atomic_write_keeps_old_content_on_error(tmp_path, into_folder):
     write(tmp_path / "it", "old", into_folder)
     with pytest.raises(KeyboardInterrupt), files.atomic(tmp_path / "it") as draft:  # noqa: PT012
         draft.mkdir() if into_folder else draft.write_text("half", encoding="utf-8")
@@ -85,7 +85,7 @@ def test_an_error_leaves_what_stood(tmp_path, into_folder):
     assert read(tmp_path / "it") == "new"
 
 
-def test_a_folder_that_cannot_be_replaced_still_stands(tmp_path, monkeypatch):
+def test_atomic_write_keeps_folder_if_replace_fails(tmp_path, monkeypatch):
     write(tmp_path / "it", "old", into_folder=True)
     replace = os.replace
 
@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_replaced_still_stands(tmp_path, monkeypatch):
     assert read(tmp_path / "it") == "old"
 
 
-def test_two_may_write_at_once(tmp_path):
+def test_atomic_write_allows_concurrent_writers(tmp_path):
     with files.atomic(tmp_path / "it") as one, files.atomic(tmp_path / "it") as other:
         one.write_text("1", encoding="utf-8")
         other.write_text("2", encoding="utf-8")
@@ -109,7 +109,7 @@ def test_two_may_write_at_once(tmp_path):
 
 
 @links
-def test_a_link_is_followed(tmp_path):
+def test_atomic_write_follows_symlinks(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "there" / "it")
     write(tmp_path / "link", "1", into_folder=False)
@@ -123,7 +123,7 @@ def equal(one, other):
     )
 
 
-def test_tensors_that_were_saved_are_loaded(tmp_path):
+def test_save_tensors_round_trips(tmp_path):
     tensors = {**TENSORS, "half": torch.ones(5, dtype=torch.bfloat16)}
     files.save_tensors(tmp_path / "x", tensors, {"words": "漢 </script>"})
     found, metadata = files.load_tensors(tmp_path / "x")
@@ -133,7 +133,7 @@ def test_tensors_that_were_saved_are_loaded(tmp_path):
     assert files.load_tensors(tmp_path / "empty") == ({}, {})
 
 
-def test_one_tensor_under_two_names_is_saved_twice(tmp_path):
+def test_save_tensors_copies_shared_memory(tmp_path):
     one = torch.arange(6.0)
     files.save_tensors(tmp_path / "x", {"a": one, "b": one, "c": one[2:5], "d": one.view(2, 3).mT})
     tensors, _ = files.load_tensors(tmp_path / "x")
@@ -142,7 +142,7 @@ def test_one_tensor_under_two_names_is_saved_twice(tmp_path):
 
 
 @pytest.mark.parametrize("length", range(8))
-def test_the_same_content_gives_the_same_bytes(tmp_path, length):
+def test_save_tensors_is_deterministic(tmp_path, length):
     """Whatever the order in which a hash table goes through it, and however far its header is padded."""
     tensors = {f"tensor {i}": torch.full((i, 2), float(i)) for i in range(1, 9)}
     metadata = {f"key {i}": 'ä\n\x01"' * i for i in range(9)} | {"length": "x" * length}
@@ -155,7 +155,7 @@ def test_the_same_content_gives_the_same_bytes(tmp_path, length):
     assert equal(found, tensors)
 
 
-def test_a_damaged_file_is_refused_by_name(tmp_path):
+def test_load_rejects_damaged_files(tmp_path):
     path = tmp_path / "x"
     files.save_tensors(path, TENSORS, {"format": "mine"})
     content = path.read_bytes()
@@ -170,7 +170,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("open_file", [files.load_tensors, files.read_json])
-def test_what_is_no_file_is_not_waited_for(tmp_path, open_file):
+def test_load_raises_for_folders_pipes_and_missing_files(tmp_path, open_file):
     make_pipe(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "none"):
         with pytest.raises(FileNotFoundError, match="there is no file"):
@@ -189,7 +189,7 @@ POINT = schema.object_of(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(VALUES)
-def test_what_a_schema_lets_through_json_returns_as_it_is(tmp_path, value):
+def test_json_value_round_trips(tmp_path, value):
     schema.json_value(value, "value")
     (tmp_path / "x").write_text(json.dumps(value), encoding="utf-8")
     assert files.read_json(tmp_path / "x") == value
@@ -214,7 +214,7 @@ def test_what_a_schema_lets_through_json_returns_as_it_is(tmp_path, value):
         ({"x": 3, "kind": "a", "names": [5]}, r"p.names\[0\] is 5"),
     ],
 )
-def test_values_are_checked_by_key(value, says):
+def test_schema_object_validates_each_key(value, says):
     if not says:
         POINT(value, "p")
         return
@@ -223,12 +223,12 @@ def test_values_are_checked_by_key(value, says):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), True, "3", None])
-def test_a_number_is_finite(number):
+def test_schema_number_requires_a_finite_number(number):
     with pytest.raises(ValueError, match="finite number"):
         schema.number(number, "x")
 
 
-def test_json_values_have_text_keys_and_a_depth():
+def test_json_value_rejects_deep_nesting_and_non_string_keys():
     nested = []
     for _ in range(200):
         nested = [nested]

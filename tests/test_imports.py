@@ -77,7 +77,7 @@ ABSENT = [
 ]
 
 
-def imported(path, package):
+def imported_modules(path, package):
     """Dotted names of all modules that a file imports, wherever in it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -94,32 +94,32 @@ def is_module(name):
     return name.startswith("tfviz") and (path.is_dir() or path.with_suffix(".py").is_file())
 
 
-def edges():
+def import_edges():
     for path in sorted(PACKAGE.rglob("*.py")):
         package = path.relative_to(PACKAGE).parts[0] if path.parent != PACKAGE else ""
-        for name in imported(path, ".".join(path.relative_to(PACKAGE.parent).parent.parts)):
+        for name in imported_modules(path, ".".join(path.relative_to(PACKAGE.parent).parent.parts)):
             if name.partition(".")[0] == "tfviz":
                 yield path.relative_to(PACKAGE).as_posix(), package, name
 
 
-def within(name, allowed):
+def is_within(name, allowed):
     return any(name == f"tfviz.{package}" or name.startswith(f"tfviz.{package}.") for package in allowed)
 
 
-def test_no_import_runs_back():
+def test_packages_import_only_allowed_packages():
     wrong = [
         f"{path} imports {name}"
-        for path, package, name in edges()
+        for path, package, name in import_edges()
         if name not in SHARED
-        and not (package and within(name, {package, *ALLOWED[package]}))
+        and not (package and is_within(name, {package, *ALLOWED[package]}))
         and (package, name) not in {*PUBLIC, ("suite", "tfviz")}
         and path not in ("__main__.py", "__init__.py")  # the latter for type checkers only
     ]
     assert wrong == []
 
 
-def test_the_edges_there_are_were_found():
-    found = {(package, name) for _, package, name in edges()}
+def test_import_edges_are_found():
+    found = {(package, name) for _, package, name in import_edges()}
     assert {("models", "tfviz.layers"), ("view", "tfviz.look"), ("learn", "tfviz.steps")} <= found
     assert {package for package, _ in found} >= {
         "text",
@@ -133,7 +133,7 @@ def test_the_edges_there_are_were_found():
     }
 
 
-def circle(graph):
+def find_cycle(graph):
     """A walk along imports that comes back to where it has been; empty if there is none."""
     done = set()
 
@@ -148,28 +148,28 @@ def circle(graph):
     return next(filter(None, (walk(name, []) for name in sorted(graph))), [])
 
 
-def test_no_module_of_a_package_imports_what_imports_it():
+def test_modules_have_no_circular_imports():
     """Neither for types only, nor inside a function."""
     graph = {}
-    for path, _, name in edges():
+    for path, _, name in import_edges():
         module = "tfviz." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         if (PACKAGE.parent / name.replace(".", "/")).with_suffix(".py").is_file() and name != module:
             graph.setdefault(module, set()).add(name)
     assert {"tfviz.suite.runs", "tfviz.suite.gallery"} <= graph["tfviz.suite.runner"]
-    assert circle(graph) == []
+    assert find_cycle(graph) == []
 
 
-def test_a_circle_is_found():
-    assert circle({"a": {"b"}, "b": {"c", "d"}, "d": {"b"}}) == ["b", "d", "b"]
-    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+def test_find_cycle_detects_cycles():
+    assert find_cycle({"a": {"b"}, "b": {"c", "d"}, "d": {"b"}}) == ["b", "d", "b"]
+    assert find_cycle({"a": {"b", "c"}, "b": {"c"}}) == []
 
 
 @pytest.mark.parametrize("package", ["look", "layers", "models"])
-def test_the_half_that_computes_needs_little(package):
+def test_compute_packages_need_only_torch_and_safetensors(package):
     outside = {
         name.partition(".")[0]
         for path in PACKAGE.glob(f"{package}/*.py")
-        for name in imported(path, f"tfviz.{package}")
+        for name in imported_modules(path, f"tfviz.{package}")
     }
     assert outside - set(sys.stdlib_module_names) <= {"torch", "safetensors", "tfviz"}
 
@@ -184,19 +184,19 @@ def test_import_tfviz_is_light():
     python("-c", f"import tfviz, sys; assert not {{m.partition('.')[0] for m in sys.modules}} & set({HEAVY})")
 
 
-def test_import_tfviz_loads_nothing_else():
+def test_import_tfviz_loads_no_other_module():
     standard = "import importlib, types, warnings, sys; before = {*sys.modules}"
     python("-c", f"{standard}; import tfviz; assert {{*sys.modules}} - before == {{'tfviz'}}")
 
 
-def test_subpackages_load_when_named():
+def test_subpackages_are_imported_lazily():
     code = "import tfviz, sys; assert 'torch' not in sys.modules; tfviz.layers; assert 'torch' in sys.modules"
     python("-c", f"{code}; assert set(tfviz.__all__) < set(dir(tfviz)); assert 'tfviz.view' not in sys.modules")
     with pytest.raises(AttributeError, match=r"no attribute 'modles'; it has: .*models"):
         _ = tfviz.modles
 
 
-def test_most_subpackages_need_none_of_the_notebooks_packages():
+def test_subpackages_work_without_notebook_packages():
     packages = ", ".join(f"tfviz.{name}" for name in ALLOWED if name not in ("suite", "view"))
     blocked = f"import sys; sys.modules.update(dict.fromkeys({ABSENT}))"
     python("-c", f"{blocked}; import {packages}; assert tfviz.text.corpora.load('pydoc')")

@@ -1,6 +1,6 @@
-"""Everything on another device than the CPU, where there is none: a CPU tensor among its tensors is an error.
+"""Models, captures and studies match the CPU on a simulated second device, which rejects CPU tensors.
 
-The checks run in a process of their own, since PyTorch never forgets a device. Each gives what it gives on the CPU.
+The checks run in a process of their own, since PyTorch never forgets a device.
 """
 
 import copy
@@ -75,39 +75,39 @@ CAPTURES = {
 }
 
 
-def here(found):
+def cpu_tensors(found):
     """Numbers on the CPU, of whatever was returned."""
     if isinstance(found, torch.Tensor):
         return [found.detach().cpu().float()]
     if isinstance(found, study.Table):
         return [found.values]
     if isinstance(found, study.Statistics):
-        return here(found.mean)
+        return cpu_tensors(found.mean)
     if isinstance(found, dict):
-        return [number for part in found.values() for number in here(part)]
+        return [number for part in found.values() for number in cpu_tensors(part)]
     if isinstance(found, tuple | list):
-        return [number for part in found for number in here(part)]
+        return [number for part in found for number in cpu_tensors(part)]
     return [torch.tensor(float(found))] if isinstance(found, float | int) else []
 
 
-def same(build, call):
+def assert_matches_cpu(build, call):
     """Raise unless a call on the other device gives what it gives on the CPU."""
     torch.manual_seed(0)
     model = build().eval()
     own, other = copy.deepcopy(model), model.to(NAME)
     assert all(isinstance(tensor, OtherTensor) for tensor in other.state_dict().values())
-    expected, found = here(call(own, "cpu")), here(call(other, NAME))
+    expected, found = cpu_tensors(call(own, "cpu")), cpu_tensors(call(other, NAME))
     assert expected
     for one, two in zip(expected, found, strict=True):
         torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-4, equal_nan=True)
 
 
-def forward(name):
+def check_forward(name):
     build, inputs = MODELS[name]
-    same(build, lambda model, device: model(*(tensor.to(device) for tensor in inputs)))
+    assert_matches_cpu(build, lambda model, device: model(*(tensor.to(device) for tensor in inputs)))
 
 
-def captured(options):
+def check_capture(options):
     def call(model, device):
         with look.capture(model, **CAPTURES[options]) as seen:
             output = model(WORDS.to(device))
@@ -118,10 +118,10 @@ def captured(options):
             return [output, dict(seen), look.measures.head_scores(maps), maps.weights[0, 1]]
         return [output]
 
-    same(gpt, call)
+    assert_matches_cpu(gpt, call)
 
 
-def trained(model, device):
+def train(model, device):
     torch.manual_seed(0)
     steps = list(learn.fit(model, [(WORDS, WORDS)] * 2, device=device, precision="float32", progress=False))
     assert {weight.device.type for weight in model.parameters()} == {device}
@@ -144,7 +144,7 @@ STUDIES = {
     "attribute to heads": lambda model, _: study.attribute(model, WORDS, target=METRIC, by="head"),
     "find heads": lambda model, _: study.find_heads(model, [WORDS], progress=False),
     "compare": lambda model, _: study.compare(model, copy.deepcopy(model), [WORDS], progress=False),
-    "fit": trained,
+    "fit": train,
     "evaluate": lambda model, _: evaluate.loss(model, [(WORDS, WORDS)]),
     "generate": lambda model, _: list(generate.ids(model, WORDS[0][:3], 3)),
     "generate without a cache": lambda model, _: list(generate.ids(model, WORDS[0][:3], 3, cache=False)),
@@ -152,7 +152,7 @@ STUDIES = {
 METRIC = study.logit_difference(3, 5)
 
 
-def hugging(attention):
+def check_hugging_face(attention):
     """Padded texts in a model of Hugging Face, with what is kept of a mask."""
     transformers = pytest.importorskip("transformers")
     small = {"n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 8, "bos_token_id": None, "eos_token_id": None}
@@ -169,10 +169,10 @@ def hugging(attention):
         heads = study.find_heads(model, [{"input_ids": WORDS, "attention_mask": mask}], progress=False)
         return [*found, heads]
 
-    same(lambda: transformers.GPT2LMHeadModel(config), call)
+    assert_matches_cpu(lambda: transformers.GPT2LMHeadModel(config), call)
 
 
-def searched():
+def check_beam_search():
     """Also of a batch, and with the memory of the encoder repeated for each text."""
     options = {"bos": 1, "eos": 2, "width": 3, "max_new_tokens": 4}
 
@@ -180,10 +180,10 @@ def searched():
         beam = generate.beam.search(model, SOURCE, **options)
         return [beam.ids, beam.scores]
 
-    same(lambda: models.Transformer(11, **SMALL), call)
+    assert_matches_cpu(lambda: models.Transformer(11, **SMALL), call)
 
 
-def mixed():
+def check_mixed_devices_raise():
     """The device itself refuses what a GPU refuses, and takes what it takes."""
     x = torch.ones(2, 3, device=NAME)
     for wrong in (
@@ -203,13 +203,13 @@ def mixed():
 
 
 CHECKS = {
-    "the device": mixed,
-    **{f"forward, {name}": lambda name=name: forward(name) for name in MODELS},
-    **{f"capture, {name}": lambda name=name: captured(name) for name in CAPTURES},
-    **{f"{name}": lambda call=call: same(gpt, call) for name, call in STUDIES.items()},
-    "beam search": searched,
-    "GPT-2, eager": lambda: hugging("eager"),
-    "GPT-2, sdpa": lambda: hugging("sdpa"),
+    "the device": check_mixed_devices_raise,
+    **{f"forward, {name}": lambda name=name: check_forward(name) for name in MODELS},
+    **{f"capture, {name}": lambda name=name: check_capture(name) for name in CAPTURES},
+    **{f"{name}": lambda call=call: assert_matches_cpu(gpt, call) for name, call in STUDIES.items()},
+    "beam search": check_beam_search,
+    "GPT-2, eager": lambda: check_hugging_face("eager"),
+    "GPT-2, sdpa": lambda: check_hugging_face("sdpa"),
 }
 
 
@@ -221,7 +221,7 @@ def results():
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_elsewhere_as_here(results, check):
+def test_other_device_matches_cpu(results, check):
     assert results[check] == "", results[check]
 
 

@@ -1,4 +1,4 @@
-"""Arguments of public functions: what is converted, what is refused, and that no annotation lets a stranger in."""
+"""Argument validation of public functions: which values are converted, and which are rejected."""
 
 import importlib
 import inspect
@@ -31,13 +31,13 @@ def validated():
 PUBLIC = dict(validated())
 
 
-def test_the_public_functions_are_found():
+def test_validated_functions_are_found():
     assert len(PUBLIC) > 120
     assert {"view.heads", "learn.fit", "models.GPT", "layers.masks.window", "view.draw.bars"} <= PUBLIC.keys()
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_no_annotation_accepts_what_is_of_no_known_type(name):
+def test_every_annotation_rejects_unknown_types(name):
     function = inspect.unwrap(PUBLIC[name])
     for key, hint in validation._hints(function).items():
         if hint is not object:
@@ -81,7 +81,7 @@ def test_equivalent_values_are_converted(hint, value, converted):
 
 
 @pytest.mark.parametrize("value", [[[1, 2], [3, 4]], numpy.array([[1, 2], [3, 4]], dtype=numpy.int32)])
-def test_arrays_become_tensors_of_the_usual_types(value):
+def test_arrays_are_converted_to_tensors_of_default_dtypes(value):
     assert torch.equal(validation._checked("f", "x", value, Tensor), torch.tensor([[1, 2], [3, 4]]))
     assert coerce(numpy.ones(3), Tensor).dtype == torch.float32
     assert coerce(numpy.ones(3, dtype=bool), Tensor).dtype == torch.bool
@@ -116,13 +116,13 @@ def test_arrays_become_tensors_of_the_usual_types(value):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_other_values_are_refused_with_the_name_the_value_and_the_annotation(hint, value, message):
+def test_invalid_values_raise_with_name_value_and_annotation(hint, value, message):
     with pytest.raises(TypeError) as error:
         validation._checked("f", "x", value, hint)
     assert message in str(error.value)
 
 
-def test_calls_are_bound_before_they_are_checked():
+def test_validated_binds_arguments_before_checking():
     @validation.validated
     def scale(x: Tensor, *more: Tensor, times: int = 1, **named: int) -> Any:
         return x * times, more, named

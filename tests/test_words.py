@@ -1,4 +1,4 @@
-"""Names are the field's: no module, class, function or argument has one of the private words that stood here before."""
+"""Names in the package and its scripts use standard terms and none of the banned private words."""
 
 import ast
 import re
@@ -55,18 +55,18 @@ def words(name):
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_has_no_private_words_in_its_names(path):
+def test_python_names_have_no_banned_words(path):
     found = {name for name in names(path) if words(name) & BANNED}
     assert not found, f"{found}: take the field's word; the glossary is in CONTRIBUTING.md"
 
 
-def test_no_script_of_the_page_has_a_private_word_as_its_name():
+def test_script_filenames_have_no_banned_words():
     scripts = [path.stem for path in PACKAGE.glob("view/js/**/*.js")]
     assert len(scripts) > 100
     assert not [name for name in scripts if words(name) & BANNED]
 
 
-def test_a_constant_says_what_it_is():
+def test_constants_have_descriptive_names():
     modules = [*PACKAGE.rglob("*.py"), *PACKAGE.glob("view/js/**/*.js"), *PACKAGE.glob("suite/js/*.js")]
     constants = {name: path.name for path in modules for name in CONSTANT.findall(path.read_text("utf-8"))}
     assert {"MAX_PAGE_BYTES", "CONTROLS_WIDTH"} <= constants.keys()
@@ -80,14 +80,14 @@ def declared(script):
 
 
 @pytest.mark.parametrize("folder", SCRIPTS)
-def test_a_script_of_the_page_has_no_private_words_in_its_names(folder):
+def test_script_declarations_have_no_banned_words(folder):
     scripts = [path.read_text("utf-8") for path in PACKAGE.glob(f"view/js/{folder}/*.js")]
     assert scripts
     private = {name for script in scripts for name in declared(script) if words(name) & BANNED_IN_SCRIPTS}
     assert not private, f"{private}: take the field's word; the glossary is in CONTRIBUTING.md"
 
 
-def test_the_names_that_a_script_declares_are_read():
+def test_declared_finds_javascript_declarations():
     script = """
 export class Grid extends Base {
   limit = 0;
@@ -103,6 +103,6 @@ function* pairs(a) {}
     assert sorted(declared(script)) == ["Grid", "count", "found", "limit", "pairs", "row", "size"]
 
 
-def test_a_name_is_read_word_by_word():
+def test_words_splits_snake_and_camel_case():
     assert words("LazyAttention_of_2heads") == {"lazy", "attention", "of", "heads"}
     assert words("GPTModel") == {"gpt", "model"}

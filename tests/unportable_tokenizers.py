@@ -1,4 +1,4 @@
-"""Tokenizers as others make them, which no page can encode with, for tests."""
+"""Tokenizers of common models that pages cannot encode with, for tests."""
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 

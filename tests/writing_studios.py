@@ -1,4 +1,4 @@
-"""Studios that write, for tests: small models with much to say, and what passes between page and engine."""
+"""Writing studios for tests: small models with uneven predictions, and helpers that read their pages."""
 
 import re
 from functools import cache

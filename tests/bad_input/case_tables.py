@@ -1,7 +1,4 @@
-"""Ask every case of a room, in a process without the shape checker that tests install; the outcomes as JSON.
-
-`python tests/bad_input/asked.py view` prints them for reading.
-"""
+"""Run all cases of a table without the tests' shape checks: `python tests/bad_input/case_tables.py view`."""
 
 import contextlib
 import importlib.util

@@ -1,4 +1,4 @@
-"""Kinds of things that are not meant, at public functions."""
+"""Cases of arguments of the wrong type, at public functions."""
 
 SETUP = """
 import numpy, torch

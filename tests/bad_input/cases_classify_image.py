@@ -1,4 +1,4 @@
-"""Values that do not fit, at the door of the studio of a vision transformer."""
+"""Cases of invalid arguments of `view.classify_image`."""
 
 SETUP = """
 import torch

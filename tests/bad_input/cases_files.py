@@ -1,4 +1,4 @@
-"""Paths at which nothing can be written."""
+"""Cases of paths that cannot be written to."""
 
 SETUP = """
 import os

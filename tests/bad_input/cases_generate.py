@@ -1,4 +1,4 @@
-"""Sampling, searching and translating with what makes no sense; measures of what are no weights."""
+"""Cases of invalid sampling, search and translation, and of measures of invalid weights."""
 
 SETUP = """
 import torch

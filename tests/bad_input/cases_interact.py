@@ -1,4 +1,4 @@
-"""Values that do not fit, at the doors of `view.interact`, its controls and `view.draw`."""
+"""Cases of invalid arguments of `view.interact`, its controls and `view.draw`."""
 
 SETUP = """
 import numpy, torch

@@ -1,4 +1,4 @@
-"""Training, checkpoints, schedules, losses and measures with values that are not possible."""
+"""Cases of invalid training, checkpoints, schedules, losses and measures."""
 
 SETUP = """
 import math, os

@@ -1,4 +1,4 @@
-"""Parameters of the lessons: told in the setup, or where the text is read, before anything is trained."""
+"""Cases of invalid lesson parameters, which are rejected before anything is trained."""
 
 SETUP = """
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Maps, files of maps, capture: values that cannot be."""
+"""Cases of invalid attention maps, map files and captures."""
 
 SETUP = """
 import os, torch

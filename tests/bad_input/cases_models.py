@@ -1,4 +1,4 @@
-"""Models and layers: sizes, values and shapes that make no sense (checkpoints: tests/models/test_checkpoints.py)."""
+"""Cases of invalid sizes, values and shapes of models and layers (checkpoints: tests/models/test_checkpoints.py)."""
 
 SETUP = """
 import torch

@@ -1,4 +1,4 @@
-"""Values that do not fit, at the door of the view of queries and keys."""
+"""Cases of invalid arguments of `view.neurons`."""
 
 SETUP = """
 import torch

@@ -1,4 +1,4 @@
-"""Values that do not fit, at the door of the studio that patches."""
+"""Cases of invalid arguments of `view.patch`."""
 
 SETUP = """
 import torch

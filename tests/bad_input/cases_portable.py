@@ -1,4 +1,4 @@
-"""Programs: what cannot be exported, what does not fit."""
+"""Cases of programs that cannot be exported, and of inputs that do not fit them."""
 
 SETUP = """
 import numpy, torch

@@ -1,4 +1,4 @@
-"""Values that do not fit, at the doors of the studios of a text that is there."""
+"""Cases of invalid arguments of `view.classify` and `view.fill`."""
 
 SETUP = """
 import torch

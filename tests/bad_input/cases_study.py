@@ -1,4 +1,4 @@
-"""Studies of models: prompts, metrics, sites, data sets and models that cannot be."""
+"""Cases of invalid prompts, metrics, sites, data sets and models in `tfviz.study`."""
 
 SETUP = """
 import torch

@@ -1,4 +1,4 @@
-"""Texts, files and vocabularies that contradict themselves; batches of nothing."""
+"""Cases of invalid texts, files, vocabularies and batches."""
 
 SETUP = r"""
 import gzip, os, random

@@ -1,4 +1,4 @@
-"""Values that do not fit, at the door of the studio that translates."""
+"""Cases of invalid arguments of `view.translate`."""
 
 SETUP = """
 import torch

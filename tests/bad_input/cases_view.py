@@ -1,4 +1,4 @@
-"""Values that do not fit, at the doors of `view`."""
+"""Cases of invalid arguments of views."""
 
 SETUP = """
 import os

@@ -1,4 +1,4 @@
-"""Values that do not fit, at the door of the studio that writes."""
+"""Cases of invalid arguments of `view.write`."""
 
 SETUP = """
 import torch

@@ -1,4 +1,4 @@
-"""Input that makes no sense: refused at once, in words that help."""
+"""Invalid arguments raise errors with helpful messages."""
 
 import numpy
 import pytest
@@ -10,7 +10,7 @@ from tfviz.layers import masks
 from tfviz.look import AttentionMaps, capture
 
 
-def test_an_unknown_theme(tmp_path):
+def test_unknown_theme_raises(tmp_path):
     with pytest.raises(ValueError, match="'sepia'; it can be 'light' or 'dark'"), view.theme("sepia"):
         pass
     with pytest.raises(ValueError, match="sepia"):
@@ -18,7 +18,7 @@ def test_an_unknown_theme(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_words_that_do_not_fit():
+def test_attention_maps_reject_mismatched_words_and_weights():
     weights = torch.rand(1, 2, 3, 5)
     with pytest.raises(ValueError, match="rows has 5 words, the maps have 3 queries"):
         AttentionMaps(weights, rows="abcde")
@@ -53,12 +53,12 @@ MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
         (lambda: view.alignment(MAPS, [(0, 5)]), IndexError, r"\(0, 5\) lies outside"),
     ],
 )
-def test_views_say_what_they_can_show(make, error, says):
+def test_views_reject_invalid_arguments(make, error, says):
     with pytest.raises(error, match=says):
         make()
 
 
-def test_zeros_and_ones_are_a_mask_and_numbers_are_words():
+def test_integer_masks_and_numeric_words_are_accepted():
     allowed = masks.causal.dense(5, 5)[0, 0]
     whole = AttentionMaps(MAPS.weights, rows=[1, numpy.int64(2), torch.tensor(3), "d", "e"], mask=allowed.long())
     assert whole.rows == ["1", "2", "3", "d", "e"]
@@ -66,14 +66,14 @@ def test_zeros_and_ones_are_a_mask_and_numbers_are_words():
     assert view.head(whole, 0, 1).data == view.head(same, 0, 1).data
 
 
-def test_a_view_of_captures_of_unequal_depth_can_be_left_anywhere():
+def test_live_view_clamps_layer_to_selected_capture():
     parts = {"shallow": AttentionMaps(torch.rand(1, 2, 4, 4)), "deep": MAPS}
     live = view.live(parts, mode="head", part=1, layer=1, head=2)
     live.part = 0
     assert live.view().document["state"]["layer"] == 0
 
 
-def test_maps_of_attention_of_two_sizes():
+def test_attention_maps_of_different_head_counts_need_sites():
     model = nn.ModuleList([nn.MultiheadAttention(6, heads, batch_first=True) for heads in (2, 3)])
     x = torch.randn(2, 5, 6)
     with capture(model) as seen:
@@ -85,7 +85,7 @@ def test_maps_of_attention_of_two_sizes():
         AttentionMaps.of(seen, sites="2.*")
 
 
-def test_a_file_of_maps_that_cannot_be_written(tmp_path):
+def test_save_to_unwritable_path_raises(tmp_path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(OSError, match="file"):
         AttentionMaps(torch.rand(1, 2, 3, 5)).save(tmp_path / "file" / "maps")

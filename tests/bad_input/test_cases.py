@@ -1,4 +1,4 @@
-"""The table of what goes wrong: each case is told in a sentence of ours, or does what its line says."""
+"""Tables of invalid input: each case raises a clear error or behaves as its entry says."""
 
 import json
 import subprocess
@@ -23,12 +23,12 @@ def outcomes(room):
 
 
 @pytest.mark.parametrize(("room", "number"), CASES, ids=lambda value: str(value))
-def test_case(room, number):
+def test_case_has_expected_outcome(room, number):
     code, wrong = outcomes(room)[number]
     assert not wrong, f"{code}\n{wrong}"
 
 
-def test_there_are_many_and_no_two_alike():
+def test_cases_are_many_and_unique():
     asked = [(room, code) for room in ROOMS for code, _ in table(room).CASES]
     assert len(asked) == len(set(asked))
     assert len(asked) >= 250

@@ -1,4 +1,4 @@
-"""What does not fit together: ids, labels, masks, caches, texts, numbers to draw. Told, and never silently taken."""
+"""Mismatched ids, labels, masks, logits and values raise errors and are never silently accepted."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def gpt(**parts):
     return models.GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
 
 
-class Says(torch.nn.Module):
+class ConstantModel(torch.nn.Module):
     """A model that says the same to everything."""
 
     def __init__(self, said):
@@ -26,11 +26,11 @@ class Says(torch.nn.Module):
         return self.said
 
 
-def even(*shape):
-    return Says(torch.zeros(*shape))
+def zero_model(*shape):
+    return ConstantModel(torch.zeros(*shape))
 
 
-def test_only_the_captured_model_is_seen_and_edited():
+def test_capture_affects_only_its_model():
     one, other = gpt(), gpt()
     with pytest.raises(LookupError, match="was not called"), look.capture(one):
         other(IDS)
@@ -47,21 +47,25 @@ def test_only_the_captured_model_is_seen_and_edited():
 @pytest.mark.parametrize(
     ("loss", "logits", "batch"),
     [
-        (losses.next_token, even(2, 3, 11), (IDS, torch.tensor([[1, 2, -100], [3, 4, 5]]))),
-        (losses.next_token, even(2, 3, 11), (IDS, IDS.T)),
-        (losses.masked_lm, Says(models.bert.BERTOutput(torch.zeros(6, 11), torch.zeros(2, 2))), (IDS, IDS * 0 - 100)),
-        (losses.classification, even(4, 3), (IDS, torch.tensor([0.0, 1, 2, 0]))),
-        (losses.classification, even(4, 3), (IDS, torch.tensor([[0], [1], [2], [0]]))),
-        (losses.classification, even(4, 3), (IDS, torch.tensor([0, 1, 3, 0]))),
-        (losses.squared_error, even(4), (IDS, torch.zeros(4, 1))),
+        (losses.next_token, zero_model(2, 3, 11), (IDS, torch.tensor([[1, 2, -100], [3, 4, 5]]))),
+        (losses.next_token, zero_model(2, 3, 11), (IDS, IDS.T)),
+        (
+            losses.masked_lm,
+            ConstantModel(models.bert.BERTOutput(torch.zeros(6, 11), torch.zeros(2, 2))),
+            (IDS, IDS * 0 - 100),
+        ),
+        (losses.classification, zero_model(4, 3), (IDS, torch.tensor([0.0, 1, 2, 0]))),
+        (losses.classification, zero_model(4, 3), (IDS, torch.tensor([[0], [1], [2], [0]]))),
+        (losses.classification, zero_model(4, 3), (IDS, torch.tensor([0, 1, 3, 0]))),
+        (losses.squared_error, zero_model(4), (IDS, torch.zeros(4, 1))),
     ],
 )
-def test_what_is_to_be_guessed_must_fit_what_is_guessed(loss, logits, batch):
+def test_losses_reject_mismatched_targets(loss, logits, batch):
     with pytest.raises(ValueError, match=r"target|label|values"):
         loss(logits, batch)
 
 
-def test_a_mask_of_each_text_is_that_of_each_text():
+def test_documents_mask_applies_to_each_text():
     kinds = torch.tensor([[0, 0, 0], [0, 1, 1]])
     model = gpt(mask=masks.causal & masks.documents(kinds))
     both = model(IDS)
@@ -70,7 +74,7 @@ def test_a_mask_of_each_text_is_that_of_each_text():
         assert torch.allclose(both[row], alone(IDS[row : row + 1])[0], atol=1e-6)
 
 
-def test_a_search_with_logits_that_are_no_numbers():
+def test_beam_search_with_nan_logits_raises():
     model = models.Transformer(11, heads=2, dim=8, layers=1)
     torch.nn.init.constant_(model.decoder_norm.weight, torch.nan)
     with pytest.raises(FloatingPointError, match="not finite"):
@@ -93,11 +97,11 @@ def test_a_search_with_logits_that_are_no_numbers():
         lambda: view.shares({}),
     ],
 )
-def test_numbers_that_cannot_be_drawn(draw):
+def test_charts_reject_invalid_values(draw):
     with pytest.raises((ValueError, TypeError), match=r"draw|must be|alike|shares lie|columns|holds nan"):
         draw()
 
 
-def test_curves_may_be_handed_the_training_itself():
+def test_curves_accept_training_run():
     batches = text.Windows(torch.arange(50) % 11, 7, 2)
     assert "after 3 steps" in repr(view.curves(learn.fit(gpt(), batches, 3, device="cpu", progress=False)))

@@ -1,4 +1,4 @@
-"""Every task of `benchmarks/systems.py` at its quick size, on corpora made here in the originals' layouts."""
+"""Every task of `benchmarks/systems.py` at quick size, on small corpora in the layouts of the originals."""
 
 import csv
 import gzip
@@ -74,12 +74,12 @@ def systems(data, monkeypatch):
             del sys.modules[name]
 
 
-def test_all_tasks_are_counted(systems):
+def test_every_task_has_an_expected_row_count(systems):
     assert set(systems.TASKS) == set(TASKS)
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_task_gives_its_rows(systems, task):
+def test_task_returns_expected_rows(systems, task):
     stored = systems.stored()
     rows = list(systems.TASKS[task](systems.Trial(quick=True)))
     assert len(rows) == TASKS[task]
@@ -91,7 +91,7 @@ def test_a_task_gives_its_rows(systems, task):
     assert systems.stored() == stored  # quick numbers are not kept
 
 
-def test_seeds_are_kept_apart_and_shown_as_a_median(systems, monkeypatch, tmp_path):
+def test_seeds_are_stored_separately_and_shown_as_median(systems, monkeypatch, tmp_path):
     monkeypatch.setattr(sys.modules["rows"], "STORE", tmp_path / "systems.json")
     made = [systems.Row("GPT", "plays", "exact", value, steps=9, seconds=seconds, seed=seed)
             for seed, value, seconds in ((3, "9.5%", 30.0), (1, "10.0%", 10.0), (2, "8.0%", 80.0))]  # fmt: skip

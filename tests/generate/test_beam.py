@@ -1,4 +1,4 @@
-"""Beam search: what is found, what it scores, and what is left as it was."""
+"""Beam search: results, scores, caching, and restoring the model's mode."""
 
 from copy import deepcopy
 from functools import cache, partial
@@ -29,7 +29,7 @@ alphas = pytest.mark.parametrize("alpha", [0.0, 1.0])
 
 
 @cache
-def half_taught(name):
+def partly_trained_model(name):
     """A model that has begun to learn to say which remainder modulo 4 each token of the source has."""
     torch.manual_seed(11)
     model = MODELS[name](11, 7, dropout=0.5).eval()
@@ -47,7 +47,7 @@ def half_taught(name):
 
 
 def model_of(name):
-    return deepcopy(half_taught(name))
+    return deepcopy(partly_trained_model(name))
 
 
 def some_sources(batch=5, length=6, seed=3):
@@ -60,7 +60,7 @@ def search(model, source, **how):
     return beam.search(model, source, **{"bos": BOS, "eos": EOS, **how})
 
 
-def whole(found, row, rank):
+def full_text(found, row, rank):
     """A text from its beginning to its end, both tokens included."""
     return found.texts[row, rank, : found.lengths[row, rank] + 1].tolist()
 
@@ -69,7 +69,7 @@ class Row(NamedTuple):
     first: Tensor
 
 
-class Known(nn.Module):
+class FunctionModel(nn.Module):
     """P(next | source, text) from a function, and the number of calls of either half."""
 
     def __init__(self, chances, vocab):
@@ -88,17 +88,17 @@ class Known(nn.Module):
         return torch.tensor(given).log()
 
 
-def tabled(table, vocab):
+def model_from_table(table, vocab):
     """The chances of the tokens that follow a text; after texts that are not in the table, the end."""
 
     def chances(source, text):
         following = table.get(text[1:], {EOS: 1.0})
         return [following.get(token, 0.0) for token in range(vocab)]
 
-    return Known(chances, vocab)
+    return FunctionModel(chances, vocab)
 
 
-def drawn(vocab):
+def random_model(vocab):
     """Chances drawn once for each source and text; the end grows likelier with the length."""
 
     def chances(source, text):
@@ -107,7 +107,7 @@ def drawn(vocab):
         logits[EOS] += len(text) - 3
         return logits.softmax(-1).tolist()
 
-    return Known(chances, vocab)
+    return FunctionModel(chances, vocab)
 
 
 def score(total, text, alpha):
@@ -132,9 +132,9 @@ def reference_steps(model, source, width, alpha, length):
 
 @alphas
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 20, 121, 130])
-def test_each_step_is_that_of_a_search_in_plain_python(alpha, width):
+def test_steps_match_reference(alpha, width):
     """The widest one holds all texts there are: 1 + 3 + 9 + 27 + 81."""
-    model, sources = drawn(vocab=6), (5, 3, 9)
+    model, sources = random_model(vocab=6), (5, 3, 9)
     steps = list(
         beam.steps(model, torch.tensor(sources)[:, None], bos=BOS, eos=EOS, width=width, alpha=alpha, max_new_tokens=4)
     )
@@ -143,7 +143,7 @@ def test_each_step_is_that_of_a_search_in_plain_python(alpha, width):
         for found, expected in zip(steps, reference_steps(model, source, width, alpha, 4)):
             texts, sums, parents = zip(*expected)
             many = len(texts)
-            assert [tuple(whole(found, row, rank)) for rank in range(many)] == list(texts)
+            assert [tuple(full_text(found, row, rank)) for rank in range(many)] == list(texts)
             assert found.parents[row, :many].tolist() == list(parents)
             assert found.lengths[row, :many].tolist() == [len(text) - 1 for text in texts]
             assert found.ended[row, :many].tolist() == [text[-1] == EOS for text in texts]
@@ -153,8 +153,10 @@ def test_each_step_is_that_of_a_search_in_plain_python(alpha, width):
             assert (found.sums[row, many:] == -inf).all()
 
 
-def test_the_length_penalty_changes_what_is_best():
-    model = tabled({(): {EOS: 0.3, 3: 0.7}, (3,): {EOS: 0.1, 3: 0.5, 4: 0.4}, (3, 3): {4: 0.8, EOS: 0.2}}, vocab=5)
+def test_length_penalty_changes_the_best_text():
+    model = model_from_table(
+        {(): {EOS: 0.3, 3: 0.7}, (3,): {EOS: 0.1, 3: 0.5, 4: 0.4}, (3, 3): {4: 0.8, EOS: 0.2}}, vocab=5
+    )
     source = torch.tensor([[7]])
     best = {alpha: search(model, source, width=5, alpha=alpha) for alpha in (0.0, 1.0)}
     assert best[0.0].ids(0).tolist() == []  # 0.3
@@ -171,7 +173,7 @@ GARDEN = {  # the likelier beginning leads to the less likely text
 
 
 @models
-def test_greedy_takes_the_likeliest(name):
+def test_greedy_picks_the_most_likely_tokens(name):
     model, source = model_of(name), some_sources()
     expected = []
     for row in source:
@@ -185,14 +187,14 @@ def test_greedy_takes_the_likeliest(name):
         beam.greedy(model, source, bos=BOS, eos=EOS, max_new_tokens=9),
         search(model, source, width=1, alpha=0.7, max_new_tokens=9),
     ):
-        assert [whole(found, row, 0) for row in range(5)] == expected
+        assert [full_text(found, row, 0) for row in range(5)] == expected
         assert found.ended[:, 0].tolist() == [text[-1] == EOS for text in expected]
 
 
-def test_the_search_ends_with_its_texts():
-    model = tabled(GARDEN, vocab=6)
+def test_steps_stop_when_all_texts_end_or_at_length():
+    model = model_from_table(GARDEN, vocab=6)
     assert len(list(beam.steps(model, torch.tensor([[7]]), bos=BOS, eos=EOS, width=2))) == 3
-    endless = Known(lambda source, text: [0.0, 0.0, 0.0, 0.75, 0.25], vocab=5)
+    endless = FunctionModel(lambda source, text: [0.0, 0.0, 0.0, 0.75, 0.25], vocab=5)
     beams = list(beam.steps(endless, torch.tensor([[7], [8]]), bos=BOS, eos=EOS, width=3, alpha=0.0, max_new_tokens=6))
     assert len(beams) == 6
     assert not beams[-1].ended.any()
@@ -202,7 +204,7 @@ def test_the_search_ends_with_its_texts():
     assert len(search(endless, torch.tensor([[7]]), width=3, max_new_tokens=1).texts[0, 0]) == 2
 
 
-def test_a_text_goes_on_before_its_logits_are_asked_again():
+def test_search_encodes_once_and_decodes_one_token_per_step():
     model, source = model_of("seq2seq"), some_sources()
     calls = []
     model.encode, encode = lambda ids: calls.append(len(ids)) or encode(ids), model.encode
@@ -211,7 +213,7 @@ def test_a_text_goes_on_before_its_logits_are_asked_again():
     assert calls == [5, (20, 1), (20, 1), (20, 1)]
 
 
-class Halves(nn.Module):
+class UncachedModel(nn.Module):
     """An encoder-decoder of which nothing is known but its two halves: every text is read again at every step."""
 
     def __init__(self, model):
@@ -228,16 +230,18 @@ class Halves(nn.Module):
 
 @models
 @pytest.mark.parametrize("width", [1, 3, 9])
-def test_what_is_kept_changes_nothing(name, width):
+def test_cached_search_matches_uncached(name, width):
     model, source = model_of(name), some_sources()
     how = {"bos": BOS, "eos": EOS, "width": width, "max_new_tokens": 9}
-    for kept, anew in zip(beam.steps(model, source, **how), beam.steps(Halves(model), source, **how), strict=True):
+    for kept, anew in zip(
+        beam.steps(model, source, **how), beam.steps(UncachedModel(model), source, **how), strict=True
+    ):
         assert torch.equal(kept.texts, anew.texts)
         torch.testing.assert_close(kept.sums, anew.sums, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_the_rows_of_a_text_are_where_its_tokens_were_chosen(width):
+def test_rows_follow_the_parents_of_a_text(width):
     model, source = model_of("additive"), some_sources()
     beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=width, max_new_tokens=9))
     last = beams[-1]
@@ -254,7 +258,7 @@ def test_the_rows_of_a_text_are_where_its_tokens_were_chosen(width):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("taken", [1, 2, 99])
-def test_the_model_comes_back_as_it_was(training, taken):
+def test_steps_restore_training_mode(training, taken):
     model = model_of("transformer").train(training)
     steps = beam.steps(model, some_sources(), bos=BOS, eos=EOS, max_new_tokens=4)
     for _, found in zip(range(taken), steps):
@@ -268,7 +272,7 @@ def test_the_model_comes_back_as_it_was(training, taken):
 
 
 @models
-def test_what_was_found_can_be_learnt_from(name):
+def test_found_texts_can_be_trained_on(name):
     model, source = MODELS[name](11, 7), some_sources()
     tried = (search(model, source, eos=eos, max_new_tokens=9) for eos in range(2, 7))
     # past what rotary positions were made for: they compute more
@@ -278,9 +282,9 @@ def test_what_was_found_can_be_learnt_from(name):
     assert not found.sums.requires_grad
 
 
-def test_padding_and_the_beginning_are_never_written():
+def test_search_never_picks_padding_or_bos():
     """The likeliest tokens are those two; what is left has the chances that the model gave it."""
-    eager = Known(lambda source, text: [0.51, 0.3, 0.01 * len(text), 0.19 - 0.01 * len(text)], vocab=4)
+    eager = FunctionModel(lambda source, text: [0.51, 0.3, 0.01 * len(text), 0.19 - 0.01 * len(text)], vocab=4)
     source = torch.tensor([[7], [8]])
     found = search(eager, source, width=5, alpha=0.0, max_new_tokens=4)
     assert [found.ids(1, rank).tolist() for rank in range(5)] == [[], [3], [3, 3], [3, 3, 3, 3], [3, 3, 3]]
@@ -294,9 +298,9 @@ def test_padding_and_the_beginning_are_never_written():
         assert one.texts.tolist() == [[[BOS, 3, 3, 3, 3]]] * 2
 
 
-def test_an_end_that_is_the_beginning_ends_a_text():
+def test_greedy_supports_eos_equal_to_bos():
     """As in GPT-2 and BART, where one token stands for both."""
-    model = Known(lambda source, text: [0.3, 0.1, 0.0, 0.6] if len(text) < 4 else [0.2, 0.7, 0.0, 0.1], vocab=4)
+    model = FunctionModel(lambda source, text: [0.3, 0.1, 0.0, 0.6] if len(text) < 4 else [0.2, 0.7, 0.0, 0.1], vocab=4)
     found = beam.greedy(model, torch.tensor([[7]]), bos=BOS, eos=BOS, max_new_tokens=9)
     assert found.texts.tolist() == [[[BOS, 3, 3, 3, BOS]]]
     assert found.ids(0).tolist() == [3, 3, 3]
@@ -305,7 +309,7 @@ def test_an_end_that_is_the_beginning_ends_a_text():
 
 @pytest.mark.parametrize("vocab", [5, 63, 64, 130, 640, 701])
 @pytest.mark.parametrize("some", [1, 3, 5])
-def test_the_likeliest_of_blocks_are_the_likeliest_of_all(vocab, some):
+def test_topk_matches_torch(vocab, some):
     draw = torch.Generator().manual_seed(vocab)
     logs = torch.randn(7, vocab, generator=draw)
     logs[0, -3:] = torch.tensor([9.0, 11.0, 10.0])  # beyond the last whole block, and

@@ -1,4 +1,4 @@
-"""Text from models: choosing, caching, streaming."""
+"""Text generation: sampling, caching, streaming and oneDNN."""
 
 import pytest
 import torch
@@ -40,14 +40,14 @@ def by_hand(model, prompt, count):
 
 @pytest.mark.parametrize("kind", positions.KINDS.values())
 @pytest.mark.parametrize("cache", [True, False])
-def test_greedy_takes_the_likeliest_also_past_the_context(kind, cache):
+def test_greedy_matches_argmax_beyond_the_context(kind, cache):
     model = gpt(positions=kind)
     expected = by_hand(model, PROMPT, 20)
     assert len(set(expected)) > 1
     assert list(generate.ids(model, PROMPT, 20, GREEDY, cache=cache)) == expected
 
 
-def test_the_seed_fixes_the_text():
+def test_ids_are_deterministic_for_a_seed():
     model = gpt()
     first = list(generate.ids(model, PROMPT, 20, seed=5))
     torch.manual_seed(0)
@@ -76,7 +76,7 @@ def test_the_seed_fixes_the_text():
     ],
     ids=str,
 )
-def test_probabilities_by_hand(sampler, expected):
+def test_sampler_probabilities_match_hand_computed_values(sampler, expected):
     """Also beside a token that is impossible."""
     order = torch.tensor([2, 0, 4, 1, 3])
     share = torch.tensor(expected) / sum(expected)
@@ -86,7 +86,7 @@ def test_probabilities_by_hand(sampler, expected):
     assert impossible[5] == 0
 
 
-def test_tokens_are_excluded_from_where_top_p_is_reached():
+def test_top_p_excludes_tokens_beyond_its_threshold():
     assert Sampler(top_p=0.5).probabilities(torch.zeros(4)).count_nonzero() == 2
 
 
@@ -106,20 +106,20 @@ def test_probabilities_sum_to_one_and_keep_the_likeliest(logits, temperature, to
     assert probabilities[sampler.choose(logits, torch.Generator().manual_seed(1))] > 0
 
 
-def test_tokens_are_drawn_as_often_as_probable():
+def test_choose_samples_from_the_probabilities():
     draw, sampler = torch.Generator().manual_seed(0), Sampler(top_k=3)
     drawn = torch.tensor([sampler.choose(LOGITS, draw) for _ in range(2000)])
     torch.testing.assert_close(drawn.bincount(minlength=5) / 2000, sampler.probabilities(LOGITS), atol=0.03, rtol=0)
 
 
 @pytest.mark.parametrize(("drawn", "token"), [(0.0, 1), (0.25, 3), (0.75, 3), (1 - 2**-53, 3)])
-def test_a_token_without_a_probability_is_not_drawn(monkeypatch, drawn, token):
+def test_choose_never_draws_zero_probability_tokens(monkeypatch, drawn, token):
     logits = torch.tensor([0.0, 0.25, 0.0, 0.75, 0.0]).log()
     monkeypatch.setattr(torch, "rand", lambda *size, **how: torch.tensor(drawn, dtype=torch.float64))
     assert Sampler().choose(logits) == token
 
 
-def test_logits_that_are_not_finite_are_an_error():
+def test_non_finite_logits_raise():
     model = gpt()
     nn.init.constant_(model.norm.weight, torch.nan)
     with pytest.raises(FloatingPointError, match="not finite"):
@@ -145,7 +145,7 @@ def test_streamed_pieces_join_to_the_text():
         (b"\xffa", ["�", "a"]),
     ],
 )
-def test_a_character_of_several_bytes_comes_whole(monkeypatch, tokens, pieces):
+def test_stream_yields_whole_multibyte_characters(monkeypatch, tokens, pieces):
     monkeypatch.setattr("tfviz.generate.sample.ids", lambda *_, **__: iter(tokens))
     assert list(generate.stream(gpt(256), Bytes(), "x", len(tokens))) == pieces
     assert generate.text(gpt(256), Bytes(), "x", len(tokens)) == "x" + tokens.decode("utf-8", "replace")
@@ -153,7 +153,7 @@ def test_a_character_of_several_bytes_comes_whole(monkeypatch, tokens, pieces):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("taken", [0, 1, 3])
-def test_the_model_comes_back_as_it_was(training, taken):
+def test_ids_restore_training_mode(training, taken):
     model = gpt(dropout=0.5).train(training)
     tokens = generate.ids(model, PROMPT, 3)
     for _ in range(taken):
@@ -187,7 +187,7 @@ def test_onednn_is_used_for_large_models_on_a_cpu():
         (torch.randn(1, 5).bfloat16(), torch.randn(7, 5).bfloat16(), False),
     ],
 )
-def test_onednn_takes_single_float32_rows_only(monkeypatch, x, weight, used):
+def test_onednn_handles_only_single_float32_rows(monkeypatch, x, weight, used):
     calls = []
     fake = lambda *args: calls.append(args) or functional.linear(*args[:3])  # noqa: E731
     monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", fake, raising=False)
@@ -197,7 +197,7 @@ def test_onednn_takes_single_float32_rows_only(monkeypatch, x, weight, used):
     assert bool(calls) == used
 
 
-def test_the_text_is_the_same_on_onednn(monkeypatch):
+def test_onednn_generates_the_same_ids(monkeypatch):
     model = gpt()
     expected = list(generate.ids(model, PROMPT, 20, seed=1))
     monkeypatch.setattr("tfviz.generate.onednn.MIN_WEIGHT_BYTES", 0)

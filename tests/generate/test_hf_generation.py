@@ -1,4 +1,4 @@
-"""Models of transformers write, token for token, what their own `generate` writes."""
+"""Generation with Hugging Face models matches their own `generate` token for token."""
 
 import pytest
 import tokenizers
@@ -47,7 +47,7 @@ def causal(name, **parts):
     return random(make[name]())
 
 
-def written(model):
+def hf_generate(model):
     """What the model's own `generate` writes after the prompt."""
     mask = torch.ones(1, 3, dtype=torch.long)
     return model.generate(PROMPT[None], attention_mask=mask, do_sample=False, max_new_tokens=20)[0, 3:].tolist()
@@ -55,16 +55,16 @@ def written(model):
 
 @pytest.mark.parametrize("cache", [True, False])
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bloom", "mistral"])
-def test_a_greedy_text_is_that_of_generate(name, cache):
+def test_greedy_matches_hf_generate(name, cache):
     model = causal(name).train()
     found = list(generate.ids(model, PROMPT, 20, GREEDY, cache=cache))
     assert model.training
     model.eval()
-    assert found == written(model)
+    assert found == hf_generate(model)
     assert len(set(found)) > 3 or name == "bloom"  # whose random weights repeat a token
 
 
-def test_a_text_ends_with_an_end_token_of_the_generation_config():
+def test_generation_stops_at_configured_eos_tokens():
     model = causal("gpt2")
     whole = list(generate.ids(model, PROMPT, 20, GREEDY))
     _, _, end, later, *_ = dict.fromkeys(whole)
@@ -72,10 +72,10 @@ def test_a_text_ends_with_an_end_token_of_the_generation_config():
         model.generation_config.eos_token_id = ends
         found = list(generate.ids(model, PROMPT, 20, GREEDY))
         assert found == whole[: whole.index(end) + 1]
-        assert written(model) == found
+        assert hf_generate(model) == found
 
 
-def test_the_context_is_that_of_the_configuration():
+def test_context_length_comes_from_the_config():
     model = causal("gpt2")
     with pytest.raises(ValueError, match="the prompt has 41 tokens, the model's context is 40"):
         generate.ids(model, torch.arange(41) % 31, 3)
@@ -86,7 +86,7 @@ def test_the_context_is_that_of_the_configuration():
 
 @pytest.mark.parametrize("sampler", [GREEDY, generate.Sampler(top_k=9)], ids=["greedy", "sampled"])
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bloom", "mistral"])
-def test_prompts_of_a_batch_go_on_as_each_by_itself(name, sampler):
+def test_batch_matches_single_prompts(name, sampler):
     model, prompts = causal(name), [PROMPT, torch.tensor([7]), torch.tensor([4, 9, 22, 8, 11])]
     expected = [list(generate.ids(model, prompt, 12, sampler, seed=5 + row)) for row, prompt in enumerate(prompts)]
     assert generate.batch(model, prompts, 12, sampler, seed=5) == expected
@@ -110,7 +110,7 @@ def tokenizer():
     )
 
 
-def test_a_text_by_a_model_and_its_tokenizer():
+def test_stream_with_hf_tokenizer_matches_generate():
     """With the special tokens of the prompt, and without those in what is shown."""
     words = tokenizer()
     model = causal("gpt2", vocab_size=len(words))
@@ -155,7 +155,7 @@ def bart():
 
 
 @pytest.mark.parametrize(("make", "bos", "eos", "pad"), [(t5, 0, 1, 0), (bart, 2, 2, 1)])
-def test_a_greedy_search_of_an_encoder_decoder_is_that_of_generate(make, bos, eos, pad):
+def test_encoder_decoder_greedy_matches_hf_generate(make, bos, eos, pad):
     model = make()
     source = torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, pad, pad], [30, 3, 6, 7, pad]])
     found = beam.greedy(model, source, bos=bos, eos=eos, max_new_tokens=9)
@@ -168,7 +168,7 @@ def test_a_greedy_search_of_an_encoder_decoder_is_that_of_generate(make, bos, eo
     assert len({tuple(found.ids(row).tolist()) for row in range(3)}) > 1
 
 
-def test_a_beam_with_a_cache_is_one_that_reads_all_anew():
+def test_beam_sums_match_one_full_decoder_pass():
     """The probability of each text, computed by one pass of the decoder over all of it."""
     model, source = t5(), torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, 0, 0]])
     found = beam.search(model, source, bos=0, eos=1, width=3, alpha=0.0, max_new_tokens=6)
@@ -204,11 +204,11 @@ def test_a_beam_with_a_cache_is_one_that_reads_all_anew():
         (lambda: generate.ids(nn.Linear(2, 2), PROMPT, 3), "model is a Linear; give LanguageModel"),
     ],
 )
-def test_what_cannot_be_done_is_said(use, says):
+def test_invalid_calls_raise(use, says):
     with pytest.raises((ValueError, TypeError), match=says):
         use()
 
 
-def test_our_models_are_called_as_they_were():
+def test_tfviz_gpt_still_generates():
     model = GPT(11, context=7, layers=1, heads=3, dim=6).eval()
     assert len(list(generate.ids(model, PROMPT, 20))) == 20

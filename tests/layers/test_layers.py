@@ -1,4 +1,4 @@
-"""Positions, attention, cache, blocks."""
+"""Layers: position encodings, attention, caches, blocks and initialization."""
 
 import math
 
@@ -36,7 +36,7 @@ def unchecked():
 @pytest.mark.parametrize("memory", [None, random(2, 7, 6)])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
-def test_multi_head_is_torchs_own(memory, masked, bias):
+def test_multi_head_matches_torch(memory, masked, bias):
     ours, theirs = MultiHead(6, 3, bias=bias), nn.MultiheadAttention(6, 3, bias=bias, batch_first=True)
     x = random(2, 5, 6)
     source = x if memory is None else memory
@@ -54,7 +54,7 @@ def test_multi_head_is_torchs_own(memory, masked, bias):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_attend_is_softmax_of_scaled_scores(masked):
+def test_attend_matches_softmax_of_scaled_scores(masked):
     query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
     mask = masks.causal.dense(5, 7, start=2) if masked else None
     scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / 2
@@ -62,7 +62,7 @@ def test_attend_is_softmax_of_scaled_scores(masked):
     torch.testing.assert_close(attend(query, key, value, mask), torch.einsum("bhqk,bhkd->bhqd", weights, value))
 
 
-def test_a_query_that_may_look_nowhere_gets_zeros():
+def test_attend_returns_zeros_for_fully_masked_queries():
     query, key, value = (random(2, 3, n, 7).requires_grad_() for n in (5, 2, 2))
     mask = torch.ones(1, 1, 5, 2, dtype=torch.bool).index_fill(2, torch.tensor([3]), False)
     mixed = attend(query, key, value, mask)
@@ -72,7 +72,7 @@ def test_a_query_that_may_look_nowhere_gets_zeros():
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5, 6])
-def test_sinusoids_are_their_formula(dim):
+def test_sinusoidal_matches_formula(dim):
     given = positions.Sinusoidal(context=3, dim=dim).table(7)
     for place in range(7):
         for column in range(dim):
@@ -82,7 +82,7 @@ def test_sinusoids_are_their_formula(dim):
 
 
 @pytest.mark.parametrize("kind", [positions.Sinusoidal, positions.Learned])
-def test_added_positions_begin_at_start(kind):
+def test_additive_positions_begin_at_start(kind):
     added, x = kind(7, 3), random(2, 5, 3)
     torch.testing.assert_close(added(x, 2), x + added.table(7)[2:7])
     torch.testing.assert_close(added(x)[:, 2:], x[:, 2:] + added.table(7)[2:5])
@@ -90,7 +90,7 @@ def test_added_positions_begin_at_start(kind):
     assert torch.equal(added.rotate(x[None], 2), x[None])
 
 
-def test_rotary_is_a_product_of_complex_numbers():
+def test_rotary_matches_complex_multiplication():
     x = random(2, 3, 5, 6)
     angles = torch.arange(4, 9)[:, None] * 10_000.0 ** -(torch.arange(3) * 2 / 6)
     turned = torch.complex(*x.chunk(2, -1)) * torch.polar(torch.ones(5, 3), angles)
@@ -99,7 +99,7 @@ def test_rotary_is_a_product_of_complex_numbers():
         torch.testing.assert_close(positions.Rotary(context, 18, 3).rotate(x, start=4), expected)
 
 
-def test_the_cache_gives_back_all_it_was_given():
+def test_key_values_accumulate_and_raise_when_full():
     cache, keys, values = KeyValues(7), random(2, 3, 7, 5), random(2, 3, 7, 5) + 1
     assert cache.bytes == 0
     for start, stop in ((0, 2), (2, 3), (3, 7)):
@@ -111,7 +111,7 @@ def test_the_cache_gives_back_all_it_was_given():
         cache.extend(keys[:, :, :1], values[:, :, :1])
 
 
-def test_a_cache_goes_on_with_the_texts_that_are_kept():
+def test_key_values_reorder_selects_rows():
     cache, keys, values = KeyValues(7), random(4, 3, 7, 5), random(4, 3, 7, 5) + 1
     rows = torch.tensor([2, 0, 2, 1])
     cache.reorder(rows)  # nothing is there yet
@@ -128,7 +128,7 @@ def test_a_cache_goes_on_with_the_texts_that_are_kept():
     assert torch.equal(again[1], torch.cat((before[1][rows][rows], values[:, :, 5:]), 2))
 
 
-def test_another_text_is_read_once():
+def test_cross_attention_cache_computes_keys_once():
     attention, memory, cache = MultiHead(6, 3, norm=nn.RMSNorm), random(2, 7, 6), CrossAttentionCache()
     for length in (4, 1):
         x = random(2, length, 6)
@@ -140,14 +140,14 @@ def test_another_text_is_read_once():
     assert not torch.allclose(attention(x, memory), read)
 
 
-def test_norms_by_hand():
+def test_pre_norm_and_post_norm_match_hand_computed_values():
     x, norm = torch.tensor([1.0, 3.0]), nn.LayerNorm(2, eps=0)
     torch.testing.assert_close(pre_norm(x, norm, lambda x: 2 * x), torch.tensor([-1.0, 5.0]))
     torch.testing.assert_close(post_norm(x, norm, lambda x: 2 * x), torch.tensor([-1.0, 1.0]))
 
 
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
-def test_a_block_is_attention_then_a_network(residual):
+def test_block_applies_attention_then_feed_forward(residual):
     block, x = Block(6, 3, inner=5, residual=residual), random(2, 7, 6)
     mask = masks.causal.dense(7, 7)
     half = residual(x, block.attention_norm, lambda x: block.attention(x, mask=mask))
@@ -155,7 +155,7 @@ def test_a_block_is_attention_then_a_network(residual):
     assert [tuple(p.shape) for p in FeedForward(3).parameters()] == [(12, 3), (12,), (3, 12), (3,)]
 
 
-def test_normed_queries_and_keys_by_hand():
+def test_query_and_key_norm_matches_reference():
     attention = MultiHead(6, 3, norm=nn.RMSNorm)
     with torch.no_grad():
         for norm in (attention.query_norm, attention.key_norm):
@@ -171,7 +171,7 @@ def test_normed_queries_and_keys_by_hand():
     torch.testing.assert_close(attention(x), attention.out_proj(mixed.transpose(1, 2).flatten(2)))
 
 
-def test_a_block_takes_any_attention_as_a_part():
+def test_blocks_accept_custom_attention():
     block = Block(6, 3, attention=lambda dim, heads: MultiHead(dim, heads, norm=nn.RMSNorm))
     assert isinstance(block.attention.query_norm, nn.RMSNorm)
     assert block.attention.heads == 3
@@ -180,7 +180,7 @@ def test_a_block_takes_any_attention_as_a_part():
     assert isinstance(decoder.cross.query_norm, nn.RMSNorm)
 
 
-def test_first_weights_keep_the_variance_and_branches_begin_small():
+def test_init_weights_keeps_variance_and_scales_down_branches():
     torch.manual_seed(0)
     blocks = nn.ModuleList(Block(48, 3, inner=200) for _ in range(2))
     init_weights(blocks)
@@ -201,6 +201,6 @@ def test_blocks_compile_into_one_graph():
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.usefixtures("unchecked")
-def test_ids_can_be_mapped():
+def test_gpt_works_under_vmap():
     model, ids = GPT(11, context=9, layers=1, heads=2, dim=8).eval(), torch.tensor([[3, 1, 4], [1, 5, 9]])
     torch.testing.assert_close(torch.vmap(lambda ids: model(ids[None])[0])(ids), model(ids))

@@ -1,4 +1,4 @@
-"""Masks: closed forms, composition, explanations, and FlexAttention's view of them."""
+"""Masks: closed forms, composition, explanations, block masks, copies and devices."""
 
 import copy
 import pickle
@@ -72,7 +72,7 @@ def by_hand(form, batch, heads, queries, keys, start=0):
 
 @named
 @from_start
-def test_a_mask_is_its_closed_form(name, start):
+def test_dense_matches_closed_form(name, start):
     mask, form = FORMS[name]
     dense = mask.dense(5, 7, batch=2, heads=3, start=start)
     assert dense.dtype == torch.bool
@@ -80,14 +80,14 @@ def test_a_mask_is_its_closed_form(name, start):
 
 
 @named
-def test_why_is_empty_where_the_mask_allows(name):
+def test_why_is_empty_for_allowed_cells(name):
     mask, form = FORMS[name]
     for cell in ((b, h, q, k) for b in range(2) for h in range(3) for q in range(5) for k in range(7)):
         batch, head, query, key = cell
         assert (mask.explain(query, key, batch=batch, head=head) == []) == form(*cell)
 
 
-def test_why_names_what_forbids():
+def test_why_lists_the_forbidding_rules():
     mask = masks.causal & (masks.window(2) | masks.dilated(3)) & ~masks.fixed(2)
     assert mask.explain(4, 2) == ["window(2)", "dilated(3)"]
     assert mask.explain(2, 4) == ["causal", "window(2)", "dilated(3)"]
@@ -99,14 +99,14 @@ def test_why_names_what_forbids():
 
 
 @named
-def test_the_count_is_the_number_of_cells(name):
+def test_count_matches_closed_form(name):
     mask, form = FORMS[name]
     assert mask.count(5, batch=2, heads=3) == int(by_hand(form, 2, 3, 5, 5).sum())
 
 
 @named
 @from_start
-def test_blocks_hold_what_is_allowed(name, start):
+def test_block_mask_matches_closed_form(name, start):
     mask, form = FORMS[name]
     blocks = mask.block_mask(5, 7, batch=2, heads=3, start=start, device="cpu", size=2)
     padded = functional.pad(by_hand(form, 2, 3, 5, 7, start), (0, 1, 0, 1)).unflatten(2, (3, 2)).unflatten(4, (4, 2))
@@ -128,7 +128,7 @@ def attention(query, key, value, allowed):
 @named
 @from_start
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-def test_flex_dense_and_loops_agree(name, start):
+def test_flex_attention_and_attend_match_reference(name, start):
     mask, form = FORMS[name]
     query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
     expected = attention(query, key, value, by_hand(form, 2, 3, 5, 7, start))
@@ -139,7 +139,7 @@ def test_flex_dense_and_loops_agree(name, start):
     torch.testing.assert_close(attend(query, key, value, mask.dense(5, 7, batch=2, heads=3, start=start)), expected)
 
 
-def test_one_block_structure_serves_all_where_batch_and_heads_are_alike():
+def test_block_mask_is_shared_across_batch_and_heads():
     blocks = masks.strided(3).block_mask(300, 300)
     assert blocks.shape == (1, 1, 300, 300)
     assert blocks.BLOCK_SIZE == (128, 128)
@@ -164,7 +164,7 @@ for mask in masks.causal & ~masks.window(1), masks.per_head(masks.strided(3), ma
 """
 
 
-def test_importing_the_layers_loads_no_compiler_which_can_trace_every_rule():
+def test_import_loads_no_compiler_and_flex_attention_matches_sdpa():
     # a fresh process: shapes are not checked there, and the compiler cannot trace the checks
     ignored = "ignore:flex_attention called without:UserWarning"
     done = subprocess.run(
@@ -185,7 +185,7 @@ MADE = [
 
 
 @pytest.mark.parametrize("mask", MADE, ids=repr)
-def test_masks_can_be_copied_and_stored(mask):
+def test_masks_survive_deepcopy_and_pickle(mask):
     table = mask.dense(5, 5, batch=2, heads=3)
     for other in (copy.deepcopy(mask), pickle.loads(pickle.dumps(mask))):
         assert torch.equal(other.dense(5, 5, batch=2, heads=3), table)
@@ -193,13 +193,13 @@ def test_masks_can_be_copied_and_stored(mask):
         assert (other is mask) == (mask is masks.causal)
 
 
-def test_a_copied_model_keeps_its_fast_mask():
+def test_copied_gpt_keeps_the_causal_singleton():
     model = GPT(9, layers=1, heads=1, dim=4)
     assert copy.deepcopy(model).mask is masks.causal
     assert pickle.loads(pickle.dumps(model)).mask is masks.causal
 
 
-def test_the_tables_of_masks_are_where_the_queries_are():
+def test_dense_moves_mask_tables_to_the_device():
     """The meta device stands for a GPU; the second time, the copy of the first is taken."""
     for mask in (
         masks.padding(torch.tensor(LENGTHS)),
@@ -214,7 +214,7 @@ def test_the_tables_of_masks_are_where_the_queries_are():
         assert torch.equal(mask.dense(7, 7, heads=2), before)
 
 
-def test_a_table_is_copied_once_for_each_device_and_no_fake_copy_is_kept():
+def test_table_caches_one_copy_per_device_but_no_fake_tensor():
     table = masks._Table(torch.tensor(LENGTHS))
     index = torch.tensor([0, 1], device="meta")
     assert table[index].device.type == "meta"
@@ -226,6 +226,6 @@ def test_a_table_is_copied_once_for_each_device_and_no_fake_copy_is_kept():
     assert table[torch.tensor([1])].tolist() == LENGTHS[1:]
 
 
-def test_a_model_on_another_device_takes_masks_of_tables():
+def test_gpt_on_another_device_accepts_table_masks():
     model = GPT(11, context=7, layers=1, heads=3, dim=6, mask=masks.prefix(torch.tensor(LENGTHS))).to("meta")
     assert model(torch.zeros(2, 7, dtype=torch.long, device="meta")).shape == (2, 7, 11)

@@ -1,4 +1,4 @@
-"""Positions that bias scores: linear biases, relative distances, and the shift that makes them fast."""
+"""Position biases: ALiBi, relative positions, and the shift that computes them fast."""
 
 import math
 
@@ -39,7 +39,7 @@ def dot(one, other):
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 8])
-def test_linear_biases_are_their_formula(heads):
+def test_alibi_matches_formula(heads):
     given = alibi(5, heads)
     for head in range(heads):
         for query in range(5):
@@ -50,7 +50,7 @@ def test_linear_biases_are_their_formula(heads):
 
 @pytest.mark.parametrize(("queries", "keys"), SIZES)
 @pytest.mark.parametrize("context", [0, 3, 9])
-def test_linear_biases_of_the_last_queries(queries, keys, context):
+def test_alibi_bias_covers_the_last_queries(queries, keys, context):
     bias = ALiBi(context, 6, 3).bias(random(2, 3, queries, 2), random(2, 3, keys, 2))
     assert bias.shape == (1, 3, queries, keys)
     assert torch.equal(bias[0], alibi(keys, 3)[:, keys - queries :])
@@ -61,7 +61,7 @@ endless = pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if ki
 
 @endless
 @pytest.mark.parametrize("model", [GPT, Classifier])
-def test_what_grew_while_reading_serves_in_training(kind, model):
+def test_positions_grown_in_inference_mode_allow_training(kind, model):
     torch.manual_seed(5)
     model, ids = model(11, context=3, layers=1, heads=3, dim=6, positions=kind), torch.arange(14).view(2, 7) % 11
     with torch.inference_mode():
@@ -74,7 +74,7 @@ def test_what_grew_while_reading_serves_in_training(kind, model):
 @torch.no_grad()
 @pytest.mark.parametrize("kind", KINDS.values())
 @pytest.mark.parametrize("cached", [False, True])
-def test_a_text_longer_than_the_context(kind, cached):
+def test_positions_beyond_context_extrapolate_or_raise(kind, cached):
     """Learned positions end; all others go on, as if the model had been built for the longer text."""
     short, ids = gpt(kind, context=4), torch.tensor([[4, 9, 5, 10, 3, 2, 8], [1, 1, 7, 0, 6, 2, 5]])
     if cached:
@@ -96,7 +96,7 @@ def test_a_text_longer_than_the_context(kind, cached):
 
 
 @pytest.mark.parametrize(("queries", "keys"), [*SIZES, (5, 2)])
-def test_the_shift_is_an_index(queries, keys):
+def test_shift_matches_indexing(queries, keys):
     scores = random(2, 3, queries, queries + keys - 1)
     columns = list(range(keys - 1, -queries, -1))  # the distance that each column stands for
     given = shift(scores, keys)
@@ -109,7 +109,7 @@ def test_the_shift_is_an_index(queries, keys):
 
 @torch.no_grad()
 @pytest.mark.parametrize(("queries", "keys"), SIZES)
-def test_relative_scores_are_their_terms(queries, keys):
+def test_relative_bias_matches_formula(queries, keys):
     """(b) + (c) + (d) of section 3.3, cell by cell; (a) is attention's own."""
     places, query, key = built(Relative), random(2, 3, queries, 2), random(2, 3, keys, 2)
     given = places.bias(query, key)
@@ -124,7 +124,7 @@ def test_relative_scores_are_their_terms(queries, keys):
 
 @torch.no_grad()
 @kinds
-def test_attention_adds_them_to_its_scores(kind):
+def test_attention_adds_position_bias_to_scores(kind):
     layer, places, x = MultiHead(6, 3), built(kind), random(2, 7, 6)
     mask = masks.causal.dense(7, 7)
     with capture(layer) as seen:
@@ -138,14 +138,14 @@ def test_attention_adds_them_to_its_scores(kind):
 
 @torch.no_grad()
 @kinds
-def test_a_text_that_stands_elsewhere_reads_the_same(kind):
+def test_position_biases_are_translation_invariant(kind):
     model, text = gpt(kind, mask=masks.causal & masks.window(2)), torch.tensor([[3, 8, 1, 4, 9, 2]])
     alone, behind = model(text), model(torch.cat((torch.tensor([[7, 5, 10]]), text), dim=1))[:, 3:]
     close(behind[:, 2:], alone[:, 2:])  # two layers, a step back in each: the first two see what stands before
     assert (behind[:, :2] - alone[:, :2]).abs().amax(-1).min() > 1e-3
 
 
-def test_relative_positions_learn():
+def test_relative_parameters_receive_gradients():
     places = Relative(0, 6, 3)
     assert [tuple(p.shape) for p in places.parameters()] == [(3, 1, 2), (3, 1, 2), (6, 6)]
     assert not places.content.any()
@@ -157,7 +157,7 @@ def test_relative_positions_learn():
 @torch.no_grad()
 @kinds
 @pytest.mark.parametrize("type", [torch.float64, torch.bfloat16])
-def test_biases_serve_other_types(kind, type):
+def test_position_biases_support_other_dtypes(kind, type):
     model, ids = gpt(kind), torch.tensor([[4, 9, 5, 10, 3, 2, 8]])
     expected = model(ids)
     given = model.to(type)(ids)
@@ -165,7 +165,7 @@ def test_biases_serve_other_types(kind, type):
     close(given.float(), expected, 1e-4 if type is torch.float64 else 0.5)
 
 
-def test_a_table_of_one_s_own_is_the_one_that_is_used():
+def test_overridden_table_is_used():
     """Lesson 04 slows the angles down so; what `table` says is what `forward` and `rotate` do."""
 
     class Slow(Rotary):

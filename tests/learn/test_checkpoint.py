@@ -1,4 +1,4 @@
-"""Checkpoints: what was saved is loaded; what does not fit or is damaged is named, and nothing is filled."""
+"""Checkpoints: saving and loading; mismatched or damaged ones are rejected without changing the model."""
 
 import copy
 import json
@@ -35,7 +35,7 @@ def saved(tmp_path_factory):
     return checkpoint.save(tmp_path_factory.mktemp("saved"), *pair(), step=7, note={"a": [1, None]})
 
 
-def test_what_was_saved_is_loaded(tmp_path):
+def test_checkpoint_round_trips(tmp_path):
     model, optimizer = pair()
     for step in (3, 12, 7):
         checkpoint.save(tmp_path, model, optimizer, step=step, note="né", keep=2)
@@ -49,7 +49,7 @@ def test_what_was_saved_is_loaded(tmp_path):
         checkpoint.load(tmp_path / "none", other)
 
 
-def test_plain_numbers_of_an_optimizer_are_kept(tmp_path):
+def test_plain_numbers_in_optimizer_state_round_trip(tmp_path):
     model, optimizer = pair()
     first = next(iter(optimizer.state))
     optimizer.state[first]["calls"] = 4
@@ -59,7 +59,7 @@ def test_plain_numbers_of_an_optimizer_are_kept(tmp_path):
     assert optimizer.state[first]["calls"] == 4
 
 
-def test_folders_of_others_are_neither_deleted_nor_replaced(tmp_path):
+def test_save_keeps_unrelated_folders(tmp_path):
     for step in (1, 5):
         (tmp_path / f"step-00000000{step}").mkdir()
         (tmp_path / f"step-00000000{step}" / "mine.txt").write_text("mine", encoding="utf-8")
@@ -69,14 +69,14 @@ def test_folders_of_others_are_neither_deleted_nor_replaced(tmp_path):
     assert [path.name for path in checkpoint.list_checkpoints(tmp_path)] == [f"step-00000000{n}" for n in (1, 5, 6)]
 
 
-def test_drafts_of_a_killed_run_are_cleared(tmp_path):
+def test_save_removes_stale_drafts(tmp_path):
     (tmp_path / ".step-000000004.abcdefgh.tfviz-draft").mkdir()
     (tmp_path / ".mine.tfviz-draft").mkdir()
     checkpoint.save(tmp_path, gpt(), step=6)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.tfviz-draft", "step-000000006"]
 
 
-def test_another_model_is_refused(tmp_path):
+def test_load_rejects_another_model(tmp_path):
     checkpoint.save(tmp_path, gpt())
     with pytest.raises(ValueError, match=r"positions\.vectors\.weight has shape \[5, 6\] in the model and \[7, 6\]"):
         checkpoint.load(tmp_path, gpt(context=5))
@@ -89,7 +89,7 @@ def test_another_model_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("wrap", [lambda model: torch.compile(model, backend="eager"), nn.DataParallel])
-def test_a_checkpoint_is_of_the_model_within_its_wrapper(wrap, tmp_path):
+def test_checkpoint_unwraps_compiled_and_parallel_models(wrap, tmp_path):
     model, other = gpt(), gpt(dropout=0.2)
     nn.init.normal_(model.tokens.weight)
     checkpoint.save(tmp_path, wrap(model))
@@ -100,7 +100,7 @@ def test_a_checkpoint_is_of_the_model_within_its_wrapper(wrap, tmp_path):
     assert equal_states(state_of(other), state_of(model))
 
 
-def test_a_compiled_run_is_resumed_by_one_that_is_not(tmp_path):
+def test_compiled_run_resumes_uncompiled(tmp_path):
     with torch.compiler.set_stance("force_eager"):  # dynamo cannot follow what checks shapes in tests
         list(train(torch.compile(gpt()), windows(), 3, checkpoint_dir=tmp_path))
     assert len(run(gpt(), 3, checkpoint_dir=tmp_path)) == 3
@@ -112,7 +112,7 @@ def tied(weight_of=0):
     return model
 
 
-def test_a_tied_tensor_is_stored_once(tmp_path):
+def test_tied_tensors_are_stored_once(tmp_path):
     model, other = tied(), tied()
     path = checkpoint.save(tmp_path / "one", model)
     save_model(model, str(tmp_path / "by safetensors"))
@@ -131,7 +131,7 @@ def mark(path):
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
 @pytest.mark.parametrize("damage", ["half", "empty", "pickle", "list", "deep", "gone", "pipe"])
-def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, saved, name, damage):
+def test_load_rejects_damaged_files(tmp_path, saved, name, damage):
     file, trap = shutil.copytree(saved, tmp_path / saved.name) / name, tmp_path / "trap"
     content = file.read_bytes()
     damaged = {"half": content[: len(content) // 2], "empty": b"", "list": b"[1, 2]", "deep": b"[" * 100_000}
@@ -178,7 +178,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("case", FORGED)
-def test_what_does_not_fit_is_named_and_nothing_is_filled(case, saved, tmp_path):
+def test_load_rejects_mismatches_without_changing_the_model(case, saved, tmp_path):
     change, says = FORGED[case]
     at = shutil.copytree(saved, tmp_path / saved.name)
     files = {name: load_file(at / name) for name in ("model.safetensors", "optimizer.safetensors")}
@@ -196,7 +196,7 @@ def test_what_does_not_fit_is_named_and_nothing_is_filled(case, saved, tmp_path)
 
 
 @pytest.mark.parametrize("history", [None, [[1.0, 2.0, 3.0]], [[1.0, 2.0]] * 4, [["a", 2.0, 3.0]] * 4])
-def test_a_history_that_does_not_fit_is_refused(tmp_path, history):
+def test_fit_rejects_invalid_history(tmp_path, history):
     run(gpt(), 4, checkpoint_dir=tmp_path)
     file = checkpoint.list_checkpoints(tmp_path)[-1] / "state.json"
     content = json.loads(file.read_text(encoding="utf-8"))
@@ -209,13 +209,13 @@ def test_a_history_that_does_not_fit_is_refused(tmp_path, history):
 @pytest.mark.parametrize(
     "state", [{1: 2}, {"a": [{True: 1}]}, {"a": {(1, 2): 3}}, float("nan"), torch.ones(2), [object()]]
 )
-def test_a_state_that_json_would_lose_or_change_is_refused(state, tmp_path):
+def test_save_rejects_state_that_json_cannot_represent(state, tmp_path):
     with pytest.raises(ValueError, match="state"):
         checkpoint.save(tmp_path, pair()[0], x=state)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+def test_save_rejects_non_finite_weights(tmp_path):
     model = gpt()
     checkpoint.save(tmp_path, model, step=1)
     nn.init.constant_(model.norm.bias, torch.nan)
@@ -224,7 +224,7 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     assert [path.name for path in checkpoint.list_checkpoints(tmp_path)] == ["step-000000001"]
 
 
-def test_settings_that_have_no_weights_are_compared(tmp_path):
+def test_load_compares_settings_without_weights(tmp_path):
     from tfviz.layers import masks, positions
 
     for options, other, says in (
@@ -237,7 +237,7 @@ def test_settings_that_have_no_weights_are_compared(tmp_path):
 
 
 @posix
-def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path):
+def test_full_disk_keeps_the_previous_checkpoint(tmp_path):
     script = """
         import resource, signal, sys, torch
         from tfviz.learn import checkpoint

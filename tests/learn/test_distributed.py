@@ -127,12 +127,12 @@ def two(tmp_path_factory):
     return folder, launch(TORCHRUN, __file__, folder, "fully_shard", folder=folder)
 
 
-def test_two_processes_share_ragged_batches(two, expected):
+def test_two_processes_match_one_on_ragged_batches(two, expected):
     assert two[1]["processes"] == 2
     assert two[1]["unsharded"] == expected
 
 
-def test_shards_change_no_number(two, expected, uninterrupted):
+def test_sharded_training_matches_unsharded(two, expected, uninterrupted):
     assert two[1]["sharded"] == expected
     assert two[1]["resumed"] == uninterrupted
 
@@ -149,7 +149,7 @@ def describe(folder):
     return found
 
 
-def test_checkpoints_of_shards_are_those_of_one_process(two, uninterrupted, tmp_path):
+def test_sharded_checkpoints_match_unsharded(two, uninterrupted, tmp_path):
     begin(tmp_path / "one", unsharded)
     assert describe(two[0] / "two") == describe(tmp_path / "one")
     assert describe(two[0] / "two-tied") == describe(tmp_path / "one-tied")
@@ -159,7 +159,7 @@ def test_checkpoints_of_shards_are_those_of_one_process(two, uninterrupted, tmp_
     assert checkpoint.load(two[0] / "one", model, muon(model, 0.1))["step"] == 6
 
 
-def test_accelerate_shards(expected, uninterrupted, tmp_path):
+def test_accelerate_sharding_matches_one_process(expected, uninterrupted, tmp_path):
     begin(tmp_path / "one", unsharded)
     found = launch([*ACCELERATE, *SHARDED], __file__, tmp_path, "accelerate", folder=tmp_path)
     assert found["sharded"] == expected
@@ -203,7 +203,7 @@ def by_one_process(tmp_path_factory):
 
 
 @pytest.mark.parametrize("launcher", [TORCHRUN, [*ACCELERATE, "--multi_gpu"]], ids=["torchrun", "accelerate"])
-def test_a_script_needs_no_change_for_two_processes(launcher, by_one_process, tmp_path):
+def test_unchanged_script_runs_in_two_processes(launcher, by_one_process, tmp_path):
     """It trains, evaluates on texts it has not seen, and measures heads over them: the numbers are those of one."""
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
     found, processes = launch(launcher, "script.py", folder=tmp_path)

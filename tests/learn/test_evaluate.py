@@ -1,4 +1,4 @@
-"""Measures of quality, by hand and against the libraries they stand on; whole texts through a model."""
+"""Evaluation metrics compared with hand-computed values and sacreBLEU, and translation of whole texts."""
 
 from functools import partial
 from typing import NamedTuple
@@ -17,14 +17,14 @@ SAID = ["Ein Mann läuft .", "zwei hunde spielen im Schnee", "eine Frau"]
 MEANT = ["ein Mann läuft.", "Zwei Hunde spielen im Gras.", "eine Frau liest ein Buch"]
 
 
-def test_bleu_is_sacrebleus_on_lower_case():
+def test_bleu_matches_sacrebleu_on_lower_case():
     lower = [[line.lower() for line in lines] for lines in (SAID, MEANT)]
     expected = sacrebleu.corpus_bleu(lower[0], [lower[1]], tokenize="13a").score
     assert evaluate.bleu(SAID, MEANT) == pytest.approx(expected)
     assert evaluate.bleu([line.upper() for line in SAID], MEANT) == pytest.approx(expected)
 
 
-def test_alignment_errors_by_hand():
+def test_alignment_error_rate_matches_hand_computed_values():
     sure, possible = [(0, 0), (1, 2)], [(2, 3), (2, 4)]
     rate = evaluate.alignment_error_rate
     assert rate(sure, sure) == 0
@@ -35,20 +35,20 @@ def test_alignment_errors_by_hand():
         rate([], [])
 
 
-def test_links_are_the_strongest_of_the_words_that_gold_aligns():
+def test_links_pick_the_strongest_key_of_aligned_words():
     pattern = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
     assert evaluate.links(pattern, {(0, 1), (2, 0), (2, 1)}) == {(0, 1), (2, 2)}
 
 
 @pytest.mark.parametrize("measure", [evaluate.bleu, evaluate.exact_match])
-def test_as_many_texts_as_references(measure):
+def test_text_metrics_reject_unequal_or_empty_lists(measure):
     with pytest.raises(ValueError, match=r"2 texts.* 3 references"):
         measure(SAID[:2], MEANT)
     with pytest.raises(ValueError, match=r"0 texts.* 0 references"):
         measure([], [])
 
 
-def test_exact_and_accuracy():
+def test_exact_match_and_accuracy_match_hand_computed_values():
     assert evaluate.exact_match(["a", "b", "c"], ["a", "B", "c"]) == pytest.approx(2 / 3)
     model, ids = Classifier(11, 3, dim=6, heads=3), torch.randint(1, 11, (5, 7))
     model.train()
@@ -83,7 +83,7 @@ class Copy(torch.nn.Module):
 
 
 @pytest.mark.parametrize("tokens", [1, 3, 5, 9, 2000])
-def test_translations_come_in_the_order_of_the_texts(tokens):
+def test_translate_keeps_the_order_of_texts(tokens):
     texts = ["one two three", "two", "", "three one", "one", "two one", "three three two one"]
     vocab = text.whole_words(texts)
     assert generate.translate(Copy(vocab), texts, vocab, width=2, max_new_tokens=6, max_tokens=tokens) == texts
@@ -99,7 +99,7 @@ SYSTEMS = {
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
 @pytest.mark.parametrize("width", [1, 3])
-def test_an_empty_line_has_a_translation(make, width):
+def test_translate_supports_empty_texts(make, width):
     """It is the source of nothing but an end; beside other lines, too, and whatever they are."""
     texts = ["one two three", "", "two", "", " "]
     vocab = text.whole_words(texts)
@@ -116,7 +116,7 @@ def test_an_empty_line_has_a_translation(make, width):
         generate.translate(model, ["", texts[0]], vocab, after=None)
 
 
-def test_sources_end_with_what_they_ended_with_in_training():
+def test_translate_appends_the_after_token():
     texts = ["one two three", "two"]
     vocab = text.whole_words(texts)
     torch.manual_seed(0)
@@ -131,7 +131,7 @@ def test_sources_end_with_what_they_ended_with_in_training():
 
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
-def test_a_source_of_padding_only_is_read_as_nothing(make):
+def test_padding_only_source_gives_finite_logits(make):
     """No error and no NaN: as no word has a part in what is written, it does not matter how much padding there is."""
     torch.manual_seed(0)
     model, target = make(11).eval(), torch.tensor([[1, 4, 6], [1, 5, 2]])

@@ -1,4 +1,4 @@
-"""Training: one step by hand, schedules, random numbers, parts of batches, precisions; what comes back as it was."""
+"""Training with fit: steps, schedules, seeds, gradient accumulation, precision, compilation and restored state."""
 
 import contextlib
 import copy
@@ -67,7 +67,7 @@ def test_fit_learns():
 
 
 @pytest.mark.parametrize("max_grad_norm", [0.01, 1e9])
-def test_a_step_by_hand(max_grad_norm):
+def test_fit_step_matches_reference(max_grad_norm):
     model, other = gpt(dropout=0.0), gpt(dropout=0.0)
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)  # gradients from elsewhere do not count
@@ -97,11 +97,11 @@ def test_a_step_by_hand(max_grad_norm):
         (schedule.inverse_square_root(4), {0: 0.25, 1: 0.5, 3: 1, 15: 0.5, 99: 0.2}),
     ],
 )
-def test_schedules_by_hand(rule, expected):
+def test_schedules_match_hand_computed_values(rule, expected):
     assert {step: pytest.approx(rule(step, 100), abs=1e-12) for step in expected} == expected
 
 
-def test_each_group_is_moved_at_its_own_rate_and_has_it_again():
+def test_fit_scales_and_restores_the_lr_of_each_group():
     model = gpt()
     matrices, vectors = ([p for p in model.parameters() if (p.dim() > 1) == wide] for wide in (True, False))
     optimizer = torch.optim.SGD([{"params": matrices, "lr": 0.5}, {"params": vectors, "lr": 0.25}], lr=9.0)
@@ -117,14 +117,14 @@ def test_each_group_is_moved_at_its_own_rate_and_has_it_again():
     assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.25]
 
 
-def test_weight_decay_is_for_matrices():
+def test_adamw_decays_only_matrices():
     matrices, vectors = adamw(gpt(), 0.1, weight_decay=0.3).param_groups
     assert {p.dim() for p in matrices["params"]} == {2}
     assert {p.dim() for p in vectors["params"]} == {1}
     assert (matrices["weight_decay"], vectors["weight_decay"]) == (0.3, 0.0)
 
 
-def test_random_numbers_depend_on_the_seed_and_leave_the_callers_alone(tmp_path):
+def test_fit_is_deterministic_and_keeps_the_global_rng(tmp_path):
     drawn = []
 
     def drawing(model, batch):
@@ -144,7 +144,7 @@ def test_random_numbers_depend_on_the_seed_and_leave_the_callers_alone(tmp_path)
         assert torch.equal(torch.cat(drawn), expected)
 
 
-def test_a_loss_that_is_not_finite_takes_no_step(tmp_path):
+def test_fit_raises_before_stepping_on_non_finite_loss(tmp_path):
     calls, broken_calls, past = itertools.count(), [3], []
 
     def broken(model, batch):
@@ -164,7 +164,7 @@ def test_a_loss_that_is_not_finite_takes_no_step(tmp_path):
         run(gpt(), steps=50, lr=1e30)
 
 
-def test_bfloat16_trains_on_a_cpu(monkeypatch):
+def test_bfloat16_trains_on_cpu(monkeypatch):
     model = gpt()
     half = run(model, precision="bfloat16")
     assert [loss for _, loss, _ in half] == pytest.approx([loss for _, loss, _ in run(gpt())], abs=0.1)
@@ -178,7 +178,7 @@ def test_bfloat16_trains_on_a_cpu(monkeypatch):
         fit(gpt(), windows(), 3)
 
 
-def test_float16_scales_its_loss_and_trains_on_a_cpu(monkeypatch):
+def test_float16_trains_on_cpu(monkeypatch):
     expected = [loss for _, loss, _ in run(gpt())]
     model = gpt()
     half = run(model, precision="float16")
@@ -189,7 +189,7 @@ def test_float16_scales_its_loss_and_trains_on_a_cpu(monkeypatch):
     assert run(gpt()) == half
 
 
-def test_a_step_that_overflows_in_float16_moves_no_weight_and_halves_the_scale(tmp_path):
+def test_float16_overflow_skips_step_and_halves_loss_scale(tmp_path):
     def steep(model, batch):
         total, count = losses.next_token(model, batch)
         total.register_hook(lambda grad: grad * 1e36 if grad.item() > 600 else grad)
@@ -212,7 +212,7 @@ def test_a_step_that_overflows_in_float16_moves_no_weight_and_halves_the_scale(t
 
 
 @pytest.mark.parametrize(("native", "precision"), [(True, "bfloat16"), (False, "float16")])
-def test_a_gpu_that_only_imitates_bfloat16_computes_in_float16(monkeypatch, native, precision):
+def test_default_precision_requires_native_bfloat16(monkeypatch, native, precision):
     def supported(including_emulation=True):
         return native or including_emulation
 
@@ -224,7 +224,7 @@ def test_a_gpu_that_only_imitates_bfloat16_computes_in_float16(monkeypatch, nati
     assert default_precision(torch.device("mps")) == default_precision(torch.device("cpu")) == "float32"
 
 
-def test_compiling_leaves_the_model_as_it_is(monkeypatch):
+def test_compiled_training_matches_eager_and_restores_model(monkeypatch):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     plain = nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 11))  # the shape checks of tests cannot be compiled
     model = copy.deepcopy(plain)
@@ -266,7 +266,7 @@ class Residual(nn.Module):
 
 
 @pytest.mark.parametrize(("batches", "parts"), [(ragged(), 2), (ragged(), 3), (ragged(7, tokens=14), 5)])
-def test_accumulated_gradients_equal_those_of_the_large_batch(batches, parts):
+def test_gradient_accumulation_matches_large_batch(batches, parts):
     """The last batches have one or two rows: more parts than rows are as many as rows."""
     models, found = (translator(), translator()), []
     for model, steps in zip(models, (1, parts)):
@@ -290,7 +290,7 @@ def recurrent():
         (recurrent, Streams(TEXT, 4, 3), losses.SegmentRecurrentLoss),  # whose memory must not be written twice
     ],
 )
-def test_gradient_checkpointing_changes_no_number(make, batches, loss):
+def test_gradient_checkpointing_matches_plain_training(make, batches, loss):
     models = make(), make()
     found = [
         [step.loss for step in train(model, batches, 4, gradient_checkpointing=on, loss=loss())]
@@ -300,7 +300,7 @@ def test_gradient_checkpointing_changes_no_number(make, batches, loss):
     assert all("forward" not in vars(module) for module in models[1].modules())
 
 
-def test_blocks_are_themselves_again_after_an_error():
+def test_gradient_checkpointing_restores_blocks_after_error():
     model = gpt()
     with pytest.raises(IndexError), CheckpointedBlocks(model):  # noqa: PT012
         assert "forward" in vars(model.blocks[0])
@@ -310,14 +310,14 @@ def test_blocks_are_themselves_again_after_an_error():
         next(train(nn.Linear(2, 2), windows(), 1, gradient_checkpointing=True))
 
 
-def test_a_loss_is_a_mean_over_tokens_and_not_over_batches():
+def test_evaluate_loss_averages_over_tokens():
     model, batches = translator(), list(ragged().in_order())
     parts = [losses.translation()(model.eval(), batch) for batch in batches]
     expected = sum(total.item() for total, _ in parts) / sum(count for _, count in parts)
     assert evaluate.loss(model, batches, losses.translation()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_batch_of_padding_is_refused():
+def test_fit_rejects_batch_of_padding():
     model = translator()
     before = state_of(model)
     padding = [(torch.tensor([[3, 4]]), torch.tensor([[2, 0, 0]]))]
@@ -341,7 +341,7 @@ class HuggingFaceLike(nn.Module):
         return Output({self.name: self.model(ids)}) if self.name == "logits" else (self.model(ids),)
 
 
-def test_the_logits_of_hugging_face_models_are_found():
+def test_fit_accepts_hugging_face_outputs():
     mine, theirs = gpt(), HuggingFaceLike()
     assert run(mine) == run(theirs)
     assert evaluate.loss(theirs, [windows()[0]]) == evaluate.loss(mine, [windows()[0]])
@@ -359,7 +359,7 @@ def test_the_logits_of_hugging_face_models_are_found():
         (lambda: [step for step, _ in zip(train(gpt(), windows(), 3), range(1))], False),
     ],
 )
-def test_a_training_that_nobody_iterates_over_warns(use, warned):
+def test_fit_warns_if_never_iterated(use, warned):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         use()
@@ -368,7 +368,7 @@ def test_a_training_that_nobody_iterates_over_warns(use, warned):
 
 
 @pytest.mark.parametrize("stop", [False, True])
-def test_a_model_comes_back_in_the_modes_it_had(stop):
+def test_fit_restores_training_modes(stop):
     model = gpt().eval()
     model.blocks[0].train()
     modes = [module.training for module in model.modules()]
@@ -379,7 +379,7 @@ def test_a_model_comes_back_in_the_modes_it_had(stop):
     assert [module.training for module in model.modules()] == modes
 
 
-def test_a_device_of_any_kind_is_taken():
+def test_fit_accepts_device_names_and_objects():
     assert _create_accelerator(torch.device("meta")).device == torch.device("meta")
     assert _create_accelerator("cpu").device == torch.device("cpu")
     assert [step.loss for step in fit(gpt(), windows(), 2, device=torch.device("cpu"), progress=False)] == [
@@ -387,7 +387,7 @@ def test_a_device_of_any_kind_is_taken():
     ]
 
 
-def test_a_model_that_was_placed_stays_where_it_is(monkeypatch):
+def test_fit_does_not_move_models_with_device_map(monkeypatch):
     """As `device_map` leaves it: its parts may be on several devices, and refuse to be moved."""
     model = gpt()
     model.hf_device_map = {"tokens": "cpu", "blocks": "cpu"}

@@ -1,4 +1,4 @@
-"""Models of transformers in training and evaluation: their own losses, and ours of their logits."""
+"""Training and evaluation of Hugging Face models, with their own losses and with ours."""
 
 from functools import partial
 
@@ -40,7 +40,7 @@ def t5():
 ROWS = [{"input_ids": TEXT[start : start + 8], "labels": TEXT[start : start + 8]} for start in range(0, 240, 8)]
 
 
-def test_a_causal_model_trains_on_a_loader_of_mappings_as_on_tuples():
+def test_causal_lm_trains_equally_on_mappings_and_tuples():
     """Its labels are the inputs, which it shifts itself; ours are one position later already."""
     options = {"steps": 6, "loss": losses.default}
     loader = DataLoader(ROWS, batch_size=5)
@@ -56,7 +56,7 @@ def test_a_causal_model_trains_on_a_loader_of_mappings_as_on_tuples():
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # Dynamo's own, in a break
 @pytest.mark.parametrize("compile", [False, True])
-def test_checkpointing_changes_no_number_of_a_model_with_a_cache(monkeypatch, compile):
+def test_gradient_checkpointing_matches_plain_hf_training(monkeypatch, compile):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     models, found = (gpt2(), gpt2()), []
     for model, on in zip(models, (False, True)):
@@ -66,13 +66,13 @@ def test_checkpointing_changes_no_number_of_a_model_with_a_cache(monkeypatch, co
     assert models[1].config.use_cache
 
 
-def classifying():
+def classification_batch():
     inputs = torch.stack([TEXT[start : start + 7] for start in range(6)])
     return {"input_ids": inputs, "attention_mask": torch.ones_like(inputs), "labels": torch.tensor([0, 1, 2, 0, 1, 1])}
 
 
-def test_a_classifier_is_trained_and_measured_by_mappings():
-    model, batch = bert(transformers.BertForSequenceClassification).eval(), classifying()
+def test_classifiers_train_and_evaluate_on_mappings():
+    model, batch = bert(transformers.BertForSequenceClassification).eval(), classification_batch()
     tuples = (batch["input_ids"], batch["attention_mask"], batch["labels"])
     total, count = losses.model_loss(model, batch)
     expected, rows = losses.classification(model, tuples)
@@ -89,7 +89,7 @@ def test_a_classifier_is_trained_and_measured_by_mappings():
     assert int(losses.model_loss(tagger, tagged)[1]) == 24
 
 
-def test_masked_language_models_are_called_by_names():
+def test_masked_lm_matches_hf_losses():
     ids = torch.tensor([[3, 4, 5, 0], [6, 7, 8, 9]])
     targets, segments = torch.tensor([[0, 9, 0, 0], [5, 0, 0, 7]]), torch.tensor([[0, 0, 1, 0], [0, 1, 1, 1]])
     model = bert(transformers.BertForMaskedLM).eval()
@@ -107,7 +107,7 @@ def test_masked_language_models_are_called_by_names():
     torch.testing.assert_close(total / count, theirs)
 
 
-def test_encoder_decoders_are_called_by_names():
+def test_encoder_decoder_losses_match_reference():
     source, target = torch.tensor([[3, 4, 5, 0], [6, 7, 8, 9]]), torch.tensor([[1, 9, 2, 0], [1, 5, 4, 2]])
     model = t5().eval()
     logits = model(source, (source != 0).long(), decoder_input_ids=target[:, :-1]).logits
@@ -126,7 +126,7 @@ def test_encoder_decoders_are_called_by_names():
 
 
 @pytest.mark.parametrize("parts", [2, 5])
-def test_parts_of_a_batch_weigh_every_label_equally(parts):
+def test_gradient_accumulation_weighs_labels_equally(parts):
     """Rows have unequal numbers of labels; the collator of Hugging Face pads them with -100."""
     texts = [TEXT[start : 2 * start + 3] for start in range(5)]
     rows = [{"input_ids": text, "labels": text} for text in texts]

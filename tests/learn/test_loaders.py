@@ -1,4 +1,4 @@
-"""Batches of loaders: epochs that follow one another, resumed at the right batch; mappings of tensors beside tuples."""
+"""Training on data loaders: epochs, resuming at the right batch, invalid batches, and mappings of tensors."""
 
 import gc
 from functools import partial
@@ -42,7 +42,7 @@ LOADERS = {
 }
 
 
-def seen_by(batches, steps, **options):
+def recorded_inputs(batches, steps, **options):
     """Return the inputs of each step's batch."""
     seen = []
 
@@ -54,20 +54,20 @@ def seen_by(batches, steps, **options):
     return seen
 
 
-def test_epochs_follow_one_another():
+def test_loader_is_iterated_epoch_after_epoch():
     in_order = [ROWS[start : start + 4, :-1].tolist() for start in (0, 4, 8, 12, 16)]
-    assert seen_by(LOADERS["in order"](), 12) == [*in_order, *in_order, *in_order[:2]]
-    shuffled = seen_by(LOADERS["shuffled"](), 10)
+    assert recorded_inputs(LOADERS["in order"](), 12) == [*in_order, *in_order, *in_order[:2]]
+    shuffled = recorded_inputs(LOADERS["shuffled"](), 10)
     for epoch in (shuffled[:5], shuffled[5:]):
         assert sorted(row for batch in epoch for row in batch) == sorted(ROWS[:, :-1].tolist())
     assert shuffled[:5] != shuffled[5:]
 
 
-def test_a_loader_without_a_generator_depends_on_the_seed_alone():
-    expected = seen_by(LOADERS["shuffled"](), 7)
+def test_shuffled_loader_depends_only_on_the_seed():
+    expected = recorded_inputs(LOADERS["shuffled"](), 7)
     torch.manual_seed(6)
-    assert seen_by(LOADERS["shuffled"](), 7) == expected
-    assert seen_by(LOADERS["shuffled"](), 7, seed=1) != expected
+    assert recorded_inputs(LOADERS["shuffled"](), 7) == expected
+    assert recorded_inputs(LOADERS["shuffled"](), 7, seed=1) != expected
     model, loader = gpt(), LOADERS["shuffled"]()
     torch.manual_seed(6)
     state = torch.get_rng_state()
@@ -77,7 +77,7 @@ def test_a_loader_without_a_generator_depends_on_the_seed_alone():
 
 @pytest.mark.parametrize("name", LOADERS)
 @pytest.mark.parametrize("stop", [2, 7])
-def test_a_resumed_run_goes_on_at_the_right_batch(tmp_path, name, stop):
+def test_resumed_run_continues_at_the_right_batch(tmp_path, name, stop):
     whole, stopped, resumed = gpt(), gpt(), gpt()
     expected = run(whole, 9, LOADERS[name]())
     for step in train(stopped, LOADERS[name](), 9, checkpoint_dir=tmp_path):
@@ -90,7 +90,7 @@ def test_a_resumed_run_goes_on_at_the_right_batch(tmp_path, name, stop):
     assert equal_states(state_of(resumed), state_of(whole))
 
 
-def test_steps_are_one_epoch_unless_they_are_given():
+def test_steps_default_to_one_epoch():
     assert len(run(gpt(), None, LOADERS["in order"]())) == 5
     assert len(run(gpt(), None, [windows()[0]] * 3)) == 3
     for batches in (LOADERS["no length"](), windows(), iter([])):
@@ -102,7 +102,7 @@ def test_steps_are_one_epoch_unless_they_are_given():
     ("batches", "says"),
     [
         (lambda: iter([windows()[0]] * 2), r"batches\[2\] does not exist .*given 2 batches and it is an iterator"),
-        (lambda: DataLoader(Empty(), batch_size=2), r"batches\[0\] does not exist .*its epoch is empty"),
+        (lambda: DataLoader(EmptyDataset(), batch_size=2), r"batches\[0\] does not exist .*its epoch is empty"),
         (lambda: DataLoader([1, 2, 3]), r"batches\[0\] is a tensor of shape \[1\]; it must be a tuple"),
         (lambda: DataLoader(["a"]), r"batches\[0\] holds 'a'; it must be"),
         (lambda: [{"input_ids": torch.ones(2, 7), "words": ["a", "b"]}] * 3, r"holds a list as 'words'"),
@@ -110,17 +110,17 @@ def test_steps_are_one_epoch_unless_they_are_given():
         (lambda: [{}] * 3, r"batches\[0\] is a dictionary"),
     ],
 )
-def test_what_a_loader_gives_is_checked(batches, says):
+def test_invalid_batches_raise(batches, says):
     with pytest.raises((LookupError, TypeError, ValueError), match=says):
         run(gpt(), 3, batches())
 
 
-class Empty(IterableDataset):
+class EmptyDataset(IterableDataset):
     def __iter__(self):
         return iter([])
 
 
-def test_batches_of_a_loader_come_in_order():
+def test_epochs_allow_only_sequential_access():
     epochs = Epochs([1, 2, 3], seed=0)
     assert [epochs[0], epochs[1], epochs[4]] == [1, 2, 2]
     with pytest.raises(LookupError, match="in order"):
@@ -131,7 +131,7 @@ class Output(dict):
     __getattr__ = dict.get
 
 
-class Labelled(nn.Module):
+class ModelWithLoss(nn.Module):
     """A model that computes its own loss, as Hugging Face's do: a mean over labels other than -100."""
 
     main_input_name, config = "input_ids", None
@@ -161,8 +161,8 @@ def mapping(step, batch=5):
 
 
 @pytest.mark.parametrize("kind", ["ForTokenClassification", "ForCausalLM"])
-def test_the_models_own_loss_weighs_every_label_equally(kind):
-    model, batch = Labelled(kind), mapping(0)
+def test_model_loss_weighs_labels_equally(kind):
+    model, batch = ModelWithLoss(kind), mapping(0)
     total, count = losses.model_loss(model, batch)
     logits = model.model(batch["input_ids"])
     shift = kind == "ForCausalLM"
@@ -188,10 +188,10 @@ def test_the_models_own_loss_weighs_every_label_equally(kind):
 
 
 @pytest.mark.parametrize("kind", ["ForTokenClassification", "ForCausalLM"])
-def test_mappings_train_as_tuples_do_and_in_parts(kind):
+def test_mappings_train_like_tuples_and_accumulate(kind):
     steps = {}
     for parts in (1, 3, 5):  # at five, the last part has no label
-        model = Labelled(kind)
+        model = ModelWithLoss(kind)
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)
         batches = [mapping(step) for step in range(4)]
         steps[parts] = [step.loss for step in train(model, batches, optimizer=sgd, gradient_accumulation_steps=parts)]
@@ -199,11 +199,11 @@ def test_mappings_train_as_tuples_do_and_in_parts(kind):
     assert steps[5] == pytest.approx(steps[1], abs=1e-5)
     if kind == "ForTokenClassification":
         full = [{"input_ids": windows()[step][0], "labels": windows()[step][1]} for step in range(4)]
-        found = [step.loss for step in train(Labelled(kind), full, 4)]
+        found = [step.loss for step in train(ModelWithLoss(kind), full, 4)]
         assert found == pytest.approx([loss for _, loss, _ in run(gpt(dropout=0.0), 4)], abs=1e-6)
 
 
-def test_a_batch_is_split_by_rows_of_each_process():
+def test_split_distributes_rows_over_processes():
     batch = {"a": torch.arange(7), "b": torch.arange(14).view(7, 2)}
     parts = list(split(batch, rank=1, processes=2, parts=2))
     assert [part["a"].tolist() for part in parts] == [[1, 3], [5]]
@@ -215,24 +215,24 @@ def test_a_batch_is_split_by_rows_of_each_process():
     ]
 
 
-def test_errors_name_the_parts_of_a_mapping():
+def test_errors_name_the_entries_of_a_mapping():
     with pytest.raises(TypeError) as error:
         run(gpt(), 1, [{"ids": torch.ones(2, 7).long(), "labels": torch.ones(2, 7).long()}])
     assert "the batch was (ids: int64 [2, 7], labels: int64 [2, 7]), the model a GPT" in error.value.__notes__[0]
     ids = {"input_ids": torch.ones(2, 7).long()}
     measures = (
-        partial(run, Labelled(), 1),
-        partial(evaluate.loss, Labelled()),
-        partial(evaluate.accuracy, Labelled()),
+        partial(run, ModelWithLoss(), 1),
+        partial(evaluate.loss, ModelWithLoss()),
+        partial(evaluate.accuracy, ModelWithLoss()),
     )
     for measure in measures:
         with pytest.raises(ValueError, match=r"the batch has input_ids and no labels, .* add labels"):
             measure([ids])
     with pytest.raises(ValueError, match="without a loss; give the model with its head"):
-        evaluate.loss(Bare(), [{**ids, "labels": ids["input_ids"]}])
+        evaluate.loss(ModelWithoutLoss(), [{**ids, "labels": ids["input_ids"]}])
 
 
-class Bare(nn.Module):
+class ModelWithoutLoss(nn.Module):
     def __init__(self):
         super().__init__()
         self.model = gpt()
@@ -241,8 +241,8 @@ class Bare(nn.Module):
         return Output(logits=self.model(input_ids))
 
 
-def test_adversarial_training_takes_mappings():
-    model = Labelled()
+def test_adversarial_loss_accepts_mappings():
+    model = ModelWithLoss()
     loss = losses.adversarial(losses.model_loss)
     found = [step.loss for step in train(model, [mapping(step) for step in range(3)], 3, loss=loss)]
-    assert found[0] > losses.model_loss(Labelled(), mapping(0))[0].item() / 15
+    assert found[0] > losses.model_loss(ModelWithLoss(), mapping(0))[0].item() / 15

@@ -1,4 +1,4 @@
-"""Losses: what they refuse, and in what precision they are computed. Their numbers are tested beside the models."""
+"""Losses: invalid arguments, precision, and adversarial training (their values are tested beside the models)."""
 
 from math import inf, nan
 
@@ -39,7 +39,7 @@ LOSSES = {  # loss, shape of the logits, batch
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_sums_are_in_float32_where_logits_are_not(name):
+def test_losses_sum_in_float32(name):
     loss, shape, batch = LOSSES[name]
     model = Constant(*shape)
     total, count = loss(model, batch)
@@ -50,7 +50,7 @@ def test_sums_are_in_float32_where_logits_are_not(name):
     assert model.logits.grad.dtype == torch.bfloat16
 
 
-def test_under_autocast_the_sum_is_that_of_float32():
+def test_translation_loss_under_autocast_is_float32():
     torch.manual_seed(1)
     model, loss = Seq2Seq(9, 7, dim=6, hidden=8, dropout=0.0), losses.translation(0.1)
     expected, count = loss(model, (SOURCE, TARGET))
@@ -61,13 +61,13 @@ def test_under_autocast_the_sum_is_that_of_float32():
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.0, inf, nan])
-def test_a_label_smoothing_that_leaves_nothing_is_refused(value):
+def test_translation_rejects_invalid_label_smoothing(value):
     with pytest.raises(ValueError, match=f"label_smoothing is {value}"):
         losses.translation(value)
 
 
 @pytest.mark.parametrize("label", [5, 99, -1, -100])
-def test_a_label_that_is_no_class_is_named(label):
+def test_classification_rejects_invalid_labels(label):
     """-100 is what PyTorch leaves out by default; counted all the same, it would make the mean too small."""
     with pytest.raises(ValueError, match=rf"label {label} .* 5 classes"):
         losses.classification(Constant(2, 5), (SOURCE, torch.tensor([4, label])))
@@ -93,7 +93,7 @@ def cross_entropy(logits):
     return functional.cross_entropy(logits, LABELS, reduction="sum")
 
 
-def test_adversarial_is_the_mean_of_both_passes_under_one_dropout():
+def test_adversarial_averages_both_passes_with_same_dropout():
     model = Pooled()
     torch.manual_seed(8)
     total, count = losses.adversarial(epsilon=0.3)(model, (SOURCE, LABELS))
@@ -115,7 +115,7 @@ def test_adversarial_is_the_mean_of_both_passes_under_one_dropout():
     assert count == 2
 
 
-def test_adversarial_gradients_are_those_of_fixed_moves():
+def test_adversarial_gradients_match_fixed_perturbation():
     model = Pooled().train()
     model.dropout.p = 0.0
     losses.adversarial(epsilon=0.3)(model, (SOURCE, LABELS))[0].backward()
@@ -131,7 +131,7 @@ def test_adversarial_gradients_are_those_of_fixed_moves():
         torch.testing.assert_close(found[name], expected)
 
 
-def test_adversarial_measures_as_the_loss_does():
+def test_adversarial_equals_plain_loss_in_evaluation():
     model = Pooled().eval()
     assert losses.adversarial()(model, (SOURCE, LABELS)) == losses.classification(model, (SOURCE, LABELS))
     with torch.no_grad():
@@ -144,7 +144,7 @@ def test_adversarial_measures_as_the_loss_does():
     ("options", "labels", "says"),
     [({"embedding": "unused"}, [2, 0], "unused"), ({"embedding": "words"}, [2, 0], "words"), ({}, [2, 3], "label 3")],
 )
-def test_adversarial_leaves_no_hook_and_names_what_it_cannot_move(options, labels, says):
+def test_adversarial_raises_and_leaves_no_hooks(options, labels, says):
     model = Pooled()
     with pytest.raises(ValueError, match=says):
         losses.adversarial(**options)(model, (SOURCE, torch.tensor(labels)))
@@ -153,7 +153,7 @@ def test_adversarial_leaves_no_hook_and_names_what_it_cannot_move(options, label
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_adversarial_moves_each_call_of_a_shared_table_and_trains():
+def test_adversarial_supports_shared_and_nested_embeddings():
     """An encoder-decoder reads two texts by one table; a classifier's embedding has a module of its name inside."""
     torch.manual_seed(4)
     model = Transformer(9, layers=1, heads=3, dim=6, dropout=0.0)
@@ -165,7 +165,7 @@ def test_adversarial_moves_each_call_of_a_shared_table_and_trains():
 
 
 @pytest.mark.parametrize("make", [GPT, TransformerXL])
-def test_bytes_can_be_trained_on_as_they_lie_on_disk(make):
+def test_fit_trains_on_uint8_ids(make):
     ids = (torch.arange(90) % 11).to(torch.uint8)
     batches, loss = text.Windows(ids, 5, 2), losses.next_token
     if make is TransformerXL:

@@ -1,4 +1,4 @@
-"""Memory of tensors, counted by hand."""
+"""The memory meter, compared with tensor sizes computed by hand."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from tfviz.learn.memory import Meter
 
 
-def test_new_tensors_count_until_they_are_freed():
+def test_meter_counts_tensors_until_freed():
     with Meter() as meter:
         meter.label = "first"
         a = torch.zeros(30, 10)  # 1,200 bytes
@@ -21,7 +21,7 @@ def test_new_tensors_count_until_they_are_freed():
     assert meter.total == 0
 
 
-def test_views_and_changes_in_place_take_nothing():
+def test_meter_ignores_views_and_in_place_changes():
     outside = torch.zeros(7, 3)
     with Meter() as meter:
         outside.add_(1)
@@ -30,7 +30,7 @@ def test_views_and_changes_in_place_take_nothing():
     assert (meter.total, meter.peak, len(kept)) == (0, 0, 3)
 
 
-def test_what_the_backward_pass_needs_is_counted():
+def test_meter_counts_tensors_saved_for_backward():
     x = torch.randn(5, 7, requires_grad=True)
     with Meter() as meter:
         y = x.exp().exp()  # each result is kept for its own gradient
@@ -41,7 +41,7 @@ def test_what_the_backward_pass_needs_is_counted():
     assert meter.total == y.nbytes + x.grad.nbytes  # the result between them went with the graph
 
 
-def test_the_fullest_moment_of_a_part_in_a_stretch_of_the_log():
+def test_fullest_returns_the_peak_of_each_label():
     with Meter() as meter:
         meter.label = 0
         a = torch.zeros(4)
@@ -59,5 +59,5 @@ def test_the_fullest_moment_of_a_part_in_a_stretch_of_the_log():
         meter.snapshot_at_peak(1, turn)
 
 
-def test_an_unused_meter_has_no_peak():
+def test_unused_meter_has_zero_peak():
     assert Meter().peak == 0

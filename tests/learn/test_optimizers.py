@@ -1,4 +1,4 @@
-"""The optimizer that moves matrices by their orthogonal part."""
+"""Muon: orthogonalized updates, parameter groups, and loading of its state."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def gpt(dropout=0.1):
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 9), (3, 9, 5), (2, 6, 6), (4, 1, 7)])
-def test_all_singular_values_become_about_one(shape):
+def test_orthogonalize_brings_singular_values_near_one(shape):
     torch.manual_seed(0)
     given = torch.randn(shape) * 40
     u, _, v = torch.linalg.svd(given, full_matrices=False)
@@ -28,7 +28,7 @@ def test_all_singular_values_become_about_one(shape):
     assert turned.sub(torch.diag_embed(turned.diagonal(dim1=1, dim2=2))).abs().max() < 1e-4
 
 
-def test_the_small_product_gives_what_the_whole_matrix_would():
+def test_orthogonalize_matches_reference():
     from tfviz.learn.optimizers import NORM_MARGIN, POLYNOMIAL_COEFFICIENTS
 
     torch.manual_seed(0)
@@ -40,11 +40,11 @@ def test_the_small_product_gives_what_the_whole_matrix_would():
     torch.testing.assert_close(orthogonalize(given), x, atol=1e-5, rtol=1e-4)
 
 
-def test_a_gradient_of_nothing_moves_nothing():
+def test_orthogonalize_keeps_zeros():
     assert orthogonalize(torch.zeros(2, 3, 4)).equal(torch.zeros(2, 3, 4))
 
 
-def test_a_first_step_by_hand():
+def test_muon_first_step_matches_reference():
     torch.manual_seed(0)
     matrix, vector = nn.Parameter(torch.randn(4, 6)), nn.Parameter(torch.randn(5))
     before = matrix.detach().clone()
@@ -62,7 +62,7 @@ def test_a_first_step_by_hand():
     assert ((u.mT @ moved)[:, :] @ v[:4].mT).diagonal().sub(1).abs().max() < 0.6
 
 
-def test_the_momentum_is_that_of_nesterov():
+def test_muon_uses_nesterov_momentum():
     weight = nn.Parameter(torch.zeros(1, 3))
     optimizer = Muon([{"params": [weight], "weight_decay": 0.0, "use_muon": True}], lr=1.0)
     gradients = [torch.tensor([[3.0, 0.0, 4.0]]), torch.tensor([[0.0, -2.0, 1.0]])]
@@ -76,7 +76,7 @@ def test_the_momentum_is_that_of_nesterov():
     torch.testing.assert_close(weight.detach(), expected, atol=1e-4, rtol=0)
 
 
-def test_matrices_are_those_of_blocks():
+def test_hidden_matrices_are_those_of_blocks():
     model = gpt()
     inner = list(hidden_matrices(model))
     assert len(inner) == 2 * 4
@@ -93,13 +93,13 @@ def test_matrices_are_those_of_blocks():
     assert not list(hidden_matrices(nn.Linear(3, 3)))
 
 
-def test_an_embedding_is_none_wherever_it_lies_and_whatever_shares_it():
+def test_hidden_matrices_exclude_tied_embeddings():
     both = nn.ModuleList([nn.Embedding(5, 3), nn.Linear(3, 5, bias=False), nn.EmbeddingBag(5, 3), nn.Linear(3, 4)])
     both[1].weight = both[0].weight
     assert [tuple(weight.shape) for weight in hidden_matrices(both)] == [(4, 3)]
 
 
-def test_many_large_matrices_are_moved_some_at_a_time(monkeypatch):
+def test_muon_orthogonalizes_large_stacks_in_chunks(monkeypatch):
     def moved():
         torch.manual_seed(0)
         weights = [nn.Parameter(torch.randn(3, 5)) for _ in range(7)]
@@ -116,7 +116,7 @@ def test_many_large_matrices_are_moved_some_at_a_time(monkeypatch):
     assert sizes == [2, 2, 2, 1]
 
 
-def test_under_autocast_it_is_as_exact():
+def test_orthogonalize_is_unaffected_by_autocast():
     torch.manual_seed(0)
     u, v = (torch.linalg.qr(torch.randn(256, 256))[0] for _ in range(2))
     given = ((u / torch.arange(1, 257)) @ v)[None]
@@ -126,7 +126,7 @@ def test_under_autocast_it_is_as_exact():
     assert torch.linalg.svdvals(found).max() < 2
 
 
-def test_what_is_loaded_lies_where_the_weights_do():
+def test_loaded_state_is_on_the_device_of_the_weights():
     """As when a run goes on on a GPU: the count of steps of a fused AdamW must be there, too."""
     model = gpt()
     list(fit(model, WINDOWS, 1, optimizer=(made := muon(model, 1e-2)), progress=False))
@@ -137,12 +137,12 @@ def test_what_is_loaded_lies_where_the_weights_do():
     assert {state["step"].dtype for state in made.state.values() if "step" in state} == {torch.float32}
 
 
-def test_complex_weights_are_refused():
+def test_muon_rejects_complex_weights():
     with pytest.raises(ValueError, match="complex weights"):
         muon(nn.Linear(3, 3, dtype=torch.complex64), 1e-2)
 
 
-def test_every_weight_is_moved_once():
+def test_muon_groups_hold_every_weight_once():
     model = gpt()
     optimizer = muon(model, 1e-2)
     moved = [id(weight) for group in optimizer.param_groups for weight in group["params"]]
@@ -151,7 +151,7 @@ def test_every_weight_is_moved_once():
     assert [group["use_muon"] for group in muon(plain, 1e-2).param_groups] == [False, False]
 
 
-def test_frozen_weights_stay():
+def test_muon_keeps_frozen_weights():
     model = gpt()
     model.blocks[0].requires_grad_(requires_grad=False)
     before = model.blocks[0].attention.in_proj.weight.clone()

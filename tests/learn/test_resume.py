@@ -1,4 +1,4 @@
-"""Whatever ends a training, it goes on from a checkpoint with the same losses; another run's is refused."""
+"""Interrupted training resumes from its checkpoint with the same losses; checkpoints of other runs are rejected."""
 
 import gc
 import itertools
@@ -26,7 +26,7 @@ momentum = partial(torch.optim.SGD, lr=1.0, momentum=0.9, foreach=False)  # one 
 TRACED = [str(Path(tfviz.__file__).parent / "learn"), str(Path(torch.optim.__file__).parent)]
 
 
-def last(folder):
+def last_step(folder):
     return int(checkpoint.list_checkpoints(folder)[-1].name.removeprefix("step-"))
 
 
@@ -36,21 +36,21 @@ def resume(folder, model, steps=6, **options):
 
 
 @pytest.mark.parametrize("stop", [1, 2, 3, 5])
-def test_a_stopped_run_goes_on_as_if_it_had_not(tmp_path, stop):
+def test_stopped_run_resumes_with_the_same_losses(tmp_path, stop):
     whole, stopped, resumed = gpt(), gpt(), gpt()
     expected = run(whole)
     for step in train(stopped, windows(), 6, checkpoint_dir=tmp_path, checkpoint_every=2):
         if step.step + 1 == stop:
             break
     gc.collect()
-    assert last(tmp_path) == stop
+    assert last_step(tmp_path) == stop
     torch.manual_seed(99)
     assert resume(tmp_path, resumed, checkpoint_every=2) == expected
     assert equal_states(state_of(resumed), state_of(whole))
     assert not equal_states(state_of(resumed), state_of(stopped))
 
 
-def test_a_finished_run_is_replayed_and_nothing_is_written(tmp_path, monkeypatch):
+def test_finished_run_is_replayed_without_writing(tmp_path, monkeypatch):
     model, again = gpt(), gpt()
     first = list(train(model, windows(), 3, checkpoint_dir=tmp_path))
     monkeypatch.setattr(checkpoint, "save", None)
@@ -84,7 +84,7 @@ def interrupted(folder, line):
     return lines
 
 
-def test_after_ctrl_c_at_any_line_a_run_goes_on(tmp_path):
+def test_run_resumes_after_ctrl_c_at_any_line(tmp_path):
     whole = gpt()
     expected = run(whole, STEPS, optimizer=momentum(whole.parameters()))
     lines = interrupted(tmp_path / "counted", None)
@@ -93,7 +93,7 @@ def test_after_ctrl_c_at_any_line_a_run_goes_on(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             interrupted(folder, line)
         gc.collect()
-        assert last(folder) >= 2, line
+        assert last_step(folder) >= 2, line
         assert resume(folder, model, STEPS, optimizer=momentum(model.parameters())) == expected
         assert equal_states(state_of(model), state_of(whole))
         assert not list(folder.glob(".*"))
@@ -104,7 +104,7 @@ class Stop(BaseException):
 
 
 @pytest.mark.parametrize("where", ["batch", "loss", "backward", "body", "schedule", "save"])
-def test_an_error_anywhere_keeps_the_last_whole_step(tmp_path, monkeypatch, where):
+def test_error_keeps_the_last_complete_step(tmp_path, monkeypatch, where):
     """At step 5, of which neither weights nor gradients may keep a trace."""
     armed = {"place": ""}
 
@@ -143,7 +143,7 @@ def test_an_error_anywhere_keeps_the_last_whole_step(tmp_path, monkeypatch, wher
                 at("body")
     del steps
     gc.collect()
-    assert last(tmp_path) == 5
+    assert last_step(tmp_path) == 5
     checkpoint.load(tmp_path, other)
     assert equal_states(state_of(other), state_of(model))
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -151,7 +151,7 @@ def test_an_error_anywhere_keeps_the_last_whole_step(tmp_path, monkeypatch, wher
     assert equal_states(state_of(other), state_of(whole))
 
 
-def test_running_means_are_of_whole_steps(tmp_path):
+def test_batch_norm_statistics_exclude_incomplete_steps(tmp_path):
     def norms():
         torch.manual_seed(1)
         return nn.Sequential(nn.Embedding(11, 6), nn.Flatten(0, 1), nn.BatchNorm1d(6), nn.Linear(6, 11))
@@ -173,7 +173,7 @@ def test_running_means_are_of_whole_steps(tmp_path):
     assert equal_states(state_of(broken), state_of(whole))
 
 
-def test_half_a_step_is_not_saved(tmp_path):
+def test_incomplete_step_is_not_saved(tmp_path):
     class Breaks(torch.optim.SGD):
         calls = 0
 
@@ -214,7 +214,7 @@ def test_half_a_step_is_not_saved(tmp_path):
         ({"optimizer": lambda model: torch.optim.SGD(model.parameters())}, "of another optimizer: Muon, not SGD"),
     ],
 )
-def test_another_run_is_refused_and_nothing_is_touched(tmp_path, changed, says):
+def test_changed_settings_raise_and_change_nothing(tmp_path, changed, says):
     run(gpt(), 4, checkpoint_dir=tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     model = gpt(**changed.get("model", {}))
@@ -229,7 +229,7 @@ def test_another_run_is_refused_and_nothing_is_touched(tmp_path, changed, says):
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_run_goes_on_with_equal_parts_made_anew(tmp_path):
+def test_run_resumes_with_recreated_functions(tmp_path):
     """Functions made by functions: their settings are compared and no addresses."""
 
     def weighted(share):
@@ -279,9 +279,9 @@ def kill(folder, number, seed):
 
 @posix
 @pytest.mark.parametrize(("name", "seed"), [("SIGINT", 1), ("SIGTERM", 2), ("SIGKILL", 3), ("SIGKILL", 4)])
-def test_a_killed_training_goes_on(tmp_path, name, seed):
+def test_killed_process_resumes_with_the_same_losses(tmp_path, name, seed):
     steps = kill(tmp_path, getattr(signal, name), seed)
-    assert last(tmp_path) >= steps - steps % 3 - 3 * (name == "SIGKILL")
+    assert last_step(tmp_path) >= steps - steps % 3 - 3 * (name == "SIGKILL")
     for path in checkpoint.list_checkpoints(tmp_path):
         assert checkpoint.load(path, gpt())["step"] == int(path.name[5:])
     whole, resumed = gpt(), gpt()

@@ -1,4 +1,4 @@
-"""Shared by the tests of captures: a small GPT, and a module that makes one call."""
+"""Shared helpers of the capture tests: random tensors, a small GPT, and a module that calls a function."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
-"""Interrupts a capture at one line after the other, and prints what is left each time: nothing, and `whole` in the end.
+"""Interrupts a capture at every n-th line, prints whatever is left behind, and prints `whole` at the end.
 
-In a process of its own, where no types are checked: only lines of tfviz and of PyTorch are met.
+Runs in a process of its own, without runtime type checks, so that only lines of tfviz and of PyTorch are interrupted.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class Stop(BaseException):
     pass
 
 
-def interrupted(at):
+def run_interrupted(at):
     """Whether there was a line number `at`, and whether it is PyTorch's own, which takes modes off for a moment there
     and puts them back later than any `with` ends.
     """
@@ -49,7 +49,7 @@ def interrupted(at):
     return count >= at, torchs_own
 
 
-def left():
+def leftovers():
     hooks = *modules._global_forward_hooks, *modules._global_forward_pre_hooks
     return [*_get_current_function_mode_stack(), *hooks]
 
@@ -59,17 +59,17 @@ def main(step):
         MODEL(IDS)
     start, filters, number, modes_of_torch = threading.Thread.start, list(warnings.filters), 1, 0
     while True:
-        there, torchs_own = interrupted(number)
+        there, torchs_own = run_interrupted(number)
         if not there:
             break
-        if left():
+        if leftovers():
             modes_of_torch += 1
             if not torchs_own:
-                print("left at", number, left())
+                print("left at", number, leftovers())
         with capture(MODEL) as seen:
             MODEL(IDS)
-        if left() or len(seen) != 2:
-            print("the next capture left at", number, left())
+        if leftovers() or len(seen) != 2:
+            print("the next capture left at", number, leftovers())
         number += step
     if threading.Thread.start is not start or list(warnings.filters) != filters:
         print("settings of the process are others")

@@ -1,4 +1,4 @@
-"""Sites of activations (the outputs of heads, the inputs of modules) and edits of them."""
+"""Activation sites (head outputs and module inputs) and edits of them."""
 
 from functools import partial
 
@@ -73,7 +73,7 @@ def first(output):
 @pytest.mark.parametrize("padded", [True, False])
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_outputs_of_heads_are_what_the_projection_takes(name, implementation, padded, dtype):
+def test_output_heads_match_projection_inputs(name, implementation, padded, dtype):
     model, projection, attention, heads = family(name, implementation, dtype)
     inputs = TEXTS | (PADDED if padded else {})
     expected = hooked_input(model, projection, inputs)
@@ -98,7 +98,7 @@ def test_outputs_of_heads_are_what_the_projection_takes(name, implementation, pa
 
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_pytorchs_own_attention(need_weights, batch_first):
+def test_output_heads_of_torch_multihead_attention(need_weights, batch_first):
     layer = nn.MultiheadAttention(6, 3, kdim=4, vdim=7, batch_first=batch_first).eval()
     inputs = [random(2, 5, 6), random(2, 4, 4), random(2, 4, 7)]
     inputs = inputs if batch_first else [part.transpose(0, 1) for part in inputs]
@@ -126,7 +126,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_outputs_of_heads_in_the_models_of_the_lessons(name):
+def test_output_heads_of_tfviz_models(name):
     make, inputs, heads = MODELS[name]
     model = make()
     with torch.no_grad(), capture(model, ["*.pattern", "*.output_heads"]) as seen:
@@ -164,7 +164,7 @@ def single(name, query, key, value):
 @pytest.mark.parametrize(
     "name", ["sdpa", "flex", "matmul", "einsum, heads last", "values first", "heads beside texts", "a sum of products"]
 )
-def test_however_attention_is_written(name):
+def test_output_heads_of_any_attention_implementation(name):
     class Attention(nn.Module):
         def __init__(self):
             super().__init__()
@@ -190,7 +190,7 @@ def test_however_attention_is_written(name):
     torch.testing.assert_close(outer["output_heads"], edited)  # the outer capture does not see a call that is remade
 
 
-def test_words_written_one_by_one_have_outputs_of_heads():
+def test_output_heads_of_cached_decoding_match_full_pass():
     model, *_ = family("Llama, grouped queries", "sdpa")
     ids = TEXTS["input_ids"][:1]
     site = "model.layers.0.self_attn.output_heads"
@@ -204,7 +204,7 @@ def test_words_written_one_by_one_have_outputs_of_heads():
     torch.testing.assert_close(torch.cat(steps, 2), whole[site])
 
 
-def test_inputs_are_named_and_never_meant_by_a_star():
+def test_input_sites_are_excluded_from_star_and_can_be_edited():
     model = gpt()
     with capture(model, "*") as seen:
         plain = model(IDS)
@@ -224,7 +224,7 @@ def test_inputs_are_named_and_never_meant_by_a_star():
     assert not any(part._forward_pre_hooks or part._forward_pre_hooks_with_kwargs for part in model.modules())
 
 
-def test_an_input_given_by_name_is_seen_and_edited():
+def test_keyword_inputs_are_captured_and_edited():
     class Outer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -246,7 +246,7 @@ def test_an_input_given_by_name_is_seen_and_edited():
     assert torch.equal(out, 2 * expected)
 
 
-def test_edits_of_activations_by_hand():
+def test_activation_edits_match_hand_computed_values():
     x = torch.arange(24.0).view(2, 3, 4, 1)
     assert torch.equal(edits.zero(1, [0, -1])(x)[:, 1, :, 0], x[:, 1, :, 0] * torch.tensor([0, 1, 1, 0]))
     assert torch.equal(edits.zero(1, [0, -1])(x)[:, [0, 2]], x[:, [0, 2]])
@@ -262,6 +262,6 @@ def test_edits_of_activations_by_hand():
     assert torch.equal(edits.paste(torch.tensor([7.0]), positions=0)(x)[:, :, 0], torch.full((2, 3, 1), 7.0))
 
 
-def test_the_mean_over_a_batch_keeps_the_number_type():
+def test_mean_edit_keeps_dtype():
     x = random(2, 3, 4).to(torch.bfloat16)
     assert edits.mean()(x).dtype == torch.bfloat16

@@ -1,4 +1,4 @@
-"""Which axes are batch, head, query and key: by the product, by what the module says, by what the reader says."""
+"""How batch, head, query and key axes are identified: by products, module attributes or the `axes` argument."""
 
 import math
 import warnings
@@ -26,14 +26,14 @@ def folded(scores, values):
 
 
 @pytest.mark.parametrize("name", ["num_heads", "n_head", "heads", "num_attention_heads", "nhead"])
-def test_heads_beside_texts_are_found_by_what_the_module_says(name):
+def test_folded_heads_are_split_by_module_attributes(name):
     model = Calls(folded, **{name: H})
     with capture(model) as seen:
         model(SCORES, VALUES)
     torch.testing.assert_close(seen["pattern"], SOFT)
 
 
-def test_a_config_and_a_module_around_it_say_it_too():
+def test_head_count_comes_from_the_config_of_a_parent():
     class Config:
         num_attention_heads = 99
 
@@ -47,7 +47,7 @@ def test_a_config_and_a_module_around_it_say_it_too():
     torch.testing.assert_close(seen["0.pattern"], SOFT)
 
 
-def test_a_fused_call_with_heads_beside_texts():
+def test_folded_heads_of_fused_attention_are_split():
     query, key = random(B * H, Q, D), random(B * H, K, D)
     model = Calls(lambda *given: functional.scaled_dot_product_attention(*given), num_heads=H)
     with capture(model, ["pattern", "scores"]) as seen:
@@ -61,7 +61,7 @@ def test_a_fused_call_with_heads_beside_texts():
     torch.testing.assert_close(edited, changed.flatten(0, 1) @ key)
 
 
-def test_heads_that_share_a_key_and_stand_on_the_axis_of_one_query():
+def test_grouped_heads_on_the_query_axis_are_split():
     query, key = random(B, 2, 3, D), random(B, 2, K, D)  # 6 heads, 2 of keys, one query
     mask = (torch.arange(K) < 5).expand(B, 1, 1, K)
     call = functional.scaled_dot_product_attention
@@ -73,7 +73,7 @@ def test_heads_that_share_a_key_and_stand_on_the_axis_of_one_query():
     assert seen.allowed("pattern").expand(B, 6, 1, K)[..., -1].any().item() is False
 
 
-def test_heads_that_share_one_key_and_value():
+def test_multi_query_heads_are_found():
     """Nothing of the values has heads then: only the module knows which axis they are on."""
     model = Calls(lambda s, v: torch.einsum("bhij,bjd->bhid", s.softmax(-1), v), heads=H)
     with capture(model) as seen:
@@ -81,7 +81,7 @@ def test_heads_that_share_one_key_and_value():
     torch.testing.assert_close(seen["pattern"], SOFT)
 
 
-def test_windows_stand_beside_heads():
+def test_windows_are_shown_as_texts_with_a_warning():
     scores, values = random(B * H, W, Q, K), random(B * H, W, K, D)
     model = Calls(lambda x: scores.softmax(-1) @ values, num_heads=H)
     with pytest.warns(UserWarning, match="windows are shown as texts"), capture(model) as seen:
@@ -106,7 +106,7 @@ SAID = {
 
 @pytest.mark.parametrize("axes", SAID)
 @pytest.mark.parametrize("by", ["all", "glob"])
-def test_the_reader_may_say_it(axes, by):
+def test_axes_argument_sets_the_layout(axes, by):
     change, values, states = SAID[axes]
     model = Calls(lambda: change(SCORES).softmax(-1) @ values, **states)
     with capture(model, axes=axes if by == "all" else {"*pattern": axes}) as seen:
@@ -125,7 +125,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("axes", UNFIT)
-def test_axes_that_do_not_fit_are_told(axes):
+def test_parse_axes_rejects_mismatched_axes(axes):
     with pytest.raises(ValueError, match=UNFIT[axes]):
         parse_axes(axes, (B, H, Q, K), Heads())
 
@@ -133,13 +133,13 @@ def test_axes_that_do_not_fit_are_told(axes):
 @pytest.mark.parametrize(
     ("axes", "shape"), [("b h q k", (B, H, Q, K)), ("(b h=3) q k", (B * H, Q, K)), ("h q k", SOFT[0].shape)]
 )
-def test_what_the_reader_says_counts_more_than_what_the_module_says(axes, shape):
+def test_axes_argument_overrides_module_attributes(axes, shape):
     found = parse_axes(axes, shape, Heads(count=4))
     assert found.sizes[1:] == (H, Q, K)
     assert torch.equal(found.to_bhqk(SOFT[: found.sizes[0]].reshape(shape)), SOFT[: found.sizes[0]])
 
 
-def test_there_and_back():
+def test_layout_round_trips():
     torch.manual_seed(1)
     for shape, roles, heads in [
         ((B, Q, H, K), ["shared", "q", "shared", "k"], Heads(H)),
@@ -155,7 +155,7 @@ def test_there_and_back():
         assert torch.equal(axes.from_bhqk(axes.to_bhqk(x)), x)
 
 
-def test_heads_that_nobody_states_are_told():
+def test_unknown_folded_heads_warn():
     model = Calls(folded)
     with (
         pytest.warns(UserWarning, match=r"several heads or windows .*pattern \(6\); say what their axes are"),
@@ -169,7 +169,7 @@ def test_heads_that_nobody_states_are_told():
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_weights_over_channels_are_told(fused):
+def test_channel_attention_warns(fused):
     def crossed(x):  # El-Nouby et al. 2021: each channel looks at channels
         q = x.mT.unflatten(1, (H, -1))
         if fused:
@@ -185,14 +185,14 @@ def test_weights_over_channels_are_told(fused):
 
 
 @pytest.mark.parametrize(("batches", "sizes"), [([B], (B * W, H, Q, K)), ([B, B * H], (B * H, W, Q, K)), ([], None)])
-def test_heads_beside_texts_and_windows_only_where_the_batch_says_so(batches, sizes):
+def test_layout_uses_batch_sizes_to_split_heads(batches, sizes):
     """Six of a first axis are two texts of three heads, unless the model was given a batch of six."""
     found = layout((B * H, W, Q, K), ["shared", "shared", "q", "k"], Heads(H, None, frozenset(batches)))
     assert found.sizes == (sizes or (B * H, W, Q, K))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_a_float_mask_forbids_the_lowest_number_also_after_a_scale(dtype):
+def test_is_unmasked_treats_lowest_floats_as_masked(dtype):
     lowest = torch.finfo(dtype).min
     share = 8 if dtype == torch.float16 else 64
     assert not is_unmasked(torch.tensor([-torch.inf, lowest, lowest / share], dtype=dtype)).any()

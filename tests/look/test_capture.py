@@ -1,4 +1,4 @@
-"""Capture on the package's own models and on raw attention; maps; measures."""
+"""Capture of tfviz models and of raw attention calls, attention maps and measures."""
 
 import functools
 import math
@@ -25,7 +25,7 @@ def explicit(scores, allowed=None):
     return (strength / strength.sum(-1, keepdim=True)).nan_to_num(0).float()
 
 
-def test_the_pattern_is_made_of_the_captured_queries_and_keys():
+def test_pattern_matches_captured_queries_and_keys():
     model = gpt()
     with capture(model, ["*.pattern", "*.scores", "*.query", "*.key", "*.value", "*.attention.out_proj"]) as seen:
         model(IDS)
@@ -42,7 +42,7 @@ def test_the_pattern_is_made_of_the_captured_queries_and_keys():
         torch.testing.assert_close(seen[f"{block}.out_proj"], out, rtol=1e-4, atol=1e-5)
 
 
-def test_sites_come_in_the_order_of_the_computation():
+def test_sites_are_in_order_of_computation():
     model = gpt()
     with capture(model, "*") as seen:
         logits = model(IDS)
@@ -55,7 +55,7 @@ def test_sites_come_in_the_order_of_the_computation():
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-6), (torch.float16, 1e-3), (torch.uint8, 0.004)])
-def test_patterns_are_kept_as_asked(dtype, error):
+def test_capture_keeps_patterns_in_the_requested_dtype(dtype, error):
     model = gpt()
     with capture(model) as exact:
         model(IDS)
@@ -71,7 +71,7 @@ def test_patterns_are_kept_as_asked(dtype, error):
 @pytest.mark.parametrize(
     "site", [*PATTERNS, "blocks.0.attention.scores", "blocks.1.attention.query", "blocks.0", "*.value"]
 )
-def test_edits_flow_on_and_identities_change_nothing(site):
+def test_edits_propagate_and_identity_edits_change_nothing(site):
     model, changed = gpt(), lambda tensor: tensor.roll(1, 1)
     plain = model(IDS)
     with capture(model, site) as untouched:
@@ -87,7 +87,7 @@ def test_edits_flow_on_and_identities_change_nothing(site):
 
 
 @pytest.mark.parametrize("name", ["scaled_dot_product_attention", "multi_head_attention_forward"])
-def test_wrappers_that_another_library_left_in_pytorch_hide_nothing(name, monkeypatch):
+def test_capture_sees_through_wrapped_torch_functions(name, monkeypatch):
     layer = nn.TransformerEncoderLayer(6, nhead=3, dim_feedforward=5, batch_first=True)
     x = random(2, 5, 6).requires_grad_()  # so that PyTorch takes the way that calls these functions
 
@@ -101,11 +101,11 @@ def test_wrappers_that_another_library_left_in_pytorch_hide_nothing(name, monkey
     assert torch.equal(seen(), before)
 
 
-def test_an_edit_of_another_shape_is_an_error():
+def test_edit_of_another_shape_raises():
     model = gpt()
     with pytest.raises(ValueError, match=rf"{PATTERNS[0]} returned shape \[1, 3, 5, 5\]; .* \[2, 3, 5, 5\]"):
         captured(model, edit={PATTERNS[0]: lambda tensor: tensor[:1]})
-    clean(model)
+    assert_clean(model)
 
 
 def captured(model, *sites, inputs=IDS, **given):
@@ -114,18 +114,18 @@ def captured(model, *sites, inputs=IDS, **given):
     return seen
 
 
-def clean(model):
+def assert_clean(model):
     """Nothing is left behind: no hook, no mode, no compiler stance."""
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
     assert _get_current_function_mode_stack() == []
     assert torch._dynamo.eval_frame._stance.stance == "default"
 
 
-def test_generation_is_seen_step_by_step():
+def test_generation_is_captured_step_by_step():
     model = gpt()
     with capture(model) as seen:
         tokens = list(generate.ids(model, IDS[0, :3], 4))
-    clean(model)
+    assert_clean(model)
     assert tokens == list(generate.ids(model, IDS[0, :3], 4))
     firings = seen.over_time(PATTERNS[1])
     assert [tuple(f.shape) for f in firings] == [(1, 3, 3, 3), (1, 3, 1, 4), (1, 3, 1, 5), (1, 3, 1, 6)]
@@ -138,30 +138,30 @@ def fail(_):
     raise RuntimeError("mine")
 
 
-def test_nothing_is_left_behind():
+def test_capture_cleans_up_after_errors():
     model = gpt()
     captured(model)
-    clean(model)
+    assert_clean(model)
     with pytest.raises(RuntimeError, match="mine"), capture(model, edit={"blocks.1": fail}):
         model(IDS)
-    clean(model)
+    assert_clean(model)
     with pytest.raises(IndexError), capture(model):
         model(IDS + 99)
-    clean(model)
+    assert_clean(model)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:torch._dynamo")
-def test_a_compiled_model_is_seen():
+def test_compiled_model_is_captured():
     plain = nn.TransformerEncoderLayer(6, 3, 5, batch_first=True, dropout=0.0)
     model, x = torch.compile(plain, backend="eager"), random(2, 5, 6)
     model(x)
     seen = captured(model, inputs=x)
     torch.testing.assert_close(seen["self_attn.pattern"], captured(plain, inputs=x)["self_attn.pattern"])
-    clean(plain)
+    assert_clean(plain)
     torch.testing.assert_close(model(x), plain(x))
 
 
-def test_later_steps_do_not_change_what_was_captured():
+def test_in_place_operations_do_not_change_captured_tensors():
     model, x = nn.Sequential(nn.Linear(3, 5), nn.ReLU(inplace=True)), random(2, 3)
     expected = model[0](x)
     seen = captured(model, "0", inputs=x)
@@ -169,7 +169,7 @@ def test_later_steps_do_not_change_what_was_captured():
     assert torch.equal(seen["0"], expected)
 
 
-def test_a_module_called_twice_fires_twice():
+def test_module_called_twice_fires_twice():
     model = nn.Sequential(layer := SelfAttention(), layer)
     x = random(2, 5, 3)
     first, second = captured(model, inputs=x).over_time("0.pattern")
@@ -197,7 +197,7 @@ RAW = {
 @pytest.mark.parametrize("name", RAW)
 @pytest.mark.parametrize("chunk", [None, 1, 200])
 @pytest.mark.parametrize("queries", [5, 1])
-def test_raw_attention(monkeypatch, name, chunk, queries):
+def test_sdpa_capture_matches_reference(monkeypatch, name, chunk, queries):
     if chunk:
         monkeypatch.setattr("tfviz.look.attention_call.CHUNK_BYTES", chunk)
     given = dict(RAW[name])
@@ -223,7 +223,7 @@ def test_raw_attention(monkeypatch, name, chunk, queries):
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(torch.bfloat16, 2e-2), (torch.float16, 2e-3)])
-def test_half_precision(dtype, error):
+def test_half_precision_patterns_are_float32(dtype, error):
     query, key = random(2, 3, 5, 4).to(dtype), random(2, 3, 7, 4).to(dtype)
     model = Calls(lambda _: functional.scaled_dot_product_attention(query, key, key))
     expected = (query.float() @ key.float().mT / 2).softmax(-1)
@@ -235,7 +235,7 @@ def test_half_precision(dtype, error):
 
 
 @pytest.mark.parametrize("shape", [(5, 4), (2, 5, 4)])
-def test_axes_may_be_missing(shape):
+def test_missing_batch_and_head_axes_are_supported(shape):
     query, key = random(*shape), random(*shape[:-2], 7, 4)
     model = Calls(lambda _: functional.scaled_dot_product_attention(query, key, key))
     expected = (query @ key.mT / 2).softmax(-1)
@@ -284,7 +284,7 @@ FLEX = {  # arguments of flex_attention, then by hand: the score and whether the
 }
 
 
-def flexing(name, **more):
+def flex_model(name, **more):
     """A model that calls FlexAttention, its query, key and value, and by hand its scores and where it may look."""
     given, score, allowed = FLEX[name]
     query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
@@ -305,13 +305,13 @@ unfused = pytest.mark.filterwarnings("ignore:flex_attention called without torch
 @flexed
 @pytest.mark.parametrize("chunk", [None, 1])
 @unfused
-def test_flex_attention_is_seen(monkeypatch, name, chunk):
+def test_flex_attention_capture_matches_reference(monkeypatch, name, chunk):
     if chunk:
         monkeypatch.setattr("tfviz.look.attention_call.CHUNK_BYTES", chunk)
-    model, (query, key, value), scores, mask = flexing(name)
+    model, (query, key, value), scores, mask = flex_model(name)
     with capture(model, "*") as seen:
         inside = model(IDS)
-    clean(model)
+    assert_clean(model)
     expected = explicit(scores, mask)
     assert list(seen) == ["query", "key", "value", "scores", "pattern", "output_heads"]
     for site, tensor in (("query", query), ("key", key), ("value", value), ("pattern", expected)):
@@ -325,8 +325,8 @@ def test_flex_attention_is_seen(monkeypatch, name, chunk):
 
 
 @flexed
-def test_edits_of_flex_attention_flow_on(name):
-    model, (*_, value), scores, mask = flexing(name)
+def test_flex_attention_edits_propagate(name):
+    model, (*_, value), scores, mask = flex_model(name)
     scores, plain = scores.masked_fill(~mask, -torch.inf), explicit(scores, mask)
 
     def edited(site, function):
@@ -345,8 +345,8 @@ def test_edits_of_flex_attention_flow_on(name):
 
 
 @unfused
-def test_what_flex_attention_tells_of_a_row_stays():
-    model, _, scores, mask = flexing("both", return_aux=AuxRequest(lse=True))
+def test_flex_attention_keeps_auxiliary_outputs():
+    model, _, scores, mask = flex_model("both", return_aux=AuxRequest(lse=True))
     expected = scores.masked_fill(~mask, -torch.inf).logsumexp(-1)
     with capture(model) as seen:
         torch.testing.assert_close(model(IDS)[1].lse, expected)
@@ -383,7 +383,7 @@ assert torch._dynamo.eval_frame._stance.stance == "default"
 """
 
 
-def test_a_compiler_that_loads_inside_the_with_hides_nothing():
+def test_flex_attention_compiled_during_capture_is_seen():
     strict = ["-W", "error", "-W", "ignore::DeprecationWarning"]
     done = subprocess.run([sys.executable, *strict, "-c", FIRST], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
@@ -394,7 +394,7 @@ def maps(weights=None, **given):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
-def test_maps_come_back_from_a_file(tmp_path, dtype):
+def test_maps_round_trip(tmp_path, dtype):
     rows, cols = ["a", "\ud800", "</script>", "漢", ""], [*"bcdef", "\n", "👩‍👧"]
     weights = pack(random(2, 3, 5, 7).softmax(-1)) if dtype == torch.uint8 else random(2, 3, 5, 7).softmax(-1).to(dtype)
     given = {"mask": random(3, 1, 7) > 0, "sites": ["x", "y"], "provenance": {"step": 7, "of": [1.5, None]}}
@@ -409,7 +409,7 @@ def test_maps_come_back_from_a_file(tmp_path, dtype):
     assert (tmp_path / "new" / "maps.safetensors").stat().st_size < 4000
 
 
-def test_maps_of_a_capture():
+def test_maps_of_a_capture_match_its_patterns():
     model = gpt()
     seen = captured(model)
     one = AttentionMaps.of(seen, rows="abcde", batch=1, provenance={"step": 3})
@@ -421,7 +421,7 @@ def test_maps_of_a_capture():
         AttentionMaps.of(captured(model, "norm"))
 
 
-def test_entropy_and_distance_by_hand():
+def test_entropy_and_distance_match_hand_computed_values():
     weights = torch.tensor([[1.0, 0, 0], [0.5, 0, 0.5], [0.25, 0.5, 0.25]])
     torch.testing.assert_close(measures.entropy(weights), torch.tensor([0, 1, 1.5]) * math.log(2))
     torch.testing.assert_close(measures.distance(weights), torch.tensor([0, 1, 1.0]))

@@ -1,4 +1,4 @@
-"""Capture on models that others wrote: PyTorch's own modules and Hugging Face's."""
+"""Capture of PyTorch's own attention modules and of Hugging Face models."""
 
 import math
 
@@ -31,7 +31,7 @@ def by_hand(layer, query, key, forbidden=0.0):
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("mask", ["none", "bool", "float", "padding"])
-def test_multi_head_attention(training, need_weights, batch_first, mask):
+def test_multihead_attention_matches_reference(training, need_weights, batch_first, mask):
     torch.manual_seed(0)
     layer = nn.MultiheadAttention(6, 3, kdim=4, vdim=7, batch_first=batch_first, dropout=0.3).train(training)
     nn.init.normal_(layer.in_proj_bias)
@@ -58,7 +58,7 @@ def test_multi_head_attention(training, need_weights, batch_first, mask):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("heads", [1, 3])
-def test_a_batch_may_be_missing(training, heads):
+def test_multihead_attention_without_batch_axis(training, heads):
     layer, x = nn.MultiheadAttention(6, heads).train(training), random(5, 6)
     for need_weights in (True, False):
         with capture(layer) as seen:
@@ -69,7 +69,7 @@ def test_a_batch_may_be_missing(training, heads):
 @pytest.mark.filterwarnings("ignore:.*nested.*:UserWarning")
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("padded", [PADDED, None])
-def test_transformer_encoder(training, padded):
+def test_transformer_encoder_matches_reference(training, padded):
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(6, 2, dim_feedforward=5, batch_first=True, dropout=0.0)
     model, x = nn.TransformerEncoder(layer, 3).train(training), random(2, 5, 6)
@@ -90,7 +90,7 @@ def test_transformer_encoder(training, padded):
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_transformer_decoder(training):
+def test_transformer_decoder_matches_reference(training):
     torch.manual_seed(0)
     layer = nn.TransformerDecoderLayer(6, 3, dim_feedforward=5, batch_first=True, dropout=0.0)
     model, x, memory = nn.TransformerDecoder(layer, 2).train(training), random(2, 4, 6), random(2, 5, 6)
@@ -149,7 +149,7 @@ def twins(family, implementation):
     return eager, model
 
 
-def shown(output):
+def own_attentions(output):
     """The model's own weights, layer by layer in the order of the computation."""
     if "cross_attentions" not in output or output.get("encoder_attentions") is None:
         return list(output.attentions)
@@ -161,7 +161,7 @@ def shown(output):
 @pytest.mark.parametrize("padded", [True, False])
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_hugging_face(family, implementation, padded):
+def test_hugging_face_matches_output_attentions(family, implementation, padded):
     eager, model = twins(family, implementation)
     inputs = {"input_ids": torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 0, 0]])}
     if padded:
@@ -169,7 +169,7 @@ def test_hugging_face(family, implementation, padded):
     if family == "t5":
         inputs["decoder_input_ids"] = torch.tensor([[0, 9, 8, 7], [0, 6, 5, 4]])
     with torch.no_grad():
-        own = shown(eager(**inputs, output_attentions=True))
+        own = own_attentions(eager(**inputs, output_attentions=True))
         plain = model(**inputs)[0]
         with capture(model, "*.pattern") as seen:
             watched = model(**inputs)[0]
@@ -184,12 +184,12 @@ def test_hugging_face(family, implementation, padded):
     assert (moved - plain).abs().max() > 1e-3
     if family != "t5":
         allowed = AttentionMaps.of(seen, batch=1).allowed(1, 2)
-        assert (~allowed if allowed is not None else torch.zeros(5, 5)).sum() == expected_closed(family, padded)
+        assert (~allowed if allowed is not None else torch.zeros(5, 5)).sum() == masked_count(family, padded)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 @pytest.mark.parametrize(("family", "targets"), [("bert", ["query", "value"]), ("llama", ["q_proj", "k_proj"])])
-def test_adapters_of_peft(family, targets):
+def test_peft_adapters_match_output_attentions(family, targets):
     """The maps are those of the adapted model, not of the base; merged into the weights, they are the same."""
     import peft
 
@@ -200,7 +200,7 @@ def test_adapters_of_peft(family, targets):
         torch.manual_seed(1)
         how = peft.LoraConfig(r=2, target_modules=targets, init_lora_weights=False)  # so that it changes something
         adapted.append(peft.get_peft_model(base, how).eval())
-    own = shown(adapted[0](ids, output_attentions=True))
+    own = own_attentions(adapted[0](ids, output_attentions=True))
     with torch.no_grad(), capture(adapted[1]) as seen:
         adapted[1](ids)
     for site, expected in zip(seen, own, strict=True):
@@ -215,6 +215,6 @@ def test_adapters_of_peft(family, targets):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 
-def expected_closed(family, padded):
+def masked_count(family, padded):
     open_to = torch.ones(5, 5) if family == "bert" else torch.ones(5, 5).tril()
     return (open_to * (~PADDED[1] if padded else 1) == 0).sum()

@@ -1,4 +1,4 @@
-"""What a capture or maps say of themselves: caveats, warnings, and errors where nothing was seen."""
+"""Caveats, warnings and errors of captures and maps."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ class Block(nn.Module):
         return x
 
 
-def test_one_line_of_truth():
+def test_summary_counts_modules_and_maps():
     model = Block("written", "elsewhere", "unmet", "written")
     with capture(model) as seen:
         model(random(B, Q, D))
@@ -53,14 +53,14 @@ def test_one_line_of_truth():
     assert repr(seen) == "1 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5"
 
 
-def test_what_was_looked_for_and_what_may_hide_it():
+def test_capture_without_maps_raises_with_reasons():
     said = r"nothing met values in a product.*kernels of others.*a softmax was called in layers\.0, but met no values"
     model = Block("unmet")
     with pytest.raises(LookupError, match=said), capture(model):
         model(random(B, Q, D))
 
 
-def test_values_that_are_met_twice_are_one_firing():
+def test_pattern_used_for_split_values_is_one_firing():
     def fused(q, k, v):
         call = functional.scaled_dot_product_attention
         return torch.cat([call(q, k, half) for half in v.chunk(2, -1)], -1)
@@ -78,7 +78,7 @@ def test_values_that_are_met_twice_are_one_firing():
             torch.testing.assert_close(model(*given), 2 * plain)
 
 
-def test_a_module_used_again_shows_its_last_firing_and_says_so():
+def test_repeated_module_shows_last_firing_with_warning():
     model, x = nn.Sequential(layer := Attention(), layer), random(B, Q, D)
     with capture(model) as seen:
         model(x)
@@ -95,7 +95,7 @@ def test_a_module_used_again_shows_its_last_firing_and_says_so():
         AttentionMaps.of(seen, firings="all")
 
 
-def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
+def test_fully_masked_rows_under_finite_mask_are_zero():
     lowest = torch.finfo(torch.float32).min
     model = Calls(lambda scores, forbidden: (scores + forbidden * lowest).softmax(-1) @ torch.ones(4, 2))
     with capture(model) as seen:
@@ -104,7 +104,7 @@ def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
     torch.testing.assert_close(seen["pattern"][:, :, 1].sum(-1), torch.ones(1, 3))
 
 
-def test_chunks_of_a_text_that_stand_on_the_axis_of_texts_are_told():
+def test_chunks_on_the_batch_axis_warn():
     def chunks(x):
         parts = x.unflatten(1, (4, 3)).flatten(0, 1).unflatten(-1, (2, -1)).transpose(1, 2)
         return functional.scaled_dot_product_attention(parts, parts, parts)
@@ -114,7 +114,7 @@ def test_chunks_of_a_text_that_stand_on_the_axis_of_texts_are_told():
         model(random(2, 12, 8))
 
 
-def test_deformable_attention_is_told_by_its_kind():
+def test_deformable_attention_is_reported_in_summary():
     """Its weights are of points that it samples (Zhu et al. 2021): no map from words to words, and none is shown."""
 
     class DeformableAttention(torch.nn.Module):
@@ -142,29 +142,29 @@ def test_deformable_attention_is_told_by_its_kind():
     assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.summary
 
 
-def doubts(weights, mask=None):
+def caveat_of(weights, mask=None):
     return AttentionMaps(weights, mask=mask).caveat
 
 
-def test_what_numbers_say_against_being_weights_is_told():
+def test_caveat_reports_implausible_weights():
     even, causal = torch.full((2, 1, 5, 5), 0.2), torch.ones(5, 5).tril().bool()
     lower = causal / causal.sum(-1, keepdim=True)
-    assert doubts(even) == doubts(lower.expand(2, 3, 5, 5), causal) == doubts(even.half()) == ""
-    assert doubts(even, causal) == ""  # a cell that is closed may have weight, as in rows that see nothing
+    assert caveat_of(even) == caveat_of(lower.expand(2, 3, 5, 5), causal) == caveat_of(even.half()) == ""
+    assert caveat_of(even, causal) == ""  # a cell that is closed may have weight, as in rows that see nothing
     blind = lower.clone().index_fill(0, torch.tensor([3]), 0.0)  # a row of zeros sees nothing
-    assert doubts(blind.expand(1, 1, 5, 5)) == ""
-    assert doubts(torch.stack([even[0], even[1] - 3])) == (
+    assert caveat_of(blind.expand(1, 1, 5, 5)) == ""
+    assert caveat_of(torch.stack([even[0], even[1] - 3])) == (
         "layer 1 goes from -2.8 to -2.8, where weights lie between 0 and 1: are these scores, before their softmax?"
     )
-    assert doubts(even * torch.nan) == "layer 0 holds NaN: a softmax over nothing, where a query may see no key?"
-    assert doubts(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
-    turned = doubts(lower.expand(1, 2, 5, 5), ~causal)
+    assert caveat_of(even * torch.nan) == "layer 0 holds NaN: a softmax over nothing, where a query may see no key?"
+    assert caveat_of(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
+    turned = caveat_of(lower.expand(1, 2, 5, 5), ~causal)
     assert turned == "most of layer 0 lies where the mask is False: it is True where a query may look"
-    assert doubts(pack(lower).expand(1, 2, 5, 5), ~causal) == turned
+    assert caveat_of(pack(lower).expand(1, 2, 5, 5), ~causal) == turned
     assert turned in repr(AttentionMaps(lower.expand(1, 2, 5, 5), mask=~causal))
 
 
-def test_a_module_that_comes_into_the_model_meanwhile_is_told():
+def test_module_added_during_capture_warns():
     model = nn.Sequential(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
 
     def grown():

@@ -1,7 +1,7 @@
-"""Captures add hardly any device synchronization: how many tensor elements they read, per layer.
+"""Captures add hardly any device synchronization, counted as tensor elements read per layer.
 
-The profiler counts what reads numbers, also where captures hide their own calls. Whatever depends on the device is
-asked as if tensors were on another one.
+The profiler counts what reads numbers, also where captures hide their own calls; the fixture `elsewhere` makes captures
+treat tensors as if they were on a GPU.
 """
 
 import pytest
@@ -33,7 +33,7 @@ def gpt2(layers, attention, **_):
     return transformers.GPT2LMHeadModel(config).eval()
 
 
-def reads(model, inputs, **options):
+def count_reads(model, inputs, **options):
     with torch.no_grad(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
         if options:
             with capture(model, **options):
@@ -43,10 +43,10 @@ def reads(model, inputs, **options):
     return sum(event.count for event in seen.key_averages() if event.key in READS)
 
 
-def reads_a_layer(build, inputs, **options):
+def reads_per_layer(build, inputs, **options):
     """Those that a capture adds, in each layer beyond the first two."""
     few, many = (build(layers) for layers in (2, 5))
-    extra = [reads(model, inputs, **options) - reads(model, inputs) for model in (few, many)]
+    extra = [count_reads(model, inputs, **options) - count_reads(model, inputs) for model in (few, many)]
     return (extra[1] - extra[0]) / 3
 
 
@@ -62,39 +62,39 @@ OPTIONS = {
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("options", OPTIONS)
-def test_fused_attention_is_captured_without_waiting(elsewhere, options, masked):
+def test_capture_of_fused_attention_adds_no_sync(elsewhere, options, masked):
     inputs = {"input_ids": IDS} | ({"attention_mask": MASK} if masked else {})
-    assert reads_a_layer(lambda layers: gpt2(layers, "sdpa"), inputs, **OPTIONS[options]) == 0
+    assert reads_per_layer(lambda layers: gpt2(layers, "sdpa"), inputs, **OPTIONS[options]) == 0
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_our_own_models(elsewhere, options):
+def test_capture_of_tfviz_gpt_adds_no_sync(elsewhere, options):
     def build(layers):
         return models.GPT(13, layers=layers, heads=4, dim=24, context=8).eval()
 
-    assert reads_a_layer(build, {"ids": IDS}, **OPTIONS[options]) == 0
+    assert reads_per_layer(build, {"ids": IDS}, **OPTIONS[options]) == 0
 
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("options", OPTIONS)
-def test_attention_in_steps_reads_three_numbers(elsewhere, options, masked):
+def test_capture_of_eager_attention_reads_at_most_three_numbers(elsewhere, options, masked):
     """Two tell that query and key are no weights; one, which texts and heads share a mask."""
     inputs = {"input_ids": IDS} | ({"attention_mask": MASK} if masked else {})
     expected = 2 if options == "heads" else 3
-    assert reads_a_layer(lambda layers: gpt2(layers, "eager"), inputs, **OPTIONS[options]) <= expected
+    assert reads_per_layer(lambda layers: gpt2(layers, "eager"), inputs, **OPTIONS[options]) <= expected
 
 
-def test_a_read_is_counted():
+def test_count_reads_detects_device_reads():
     class Reads(nn.Module):
         def forward(self, x):
             return x * x.sum().item() if x.any() else x[x > 3]
 
-    assert reads(Reads(), {"x": torch.ones(3)}) == 2
-    assert reads(Reads(), {"x": torch.zeros(3)}) == 2
+    assert count_reads(Reads(), {"x": torch.ones(3)}) == 2
+    assert count_reads(Reads(), {"x": torch.zeros(3)}) == 2
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_maps_are_the_same_elsewhere(monkeypatch, attention):
+def test_maps_are_identical_without_host_reads(monkeypatch, attention):
     model, found = gpt2(2, attention), []
     blind = MASK.clone()
     blind[1, 0] = 0  # a first query that sees nothing
@@ -111,7 +111,7 @@ def test_maps_are_the_same_elsewhere(monkeypatch, attention):
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(5, 5), (3, 7), (7, 3), (1, 4)])
-def test_what_causal_queries_see_is_known_unread(queries, keys):
+def test_causal_key_ranges_match_plain_key_ranges(queries, keys):
     causal = KeyRanges.causal(queries, keys)
     plain = causal._replace(is_causal=False)
     for rows in (slice(None), slice(1, 3), slice(2, 9), slice(0, None, 2), slice(4, 4)):

@@ -1,4 +1,4 @@
-"""Changes of attention weights: exact numbers, rows that go on adding up, what is left alone."""
+"""Edits of attention weights: exact values, rows that still sum to 1, and what stays unchanged."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ def weights(*shape):
     return drawn.masked_fill(~causal, -torch.inf).softmax(-1)
 
 
-def test_a_head_that_is_off_gives_nothing_and_the_others_are_as_they_were():
+def test_zero_changes_only_its_head():
     given = weights(2, 3, 5, 5)
     made = edits.zero(1)(given)
     assert not made[:, 1].any()
@@ -21,31 +21,31 @@ def test_a_head_that_is_off_gives_nothing_and_the_others_are_as_they_were():
     assert not edits.zero()(given).any()
 
 
-def test_even_is_one_over_what_may_be_seen():
+def test_uniform_spreads_weight_over_visible_keys():
     made = edits.uniform(2)(weights(2, 3, 5, 5))
     assert torch.equal(made[0, 2, 3], torch.tensor([0.25, 0.25, 0.25, 0.25, 0.0]))
     assert torch.equal(edits.uniform()(torch.zeros(1, 1, 2, 3)), torch.zeros(1, 1, 2, 3))
 
 
-def test_hidden_cells_are_shared_out_in_proportion():
+def test_hide_redistributes_weight_in_proportion():
     given = torch.tensor([[[[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]]]])
     made = edits.hide([(0, 2), (1, 0)])(given)
     torch.testing.assert_close(made[0, 0], torch.tensor([[0.4, 0.6, 0.0], [0.0, 1.0, 0.0]]))
 
 
-def test_a_row_with_nothing_left_gives_nothing():
+def test_hide_of_a_whole_row_gives_zeros():
     made = edits.hide([(0, None)])(torch.tensor([[[[0.2, 0.8], [0.5, 0.5]]]]))
     assert made[0, 0].tolist() == [[0.0, 0.0], [0.5, 0.5]]
 
 
-def test_a_key_nobody_may_look_at():
+def test_hide_removes_a_key_for_all_queries():
     made = edits.hide([(None, 0)])(weights(1, 2, 4, 4))
     assert not made[..., 0].any()
     torch.testing.assert_close(made[:, :, 1:].sum(-1), torch.ones(1, 2, 3))
     assert not made[:, :, 0].any()  # it saw nothing but that key
 
 
-def test_a_pinned_weight_leaves_the_rest_to_the_others():
+def test_pin_rescales_the_other_weights():
     given = weights(1, 2, 5, 5)
     made = edits.pin([(4, 1)], 0.75, 1)(given)
     torch.testing.assert_close(made[0, 1, 4, 1], torch.tensor(0.75))
@@ -58,7 +58,7 @@ def test_a_pinned_weight_leaves_the_rest_to_the_others():
 
 
 @pytest.mark.parametrize("to", [-0.1, 1.5, float("nan")])
-def test_a_weight_lies_between_0_and_1(to):
+def test_pin_rejects_weights_outside_0_and_1(to):
     with pytest.raises(ValueError, match="a weight lies between 0 and 1"):
         edits.pin([(0, 0)], to)
 
@@ -74,7 +74,7 @@ def test_a_weight_lies_between_0_and_1(to):
         ([(None, 0)], 0.5, "for 1 of the keys of query 0, which sees no other .*: give 1, or leave the query out"),
     ],
 )
-def test_no_more_than_1_is_given_away_and_no_less(cells, to, says):
+def test_pin_rejects_rows_that_cannot_sum_to_1(cells, to, says):
     for head in (None, 1):
         with pytest.raises(ValueError, match=says):
             edits.pin(cells, to, head)(weights(2, 3, 5, 5))
@@ -93,7 +93,7 @@ def test_no_more_than_1_is_given_away_and_no_less(cells, to, says):
         ([(2, 0), (2, 1), (2, 2)], 1 / 3),
     ],
 )
-def test_rows_go_on_adding_up_and_no_weight_is_negative(cells, to, dtype):
+def test_pinned_rows_sum_to_1_and_are_non_negative(cells, to, dtype):
     given = weights(2, 3, 5, 5).to(dtype)
     made = edits.pin(cells, to)(given)
     assert made.dtype == dtype
@@ -105,21 +105,21 @@ def test_rows_go_on_adding_up_and_no_weight_is_negative(cells, to, dtype):
             assert made[..., query, key].tolist() == torch.full((2, 3), to, dtype=torch.float64).to(dtype).tolist()
 
 
-def test_a_query_that_sees_nothing_goes_on_seeing_nothing():
+def test_edits_keep_fully_masked_queries_zero():
     given = weights(1, 2, 5, 5)
     given[0, :, 3] = 0
     for edit in (edits.pin([(None, None)], 0.2), edits.pin([(3, 1)], 0.5), edits.hide([(3, 1)]), edits.uniform()):
         assert not edit(given)[0, :, 3].any()
 
 
-def test_small_weights_in_half_precision_are_shared_out_in_float32():
+def test_edits_of_half_precision_compute_in_float32():
     given = torch.full((1, 1, 1, 3000), 1 / 3000, dtype=torch.float16)
     made = edits.hide([(0, key) for key in range(2900)])(given)
     torch.testing.assert_close(made[..., 2900:].float(), torch.full((1, 1, 1, 100), 0.01), atol=1e-5, rtol=0)
     torch.testing.assert_close(edits.uniform()(given).float().sum(), torch.tensor(1.0), atol=1e-3, rtol=0)
 
 
-def test_capture_takes_them():
+def test_capture_applies_edits():
     attention = torch.nn.MultiheadAttention(6, 2, batch_first=True)
     x = torch.randn(1, 4, 6)
     with look.capture(attention, "pattern", edit={"pattern": edits.uniform(1)}) as seen:

@@ -1,4 +1,4 @@
-"""Under a capture the model runs as it runs without: compiled kernels, fast paths, packed texts, traced calls."""
+"""Capture does not change how a model runs: compiled kernels, fast paths, packed texts, tracing and interrupts."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def blocks_alone():
     )
 
 
-def seen_by(mask):
+def allowed_cells(mask):
     cells = torch.zeros(256, 256, dtype=torch.bool)
     if mask is by_hand:
         cells[:128, :128] = cells[128:, 128:] = torch.ones(128, 128).tril().bool()
@@ -55,7 +55,7 @@ def seen_by(mask):
 
 @pytest.mark.parametrize("mask", [by_hand, blocks_alone])
 @pytest.mark.parametrize("compiled", ["kernel", "model", "not"])
-def test_blocks_are_the_mask_of_a_compiled_kernel(mask, compiled):
+def test_flex_block_masks_match_compiled_kernels(mask, compiled):
     q, k, v = (random(1, 2, 256, 16) for _ in range(3))
     model = Flex(torch.compile(flex_attention) if compiled == "kernel" else flex_attention, mask())
     run = torch.compile(model) if compiled == "model" else model
@@ -70,7 +70,7 @@ def test_blocks_are_the_mask_of_a_compiled_kernel(mask, compiled):
     torch.testing.assert_close(seen["pattern"] @ v, plain, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(lazy["pattern"], seen["pattern"], rtol=1e-4, atol=1e-6)
     if compiled != "not":
-        assert torch.equal(seen.allowed("pattern").expand(1, 1, 256, 256)[0, 0], seen_by(mask))
+        assert torch.equal(seen.allowed("pattern").expand(1, 1, 256, 256)[0, 0], allowed_cells(mask))
 
 
 def encoder(norm_first=False, layers=2):
@@ -95,7 +95,7 @@ MASKS = {
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_a_mask_of_numbers_is_read_as_the_fast_path_reads_it(mask, padded, norm_first):
+def test_float_masks_match_encoder_fast_path(mask, padded, norm_first):
     model, x, added = encoder(norm_first), random(2, 5, 12), MASKS[mask]
     padding = torch.tensor([[0.0] * 5, [0.0] * 4 + [-torch.inf]]) if padded else None
     with torch.no_grad():
@@ -115,7 +115,7 @@ def test_a_mask_of_numbers_is_read_as_the_fast_path_reads_it(mask, padded, norm_
 
 
 @pytest.mark.parametrize("mask", [None, "some"])
-def test_a_layer_by_itself_reads_padding_of_numbers_as_its_fast_path(mask):
+def test_float_padding_matches_layer_fast_path(mask):
     layer, x = encoder().layers[0], random(2, 5, 12)
     how = {"src_mask": mask and MASKS[mask], "src_key_padding_mask": torch.tensor([[0.0] * 4 + [-1.0], [0.0] * 5])}
     with torch.no_grad():
@@ -127,7 +127,7 @@ def test_a_layer_by_itself_reads_padding_of_numbers_as_its_fast_path(mask):
     assert "fast path" in seen.summary
 
 
-def test_with_gradients_a_mask_of_numbers_is_added():
+def test_float_masks_are_added_with_gradients():
     model, x = encoder(), random(2, 5, 12)
     with capture(model) as seen:
         captured = model(x, mask=alibi())
@@ -176,7 +176,7 @@ def registered():
 
 
 @pytest.mark.parametrize(("kernel", "axes"), [(unbatched, "n h d"), (heads_first, "h n d")])
-def test_a_kernel_without_an_axis_of_texts(registered, kernel, axes):
+def test_registered_kernel_without_batch_axis_is_captured(registered, kernel, axes):
     registered(kernel, axes=axes)
     sizes = [(n, H, D) if axes == "n h d" else (H, n, D) for n in (Q, K, K)]
     q, k, v = (random(*size) for size in sizes)
@@ -193,7 +193,7 @@ def test_a_kernel_without_an_axis_of_texts(registered, kernel, axes):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_packed_texts_see_themselves_alone(registered, causal):
+def test_packed_texts_attend_only_within_themselves(registered, causal):
     registered(packed, cu_seqlens=("cu_seqlens_q", "cu_seqlens_k"), axes="n h d", scale="softmax_scale")
     starts = torch.tensor([0, 2, 5]), torch.tensor([0, 4, 7])
     q, k, v = (random(n, H, D) for n in (5, 7, 7))
@@ -212,7 +212,7 @@ def test_packed_texts_see_themselves_alone(registered, causal):
 
 
 @pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (2, 0)])
-def test_torchs_own_packed_attention_is_seen(monkeypatch, window):
+def test_torch_varlen_attention_is_captured(monkeypatch, window):
     def kernel(q, k, v, starts, others, *_, scale=None, **__):
         out = torch.empty_like(q)
         for a, b in zip(starts[:-1].tolist(), starts[1:].tolist()):
@@ -237,7 +237,7 @@ def test_torchs_own_packed_attention_is_seen(monkeypatch, window):
 # --- calls in which no numbers flow
 
 
-def test_a_model_is_exported_inside_a_capture():
+def test_export_works_inside_a_capture():
     model = gpt()
     with capture(model) as seen:
         program = portable.export(model, IDS[:1])
@@ -250,7 +250,7 @@ def test_a_model_is_exported_inside_a_capture():
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("how", ["jit", "fx", "fake", "meta"])
-def test_a_call_in_which_no_numbers_flow_is_passed_by(how):
+def test_traced_and_meta_calls_are_ignored(how):
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     class Written(nn.Module):
@@ -278,7 +278,7 @@ def test_a_call_in_which_no_numbers_flow_is_passed_by(how):
         trace()
 
 
-def test_what_is_computed_to_be_shown_is_counted_by_nobody():
+def test_capture_adds_no_counted_flops():
     model = gpt()
     with FlopCounterMode(display=False) as plain:
         model(IDS)
@@ -290,7 +290,7 @@ def test_what_is_computed_to_be_shown_is_counted_by_nobody():
 # --- small truths
 
 
-def test_a_map_taken_under_dropout_says_so():
+def test_maps_captured_under_dropout_report_the_rate():
     layer, x = nn.MultiheadAttention(6, 2, dropout=0.25, batch_first=True), random(3, 5, 6)
     with capture(layer) as seen:
         layer(x, x, x)
@@ -305,7 +305,7 @@ def test_a_map_taken_under_dropout_says_so():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
-def test_what_is_no_map_keeps_its_type(dtype):
+def test_dtype_applies_only_to_patterns(dtype):
     model, x = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True).bfloat16(), random(3, 5, 6).bfloat16()
     with torch.no_grad(), capture(model, ["*.query", "*.pattern", "linear1"], dtype=dtype) as seen:
         model(x)
@@ -316,7 +316,7 @@ def test_what_is_no_map_keeps_its_type(dtype):
 # --- interrupts
 
 
-def test_interrupts_at_any_moment_leave_nothing_behind():
+def test_capture_cleans_up_after_interrupts():
     command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "17"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Patterns that carry gradients, and what is measured with them."""
+"""Gradients of captured patterns, measures that use them, and edits by site name."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def model():
     return made
 
 
-def test_gradients_of_fused_attention_are_those_of_finite_differences():
+def test_pattern_gradients_match_finite_differences():
     made = model().double()
     site = "blocks.0.attention.pattern"
     with capture(made, grad=True) as seen:
@@ -44,7 +44,7 @@ def test_gradients_of_fused_attention_are_those_of_finite_differences():
 
 
 @pytest.mark.parametrize("written", [True, False])
-def test_gradients_of_others_attention(written):
+def test_pattern_gradients_of_raw_attention_match_reference(written):
     def attend(q, k, v):
         if written:
             return (q @ k.mT).softmax(-1) @ v
@@ -61,7 +61,7 @@ def test_gradients_of_others_attention(written):
     torch.testing.assert_close(seen["pattern"].detach(), weights.detach())
 
 
-def test_relevance_as_its_equations_say():
+def test_relevance_matches_reference():
     made = model()
     with capture(made, grad=True) as seen:
         made(IDS)[0, 2].backward()
@@ -81,14 +81,14 @@ def test_relevance_as_its_equations_say():
         measures.relevance(weights[..., :3], gradients[..., :3])
 
 
-def test_a_model_without_gradients_is_told():
+def test_grad_capture_warns_without_gradients():
     made = model()
     with pytest.warns(UserWarning, match="ran without gradients"), torch.no_grad(), capture(made, grad=True) as seen:
         made(IDS)
     assert not seen["blocks.0.attention.pattern"].requires_grad
 
 
-def test_an_edit_may_take_the_sites_name():
+def test_edit_receives_the_site_name():
     named = []
 
     def change(weights, site):
@@ -104,7 +104,7 @@ def test_an_edit_may_take_the_sites_name():
     assert named == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
 
 
-def test_a_part_that_is_called_query_is_not_the_query_of_the_call():
+def test_module_named_query_keeps_its_own_site():
     class Bert(nn.Module):
         def __init__(self):
             super().__init__()

@@ -1,4 +1,4 @@
-"""Maps of one capture that fit together; firings of several shapes are groups of their own."""
+"""Grouping of captured maps by module name and shape."""
 
 import warnings
 
@@ -58,7 +58,7 @@ def alone(model, x, sizes, number):
 
 @pytest.mark.parametrize("how", [{}, {"written": True}, {"lazy": True}, {"dtype": torch.uint8}])
 @pytest.mark.parametrize("firings", [None, "layers"])
-def test_pictures_of_several_sizes_are_groups_of_their_own(how, firings):
+def test_firings_of_different_sizes_form_separate_groups(how, firings):
     sizes = [4, 9]
     model, x, seen = pictures(sizes, **how)
     with warnings.catch_warnings():
@@ -71,7 +71,7 @@ def test_pictures_of_several_sizes_are_groups_of_their_own(how, firings):
         assert (maps[0] - alone(model, x, sizes, number)).abs().max() < 0.01
 
 
-def test_those_of_one_size_stand_together():
+def test_firings_of_equal_size_share_a_group():
     sizes = [4, 9, 4]
     *_, seen = pictures(sizes)
     found = look.groups(seen)
@@ -81,14 +81,14 @@ def test_those_of_one_size_stand_together():
     ]
 
 
-def test_one_size_alone_is_one_group_as_before():
+def test_firings_of_one_size_form_one_group():
     *_, seen = pictures([4, 4])
     with pytest.warns(UserWarning, match="firings='layers' shows each"):
         assert look.groups(seen)["blocks.*"].shape == (2, HEADS, 4, 4)
     assert look.groups(seen, firings="layers")["blocks.*"].shape == (4, HEADS, 4, 4)
 
 
-def test_messages_point_to_what_works():
+def test_messages_suggest_groups():
     *_, seen = pictures([4, 9])
     with pytest.warns(UserWarning, match=r"look\.groups\(seen, firings='layers'\) shows each"):
         assert look.AttentionMaps.of(seen).shape == (2, HEADS, 9, 9)
@@ -97,13 +97,13 @@ def test_messages_point_to_what_works():
     assert list(look.groups(seen, firings="last")) == ["blocks.*"]
 
 
-def test_words_by_the_name_of_a_firing():
+def test_groups_assign_words_by_firing_name():
     *_, seen = pictures([2, 3])
     found = look.groups(seen, {"*1 of 2": ["a", "b"], "*2 of 2": ["c", "d", "e"]})
     assert [maps.rows for maps in found.values()] == [["a", "b"], ["c", "d", "e"]]
 
 
-def test_a_text_written_word_by_word_stays_one_group():
+def test_cached_decoding_stays_one_group():
     model = Calls(lambda query, key: functional.scaled_dot_product_attention(query, key, key))
     with look.capture(model) as seen:
         for queries, keys in ((3, 3), (1, 4), (1, 5)):
@@ -114,7 +114,7 @@ def test_a_text_written_word_by_word_stays_one_group():
     assert list(found) == [f"attention, {number} of 3" for number in (1, 2, 3)]
 
 
-def test_layers_of_one_kind_and_several_shapes_are_all_there():
+def test_layers_with_different_head_counts_are_grouped_by_shape():
     """Their names would be the same but for the shape."""
 
     class Layer(nn.Module):
@@ -169,7 +169,7 @@ class Whole(nn.Module):
 
 
 @pytest.mark.parametrize("prefix", ["", "model."])
-def test_encoder_and_decoder_are_found_behind_the_models_name(prefix):
+def test_groups_assign_words_to_encoder_and_decoder(prefix):
     model = Whole()
     with torch.no_grad(), look.capture(model) as seen:
         model(torch.randn(1, 5, 6), torch.randn(1, 3, 6))
@@ -187,7 +187,7 @@ def test_encoder_and_decoder_are_found_behind_the_models_name(prefix):
         look.groups(seen, {"encoder*": source, "decodr*": target})
 
 
-def test_stages_of_several_shapes_are_groups_of_their_own():
+def test_stages_of_different_shapes_form_separate_groups():
     class Stages(nn.Module):
         def __init__(self):
             super().__init__()

@@ -1,4 +1,4 @@
-"""Linear attention: the map that it never makes gives what it computed."""
+"""Linear attention: its implicit map reproduces its output."""
 
 import pytest
 import torch
@@ -65,7 +65,7 @@ class Linear(nn.Module):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_map_gives_the_output(way):
+def test_implicit_map_reproduces_the_output(way):
     torch.manual_seed(0)
     model, x = Linear(way).eval(), torch.randn(BATCH, TOKENS, HEADS * DIM)
     with torch.no_grad(), look.capture(model, "*.implicit") as seen:
@@ -80,7 +80,7 @@ def test_the_map_gives_the_output(way):
     assert list(look.groups(seen)) == ["implicit"]
 
 
-def test_bytes_where_they_can_be_and_gradients_as_they_were():
+def test_implicit_map_supports_uint8_and_keeps_gradients():
     model, x = Linear(by_matmul), torch.randn(BATCH, TOKENS, HEADS * DIM)
     with look.capture(model, "*.implicit", dtype=torch.uint8) as seen:
         model(x).sum().backward()
@@ -107,17 +107,17 @@ WITHOUT = {
 
 
 @pytest.mark.parametrize("name", WITHOUT)
-def test_what_makes_a_map_has_no_implicit_one(name):
+def test_other_products_have_no_implicit_map(name):
     with pytest.raises(LookupError, match=r"no site matches '\*.implicit'"), look.capture(WITHOUT[name], "*.implicit"):
         WITHOUT[name](torch.randn(BATCH, TOKENS, 12))
 
 
-def test_a_model_without_maps_is_told_of_it():
+def test_capture_without_maps_mentions_linear_attention():
     model = Linear(by_matmul)
     with pytest.raises(LookupError, match="linear attention"), look.capture(model):
         model(torch.randn(BATCH, TOKENS, HEADS * DIM))
 
 
-def test_it_cannot_be_edited():
+def test_implicit_map_cannot_be_edited():
     with pytest.raises(ValueError, match="by no model"), look.capture(Linear(by_matmul), edit={"*.implicit": abs}):
         pass

@@ -1,4 +1,4 @@
-"""Kernels that PyTorch does not show, with stand-ins for those of flash-attn and xformers."""
+"""Attention kernels outside PyTorch, with stand-ins for flash-attn and xformers."""
 
 import math
 import sys
@@ -58,7 +58,7 @@ def packages(monkeypatch):
     external_kernels.KERNELS_BY_FUNCTION.clear()
 
 
-def given():
+def random_inputs():
     torch.manual_seed(4)
     return [torch.randn(B, n, H, D) for n in (Q, K, K)]
 
@@ -72,9 +72,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("kind", CALLS)
-def test_a_known_kernel_is_seen_and_edited(packages, kind):
+def test_known_kernels_are_captured_and_edited(packages, kind):
     call, scale, before, after = CALLS[kind]
-    model, parts = Calls(call), given()
+    model, parts = Calls(call), random_inputs()
     plain = model(*parts)
     with capture(model, ["pattern", "scores", "query"]) as seen:
         watched = model(*parts)
@@ -89,14 +89,14 @@ def test_a_known_kernel_is_seen_and_edited(packages, kind):
     assert not edited[:, :, 1].any()
 
 
-def test_nothing_is_left_behind(packages):
+def test_capture_restores_patched_kernels(packages):
     code, defaults, names = flash_attn_func.__code__, flash_attn_func.__defaults__, set(globals())
     model = Calls(CALLS["plain"][0])
 
     def breaks():
         with capture(model):
             with capture(model):
-                model(*given())
+                model(*random_inputs())
             assert flash_attn_func.__code__ is not code
             raise KeyError
 
@@ -104,38 +104,38 @@ def test_nothing_is_left_behind(packages):
         breaks()
     assert (flash_attn_func.__code__, flash_attn_func.__defaults__) == (code, defaults)
     assert set(globals()) == names
-    assert torch.equal(flash_attn_func(*given()), model(*given()))
+    assert torch.equal(flash_attn_func(*random_inputs()), model(*random_inputs()))
 
 
-def test_captures_within_captures_all_see_it(packages):
-    model, parts = Calls(CALLS["causal"][0]), given()
+def test_nested_captures_all_see_the_kernel(packages):
+    model, parts = Calls(CALLS["causal"][0]), random_inputs()
     with capture(model) as outer, capture(model) as inner:
         model(*parts)
     assert torch.equal(outer["pattern"], inner["pattern"])
     assert len(outer.firings("pattern")) == 1
 
 
-def test_what_cannot_be_shown_is_told(packages):
+def test_unsupported_kernel_options_raise(packages):
     model = Calls(lambda q, k, v: imported(q, k, v, softcap=5.0))
     with (
         pytest.raises(LookupError, match=r"hidden from view: pattern \(flash_attn_func with softcap\)"),
         capture(model),
     ):
-        model(*given())
+        model(*random_inputs())
 
 
-def mine(values, keys, queries, hide, *, temper=1.0):
+def custom_kernel(values, keys, queries, hide, *, temper=1.0):
     return computed(*(x.transpose(1, 2) for x in (queries, keys, values)), 1 / temper, hide.numpy())[0].transpose(1, 2)
 
 
-def test_ones_own_kernel_with_other_names():
-    parts = [x.transpose(1, 2) for x in given()]
+def test_custom_kernel_can_be_registered():
+    parts = [x.transpose(1, 2) for x in random_inputs()]
     mask = torch.rand(Q, K) > 0.4
     mask[:, 0] = True
-    model = Calls(lambda q, k, v: mine(v, k, q, mask))
+    model = Calls(lambda q, k, v: custom_kernel(v, k, q, mask))
     with pytest.raises(LookupError), capture(model):
         model(*parts)
-    look.attention(mine, query="queries", key="keys", value="values", mask="hide", causal=None, axes="b h n d")
+    look.attention(custom_kernel, query="queries", key="keys", value="values", mask="hide", causal=None, axes="b h n d")
     try:
         with capture(model) as seen:
             plain = model(*parts)

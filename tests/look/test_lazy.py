@@ -1,4 +1,4 @@
-"""Lazy captures: the same maps as those kept whole, whatever part of them is asked for."""
+"""Lazy captures give the same maps as eager ones, for any part of them."""
 
 import pytest
 import torch
@@ -71,7 +71,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_part_is_that_of_the_whole(name):
+def test_lazy_maps_match_eager_maps(name):
     model = MODELS[name]
     with capture(model) as whole:
         model()
@@ -85,11 +85,11 @@ def test_every_part_is_that_of_the_whole(name):
         assert isinstance(made.layers[0], LazyAttention)
         torch.testing.assert_close(made.weights, plain.weights)
         for head in (0, 4):
-            same(plain, made, head)
+            assert_same_maps(plain, made, head)
     assert groups(lazy)["attention"].shape == (1, HEADS, QUERIES, KEYS)
 
 
-def same(plain, made, head):
+def assert_same_maps(plain, made, head):
     torch.testing.assert_close(made[0, head], plain[0, head])
     torch.testing.assert_close(made[0, head, 3], plain[0, head, 3])
     torch.testing.assert_close(made[0, head, -1, 2:5], plain[0, head, -1, 2:5])
@@ -103,7 +103,7 @@ def same(plain, made, head):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_block_is_open_where_one_of_its_cells_is(name):
+def test_allowed_blocks_match_allowed_cells(name):
     with capture(MODELS[name], lazy=True) as seen:
         MODELS[name]()
     for text in range(TEXTS):
@@ -120,7 +120,7 @@ def test_a_block_is_open_where_one_of_its_cells_is(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_file_keeps_what_weights_are_made_of(name, tmp_path):
+def test_lazy_maps_round_trip(name, tmp_path):
     model = MODELS[name]
     with capture(nn.ModuleList([model, MODELS["causal"]]), lazy=True) as seen:
         model(), MODELS["causal"](), model()
@@ -132,7 +132,7 @@ def test_a_file_keeps_what_weights_are_made_of(name, tmp_path):
     assert again.layers[0].call.query.dtype == model.query.dtype
 
 
-def test_a_file_of_weights_and_of_what_they_are_made_of(tmp_path):
+def test_mixed_lazy_and_eager_maps_round_trip(tmp_path):
     class Both(nn.Module):
         def __init__(self):
             super().__init__()
@@ -155,7 +155,7 @@ def test_a_file_of_weights_and_of_what_they_are_made_of(tmp_path):
     assert torch.equal(again.allowed(1, 2), CAUSAL)
 
 
-def test_what_is_kept_is_small():
+def test_lazy_capture_stores_compact_inputs():
     with capture(model := Fused(CAUSAL, groups=GROUPS, dtype=torch.float16), lazy=True) as seen:
         model(), model(repeat=False)
     first, second = (call for call, _ in seen.stored("pattern"))
@@ -168,7 +168,7 @@ def test_what_is_kept_is_small():
     assert first.mask is second.mask  # of the same tensor
 
 
-def test_what_is_kept_does_not_change_with_the_model():
+def test_lazy_capture_is_independent_of_later_changes():
     model = Fused(mask := GAPS.clone())
     with capture(model, lazy=True) as seen:
         model()
@@ -180,7 +180,7 @@ def test_what_is_kept_does_not_change_with_the_model():
     torch.testing.assert_close(second, torch.full_like(second, 1 / KEYS))
 
 
-def test_flex_attention_is_computed_when_it_is_looked_at(tmp_path):
+def test_lazy_flex_attention_matches_eager(tmp_path):
     slopes = torch.linspace(0.1, 1, HEADS)
     block = create_block_mask(lambda b, h, q, k: q >= k - b, TEXTS, None, QUERIES, KEYS, device="cpu")
 
@@ -197,12 +197,12 @@ def test_flex_attention_is_computed_when_it_is_looked_at(tmp_path):
     for text in range(TEXTS):
         plain, made = (AttentionMaps.of(seen, batch=text) for seen in (whole, lazy))
         for head in (0, 5):
-            same(plain, made, head)
+            assert_same_maps(plain, made, head)
     with pytest.raises(ValueError, match="no file can hold"):
         made.save(tmp_path / "x.safetensors")
 
 
-def test_writing_word_by_word_joins_as_it_does_of_weights():
+def test_lazy_over_time_matches_eager():
     class Reader(nn.Module):
         def forward(self, start, stop):
             part = functional.scaled_dot_product_attention
@@ -224,7 +224,7 @@ def test_writing_word_by_word_joins_as_it_does_of_weights():
     assert one.shape == (1, HEADS, 6, 6)
 
 
-def test_shapes_of_a_lazy_capture_compute_nothing(monkeypatch):
+def test_lazy_shapes_compute_no_scores(monkeypatch):
     model = Fused(causal=True)
     with capture(model, lazy=True) as seen:
         model()
@@ -234,7 +234,7 @@ def test_shapes_of_a_lazy_capture_compute_nothing(monkeypatch):
 
 
 @given(st.integers(0, 3), st.integers(1, 4), st.data())
-def test_spans_are_the_mask_where_no_row_has_a_gap(rows, keys, data):
+def test_key_ranges_match_masks_without_gaps(rows, keys, data):
     mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * rows * keys, max_size=2 * rows * keys)))
     mask = mask.bool().view(2, 1, rows, keys)
     gaps = [text[0][i].diff().nonzero().numel() for text in mask for i in range(rows)]

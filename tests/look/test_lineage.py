@@ -1,4 +1,4 @@
-"""Attention as models write it out: what meets the values is shown, whatever stands between it and the softmax."""
+"""Capture of attention written out by hand: the weights that multiply the values, in any formulation."""
 
 import math
 
@@ -17,7 +17,7 @@ SCORES, VALUES = random(B, H, Q, K), random(B, H, K, D)
 SOFT = SCORES.softmax(-1)
 
 
-class Written(nn.Module):
+class HandWrittenAttention(nn.Module):
     """An attention of its own, which says how many heads it has."""
 
     def __init__(self, compute, heads=H):
@@ -73,8 +73,8 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("kind", PLAIN)
-def test_however_it_is_written_the_softmax_over_keys_is_seen(kind):
-    model = Written(PLAIN[kind]).eval()
+def test_pattern_is_captured_in_any_formulation(kind):
+    model = HandWrittenAttention(PLAIN[kind]).eval()
     plain = model()
     with capture(model, "*") as seen:
         watched = model()
@@ -87,8 +87,8 @@ def test_however_it_is_written_the_softmax_over_keys_is_seen(kind):
 
 @pytest.mark.parametrize("kind", PLAIN)
 @pytest.mark.parametrize("training", [False, True])
-def test_however_it_is_written_it_can_be_edited(kind, training):
-    model = Written(PLAIN[kind]).train(training)
+def test_pattern_is_edited_in_any_formulation(kind, training):
+    model = HandWrittenAttention(PLAIN[kind]).train(training)
     model.drop.p = 0.0 if training else 0.4
     values = VALUES.clone().requires_grad_(training)
     with capture(model, edit={"*pattern": edits.zero(1)}):
@@ -132,9 +132,9 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("kind", CHANGED)
-def test_what_multiplies_the_values_is_the_pattern_and_the_softmax_a_site_of_its_own(kind):
+def test_changed_softmax_is_captured_beside_the_pattern(kind):
     compute, expected = CHANGED[kind]
-    model = Written(compute)
+    model = HandWrittenAttention(compute)
     with torch.no_grad(), capture(model, "*") as seen:
         plain = model()
     with torch.no_grad():
@@ -146,8 +146,8 @@ def test_what_multiplies_the_values_is_the_pattern_and_the_softmax_a_site_of_its
         assert not model().any()
 
 
-def test_dropout_is_not_shown_and_stays_under_an_edit():
-    model = Written(PLAIN["dropped"])
+def test_dropout_is_not_captured_and_survives_edits():
+    model = HandWrittenAttention(PLAIN["dropped"])
     torch.manual_seed(3)
     plain = model()
     torch.manual_seed(3)
@@ -159,10 +159,10 @@ def test_dropout_is_not_shown_and_stays_under_an_edit():
         torch.testing.assert_close(model(), 2 * plain)
 
 
-def test_gradients_go_through_edited_weights():
+def test_gradients_flow_through_edited_weights():
     found = []
     for edit in ({}, {"pattern": lambda weights: weights * 1.0}):
-        model, scores = Written(PLAIN["dropped"]), SCORES.clone().requires_grad_()
+        model, scores = HandWrittenAttention(PLAIN["dropped"]), SCORES.clone().requires_grad_()
         torch.manual_seed(3)
         with capture(model, edit=edit):
             model(scores).square().sum().backward()
@@ -170,41 +170,41 @@ def test_gradients_go_through_edited_weights():
     torch.testing.assert_close(found[0], found[1])
 
 
-def test_what_met_values_and_is_changed_then_meets_them_anew():
+def test_modified_weights_fire_again():
     def twice(self, scores, values):
         soft = scores.softmax(-1)
         return soft @ values + (soft * torch.ones(Q, K).tril()) @ values
 
-    with capture(model := Written(twice)) as seen:
+    with capture(model := HandWrittenAttention(twice)) as seen:
         model()
     first, second = (weights for weights, _ in seen.firings("pattern"))
     torch.testing.assert_close(first, SOFT)
     torch.testing.assert_close(second, SOFT * torch.ones(Q, K).tril())
 
 
-def test_a_model_without_numbers_runs():
-    model = Written(lambda self, s, v: torch.matmul(s, v))
+def test_meta_tensors_run_and_capture_raises():
+    model = HandWrittenAttention(lambda self, s, v: torch.matmul(s, v))
     with pytest.raises(LookupError), capture(model):
         model(SCORES.to("meta"), VALUES.to("meta"))
 
 
-def test_weights_without_a_softmax_whose_rows_add_up_to_1():
-    model = Written(lambda self, s, v: Sparsemax.apply(s) @ v)
+def test_normalized_weights_without_softmax_are_captured():
+    model = HandWrittenAttention(lambda self, s, v: Sparsemax.apply(s) @ v)
     with capture(model) as seen:
         model()
     torch.testing.assert_close(seen["pattern"], Sparsemax.apply(SCORES))
 
 
-def test_decays_that_almost_add_up_to_1_are_no_attention():
+def test_near_identity_decays_are_not_attention():
     """As those of a state space (Mamba 2): exp of a sum of steps, nearly an identity."""
     decay = torch.eye(K) + 1e-4 * torch.ones(K, K).tril(-1)
-    model = Written(lambda self, s, v: decay @ v)
+    model = HandWrittenAttention(lambda self, s, v: decay @ v)
     with pytest.raises(LookupError), capture(model):
         model()
 
 
-def test_weights_of_a_sigmoid():
-    model = Written(lambda self, s, v: (s - math.log(K)).sigmoid() @ v)
+def test_sigmoid_weights_are_captured():
+    model = HandWrittenAttention(lambda self, s, v: (s - math.log(K)).sigmoid() @ v)
     with capture(model) as seen:
         model()
     torch.testing.assert_close(seen["pattern"], (SCORES - math.log(K)).sigmoid())
@@ -231,15 +231,15 @@ FEW = {
 
 
 @pytest.mark.parametrize("kind", FEW)
-def test_scores_of_two_axes_are_seen(kind):
+def test_two_dimensional_scores_are_captured(kind):
     compute, expected = FEW[kind]
-    model = Written(compute, heads=H if "heads" in kind else 0)
+    model = HandWrittenAttention(compute, heads=H if "heads" in kind else 0)
     with capture(model) as seen:
         model()
     torch.testing.assert_close(seen["pattern"], expected)
 
 
-def test_a_router_and_class_probabilities_are_not_attention():
+def test_routers_and_class_probabilities_are_not_attention():
     class Mixture(nn.Module):
         def __init__(self):
             super().__init__()
@@ -261,7 +261,7 @@ def test_a_router_and_class_probabilities_are_not_attention():
         model(x)
 
 
-def test_numbers_a_model_has_learned_or_keeps_are_no_attention():
+def test_parameters_and_buffers_are_not_attention():
     class Pools(nn.Module):
         def __init__(self):
             super().__init__()
@@ -276,23 +276,23 @@ def test_numbers_a_model_has_learned_or_keeps_are_no_attention():
         model(SCORES, VALUES)
 
 
-def summed_in_logs(scores, dim=-1, minus=torch.sub):
+def softmax_by_logsumexp(scores, dim=-1, minus=torch.sub):
     return minus(scores, scores.logsumexp(dim, keepdim=True)).exp()
 
 
 @pytest.mark.parametrize("minus", [torch.sub, lambda one, other: one - other])
 @pytest.mark.parametrize("large", [1.0, 1e4])
-def test_a_softmax_by_its_logarithms_is_known_by_its_scores(large, minus):
+def test_softmax_by_logsumexp_is_captured(large, minus):
     """As Reformer's (Kitaev et al. 2020): large scores round so much that no row adds up to 1."""
     scores = SCORES * large
-    model = Written(lambda self, s, v: summed_in_logs(s, minus=minus) @ v)
+    model = HandWrittenAttention(lambda self, s, v: softmax_by_logsumexp(s, minus=minus) @ v)
     with capture(model, ["pattern", "scores"]) as seen:
         model(scores)
-    torch.testing.assert_close(seen["pattern"], summed_in_logs(scores))
+    torch.testing.assert_close(seen["pattern"], softmax_by_logsumexp(scores))
     torch.testing.assert_close(seen["scores"], scores)
 
 
-def test_logarithms_of_other_scores_are_no_softmax():
-    model = Written(lambda self, s, v: ((s - (2 * s).logsumexp(-1, keepdim=True)).exp()) @ v)
+def test_logsumexp_of_other_scores_is_not_attention():
+    model = HandWrittenAttention(lambda self, s, v: ((s - (2 * s).logsumexp(-1, keepdim=True)).exp()) @ v)
     with pytest.raises(LookupError), capture(model):
         model()

@@ -1,4 +1,4 @@
-"""What heads are worth and what flows through them, against loops and by hand."""
+"""Head ablation and attention measures, compared with reference loops."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def gpt():
 
 
 @torch.no_grad()
-def test_a_head_taken_away_is_a_head_whose_output_matrix_is_zero():
+def test_ablate_matches_zeroed_output_matrix():
     model = gpt()
 
     def measure():
@@ -39,7 +39,7 @@ def test_a_head_taken_away_is_a_head_whose_output_matrix_is_zero():
     assert measure() == whole
 
 
-def test_sites_are_chosen_and_must_be_patterns():
+def test_ablate_accepts_only_pattern_sites():
     model = Transformer(11, layers=1, heads=2, dim=8).eval()
     source, target = IDS[:1], IDS[1:, :3]
 
@@ -64,7 +64,7 @@ def test_rollout_sums_over_all_paths():
             assert float(found[2, i, j]) == pytest.approx(paths, abs=1e-6)
 
 
-def test_what_is_carried_is_the_length_of_what_is_added():
+def test_value_weighted_norms_match_reference():
     model = gpt()
     with torch.no_grad(), capture(model, ["*.pattern", "*.value"]) as seen:
         model(IDS)
@@ -84,13 +84,13 @@ def test_what_is_carried_is_the_length_of_what_is_added():
         ([[1.0, 0.0, 0.0], [2.0, 3.0, 1.0]], "a query's weights sum to 6, not to 1"),
     ],
 )
-def test_what_are_no_weights_is_not_measured(weights, says):
+def test_measures_reject_invalid_weights(weights, says):
     for measure in (measures.entropy, measures.distance):
         with pytest.raises(ValueError, match=says):
             measure(torch.tensor(weights))
 
 
-def test_masked_rows_and_weights_of_eight_bits_are_weights():
+def test_entropy_accepts_masked_rows_and_quantized_weights():
     uniform = torch.full((1, 700), 1 / 700)
     kept = ((uniform.sqrt() * 255).round() / 255) ** 2  # as a capture in uint8 keeps them
     assert measures.entropy(kept).isfinite().all()
@@ -98,7 +98,7 @@ def test_masked_rows_and_weights_of_eight_bits_are_weights():
 
 
 @pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
-def test_values_are_those_of_several_heads_in_a_row(kv_heads):
+def test_value_weighted_norms_support_grouped_values(kv_heads):
     draw = torch.Generator().manual_seed(3)
     weights = torch.rand(2, 6, 4, 5, generator=draw).softmax(-1)
     values = torch.randn(2, kv_heads, 5, 7, generator=draw)
@@ -109,7 +109,7 @@ def test_values_are_those_of_several_heads_in_a_row(kv_heads):
 
 
 @torch.no_grad()
-def test_measures_of_a_capture_are_those_of_its_maps():
+def test_measures_of_captures_match_their_maps():
     model = gpt()
     with capture(model) as seen, capture(model, lazy=True) as lazy:
         model(IDS[:1])
@@ -136,7 +136,7 @@ def test_measures_of_a_capture_are_those_of_its_maps():
 
 
 @pytest.mark.parametrize("device", [None, "meta"])
-def test_what_is_recorded_is_kept_on_the_device(device):
+def test_recorder_moves_tensors_to_the_device(device):
     recorder = Recorder(ModuleStack(gpt()), {}, ["*"], torch.float32, False, device and torch.device(device))
     recorder.record("a.pattern", lambda: torch.eye(3)[None, None], lambda: torch.ones(1, 1, 3, 3).bool())
     recorder.record("a", lambda: torch.zeros(2, 3))

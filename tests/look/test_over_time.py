@@ -1,4 +1,4 @@
-"""Patterns that are computed word by word, as one map."""
+"""`AttentionMaps.over_time` joins patterns computed step by step into one map."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def random(model):
     return model.eval()
 
 
-def seen_in(model, *given, **how):
+def capture_call(model, *given, **how):
     with torch.no_grad(), capture(model, **how) as seen:
         model(*given)
     return seen
@@ -35,8 +35,8 @@ def translator(attention=Additive):
 
 @weighed
 @pytest.mark.parametrize("batch", [0, 1])
-def test_an_alignment_is_one_map(attention, batch):
-    seen = seen_in(translator(attention), SOURCE, TARGET)
+def test_over_time_joins_decoder_steps(attention, batch):
+    seen = capture_call(translator(attention), SOURCE, TARGET)
     maps = AttentionMaps.over_time(seen, *WORDS, batch=batch, provenance={"step": 7})
     assert (maps.shape, maps.rows, maps.cols, maps.sites) == ((1, 1, 3, 5), *WORDS, ["attention.pattern"])
     assert maps.provenance == {"model": "Seq2Seq", "step": 7}
@@ -50,22 +50,22 @@ def test_an_alignment_is_one_map(attention, batch):
             assert maps.allowed(0, 0)[row, col] == (SOURCE[batch, col] != 0)
 
 
-def test_nothing_is_masked_where_nothing_is_padding():
-    seen = seen_in(translator(), SOURCE[:, :3], TARGET)
+def test_over_time_without_padding_has_no_mask():
+    seen = capture_call(translator(), SOURCE[:, :3], TARGET)
     assert AttentionMaps.over_time(seen).mask is None
     assert AttentionMaps.over_time(seen).shape == (1, 1, 3, 3)
 
 
-def test_a_text_beside_the_padded_one_changes_no_map():
-    alone, together = seen_in(translator(), SOURCE[1:, :3], TARGET[1:]), seen_in(translator(), SOURCE, TARGET)
+def test_batching_with_padding_does_not_change_maps():
+    alone, together = capture_call(translator(), SOURCE[1:, :3], TARGET[1:]), capture_call(translator(), SOURCE, TARGET)
     maps = AttentionMaps.over_time(together, batch=1)
     torch.testing.assert_close(maps[0, 0][:, :3], AttentionMaps.over_time(alone)[0, 0])
     assert not maps[0, 0][:, 3:].any()
 
 
-def test_keys_that_were_not_there_yet_are_nothing_and_masked():
+def test_future_keys_are_zero_and_masked():
     words = ["<s>", "a", "b", "c", "d", "e", "f"]
-    seen = seen_in(random(LSTMN(11, dim=3, hidden=5)), torch.arange(14).view(2, 7) % 11)
+    seen = capture_call(random(LSTMN(11, dim=3, hidden=5)), torch.arange(14).view(2, 7) % 11)
     maps = AttentionMaps.over_time(seen, words[1:], words[:-1], batch=1)
     assert maps.shape == (1, 1, 6, 6)
     firings = seen.over_time("recurrent.cells.0.attention.pattern")
@@ -78,13 +78,13 @@ def test_keys_that_were_not_there_yet_are_nothing_and_masked():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
-def test_a_text_that_was_written_is_the_map_of_one_pass(dtype):
+def test_generated_text_matches_one_pass(dtype):
     model, prompt = random(GPT(11, context=9, layers=2, heads=3, dim=6)), torch.tensor([3, 8, 1])
     with capture(model, dtype=dtype) as seen:
         written = list(generate.ids(model, prompt, 4))
     read = torch.tensor([[*prompt.tolist(), *written[:-1]]])
     words = [str(token) for token in read[0].tolist()]
-    maps, whole = AttentionMaps.over_time(seen, words), AttentionMaps.of(seen_in(model, read), words)
+    maps, whole = AttentionMaps.over_time(seen, words), AttentionMaps.of(capture_call(model, read), words)
     assert maps.shape == whole.shape == (2, 3, 6, 6)
     torch.testing.assert_close(maps.weights, whole.weights, rtol=0, atol=1e-5 if dtype is torch.float32 else 0.005)
     assert maps.layers[0].dtype == dtype
@@ -95,15 +95,15 @@ def test_a_text_that_was_written_is_the_map_of_one_pass(dtype):
     assert torch.equal(last[1, 2], unpack(seen.over_time("blocks.1.attention.pattern")[-1][0, 2]))
 
 
-def test_of_one_firing_it_is_the_plain_maps():
-    seen = seen_in(random(GPT(11, layers=2, heads=3, dim=6)), SOURCE)
+def test_over_time_of_one_firing_matches_plain_maps():
+    seen = capture_call(random(GPT(11, layers=2, heads=3, dim=6)), SOURCE)
     plain, joined = AttentionMaps.of(seen, batch=1), AttentionMaps.over_time(seen, batch=1)
     assert torch.equal(joined.weights, plain.weights)
     assert torch.equal(joined.mask, plain.mask)
     assert joined.sites == plain.sites
 
 
-class Called(nn.Module):
+class SoftmaxAttention(nn.Module):
     """Values weighed by the softmax of whatever it is given."""
 
     def forward(self, scores):
@@ -119,8 +119,8 @@ class Called(nn.Module):
         [(2, 3, 1, 4), (2, 3, 1, 5), (2, 3, 1, 2)],
     ],
 )
-def test_firings_that_do_not_stand_under_one_another_are_refused(shapes):
-    model = Called()
+def test_over_time_rejects_incompatible_firings(shapes):
+    model = SoftmaxAttention()
     with capture(model) as seen:
         for shape in shapes:
             model(torch.randn(*shape))
@@ -130,8 +130,8 @@ def test_firings_that_do_not_stand_under_one_another_are_refused(shapes):
         AttentionMaps.over_time(seen)
 
 
-def test_what_fires_over_time_with_the_wrong_words_or_none_is_refused():
-    seen = seen_in(translator(), SOURCE, TARGET)
+def test_over_time_rejects_invalid_arguments():
+    seen = capture_call(translator(), SOURCE, TARGET)
     with pytest.raises(ValueError, match="rows has 5 words, the maps have 3 queries"):
         AttentionMaps.over_time(seen, WORDS[1], WORDS[0])
     with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):

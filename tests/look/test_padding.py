@@ -1,4 +1,4 @@
-"""Padding changes no statistic: on either side, in a batch, by mask of all heads or of each; against plain loops."""
+"""Measures ignore padding, on either side and with masks per text or per head; compared with plain loops."""
 
 import math
 
@@ -14,7 +14,7 @@ LAYERS, HEADS, LENGTH = 2, 3, len(WORDS)
 SIDES = [(0, 0), (2, 0), (0, 3), (2, 3)]
 
 
-def drawn(causal=True, seed=1):
+def random_weights(causal=True, seed=1):
     scores = 2 * torch.randn(LAYERS, HEADS, LENGTH, LENGTH, generator=torch.Generator().manual_seed(seed))
     mask = torch.ones(LENGTH, LENGTH, dtype=torch.bool)
     mask = mask.tril() if causal else mask
@@ -53,16 +53,16 @@ def statistics(maps):
 @pytest.mark.parametrize("per_head", [True, False])
 @pytest.mark.parametrize("rows", ["zeros", "see", "even"])
 @pytest.mark.parametrize(("before", "after"), SIDES[1:])
-def test_padding_changes_no_statistic(before, after, rows, per_head, causal):
-    plain = statistics(padded(*drawn(causal), 0, 0, per_head=per_head))
-    found = statistics(padded(*drawn(causal), before, after, rows, per_head))
+def test_padding_does_not_change_measures(before, after, rows, per_head, causal):
+    plain = statistics(padded(*random_weights(causal), 0, 0, per_head=per_head))
+    found = statistics(padded(*random_weights(causal), before, after, rows, per_head))
     for name, value in plain.items():
         assert torch.equal(found[name], value), name
 
 
 @pytest.mark.parametrize(("before", "after"), SIDES[1:])
-def test_nor_do_pads_that_no_mask_tells_of_but_that_look_at_nothing(before, after):
-    weights, mask = drawn()
+def test_zero_rows_without_mask_count_as_padding(before, after):
+    weights, mask = random_weights()
     wide = padded(weights, mask, before, after)
     for name, value in statistics(padded(weights, mask, 0, 0)).items():
         assert torch.equal(statistics(AttentionMaps(wide.weights, wide.rows))[name], value), name
@@ -94,8 +94,8 @@ def by_loops(weights, sees):
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("before", "after"), SIDES)
-def test_statistics_are_what_loops_say(before, after, causal):
-    weights, mask = drawn(causal)
+def test_measures_match_reference(before, after, causal):
+    weights, mask = random_weights(causal)
     found = statistics(padded(weights, mask, before, after, "see", per_head=True))
     weights[1, 2, 0] = 0
     for layer in range(LAYERS):
@@ -105,8 +105,8 @@ def test_statistics_are_what_loops_say(before, after, causal):
                 assert float(found[name][layer, head]) == pytest.approx(value, abs=1e-6), name
 
 
-def test_a_change_is_over_what_either_sees():
-    one, other = drawn(seed=1)[0], drawn(seed=2)[0]
+def test_change_averages_over_queries_seen_in_either():
+    one, other = random_weights(seed=1)[0], random_weights(seed=2)[0]
     one[0, 1, 3] = 0  # sees nothing before, something after
     one[0, 1, 4] = other[0, 1, 4] = 0  # sees nothing
     found = measures.change(AttentionMaps(one, WORDS), AttentionMaps(other, WORDS))
@@ -115,8 +115,8 @@ def test_a_change_is_over_what_either_sees():
     assert rows[3] == pytest.approx(0.5, abs=1e-6)
 
 
-def test_a_step_of_generation_is_as_far_from_its_keys_as_in_the_whole_text():
-    weights = drawn(seed=4)[0].tril()
+def test_distance_of_generation_steps_matches_whole_text():
+    weights = random_weights(seed=4)[0].tril()
     weights = weights / weights.sum(-1, keepdim=True)
     places = torch.arange(LENGTH)
     far = (weights * (places[:, None] - places).abs()).sum(-1)
@@ -129,7 +129,7 @@ def test_a_step_of_generation_is_as_far_from_its_keys_as_in_the_whole_text():
 
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
-def test_a_text_beside_it_in_the_batch_changes_nothing(dtype, lazy):
+def test_measures_do_not_depend_on_other_texts_in_the_batch(dtype, lazy):
     torch.manual_seed(3)
     layer = nn.MultiheadAttention(6, 3, batch_first=True).eval()
     for parameter in layer.parameters():
@@ -150,7 +150,7 @@ def test_a_text_beside_it_in_the_batch_changes_nothing(dtype, lazy):
         torch.testing.assert_close(found[name], value, atol=1e-6, rtol=0, msg=name)
 
 
-def test_a_map_between_two_texts_has_padding_among_its_keys_alone():
+def test_cross_attention_measures_count_all_queries():
     weights = torch.tensor([[0.75, 0.25], [0.25, 0.75], [1.0, 0.0], [0.0, 1.0]])
     mask = torch.tensor([True, True, False, False])
     maps = AttentionMaps(
@@ -161,8 +161,8 @@ def test_a_map_between_two_texts_has_padding_among_its_keys_alone():
     assert float(measures.distance(maps)) == pytest.approx((0.25 + 0.25 + 2 + 2) / 4, abs=1e-6)
 
 
-def test_rollout_keeps_what_sees_nothing_and_takes_nothing_from_padding():
-    weights = drawn()[0].mean(1)
+def test_rollout_ignores_padding():
+    weights = random_weights()[0].mean(1)
     plain = measures.rollout(weights, residual=0.3)
     for before, after in SIDES[1:]:
         found = measures.rollout(functional.pad(weights, (before, after) * 2), residual=0.3)
@@ -171,8 +171,8 @@ def test_rollout_keeps_what_sees_nothing_and_takes_nothing_from_padding():
         torch.testing.assert_close(found.sum(-1), torch.ones(found.shape[:2]))
 
 
-def test_relevance_and_lengths_of_padding_are_nothing():
-    weights, values = drawn()[0], torch.rand(LAYERS, HEADS, LENGTH, 5)
+def test_relevance_and_value_norms_ignore_padding():
+    weights, values = random_weights()[0], torch.rand(LAYERS, HEADS, LENGTH, 5)
     gradients = torch.randn(weights.shape, generator=torch.Generator().manual_seed(4))
     inner = slice(2, 2 + LENGTH)
     wide = functional.pad(weights, (2, 3, 2, 3))
@@ -184,8 +184,8 @@ def test_relevance_and_lengths_of_padding_are_nothing():
     assert not lengths[..., :2, :].any()
 
 
-def test_kinds_of_words_need_words():
-    weights = drawn()[0]
+def test_head_scores_comparing_words_require_words():
+    weights = random_weights()[0]
     maps = AttentionMaps(weights)
     with pytest.raises(ValueError, match="the maps have no words, and 'duplicate' compares them"):
         measures.head_scores(maps)
@@ -197,16 +197,16 @@ def test_kinds_of_words_need_words():
     assert torch.equal(found["first"], named["first"])
 
 
-def test_heads_of_large_maps_are_taken_one_by_one_with_the_same_result(monkeypatch):
-    maps = padded(*drawn(), 2, 3, "see", per_head=True)
+def test_measuring_large_maps_head_by_head_matches_whole_layers(monkeypatch):
+    maps = padded(*random_weights(), 2, 3, "see", per_head=True)
     whole = statistics(maps)
     monkeypatch.setattr("tfviz.look.padding.LARGE_LAYER_BYTES", 0)
     for name, value in statistics(maps).items():
         torch.testing.assert_close(value, whole[name], rtol=0, atol=1e-6, msg=name)
 
 
-def test_heads_that_give_nothing_have_shares_of_nothing_and_change_by_a_half():
-    weights, mask = drawn()
+def test_zero_heads_have_zero_scores_and_change_one_half():
+    weights, mask = random_weights()
     for given in (None, mask):
         nothing = AttentionMaps(torch.zeros_like(weights), WORDS, mask=given)
         assert not any(share.any() for share in measures.head_scores(nothing).values())
@@ -214,8 +214,8 @@ def test_heads_that_give_nothing_have_shares_of_nothing_and_change_by_a_half():
         torch.testing.assert_close(found, torch.full((LAYERS, HEADS), 0.5))
 
 
-def test_a_query_counts_if_the_mask_lets_it_look_and_it_does():
-    weights, mask = drawn()
+def test_entropy_counts_only_unmasked_nonzero_queries():
+    weights, mask = random_weights()
     weights[0, 0, 3] = 0  # it may look, and does not
     mask[4] = False  # it may not, and a finite mask has made its row even
     weights[:, :, 4] = 1 / LENGTH

@@ -1,4 +1,4 @@
-"""Captures that were pickled or copied: the same tensors, masks, words and notes, and no model."""
+"""Pickled or copied captures keep their tensors, masks and summary, but not the model."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ def gpt():
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_a_pickled_capture_is_the_same(options, way):
+def test_pickled_or_copied_capture_matches_original(options, way):
     model, again = gpt(), WAYS[way]
     with capture(model, **OPTIONS[options]) as seen:
         model(IDS)
@@ -50,7 +50,7 @@ def test_a_pickled_capture_is_the_same(options, way):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_generation_is_joined_after_pickling(lazy):
+def test_over_time_works_after_pickling(lazy):
     model = gpt().eval()
     with capture(model, lazy=lazy) as seen:
         text = [3, 5, *generate.ids(model, IDS[0][:2], 4)]
@@ -61,7 +61,7 @@ def test_a_generation_is_joined_after_pickling(lazy):
     assert torch.equal(maps[0].weights[1, 2], maps[1].weights[1, 2])
 
 
-def test_what_a_pickled_capture_says_of_what_it_did_not_see():
+def test_pickled_capture_keeps_its_summary():
     class Named(nn.Module):
         def __init__(self):
             super().__init__()

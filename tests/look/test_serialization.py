@@ -1,4 +1,4 @@
-"""Files of maps that can be read and hold something wrong: each is a ValueError that names file and key."""
+"""Files of attention maps: round trips, and errors that name file and key of invalid content."""
 
 import json
 
@@ -129,7 +129,7 @@ SPOILT = {  # file, what is changed, what is said
 
 
 @pytest.mark.parametrize("name", ["whole", "key_ranges", "rules"])
-def test_what_was_saved_is_loaded(files, name):
+def test_maps_round_trip(files, name):
     maps = AttentionMaps.load(files / name)
     again = AttentionMaps.load(maps.save(files / "again"))
     assert torch.equal(again.weights, maps.weights)
@@ -138,7 +138,7 @@ def test_what_was_saved_is_loaded(files, name):
 
 
 @pytest.mark.parametrize("case", SPOILT)
-def test_what_does_not_fit_is_told_with_file_and_key(case, files, tmp_path):
+def test_load_rejects_invalid_content(case, files, tmp_path):
     name, change, says = SPOILT[case]
     with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: .*{says}"):
         AttentionMaps.load(changed(files / name, tmp_path / "x", change))
@@ -146,14 +146,14 @@ def test_what_does_not_fit_is_told_with_file_and_key(case, files, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "x"])
 @pytest.mark.parametrize("key", ["rows", "provenance", "made"])
-def test_json_that_is_none_is_told_with_file_and_key(text, key, files, tmp_path):
+def test_load_rejects_invalid_json(text, key, files, tmp_path):
     tensors, said = load_tensors(files / "key_ranges")
     save_tensors(tmp_path / "x", tensors, {**said, key: text})
     with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: {key} is (not JSON|nested too deep)"):
         AttentionMaps.load(tmp_path / "x")
 
 
-def test_a_mask_of_one_row_holds_for_each_query(tmp_path):
+def test_lazy_maps_broadcast_single_row_masks(tmp_path):
     """Also where only the last of them are looked at."""
 
     class Padded(torch.nn.Module):
@@ -186,7 +186,7 @@ def test_masks_that_share_memory_are_kept_apart(tmp_path):
             torch.testing.assert_close(loaded[layer], maps[layer])
 
 
-def test_what_could_not_be_loaded_again_is_not_saved(tmp_path):
+def test_save_rejects_unserializable_provenance(tmp_path):
     deep = "x"
     for _ in range(500):
         deep = [deep]

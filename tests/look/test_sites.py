@@ -1,4 +1,4 @@
-"""Every site of every system under the same capture: shapes, rows, causality, padding."""
+"""Capture of every site in every tfviz model: unchanged outputs, normalized rows, effective edits and shapes."""
 
 from functools import partial
 
@@ -60,7 +60,7 @@ PATTERNS = {"Transformer": 3 * LAYERS, "Transformer, post-norm, two vocabularies
 PATTERNS |= dict.fromkeys(("LSTMN", "Bahdanau", "dot scores", "self-attention"), 1)
 
 
-def made(name):
+def build_model(name):
     torch.manual_seed(7)
     model = MADE[name]().eval()
     for parameter in model.parameters():
@@ -68,8 +68,8 @@ def made(name):
     return model
 
 
-def seen_in(name, given=None, sites="*"):
-    model = made(name)
+def capture_model(name, given=None, sites="*"):
+    model = build_model(name)
     with torch.no_grad(), capture(model, sites) as seen:
         out = model(*(given or GIVEN[name]))
     return out, seen
@@ -80,10 +80,10 @@ def first(out):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_every_site_is_seen_and_watching_changes_nothing(name):
-    out, seen = seen_in(name)
+def test_capturing_all_sites_leaves_outputs_unchanged(name):
+    out, seen = capture_model(name)
     with torch.no_grad():
-        torch.testing.assert_close(first(out), first(made(name)(*GIVEN[name])), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(first(out), first(build_model(name)(*GIVEN[name])), rtol=1e-5, atol=1e-5)
     assert all(
         firing.isfinite().all() for site in seen if not site.endswith("scores") for firing in seen.over_time(site)
     )
@@ -92,8 +92,8 @@ def test_every_site_is_seen_and_watching_changes_nothing(name):
 
 
 @pytest.mark.parametrize("name", ATTENTIVE)
-def test_rows_add_up_to_one_or_none(name):
-    _, seen = seen_in(name, sites="*pattern")
+def test_pattern_rows_sum_to_one_or_zero(name):
+    _, seen = capture_model(name, sites="*pattern")
     for site in seen:
         for pattern in seen.over_time(site):
             batch, heads, queries, keys = pattern.shape
@@ -108,31 +108,31 @@ def test_rows_add_up_to_one_or_none(name):
 
 
 @pytest.mark.parametrize("name", ATTENTIVE)
-def test_the_picture_is_the_computation(name):
-    plain, seen = seen_in(name, sites="*pattern")
+def test_zeroing_a_pattern_changes_the_output(name):
+    plain, seen = capture_model(name, sites="*pattern")
     for site in seen:
-        model = made(name)
+        model = build_model(name)
         with torch.no_grad(), capture(model, site, edit={site: torch.zeros_like}):
             edited = model(*GIVEN[name])
         assert (first(edited) - first(plain)).abs().max() > 1e-5, site
 
 
-def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
-    _, seen = seen_in("Transformer", sites="*.pattern")
+def test_cross_attention_has_target_queries_and_source_keys():
+    _, seen = capture_model("Transformer", sites="*.pattern")
     shapes = {site: tuple(tensor.shape[1:]) for site, tensor in seen.items()}
     assert shapes["encoder.1.attention.pattern"] == (HEADS, SOURCE, SOURCE)
     assert shapes["decoder.1.attention.pattern"] == (HEADS, TARGET, TARGET)
     assert shapes["decoder.1.cross.pattern"] == (HEADS, TARGET, SOURCE)
-    _, seen = seen_in("Bahdanau", sites="attention.pattern")
+    _, seen = capture_model("Bahdanau", sites="attention.pattern")
     assert [tuple(one.shape) for one in seen.over_time("attention.pattern")] == [(BATCH, 1, 1, SOURCE)] * TARGET
-    _, seen = seen_in("LSTMN", sites="*attention.pattern")
+    _, seen = capture_model("LSTMN", sites="*attention.pattern")
     (site,) = seen
     assert [one.shape[-1] for one in seen.over_time(site)] == list(range(1, SOURCE))
 
 
 @pytest.mark.parametrize("name", ["LSTM", "LSTMN", "dot scores"])
-def test_gates_are_seen_at_every_step(name):
-    _, seen = seen_in(name, sites="*_gate")
+def test_gates_are_captured_at_every_step(name):
+    _, seen = capture_model(name, sites="*_gate")
     kinds = {site.rpartition(".")[2] for site in seen}
     assert kinds == {"input_gate", "forget_gate", "output_gate"}
     for site in seen:

@@ -1,4 +1,4 @@
-"""A matrix that mixes heads with heads (talking heads, Shazeer 2020) is no pattern, however the mixing is written."""
+"""A matrix that mixes heads (talking heads, Shazeer 2020) is not captured as a pattern, in any formulation."""
 
 import itertools
 
@@ -35,7 +35,7 @@ MADE = {
 WHEN = {"after": (False, True), "before": (True, False), "both": (True, True)}
 
 
-class Talking(nn.Module):
+class TalkingHeads(nn.Module):
     def __init__(self, spelt, made, when, stated=True):
         super().__init__()
         torch.manual_seed(0)
@@ -58,8 +58,8 @@ X = torch.randn(B, T, H * D, generator=torch.Generator().manual_seed(1))
 
 
 @pytest.mark.parametrize(("spelt", "made", "when"), itertools.product(SPELT, MADE, WHEN))
-def test_only_what_meets_values_is_a_pattern(spelt, made, when):
-    model = Talking(spelt, made, when)
+def test_head_mixing_is_not_captured_as_a_pattern(spelt, made, when):
+    model = TalkingHeads(spelt, made, when)
     plain = model(X)
     with capture(model) as seen:
         assert torch.equal(model(X), plain)
@@ -69,8 +69,8 @@ def test_only_what_meets_values_is_a_pattern(spelt, made, when):
 
 @pytest.mark.parametrize("spelt", ["einsum", "linear", "conv", "cells", "heads last", "tensordot"])
 @pytest.mark.parametrize("when", WHEN)
-def test_also_where_no_module_says_how_many_heads_there_are(spelt, when):
-    model = Talking(spelt, "softmax", when, stated=False)
+def test_head_mixing_without_head_count_is_not_captured(spelt, when):
+    model = TalkingHeads(spelt, "softmax", when, stated=False)
     with capture(model) as seen:
         model(X)
     (only,) = seen.over_time("pattern")
@@ -78,15 +78,15 @@ def test_also_where_no_module_says_how_many_heads_there_are(spelt, when):
 
 
 @pytest.mark.parametrize("spelt", SPELT)
-def test_an_edit_changes_the_weights_and_leaves_the_matrix(spelt):
-    model = Talking(spelt, "softmax", "after")
+def test_edit_changes_weights_and_not_the_mixing_matrix(spelt):
+    model = TalkingHeads(spelt, "softmax", "after")
     with capture(model, edit={"pattern": edits.zero(1)}):
         edited = model(X)
     assert edited[..., :D].any()
     assert not edited[..., D:].any()
 
 
-def test_one_pattern_for_the_values_of_all_heads_is_a_pattern():
+def test_pattern_shared_by_all_heads_is_captured():
     """As in a static mixture of words (Tay et al. 2020): the matrix has no axis of its own for texts or heads."""
 
     class Static(nn.Module):

@@ -1,4 +1,4 @@
-"""Blocks of a text come back to one map of it, or are refused: never is a part shown as if it were the text."""
+"""Block-wise attention is joined into one map of the whole text, or rejected."""
 
 import gc
 import warnings
@@ -104,14 +104,14 @@ class Local(nn.Module):
 X = torch.randn(B, T, H * D, generator=torch.Generator().manual_seed(1))
 
 
-def multiplied(maps, value):
+def apply_map(maps, value):
     """What a map of the whole text makes of the values of one text [word, head, dim]."""
     return torch.einsum("hqk,khd->qhd", maps[0], value).flatten(1)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
 @pytest.mark.parametrize("cut", CUTS)
-def test_one_map_gives_what_the_blocks_gave(cut, dtype):
+def test_joined_map_reproduces_block_attention(cut, dtype):
     model = Local(CUTS[cut])
     plain = model(X)
     with warnings.catch_warnings():
@@ -123,7 +123,7 @@ def test_one_map_gives_what_the_blocks_gave(cut, dtype):
             assert maps.shape == (1, H, T, T)
             value = model.projected(X)[2][batch]
             near = 1e-6 if dtype == torch.float32 else 0.05
-            assert (multiplied(maps, value) - plain[batch]).abs().max() < near
+            assert (apply_map(maps, value) - plain[batch]).abs().max() < near
             assert torch.equal(maps.mask[0], maps[0] > 0) or dtype == torch.uint8
             (grouped,) = groups(seen, batch=batch).values()
             assert torch.equal(grouped.weights, maps.weights)
@@ -132,7 +132,7 @@ def test_one_map_gives_what_the_blocks_gave(cut, dtype):
         AttentionMaps.of(seen, batch=B)
 
 
-def test_layers_and_calls_are_kept_apart():
+def test_layers_and_calls_are_joined_separately():
     model = nn.Sequential(Local(gathered), Local(gathered))
     with capture(model) as seen:
         model(X)
@@ -144,7 +144,7 @@ def test_layers_and_calls_are_kept_apart():
 
 
 @pytest.mark.parametrize("cut", [own, fused])
-def test_edits_of_blocks_are_shown_in_the_whole(cut):
+def test_edits_of_blocks_appear_in_the_joined_map(cut):
     model = Local(cut)
     with capture(model, ["pattern"], edit={"pattern": lambda weights: weights * 0.5}) as seen:
         model(X)
@@ -152,7 +152,7 @@ def test_edits_of_blocks_are_shown_in_the_whole(cut):
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_no_tensor_of_the_model_is_kept_for_it(cut):
+def test_block_tracking_keeps_no_model_tensors(cut):
     model, projected = Local(CUTS[cut]), []
     for part in model.parts:
         part.register_forward_hook(lambda module, args, output: projected.append(weakref.ref(output)))
@@ -163,7 +163,7 @@ def test_no_tensor_of_the_model_is_kept_for_it(cut):
     assert [output() for output in projected] == [None] * 3
 
 
-def test_blocks_of_which_it_is_not_known_where_they_belong_are_refused():
+def test_blocks_of_unknown_position_raise():
     """Beside the words stand means of blocks, which are no words."""
 
     def with_means(q, k, v):
@@ -180,7 +180,7 @@ def test_blocks_of_which_it_is_not_known_where_they_belong_are_refused():
     assert seen["pattern"].shape[-2:] == (W, W + 1)  # as they are
 
 
-def test_what_is_not_cut_is_left_as_it_is():
+def test_full_attention_has_no_block_sites():
     whole = lambda q, k, v: torch.einsum(  # noqa: E731
         "bhqk,bkhd->bqhd", torch.einsum("bqhd,bkhd->bhqk", q, k).softmax(-1), v
     )
@@ -217,7 +217,7 @@ def longformer():
 
 
 @pytest.mark.parametrize("make", [lambda: big_bird("block_sparse"), longformer], ids=["BigBird", "Longformer"])
-def test_texts_cut_by_others(make):
+def test_hugging_face_block_attention_is_joined(make):
     model = make()
     with torch.no_grad(), capture(model, ["*.pattern", "*.self", "*.self.value"]) as seen:
         model(input_ids=IDS, attention_mask=OPEN)
@@ -232,7 +232,7 @@ def test_texts_cut_by_others(make):
             torch.testing.assert_close(made[:words], seen[site][batch, :words], atol=1e-5, rtol=1e-5)
 
 
-def test_words_that_look_everywhere():
+def test_longformer_global_attention_is_joined():
     model, everywhere = longformer(), torch.zeros_like(IDS)
     everywhere[:, 0] = everywhere[1, 5] = 1
     with torch.no_grad(), capture(model) as seen:
@@ -251,7 +251,7 @@ def test_words_that_look_everywhere():
             torch.testing.assert_close(row[:, words], local[:, 20, : len(words)])
 
 
-def test_local_attention_of_another_library_with_biases():
+def test_longt5_local_attention_is_joined():
     config = transformers.LongT5Config(
         vocab_size=60, d_model=24, num_layers=2, num_heads=4, d_kv=6, d_ff=32, local_radius=5, pad_token_id=1
     )
@@ -267,7 +267,7 @@ def test_local_attention_of_another_library_with_biases():
         torch.testing.assert_close(made, seen[kind][0], atol=1e-5, rtol=1e-5)
 
 
-def test_means_of_blocks_beside_the_words_are_refused():
+def test_longt5_transient_global_attention_raises():
     config = transformers.LongT5Config(
         vocab_size=60, d_model=24, num_layers=1, num_heads=4, d_kv=6, d_ff=32, local_radius=5, global_block_size=4,
         encoder_attention_type="transient-global",

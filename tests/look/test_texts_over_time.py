@@ -1,4 +1,4 @@
-"""Joined firings beside one pass over the text that was returned: beams, rejected tokens, several generations."""
+"""`AttentionMaps.over_time` matches one pass over the returned text: beams, rejected tokens, several generations."""
 
 import warnings
 
@@ -18,7 +18,7 @@ ECHO = torch.tensor([[5, 6, 7, 5, 6, 7, 5, 6, 7]])  # a text whose end has come 
 SMALL = {"vocab_size": 60, "num_attention_heads": 4, "num_hidden_layers": 2}
 
 
-def spread(model, seed):
+def randomize(model, seed):
     torch.manual_seed(seed)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.25)
@@ -30,7 +30,7 @@ def llama(seed=1, how="sdpa", **more):
     config = transformers.LlamaConfig(
         **SMALL, hidden_size=24, intermediate_size=32, num_key_value_heads=2, pad_token_id=1, **more
     )
-    made = spread(transformers.LlamaForCausalLM(config), seed)
+    made = randomize(transformers.LlamaForCausalLM(config), seed)
     made.set_attn_implementation(how)
     return made
 
@@ -39,10 +39,10 @@ def t5(seed=1):
     config = transformers.T5Config(
         vocab_size=60, d_model=24, d_kv=6, d_ff=32, num_layers=2, num_heads=4, decoder_start_token_id=0, pad_token_id=0
     )
-    return spread(transformers.T5ForConditionalGeneration(config), seed)
+    return randomize(transformers.T5ForConditionalGeneration(config), seed)
 
 
-def written(model, *given, sites="*.pattern", **how):
+def generate_with_capture(model, *given, sites="*.pattern", **how):
     how = {"do_sample": False, "max_new_tokens": 8, "return_dict_in_generate": True, "output_scores": True, **how}
     with torch.no_grad(), capture(model, sites) as seen:
         out = model.generate(*given, **how)
@@ -55,7 +55,7 @@ def one_pass(model, sites="*", **given):
     return AttentionMaps.of(seen, sites=sites)
 
 
-def same(maps, expected):
+def assert_same_maps(maps, expected):
     assert maps.shape == expected.shape
     torch.testing.assert_close(maps.weights, expected.weights, rtol=1e-4, atol=1e-6)
     open_ = [torch.ones(()).bool() if one.mask is None else one.mask for one in (maps, expected)]
@@ -75,18 +75,18 @@ def same(maps, expected):
     ids=lambda search: "-".join(map(str, search)),
 )
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_beam_is_followed_to_the_text_that_was_returned(how, search, seed):
+def test_over_time_follows_beams(how, search, seed):
     model = llama(seed, how)
-    seen, out = written(model, IDS, **search)
+    seen, out = generate_with_capture(model, IDS, **search)
     for number, ids in enumerate(out.sequences):
         maps = AttentionMaps.over_time(seen, list(map(str, ids[:-1])), batch=number, beams=out.beam_indices)
-        same(maps, one_pass(model, input_ids=ids[None, :-1]))
+        assert_same_maps(maps, one_pass(model, input_ids=ids[None, :-1]))
     with pytest.raises(ValueError, match=r"rows of the batch .* give beams=out.beam_indices"):
         AttentionMaps.over_time(seen)
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_several_searches_in_one_capture(cached):
+def test_over_time_separates_several_searches(cached):
     model, search = llama(1), {"max_new_tokens": 6, "do_sample": False, "use_cache": cached}
     search |= {"return_dict_in_generate": True, "output_scores": True}
     with torch.no_grad(), capture(model) as seen:
@@ -94,31 +94,33 @@ def test_several_searches_in_one_capture(cached):
         found = [model.generate(IDS[:1, :many], num_beams=width, **search) for many, width in ((5, 4), (3, 3))]
     for number, out in enumerate(found, start=1):
         maps = AttentionMaps.over_time(seen, beams=out.beam_indices, generation=number)
-        same(maps, one_pass(model, input_ids=out.sequences[:, :-1]))
-    same(AttentionMaps.over_time(seen, generation=0), one_pass(model, input_ids=greedy.sequences[:, :-1]))
+        assert_same_maps(maps, one_pass(model, input_ids=out.sequences[:, :-1]))
+    assert_same_maps(AttentionMaps.over_time(seen, generation=0), one_pass(model, input_ids=greedy.sequences[:, :-1]))
 
 
-def test_beams_that_end_early():
+def test_over_time_supports_beams_that_end_early():
     model = llama(3)
     model.generation_config.eos_token_id = 20
-    seen, out = written(model, IDS, num_beams=5, max_new_tokens=12, num_return_sequences=5, early_stopping=True)
+    seen, out = generate_with_capture(
+        model, IDS, num_beams=5, max_new_tokens=12, num_return_sequences=5, early_stopping=True
+    )
     lengths = (out.beam_indices >= 0).sum(1)
     assert len(set(lengths.tolist())) > 1
     for number, (ids, length) in enumerate(zip(out.sequences, lengths)):
         maps = AttentionMaps.over_time(seen, batch=number, beams=out.beam_indices)
-        same(maps, one_pass(model, input_ids=ids[None, : IDS.shape[1] + length - 1]))
+        assert_same_maps(maps, one_pass(model, input_ids=ids[None, : IDS.shape[1] + length - 1]))
 
 
 @pytest.mark.parametrize("asked", ["*.pattern", "*EncDecAttention.pattern"])
 @pytest.mark.parametrize("ids", [IDS[:1], IDS], ids=["one text", "two texts"])
-def test_the_beam_of_an_encoder_decoder(asked, ids):
+def test_over_time_follows_encoder_decoder_beams(asked, ids):
     model = t5(2)
-    seen, out = written(model, ids, sites=asked, num_beams=4)
+    seen, out = generate_with_capture(model, ids, sites=asked, num_beams=4)
     for number in range(len(ids)):
         for sites in ("decoder*EncDecAttention*", "decoder*SelfAttention*")[: 1 + (asked == "*.pattern")]:
             maps = AttentionMaps.over_time(seen, batch=number, beams=out.beam_indices, sites=sites)
             read = {"input_ids": ids[number, None], "decoder_input_ids": out.sequences[number, None, :-1]}
-            same(maps, one_pass(model, sites, **read))
+            assert_same_maps(maps, one_pass(model, sites, **read))
     with pytest.raises(ValueError, match="give beams="):
         AttentionMaps.over_time(seen, sites="decoder*EncDecAttention*")
 
@@ -133,8 +135,8 @@ def test_the_beam_of_an_encoder_decoder(asked, ids):
         (torch.full((1, 8), -1), "names no row"),
     ],
 )
-def test_beams_of_another_search_are_refused(beams, message):
-    seen, out = written(llama(1), IDS[:1], num_beams=4)
+def test_over_time_rejects_beams_of_another_search(beams, message):
+    seen, out = generate_with_capture(llama(1), IDS[:1], num_beams=4)
     if beams.shape == (1, 2):  # the first two steps are a text of their own, unless the rows do not follow
         beams = out.beam_indices.roll(1, 1)
         message = "beams does not fit"
@@ -144,16 +146,16 @@ def test_beams_of_another_search_are_refused(beams, message):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("how", ["lookup", "assistant", "itself"])
-def test_tokens_that_were_thrown_away_have_no_row(seed, how):
+def test_over_time_drops_rejected_tokens(seed, how):
     model = llama(seed)
     more = {"lookup": {"prompt_lookup_num_tokens": 3}, "assistant": {"assistant_model": llama(seed + 1)}}
-    seen, out = written(model, ECHO, **more.get(how, {"assistant_model": model}))
+    seen, out = generate_with_capture(model, ECHO, **more.get(how, {"assistant_model": model}))
     read = out.sequences[:, :-1]
-    same(AttentionMaps.over_time(seen, list(map(str, read[0]))), one_pass(model, input_ids=read))
+    assert_same_maps(AttentionMaps.over_time(seen, list(map(str, read[0]))), one_pass(model, input_ids=read))
 
 
 @pytest.mark.parametrize("again", [4, 1])
-def test_a_cache_that_is_cut_back_and_goes_on(again):
+def test_over_time_supports_cropped_caches(again):
     model, first, other = llama(), IDS[:1], torch.tensor([[20, 21, 22, 23]])
     cache = transformers.DynamicCache(config=model.config)
     with torch.no_grad(), capture(model) as seen:
@@ -161,36 +163,36 @@ def test_a_cache_that_is_cut_back_and_goes_on(again):
         cache.crop(-4)
         for tokens in other.split(again, 1):
             model(tokens, past_key_values=cache)
-    same(AttentionMaps.over_time(seen), one_pass(model, input_ids=torch.cat([first[:, :3], other], 1)))
+    assert_same_maps(AttentionMaps.over_time(seen), one_pass(model, input_ids=torch.cat([first[:, :3], other], 1)))
 
 
-def test_the_last_tokens_read_may_be_thrown_away():
+def test_over_time_drops_tokens_cropped_at_the_end():
     model, cache = llama(), None
     cache = transformers.DynamicCache(config=model.config)
     with torch.no_grad(), capture(model) as seen:
         model(IDS[:1, :4], past_key_values=cache)
         model(IDS[:1, 4:], past_key_values=cache)
         cache.crop(-2)
-    same(AttentionMaps.over_time(seen), one_pass(model, input_ids=IDS[:1, :5]))
+    assert_same_maps(AttentionMaps.over_time(seen), one_pass(model, input_ids=IDS[:1, :5]))
 
 
 @pytest.mark.parametrize("first", [IDS[:1], IDS[:1, :2]], ids=["longer", "shorter"])
-def test_two_generations_are_kept_apart(first):
+def test_over_time_separates_generations(first):
     model = llama()
     with torch.no_grad(), capture(model) as seen:
         texts = [model.generate(ids, max_new_tokens=5, do_sample=False)[:, :-1] for ids in (first, IDS[1:, :4])]
     with pytest.warns(UserWarning, match="more than one text; the last is shown, generation=0 is the first"):
-        same(AttentionMaps.over_time(seen), one_pass(model, input_ids=texts[1]))
+        assert_same_maps(AttentionMaps.over_time(seen), one_pass(model, input_ids=texts[1]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for number, read in enumerate(texts):
-            same(AttentionMaps.over_time(seen, generation=number), one_pass(model, input_ids=read))
-            same(AttentionMaps.over_time(seen, generation=number - 2), one_pass(model, input_ids=read))
+            assert_same_maps(AttentionMaps.over_time(seen, generation=number), one_pass(model, input_ids=read))
+            assert_same_maps(AttentionMaps.over_time(seen, generation=number - 2), one_pass(model, input_ids=read))
     with pytest.raises(ValueError, match="generation is 2; the capture holds 2 texts"):
         AttentionMaps.over_time(seen, generation=2)
 
 
-def test_two_texts_word_by_word_in_turns():
+def test_over_time_separates_interleaved_texts():
     model = llama()
     caches = [transformers.DynamicCache(config=model.config) for _ in range(2)]
     with torch.no_grad(), capture(model) as seen:
@@ -198,19 +200,19 @@ def test_two_texts_word_by_word_in_turns():
             for ids, cache in zip(IDS, caches):
                 model(ids[None, place : place + 1], past_key_values=cache)
     for number, ids in enumerate(IDS):
-        same(AttentionMaps.over_time(seen, generation=number), one_pass(model, input_ids=ids[None, :5]))
+        assert_same_maps(AttentionMaps.over_time(seen, generation=number), one_pass(model, input_ids=ids[None, :5]))
 
 
-def test_a_long_text_and_then_a_short_one():
+def test_over_time_shows_the_last_of_two_texts():
     model = llama()
     with torch.no_grad(), capture(model) as seen:
         model(IDS[:1])
         model(IDS[1:, :4])
     with pytest.warns(UserWarning, match="more than one text"):
-        same(AttentionMaps.over_time(seen), one_pass(model, input_ids=IDS[1:, :4]))
+        assert_same_maps(AttentionMaps.over_time(seen), one_pass(model, input_ids=IDS[1:, :4]))
 
 
-def test_rows_that_are_sorted_on_the_way_are_refused():
+def test_over_time_rejects_reordered_rows_without_beams():
     model, cache = llama(), transformers.DynamicCache(config=llama().config)
     with torch.no_grad(), capture(model) as seen:
         model(IDS[:, :5], past_key_values=cache)
@@ -219,10 +221,10 @@ def test_rows_that_are_sorted_on_the_way_are_refused():
     with pytest.raises(ValueError, match="rows of the batch"):
         AttentionMaps.over_time(seen)
     maps = AttentionMaps.over_time(seen, batch=0, beams=torch.tensor([[1, 0]]))
-    same(maps, one_pass(model, input_ids=IDS[1:, :6]))
+    assert_same_maps(maps, one_pass(model, input_ids=IDS[1:, :6]))
 
 
-def test_a_cache_that_was_filled_before():
+def test_over_time_supports_prefilled_caches():
     model, cache = llama(), transformers.DynamicCache(config=llama().config)
     with torch.no_grad():
         model(IDS[:1, :4], past_key_values=cache)
@@ -234,7 +236,7 @@ def test_a_cache_that_was_filled_before():
     torch.testing.assert_close(maps.weights, whole.weights[:, :, 4:], rtol=1e-4, atol=1e-6)
 
 
-def test_a_cache_that_was_changed_is_refused():
+def test_over_time_rejects_modified_caches():
     model, cache = llama(), transformers.DynamicCache(config=llama().config)
     with torch.no_grad(), capture(model) as seen:
         model(IDS[:1, :4], past_key_values=cache)
@@ -245,19 +247,19 @@ def test_a_cache_that_was_changed_is_refused():
         AttentionMaps.over_time(seen)
 
 
-def test_a_sliding_window():
+def test_over_time_supports_sliding_windows():
     made = transformers.MistralConfig(**SMALL, hidden_size=24, intermediate_size=32, num_key_value_heads=2)
     made.sliding_window = 5
-    model = spread(transformers.MistralForCausalLM(made), 4)
+    model = randomize(transformers.MistralForCausalLM(made), 4)
     for given, more in ((IDS[:1], {}), (ECHO, {"prompt_lookup_num_tokens": 2})):
-        seen, out = written(model, given, **more)
-        same(AttentionMaps.over_time(seen), one_pass(model, input_ids=out.sequences[:, :-1]))
+        seen, out = generate_with_capture(model, given, **more)
+        assert_same_maps(AttentionMaps.over_time(seen), one_pass(model, input_ids=out.sequences[:, :-1]))
 
 
 # --- our own
 
 
-def test_two_calls_of_a_translator_with_attention():
+def test_over_time_separates_seq2seq_calls():
     torch.manual_seed(3)
     model = Seq2Seq(11, attention=Dot, dim=6, hidden=14).eval()
     source, target = torch.tensor([[4, 9, 5, 10, 3]]), torch.tensor([[1, 8, 2]])
@@ -266,13 +268,13 @@ def test_two_calls_of_a_translator_with_attention():
         model(source, target[:, [0, 2, 1]])
     with torch.no_grad(), capture(model) as alone:
         model(source, target)
-    same(AttentionMaps.over_time(seen, generation=0), AttentionMaps.over_time(alone))
+    assert_same_maps(AttentionMaps.over_time(seen, generation=0), AttentionMaps.over_time(alone))
     with pytest.warns(UserWarning, match="more than one text"):
         assert AttentionMaps.over_time(seen).shape == (1, 1, 3, 5)
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_our_own_search(width):
+def test_over_time_follows_tfviz_beam_search(width):
     torch.manual_seed(5)
     model = Transformer(13, 17, context=12, layers=2, heads=3, dim=12).eval()
     for parameter in model.parameters():
@@ -290,4 +292,4 @@ def test_our_own_search(width):
             maps = AttentionMaps.over_time(seen, sites=sites, batch=row, beams=rows)
             with torch.no_grad(), capture(model) as one:
                 model(source[row, None], read)
-            same(maps, AttentionMaps.of(one, sites=sites))
+            assert_same_maps(maps, AttentionMaps.of(one, sites=sites))

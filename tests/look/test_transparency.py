@@ -1,4 +1,4 @@
-"""Capture where models do unusual things: what they give stays what it was, and what is shown is true."""
+"""Capture leaves unusual models unchanged: outputs, gradients, fast paths, transforms, threads and hooks."""
 
 import asyncio
 import contextvars
@@ -23,7 +23,7 @@ from tfviz.look import AttentionMaps, capture, pack, unpack
 from tfviz.models import GPT
 
 
-class Written(nn.Module):
+class HandWrittenAttention(nn.Module):
     """Attention written out by hand, with a feed-forward behind it."""
 
     def __init__(self, dim=6, heads=3):
@@ -36,7 +36,7 @@ class Written(nn.Module):
         return x + self.ff((soft @ v).transpose(1, 2).flatten(2))
 
 
-def left_behind(model):
+def leftovers(model):
     return [m for m in model.modules() if m._forward_hooks or m._forward_pre_hooks] + _get_current_function_mode_stack()
 
 
@@ -56,7 +56,7 @@ Pair = namedtuple("Pair", "states extra")
         (lambda x: {"states": x}, dict),
     ],
 )
-def test_modules_return_what_they_returned(make, kind):
+def test_capture_keeps_output_types(make, kind):
     model, x = Calls(lambda x: model.inner(x), inner=Calls(make)), random(2, 5, 3)
     plain = model(x)
     with capture(model, ["inner*"] if kind not in (list, dict) else []) as seen:
@@ -80,9 +80,9 @@ def test_modules_return_what_they_returned(make, kind):
 @pytest.mark.parametrize("reentrant", [True, False])
 @pytest.mark.parametrize("backward_inside", [True, False])
 @pytest.mark.parametrize("kind", ["written", "fused"])
-def test_checkpointing_stays_as_it_was(reentrant, backward_inside, kind):
+def test_capture_keeps_gradient_checkpointing(reentrant, backward_inside, kind):
     torch.manual_seed(0)
-    inner = Written() if kind == "written" else nn.MultiheadAttention(6, 3, batch_first=True)
+    inner = HandWrittenAttention() if kind == "written" else nn.MultiheadAttention(6, 3, batch_first=True)
     run = inner if kind == "written" else lambda x: inner(x, x, x, need_weights=False)[0]
     model = Calls(lambda x: checkpoint(run, x, use_reentrant=reentrant), inner=inner)
     x, plain = random(2, 5, 6).requires_grad_(), random(2, 5, 6).requires_grad_()
@@ -101,11 +101,11 @@ def test_checkpointing_stays_as_it_was(reentrant, backward_inside, kind):
     lies = pytest.raises(ValueError, match=r"inner.pattern lies in .* \(gradient checkpointing\)")
     with lies, capture(model, edit={"*.pattern": torch.zeros_like}):
         model(x)
-    assert not left_behind(model)
+    assert not leftovers(model)
 
 
-def test_gradients_are_the_same_to_the_bit():
-    model, x = Written(), random(2, 5, 6)
+def test_capture_keeps_gradients_exactly():
+    model, x = HandWrittenAttention(), random(2, 5, 6)
     model(x).square().sum().backward()
     expected = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
@@ -119,7 +119,7 @@ def test_gradients_are_the_same_to_the_bit():
 
 
 @pytest.mark.filterwarnings("ignore:.*nested.*:UserWarning")
-def test_an_encoder_on_its_fast_path_gives_what_it_gives():
+def test_capture_keeps_encoder_fast_path_outputs():
     torch.manual_seed(0)
     model = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 5, batch_first=True, dropout=0.0), 3).eval()
     x, padding = random(2, 5, 6), torch.arange(5) >= torch.tensor([[5], [3]])
@@ -139,7 +139,7 @@ def test_an_encoder_on_its_fast_path_gives_what_it_gives():
 
 @pytest.mark.filterwarnings("ignore:.*nested.*:UserWarning")
 @pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
-def test_nested_tensors_flow_and_are_told(layout):
+def test_nested_tensors_run_and_are_reported(layout):
     torch.manual_seed(0)
     x = torch.nested.nested_tensor([random(5, 6), random(3, 6)], layout=layout)
     strided = torch.nested.nested_tensor([random(2, 5, 3), random(2, 3, 3)])
@@ -154,14 +154,14 @@ def test_nested_tensors_flow_and_are_told(layout):
             with pytest.warns(UserWarning, match=r"not all could be seen: .*nested tensors"), capture(model, []):
                 model(x)
         assert all(torch.equal(a, b) for a, b in zip(watched.unbind(), plain.unbind(), strict=True))
-        assert not left_behind(model)
+        assert not leftovers(model)
 
 
 # --- transforms
 
 
-def test_under_transforms_nothing_is_captured_and_nothing_changes():
-    model, many = Written(), random(4, 2, 5, 6)
+def test_func_transforms_run_unchanged_and_are_reported():
+    model, many = HandWrittenAttention(), random(4, 2, 5, 6)
 
     def loss(parameters):
         return torch.func.functional_call(model, parameters, (many[0],)).square().sum()
@@ -185,7 +185,7 @@ def by_hand(query, key, allowed=None, bias=0.0):
 @pytest.mark.filterwarnings("ignore:Lower right causal bias")
 @pytest.mark.parametrize("corner", [causal_upper_left, causal_lower_right])
 @pytest.mark.parametrize(("queries", "keys"), [(5, 7), (7, 5), (5, 5)])
-def test_causal_bias(corner, queries, keys):
+def test_causal_bias_matches_reference(corner, queries, keys):
     query, key, value = random(2, 3, queries, 4), random(2, 3, keys, 4), random(2, 3, keys, 4)
     model = Calls(lambda: functional.scaled_dot_product_attention(query, key, value, attn_mask=corner(queries, keys)))
     diagonal = 0 if corner is causal_upper_left else keys - queries
@@ -198,7 +198,7 @@ def test_causal_bias(corner, queries, keys):
     assert torch.equal(seen.allowed("pattern").squeeze(), allowed)
 
 
-def test_five_axes_and_a_broadcast_bias():
+def test_five_axes_with_broadcast_bias_match_reference():
     query, key, bias = random(2, 3, 4, 5, 6), random(2, 3, 4, 7, 6), random(3, 1, 5, 7)
     model = Calls(lambda: functional.scaled_dot_product_attention(query, key, key, attn_mask=bias))
     expected = by_hand(query, key, bias=bias)
@@ -210,7 +210,7 @@ def test_five_axes_and_a_broadcast_bias():
 
 
 @pytest.mark.parametrize("shared", ["query", "key", "heads"])
-def test_what_the_batch_shares(shared):
+def test_broadcast_queries_and_keys_match_reference(shared):
     query = random(1 if shared == "query" else 2, 3, 5, 4)
     key = random(1 if shared == "key" else 2, 1 if shared == "heads" else 3, 7, 4)
     model = Calls(lambda: functional.scaled_dot_product_attention(query, key, key))
@@ -223,7 +223,7 @@ def test_what_the_batch_shares(shared):
 
 
 @pytest.mark.parametrize("kind", ["fused", "written", "keyword"])
-def test_no_keys(kind):
+def test_attention_without_keys_runs_unchanged(kind):
     query, key = random(2, 3, 5, 4), random(2, 3, 0, 4)
     calls = {
         "fused": lambda: functional.scaled_dot_product_attention(query, key, key),
@@ -243,7 +243,7 @@ def test_no_keys(kind):
 
 
 @pytest.mark.parametrize("site", ["scores", "pattern"])
-def test_an_edit_may_return_an_expanded_tensor(site):
+def test_edit_may_return_an_expanded_tensor(site):
     layer, x = nn.MultiheadAttention(6, 3, batch_first=True), random(2, 5, 6)
     with torch.no_grad(), capture(layer, edit={site: lambda tensor: torch.full((), 0.2).expand(tensor.shape)}):
         edited, _ = layer(x, x, x)
@@ -252,7 +252,7 @@ def test_an_edit_may_return_an_expanded_tensor(site):
 
 
 @pytest.mark.parametrize("edit", [None, {"pattern": lambda pattern: pattern.clone()}])
-def test_autocast_does_not_round_what_is_shown(edit):
+def test_autocast_does_not_round_captured_patterns(edit):
     query, key = random(2, 3, 5, 4) * 3, random(2, 3, 7, 4) * 3
     model = Calls(lambda: functional.scaled_dot_product_attention(query, key, key))
     with torch.autocast("cpu", torch.bfloat16), capture(model, edit=edit) as seen:
@@ -264,16 +264,16 @@ def test_autocast_does_not_round_what_is_shown(edit):
 # --- copies, threads, tasks, captures in captures
 
 
-def test_a_copy_made_inside_has_nothing_of_it():
+def test_model_copied_during_capture_has_no_hooks():
     model = gpt()
     with capture(model):
         twin = copy.deepcopy(model)
         model(IDS)
-    assert not left_behind(twin)
+    assert not leftovers(twin)
     assert torch.equal(twin(IDS), model(IDS))
 
 
-def test_threads_with_captures_of_their_own():
+def test_threads_capture_independently():
     model, texts = gpt(), torch.randint(11, (20, 1, 5), generator=torch.Generator().manual_seed(1))
     expected = []
     for ids in texts:
@@ -294,10 +294,10 @@ def test_threads_with_captures_of_their_own():
     for seen, pattern in zip(found, expected, strict=True):
         assert len(seen.over_time(PATTERNS[1])) == 1
         assert torch.equal(seen[PATTERNS[1]], pattern)
-    assert not left_behind(model)
+    assert not leftovers(model)
 
 
-def test_a_model_called_in_another_thread_is_not_seen():
+def test_calls_in_another_thread_are_not_captured():
     model = gpt()
     with capture(model) as plain:
         model(IDS)
@@ -316,14 +316,14 @@ def test_a_model_called_in_another_thread_is_not_seen():
         pool.submit(model, IDS).result()
 
 
-def test_a_thread_that_is_handed_the_context_is_seen():
+def test_thread_with_copied_context_is_captured():
     model = gpt()
     with capture(model) as seen, ThreadPoolExecutor(1) as pool:
         pool.submit(contextvars.copy_context().run, model, IDS).result()
     assert len(seen.over_time(PATTERNS[1])) == 1
 
 
-def test_tasks_with_captures_of_their_own():
+def test_async_tasks_capture_independently():
     model = gpt()
 
     async def watch(number, first, second):
@@ -347,11 +347,11 @@ def test_tasks_with_captures_of_their_own():
             model(IDS[number : number + 1])
         assert len(seen.over_time(PATTERNS[0])) == 2
         assert torch.equal(seen[PATTERNS[0]], alone[PATTERNS[0]])
-    assert not left_behind(model)
+    assert not leftovers(model)
 
 
-@pytest.mark.parametrize("model", [gpt(), nn.Sequential(Written(), Written())])
-def test_a_capture_in_a_capture(model):
+@pytest.mark.parametrize("model", [gpt(), nn.Sequential(HandWrittenAttention(), HandWrittenAttention())])
+def test_nested_captures_match_single_captures(model):
     inputs = IDS if isinstance(model, GPT) else random(2, 5, 6)
     with capture(model, "*") as alone:
         plain = model(inputs)
@@ -369,7 +369,7 @@ def test_a_capture_in_a_capture(model):
     assert (edited - plain).abs().max() > 1e-3
 
 
-def test_after_a_caught_exception_others_softmax_is_not_the_models():
+def test_softmax_after_caught_exception_is_not_captured():
     model = gpt()
     with capture(model, "*") as seen:
         with pytest.raises(ValueError, match="positions asked for"):
@@ -378,10 +378,10 @@ def test_after_a_caught_exception_others_softmax_is_not_the_models():
         model(IDS)
     assert [site for site in seen if site.endswith("pattern")] == PATTERNS
     assert len(seen.over_time(PATTERNS[0])) == 1
-    assert not left_behind(model)
+    assert not leftovers(model)
 
 
-def test_hooks_of_the_users_own_have_the_last_word():
+def test_capture_sees_outputs_of_user_hooks():
     model = gpt()
     handle = model.blocks[0].register_forward_hook(lambda module, args, out: out + 1)
     plain = model(IDS)
@@ -398,8 +398,8 @@ def test_hooks_of_the_users_own_have_the_last_word():
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
-def test_a_scripted_or_traced_model_is_told():
-    layer, x = Written(), random(2, 5, 6)
+def test_torchscript_models_raise():
+    layer, x = HandWrittenAttention(), random(2, 5, 6)
     for other in (torch.jit.trace(layer, x), torch.jit.script(nn.Linear(3, 2))):
         with (
             pytest.raises(
@@ -414,8 +414,8 @@ def test_a_scripted_or_traced_model_is_told():
         part(x)
 
 
-def test_an_exported_model_is_told():
-    model, x = Written(), random(2, 5, 6)
+def test_exported_model_raises():
+    model, x = HandWrittenAttention(), random(2, 5, 6)
     exported = torch.export.export(model, (x,)).module()
     told = pytest.raises(LookupError, match=r"was called, but nothing met values .*an exported graph")
     with told, capture(exported):
@@ -423,7 +423,7 @@ def test_an_exported_model_is_told():
     assert torch.equal(watched, model(x))
 
 
-def test_forward_called_directly_is_told():
+def test_direct_forward_call_raises():
     layer, x = Calls(lambda x: (x @ x.mT).softmax(-1) @ x), random(2, 5, 6)
     told = pytest.raises(LookupError, match=r"not called inside the with")
     with told, capture(layer):
@@ -434,7 +434,7 @@ def test_forward_called_directly_is_told():
     assert list(seen) == PATTERNS
 
 
-def test_a_model_without_attention_is_told():
+def test_model_without_attention_raises():
     model = nn.Sequential(nn.Linear(3, 5), nn.ReLU())
     told = pytest.raises(LookupError, match=r"nothing met values in a product over keys.*its other sites are 0, 1")
     with told, capture(model):
@@ -445,7 +445,7 @@ def test_a_model_without_attention_is_told():
 
 
 @pytest.mark.parametrize("kind", ["fused", "written"])
-def test_bytes_say_what_floats_say(kind):
+def test_uint8_patterns_match_float_patterns(kind):
     query, key = random(2, 3, 5, 4), random(2, 3, 7, 4)
     query[1, 2, 3] = torch.nan
     fused = Calls(lambda: functional.scaled_dot_product_attention(query, key, key))
@@ -464,7 +464,7 @@ def test_bytes_say_what_floats_say(kind):
             pack(wrong)
 
 
-def test_firings_kept_as_bytes_and_as_floats_join():
+def test_over_time_joins_uint8_and_float_firings():
     strengths = iter([1.0, 3.0])
     x = random(2, 3, 5, 7)
     model = Calls(lambda: x.softmax(-1) @ random(2, 3, 7, 4))
@@ -478,7 +478,7 @@ def test_firings_kept_as_bytes_and_as_floats_join():
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_rows_that_see_nothing_are_zeros_and_forbidden_also_where_their_queries_are_nan(fused):
+def test_fully_masked_rows_are_zero_even_with_nan_queries(fused):
     """As after a layer whose softmax over nothing gave NaN; NaN that a query may see stays NaN."""
 
     def attend(query, key, mask):

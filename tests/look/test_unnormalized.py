@@ -1,4 +1,4 @@
-"""Weights whose rows do not add up to 1 are taken as they are where their site is named, and told where it is not."""
+"""Unnormalized weights are captured if their site is named, and reported otherwise."""
 
 import pytest
 import torch
@@ -51,7 +51,7 @@ class Model(nn.Module):
 
 
 @pytest.mark.parametrize("made", MADE)
-def test_where_the_site_is_named_weights_are_taken_as_they_are(made):
+def test_named_site_captures_unnormalized_weights(made):
     model = Model(MADE[made])
     plain = model(X)
     with capture(model, "layers.0.pattern") as seen:
@@ -63,7 +63,7 @@ def test_where_the_site_is_named_weights_are_taken_as_they_are(made):
 
 
 @pytest.mark.parametrize("made", MADE)
-def test_a_star_does_not_mean_them_and_the_error_says_how_to_name_them(made):
+def test_star_excludes_unnormalized_weights_with_instructions(made):
     model = Model(MADE[made], MADE[made])
     with pytest.raises(LookupError) as error, capture(model):
         model(X)
@@ -71,7 +71,7 @@ def test_a_star_does_not_mean_them_and_the_error_says_how_to_name_them(made):
     assert "capture(model, 'layers.0.pattern') takes them as they are" in str(error.value)
 
 
-def test_beside_others_the_summary_says_it():
+def test_summary_reports_unnormalized_weights():
     model = Model(MADE["relu over n"], lambda s: s.softmax(-1))
     with capture(model) as seen:
         model(X)
@@ -83,7 +83,7 @@ def test_beside_others_the_summary_says_it():
     assert both.provenance(both).get("unnormalized", []) == ["layers.0.pattern"]
 
 
-def test_they_can_be_edited():
+def test_unnormalized_weights_can_be_edited():
     model = Model(MADE["relu over n"])
     with capture(model, "layers.0.pattern", edit={"layers.0.pattern": edits.zero(1)}):
         edited = model(X)
@@ -93,7 +93,7 @@ def test_they_can_be_edited():
     torch.testing.assert_close(edited, (weights @ value).transpose(1, 2).flatten(2))
 
 
-def test_a_name_without_a_star_changes_nothing_for_a_softmax():
+def test_named_site_of_softmax_is_not_unnormalized():
     model = Model(lambda s: s.softmax(-1))
     with capture(model, "layers.0.pattern") as seen:
         model(X)
@@ -101,7 +101,7 @@ def test_a_name_without_a_star_changes_nothing_for_a_softmax():
     assert seen.provenance(seen).get("unnormalized", []) == []
 
 
-def test_linear_attention_makes_no_map_also_by_name():
+def test_named_site_of_linear_attention_raises():
     class Linear(Attention):
         def forward(self, x):
             query, key, value = (part(x).view(B, T, H, D).transpose(1, 2) for part in self.parts)
@@ -112,7 +112,7 @@ def test_linear_attention_makes_no_map_also_by_name():
         model(X)
 
 
-def test_without_projections_words_are_no_weights():
+def test_unprojected_inputs_are_not_taken_for_weights():
     def twice(x):
         for _ in range(2):
             x = ((x @ x.mT).relu() / T) @ x
@@ -127,7 +127,7 @@ def test_without_projections_words_are_no_weights():
     torch.testing.assert_close(second[:, 0], (after @ after.mT).relu() / T)
 
 
-def test_views_say_it_and_draw_what_lies_between_0_and_1():
+def test_views_note_unnormalized_weights():
     model = Model(MADE["softmax off by one"])
     with capture(model, "layers.0.pattern", dtype=torch.uint8) as seen:
         model(X)
@@ -141,14 +141,14 @@ def test_views_say_it_and_draw_what_lies_between_0_and_1():
         assert made.document["note"] == f"R{says[1:]}."
 
 
-def test_a_sigmoid_is_seen_by_a_star_and_told_too():
+def test_star_captures_sigmoid_weights_as_unnormalized():
     model = Model(lambda s: s.sigmoid())
     with capture(model) as seen:
         model(X)
     assert seen.provenance(seen).get("unnormalized", []) == ["layers.0.pattern"]
 
 
-def test_maps_that_are_saved_still_say_it(tmp_path):
+def test_saved_maps_keep_the_unnormalized_caveat(tmp_path):
     model = Model(MADE["relu over n"])
     with capture(model, "layers.0.pattern") as seen:
         model(X)

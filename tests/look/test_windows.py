@@ -1,4 +1,4 @@
-"""Windows of a picture come back to it: what is shown of the whole gives what the model computed in parts."""
+"""Windowed attention over images is joined into one map that reproduces the model's output."""
 
 import pytest
 import torch
@@ -48,7 +48,7 @@ CASES = {
 @pytest.mark.parametrize(("how", "near"), [({}, 1e-6), ({"lazy": True}, 1e-6), ({"dtype": torch.uint8}, 0.01)])
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("case", CASES)
-def test_the_whole_gives_what_the_windows_gave(case, batch, how, near):
+def test_joined_map_reproduces_window_attention(case, batch, how, near):
     torch.manual_seed(0)
     size, shift, grid = CASES[case]
     block, x = Block(size, shift).eval(), torch.randn(batch, *grid, DIM)
@@ -64,7 +64,7 @@ def test_the_whole_gives_what_the_windows_gave(case, batch, how, near):
         assert torch.equal(grouped.weights, maps.weights)
 
 
-def test_a_window_beyond_the_edge_keeps_what_lies_within():
+def test_padded_windows_keep_only_weights_inside_the_image():
     """Padding gets weight too, as in SAM: rows over the picture's own places add up to less than 1."""
     block, x = Block(4), torch.randn(1, 6, 7, DIM)
     with torch.no_grad(), look.capture(block) as seen:
@@ -83,7 +83,7 @@ class Flat(Block):
         return super().forward(x.unflatten(1, sides)).flatten(1, 2)
 
 
-def test_a_flat_picture_is_as_its_module_is_told():
+def test_flat_image_uses_the_sides_passed_to_its_module():
     block, x, sides = Flat(4, 2), torch.randn(1, 8 * 32, DIM), (8, 32)  # as many places as 16 x 16
     with torch.no_grad(), look.capture(block) as seen:
         output = block(x, sides)
@@ -91,7 +91,7 @@ def test_a_flat_picture_is_as_its_module_is_told():
     assert (whole.flatten(1, 2) - output).abs().max() < 1e-6
 
 
-def test_the_windows_of_another_library():
+def test_swin_windows_are_joined():
     transformers = pytest.importorskip("transformers")
     config = transformers.SwinConfig(
         image_size=32, patch_size=2, window_size=4, depths=[2, 2], num_heads=[3, 6], embed_dim=DIM

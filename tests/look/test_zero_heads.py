@@ -1,4 +1,4 @@
-"""A head that gives nothing, by its output: the same as by its map, which is not made."""
+"""Zeroing a head through its output matches zeroing its map, without computing the map."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from tfviz.models import GPT
 BATCH, HEADS, LENGTH, DIM = 2, 6, 7, 5
 
 
-class Attends(nn.Module):
+class AttentionModel(nn.Module):
     """Attention of one kind."""
 
     def __init__(self, kind):
@@ -60,8 +60,8 @@ def run(model, edit, **more):
 
 @pytest.mark.parametrize("head", [0, 4, None])
 @pytest.mark.parametrize("kind", KINDS)
-def test_by_the_output_as_by_the_map(kind, head):
-    model = Attends(kind)
+def test_zeroing_by_output_matches_zeroing_by_map(kind, head):
+    model = AttentionModel(kind)
     output, seen, grads = run(model, {"pattern": edits.zero(head)})
     wanted, maps, slopes = run(model, {"pattern": by_map(head)})
     torch.testing.assert_close(output, wanted)
@@ -78,7 +78,7 @@ def test_by_the_output_as_by_the_map(kind, head):
     assert torch.equal(output[:, others], plain[:, others])  # the kernel's own, to the bit
 
 
-def test_dropout_is_that_of_the_other_heads():
+def test_zeroing_a_head_keeps_dropout_of_the_others():
     query = torch.randn(BATCH, HEADS, LENGTH, DIM)
 
     model = Calls(lambda: functional.scaled_dot_product_attention(query, query, query, dropout_p=0.5))
@@ -93,8 +93,8 @@ def test_dropout_is_that_of_the_other_heads():
 
 
 @pytest.mark.parametrize("more", [{"dtype": torch.uint8}, {"dtype": torch.float16}, {"lazy": True}, {"grad": True}])
-def test_however_it_is_kept(more):
-    model = Attends("causal")
+def test_zeroing_matches_for_every_capture_option(more):
+    model = AttentionModel("causal")
     output, seen, _ = run(model, {"pattern": edits.zero(1)}, **more)
     wanted, maps, _ = run(model, {"pattern": by_map(1)}, **more)
     torch.testing.assert_close(output, wanted)
@@ -102,8 +102,8 @@ def test_however_it_is_kept(more):
     assert not seen["pattern"][:, 1].any()
 
 
-def test_several_edits_come_one_after_the_other():
-    model = Attends("causal")
+def test_several_edits_apply_in_order():
+    model = AttentionModel("causal")
     both = run(model, {"pattern": edits.zero(1), "*pattern": edits.zero(3)})
     assert not both[1]["pattern"][:, [1, 3]].any()
     assert not both[0][:, [1, 3]].any()
@@ -118,16 +118,16 @@ def test_several_edits_come_one_after_the_other():
     torch.testing.assert_close(scored[1]["scores"], wanted[1]["scores"])
 
 
-def test_a_capture_around_it_sees_the_zeros():
-    model = Attends("causal")
+def test_outer_capture_sees_the_zeroed_head():
+    model = AttentionModel("causal")
     with torch.no_grad(), capture(model) as outer, capture(model, edit={"pattern": edits.zero(1)}) as inner:
         model()
     assert not outer["pattern"][:, 1].any()
     assert torch.equal(outer["pattern"], inner["pattern"])
 
 
-def test_a_head_that_is_not_there_and_parts_computed_again():
-    model = Attends("causal")
+def test_invalid_head_and_checkpointing_raise():
+    model = AttentionModel("causal")
     with pytest.raises(ValueError, match="head is 6; there are 6"), capture(model, [], edit={"pattern": edits.zero(6)}):
         model()
 
@@ -147,7 +147,7 @@ def made(monkeypatch):
     return counts
 
 
-def test_no_map_is_made_where_heads_are_taken_away(made):
+def test_ablate_computes_no_maps(made):
     model = GPT(11, context=128, layers=2, heads=2, dim=8).eval()
     ids = torch.arange(128)[None] % 11
 

@@ -1,4 +1,4 @@
-"""BERT: the encoder, its two heads, its loss, what is trained on top. It is Hugging Face's in test_checkpoints.py."""
+"""BERT: its encoder, heads, loss and classifier (compared with Hugging Face in test_checkpoints.py)."""
 
 import math
 
@@ -31,7 +31,7 @@ def pairs(seed=1):
 
 
 @torch.no_grad()
-def test_the_encoder_is_torchs_own():
+def test_encoder_matches_torch():
     ours = bert(epsilon=0.02)
     layer = nn.TransformerEncoderLayer(6, 3, 5, activation="gelu", batch_first=True, layer_norm_eps=0.02)
     theirs = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
@@ -50,7 +50,7 @@ def test_the_encoder_is_torchs_own():
 
 
 @torch.no_grad()
-def test_both_heads_by_hand():
+def test_heads_match_reference():
     model = bert(epsilon=0.02)
     states = model.encode(IDS, SEGMENTS)
     tokens, follows = model(IDS, SEGMENTS)
@@ -65,7 +65,7 @@ def test_both_heads_by_hand():
             close(tokens[row, place], torch.stack([vector @ word for vector in model.tokens.weight]) + model.mlm_bias)
 
 
-def test_only_where_it_is_asked_it_guesses_the_same():
+def test_selected_positions_match_full_prediction():
     model, where = bert(), torch.tensor([[0, 1, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0, 0]]).bool()
     (tokens, follows), (every, same) = model(IDS, SEGMENTS, where), model(IDS, SEGMENTS)
     close(tokens, every[where])
@@ -77,7 +77,7 @@ def test_only_where_it_is_asked_it_guesses_the_same():
     assert torch.equal(follows, same)
 
 
-def test_it_starts_as_the_paper_does():
+def test_initialization_matches_paper():
     torch.manual_seed(2)
     model = BERT(300, dim=60, heads=5, layers=2)
     for name, parameter in model.named_parameters():
@@ -92,7 +92,7 @@ def test_it_starts_as_the_paper_does():
 
 @torch.no_grad()
 @pytest.mark.parametrize("paired", [False, True])
-def test_the_loss_by_hand(paired):
+def test_masked_lm_matches_reference(paired):
     model, targets = bert(), torch.zeros_like(IDS)
     targets[0, 1], targets[0, 5], targets[1, 3] = 9, 4, 12
     batch = (IDS, targets, SEGMENTS, torch.tensor([1, 0])) if paired else (IDS, targets)
@@ -110,7 +110,7 @@ def test_the_loss_by_hand(paired):
     assert total.item() / count == pytest.approx(hidden / 3 + paired * sentences, abs=1e-5)
 
 
-def test_it_learns_a_batch_by_heart():
+def test_bert_overfits_one_batch():
     torch.manual_seed(1)
     model, batch = BERT(29, context=11, layers=2, heads=3, dim=24, dropout=0.0), pairs()
     steps = list(fit(model, Always(*batch), 120, lr=1e-2, loss=losses.masked_lm, device="cpu", progress=False))
@@ -124,7 +124,7 @@ def test_it_learns_a_batch_by_heart():
 
 
 @torch.no_grad()
-def test_a_classifier_reads_the_first_position():
+def test_classifier_pools_the_first_position():
     encoder = bert()
     model = build(BERTClassifier, encoder, classes=5)
     assert model.bert is encoder
@@ -140,7 +140,7 @@ def test_a_classifier_reads_the_first_position():
     close(dropped[dropped != 0], pooled[dropped != 0] / (1 - model.dropout.p))
 
 
-def test_pre_norm_leaves_the_stream_alone_and_norms_its_end():
+def test_pre_norm_normalizes_branches_and_output():
     model = bert(residual=pre_norm)
     with torch.no_grad(), look.capture(model, ["norm", "blocks.0.attention", "blocks.*", "last_norm"]) as seen:
         out = model.encode(IDS, SEGMENTS)

@@ -1,4 +1,4 @@
-"""Checkpoints of Hugging Face: the same logits as the library that wrote them, and what is refused."""
+"""Hugging Face checkpoints: logits match transformers; unsupported or damaged files are rejected."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def rewrite(folder, edit):
     return folder
 
 
-def guesses(model):
+def predictions(model):
     """All that a BERT of transformers says, as `BERTOutput` has it: no before yes."""
     with torch.no_grad():
         said = model(IDS, token_type_ids=SEGMENTS, attention_mask=(IDS != 0).long())
@@ -71,7 +71,7 @@ def guesses(model):
 
 
 @pytest.mark.parametrize("activation", ["gelu_new", "gelu_pytorch_tanh", "gelu", "relu"])
-def test_gpt2_has_its_logits(tmp_path, activation):
+def test_gpt2_matches_transformers(tmp_path, activation):
     theirs = gpt2(activation_function=activation, resid_pdrop=0.3)
     ours = pretrained.gpt2(saved(theirs, tmp_path))
     with torch.no_grad():
@@ -82,12 +82,12 @@ def test_gpt2_has_its_logits(tmp_path, activation):
     assert all(parameter.requires_grad and parameter.dtype == torch.float32 for parameter in ours.parameters())
 
 
-def test_bert_has_its_logits(tmp_path):
+def test_bert_matches_transformers(tmp_path):
     theirs = bert()
     ours = pretrained.bert(saved(theirs, tmp_path))
     with torch.no_grad():
         given = ours(IDS, SEGMENTS)
-    close(tuple(given), guesses(theirs))
+    close(tuple(given), predictions(theirs))
     assert isinstance(ours, BERT)
     assert not ours.training
     assert (
@@ -112,7 +112,7 @@ def headless_gpt2(tensors):
 
 
 @pytest.mark.parametrize("edit", [old_gpt2, untied_gpt2, headless_gpt2])
-def test_gpt2_by_other_names(tmp_path, edit):
+def test_gpt2_loads_alternative_tensor_names(tmp_path, edit):
     theirs = gpt2()
     with torch.no_grad():
         close(pretrained.gpt2(rewrite(saved(theirs, tmp_path), edit))(IDS), theirs(IDS).logits)
@@ -139,10 +139,10 @@ def renamed_bert(tensors):
 
 
 @pytest.mark.parametrize("edit", [old_bert, untied_bert, renamed_bert])
-def test_bert_by_other_names(tmp_path, edit):
+def test_bert_loads_alternative_tensor_names(tmp_path, edit):
     theirs = bert()
     with torch.no_grad():
-        close(tuple(pretrained.bert(rewrite(saved(theirs, tmp_path), edit))(IDS, SEGMENTS)), guesses(theirs))
+        close(tuple(pretrained.bert(rewrite(saved(theirs, tmp_path), edit))(IDS, SEGMENTS)), predictions(theirs))
 
 
 @pytest.mark.parametrize("type", [torch.float16, torch.bfloat16])
@@ -153,7 +153,7 @@ def test_half_precision_is_read_as_float32(tmp_path, type):
     assert ours(IDS).dtype == torch.float32
 
 
-def test_settings_that_are_not_said_are_the_usual_ones(tmp_path):
+def test_missing_config_settings_use_defaults(tmp_path):
     theirs = gpt2()
     config = json.loads((saved(theirs, tmp_path) / "config.json").read_text(encoding="utf-8"))
     sizes = {name: config[name] for name in ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")}
@@ -170,7 +170,7 @@ def test_settings_that_are_not_said_are_the_usual_ones(tmp_path):
         ("BertForNextSentencePrediction", ["mlm_bias", "mlm_dense.weight", "mlm_norm.bias"]),
     ],
 )
-def test_heads_that_are_not_there_start_fresh(tmp_path, kind, fresh):
+def test_missing_heads_are_initialized_with_warning(tmp_path, kind, fresh):
     theirs = bert(kind)
     with pytest.warns(UserWarning, match=r"train them before you use them") as warned:
         ours = pretrained.bert(saved(theirs, tmp_path))
@@ -188,7 +188,7 @@ def test_heads_that_are_not_there_start_fresh(tmp_path, kind, fresh):
         close(words if kind == "BertForMaskedLM" else follows.flip(-1), said.logits)
 
 
-def test_heads_of_other_tasks_are_left_out(tmp_path):
+def test_heads_of_other_tasks_are_ignored_with_warning(tmp_path):
     theirs = bert("BertForSequenceClassification")
     with (
         pytest.warns(UserWarning, match=r"classifier.bias, classifier.weight in .* left out"),
@@ -204,7 +204,7 @@ def test_heads_of_other_tasks_are_left_out(tmp_path):
     ("read", "model", "alias"),
     [(pretrained.gpt2, gpt2, "lm_head.weight"), (pretrained.bert, bert, "cls.predictions.decoder.weight")],
 )
-def test_other_output_weights_than_embeddings_are_refused(tmp_path, read, model, alias):
+def test_untied_output_weights_raise(tmp_path, read, model, alias):
     saved(model(), tmp_path)
     with pytest.raises(ValueError, match=rf"{alias} and .*(wte|word_embeddings).weight differ in .*tied"):
         read(rewrite(tmp_path, lambda tensors: {**tensors, alias: torch.ones(11, 6)}))
@@ -226,7 +226,7 @@ def test_other_output_weights_than_embeddings_are_refused(tmp_path, read, model,
         ]),
     ],
 )  # fmt: skip
-def test_a_setting_that_the_model_here_does_not_have_is_refused(tmp_path, read, model, setting):
+def test_unsupported_config_settings_raise(tmp_path, read, model, setting):
     with pytest.raises(ValueError, match=f"{setting[0]} is"):
         read(saved(model(), tmp_path, **dict([setting])))
 
@@ -242,7 +242,7 @@ def test_a_setting_that_the_model_here_does_not_have_is_refused(tmp_path, read, 
         ({"n_layer": 1}, "holds h.1.attn.c_attn.bias, .* no place"),
     ],
 )
-def test_weights_of_another_shape_are_refused(tmp_path, setting, words):
+def test_config_that_mismatches_weights_raises(tmp_path, setting, words):
     with pytest.raises(ValueError, match=words):
         pretrained.gpt2(saved(gpt2(), tmp_path, **setting))
 
@@ -260,7 +260,7 @@ def test_weights_of_another_shape_are_refused(tmp_path, setting, words):
         (pretrained.bert, bert, "pooler.dense.bias", lambda x: None, r"holds no pooler.dense.bias \[6\]"),
     ],
 )
-def test_a_tensor_that_does_not_fit_is_named(tmp_path, read, model, name, edit, words):
+def test_invalid_tensors_raise_with_their_name(tmp_path, read, model, name, edit, words):
     def edited(tensors):
         full = f"{'bert' if model is bert else 'transformer'}.{name}"
         new = edit(tensors.pop(full, None))
@@ -270,13 +270,13 @@ def test_a_tensor_that_does_not_fit_is_named(tmp_path, read, model, name, edit, 
         read(rewrite(saved(model(), tmp_path), edited))
 
 
-def test_two_tensors_of_one_name(tmp_path):
+def test_duplicate_tensor_names_raise(tmp_path):
     with pytest.raises(ValueError, match=r"ln_f.bias .* comes twice"):
         pretrained.gpt2(rewrite(saved(gpt2(), tmp_path), lambda tensors: {**tensors, "ln_f.bias": torch.zeros(6)}))
 
 
 @pytest.mark.parametrize("read", [pretrained.gpt2, pretrained.bert])
-def test_a_missing_file_says_how_to_get_it(tmp_path, read):
+def test_missing_files_raise_with_instructions(tmp_path, read):
     with pytest.raises(FileNotFoundError, match=r"no config.json in .*: hf download \S+ config.json"):
         read(tmp_path / "there")
     saved(gpt2() if read is pretrained.gpt2 else bert(), tmp_path)
@@ -292,14 +292,14 @@ def test_a_missing_file_says_how_to_get_it(tmp_path, read):
         *(("config.json", content) for content in (b"", b"[]]", b"7", b'["n_layer"]', b"\0", b"[" * 100_000)),
     ],
 )  # fmt: skip
-def test_a_damaged_file_is_named(tmp_path, name, content):
+def test_damaged_files_raise_with_their_name(tmp_path, name, content):
     saved(gpt2(), tmp_path)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=f"{name} (is damaged|is not what transformers writes)"):
         pretrained.gpt2(tmp_path)
 
 
-def test_a_truncated_file_is_named(tmp_path):
+def test_truncated_weights_raise(tmp_path):
     file = saved(gpt2(), tmp_path) / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-7])
     with pytest.raises(ValueError, match=r"model.safetensors is damaged"):
@@ -308,7 +308,7 @@ def test_a_truncated_file_is_named(tmp_path):
 
 @links
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-def test_a_link_out_of_the_folder_is_not_followed(tmp_path, name):
+def test_symlinks_out_of_the_folder_raise(tmp_path, name):
     outside, inside = saved(gpt2(), tmp_path / "outside"), saved(gpt2(), tmp_path / "inside")
     (inside / name).unlink()
     (inside / name).symlink_to(outside / name)
@@ -317,7 +317,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path, name):
 
 
 @links
-def test_links_within_the_folder_and_those_of_the_usual_cache_are_followed(tmp_path):
+def test_symlinks_within_folder_or_hub_cache_are_followed(tmp_path):
     blobs = tmp_path / "models--x" / "blobs"
     snapshot = saved(gpt2(), tmp_path / "models--x" / "snapshots" / "0123")
     blobs.mkdir()
@@ -331,7 +331,7 @@ def test_links_within_the_folder_and_those_of_the_usual_cache_are_followed(tmp_p
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 @pytest.mark.parametrize("make", [make_pipe, os.mkdir])
-def test_a_pipe_or_a_folder_is_no_file(tmp_path, name, make):
+def test_pipes_and_folders_raise_file_not_found(tmp_path, name, make):
     saved(gpt2(), tmp_path)
     (tmp_path / name).unlink()
     make(tmp_path / name)

@@ -1,4 +1,4 @@
-"""The classifier: pooling, padding, positions, reach, and what it learns."""
+"""The classifier: pooling, padding, masks and bigram embeddings."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def classifier(**parts):
     return build(Classifier, 13, **{"classes": 5, "context": 11, "layers": 2, "heads": 3, "dim": 6, **parts})
 
 
-def test_pooling_by_hand():
+def test_pooling_matches_hand_computed_values():
     x = torch.tensor([[[1.0, -2.0], [3.0, -6.0], [100.0, 100.0]], [[-1.0, 5.0], [7.0, 0.0], [0.5, 1.0]]])
     words = torch.tensor([[True, True, False], [True, True, True]])
     close(mean(x, words), torch.tensor([[2.0, -4.0], [6.5 / 3, 2.0]]))
@@ -28,7 +28,7 @@ def test_pooling_by_hand():
 
 
 @pytest.mark.parametrize("pooling", [mean, maximum])
-def test_a_text_without_words_is_zeros(pooling):
+def test_pooling_of_padding_alone_is_zero(pooling):
     x, words = torch.ones(2, 3, 5, requires_grad=True), torch.tensor([[False] * 3, [True, False, False]])
     pooled = pooling(x, words)
     pooled.sum().backward()
@@ -42,7 +42,7 @@ def test_a_text_without_words_is_zeros(pooling):
 @poolings
 @kinds
 @pytest.mark.parametrize("mask", [masks.full, masks.window(2)])
-def test_padding_changes_nothing(pooling, kind, mask):
+def test_padding_does_not_change_logits(pooling, kind, mask):
     model = classifier(pooling=pooling, positions=kind, mask=mask).double()  # so that rounding is not in the way
     logits = model(IDS)
     close(model(torch.cat((IDS, torch.zeros(2, 4, dtype=torch.long)), dim=1)), logits, 1e-12)
@@ -54,7 +54,7 @@ def test_padding_changes_nothing(pooling, kind, mask):
 @torch.no_grad()
 @poolings
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
-def test_it_is_what_its_parts_compute(pooling, residual):
+def test_classifier_matches_reference(pooling, residual):
     model = classifier(pooling=pooling, residual=residual)
     x = model.tokens.weight[IDS] + model.positions.vectors.weight[:7]
     for block in model.blocks:
@@ -75,7 +75,7 @@ def test_it_is_what_its_parts_compute(pooling, residual):
 @torch.no_grad()
 @kinds
 @pytest.mark.parametrize(("mask", "layers", "reach"), [(2, 1, 1), (2, 2, 2), (3, 1, 2), (None, 1, 6)])
-def test_the_mask_limits_the_reach(kind, mask, layers, reach):
+def test_mask_limits_the_receptive_field(kind, mask, layers, reach):
     mask = masks.full if mask is None else masks.window(mask)
     model = classifier(pooling=first, mask=mask, layers=layers, positions=kind)
     moved = []
@@ -86,7 +86,7 @@ def test_the_mask_limits_the_reach(kind, mask, layers, reach):
     assert moved == [place <= reach for place in range(7)]
 
 
-def test_it_follows_a_mask_of_each_text_and_each_head():
+def test_classifier_applies_masks_per_text_and_per_head():
     ids, owners = torch.tensor([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]), torch.tensor([[0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
     both = classifier(mask=masks.documents(owners))(ids)
     for row in (0, 1):
@@ -99,7 +99,7 @@ def bigrams(vocab, dim):
     return BigramEmbedding(vocab, dim, rows=4096)
 
 
-def test_pairs_of_tokens_have_vectors_of_their_own():
+def test_bigrams_give_each_pair_its_own_vector():
     embed = build(bigrams, 13, 6)
     nn.init.zeros_(embed.tokens.weight[0])
     rows = embed.row(torch.tensor([[4, 9, 4, 9, 5]]))[0].tolist()
@@ -113,7 +113,7 @@ def test_pairs_of_tokens_have_vectors_of_their_own():
     assert embed(ids)[1, 2].eq(0).all()
 
 
-def test_pairs_spread_over_the_rows():
+def test_bigrams_hash_evenly():
     first, second = (grid.flatten() for grid in torch.meshgrid(*2 * [torch.arange(1, 101)], indexing="ij"))
     rows = BigramEmbedding(101, 1, rows=2**16).row(torch.stack([first, second], 1))[:, 1]
     expected = 2**16 * (1 - (1 - 2**-16) ** 10_000)  # of 10,000 balls thrown into as many bins
@@ -121,7 +121,7 @@ def test_pairs_spread_over_the_rows():
 
 
 @torch.no_grad()
-def test_with_pairs_padding_changes_nothing_and_order_is_seen_without_positions():
+def test_bigrams_ignore_padding_and_encode_order():
     model = classifier(embedding=bigrams, positions=positions.Positions)
     close(model(IDS)[1:], model(IDS[1:, :5]), atol=1e-5)
     assert (model(IDS) - model(IDS.flip(1)))[0].abs().max() > 1e-3

@@ -1,4 +1,4 @@
-"""The convolutional language model: its reach, its blocks, its gates. What models share: test_language_models.py."""
+"""The convolutional language model: receptive field, blocks and gates (see also test_language_models.py)."""
 
 from itertools import product
 
@@ -17,7 +17,7 @@ def convolution(layers=2, kernel=2, dilation=2):
 
 
 @pytest.mark.parametrize(("layers", "kernel", "dilation"), REACH)
-def test_the_reach_is_what_a_changed_token_shows(layers, kernel, dilation):
+def test_reach_matches_the_receptive_field(layers, kernel, dilation):
     model, text = convolution(layers, kernel, dilation), ids(batch=5, length=21)
     assert model.receptive_field == REACH[layers, kernel, dilation]
     changed = text.clone()
@@ -30,7 +30,7 @@ def test_the_reach_is_what_a_changed_token_shows(layers, kernel, dilation):
     assert torch.equal(cache[0], text[:, 21 - model.receptive_field + 1 :])
 
 
-def test_a_block_is_its_sums():
+def test_causal_block_matches_reference():
     block, x = CausalBlock(3, kernel=2, dilation=4), random(2, 7, 3)
     normed, (old, new), bias = block.norm(x), block.convolution.weight.unbind(-1), block.convolution.bias
     for place in range(7):
@@ -41,7 +41,7 @@ def test_a_block_is_its_sums():
         close(block(x)[:, place], x[:, place] + block.out_proj(content.tanh() * gate.sigmoid()))
 
 
-def test_its_gates_can_be_captured_and_shut():
+def test_gates_can_be_captured_and_zeroed():
     model, text = convolution(), ids()
     with look.capture(model, ["*.gate", "*.filter"]) as seen:
         model(text)

@@ -1,4 +1,4 @@
-"""What the Transformer and the recurrent encoder-decoder have in common: causality, padding, shared tables, dropout."""
+"""Properties shared by the Transformer and Seq2Seq: causality, padding, caching and tied embeddings."""
 
 from functools import partial
 
@@ -31,7 +31,7 @@ def model_of(name, target_vocab=13, **parts):
 
 
 @models
-def test_the_future_of_the_target_leaves_its_past_alone(name):
+def test_decoder_is_causal(name):
     model, changed = model_of(name), target()
     changed[:, 3] = changed[:, 3] % 12 + 1
     before, after = model(source(), target()), model(source(), changed)
@@ -41,7 +41,7 @@ def test_the_future_of_the_target_leaves_its_past_alone(name):
 
 
 @models
-def test_padding_changes_nothing(name):
+def test_padding_does_not_change_logits_or_loss(name):
     model, loss = model_of(name), losses.translation(0.1)
     text = target() * (torch.arange(5) < torch.tensor([[5], [2], [4], [3]]))
     wide = functional.pad(source(), (0, 3))
@@ -55,7 +55,7 @@ def test_padding_changes_nothing(name):
 @torch.no_grad()
 @models
 @pytest.mark.parametrize("splits", [[1] * 5, [2, 3]])
-def test_cached_logits_of_several_targets_a_source_are_the_uncached(name, splits):
+def test_cached_decoding_matches_uncached(name, splits):
     model, texts = model_of(name), ids(8, 5, seed=4)
     memory, cache = model.encode(source()), model.new_cache(5)
     each = model(source().repeat_interleave(2, 0), texts)
@@ -71,7 +71,7 @@ def test_cached_logits_of_several_targets_a_source_are_the_uncached(name, splits
 
 @pytest.mark.parametrize("name", ["transformer, sinusoidal", "lstm, Additive"])
 @shared
-def test_one_table_serves_both_ends_also_in_a_checkpoint(tmp_path, name, target_vocab):
+def test_checkpoint_keeps_tied_embeddings(tmp_path, name, target_vocab):
     model, other = model_of(name, target_vocab), model_of(name, target_vocab)
     assert (model.source is model.target) == (target_vocab is None)
     nn.init.zeros_(other.target.weight)

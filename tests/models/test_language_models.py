@@ -1,4 +1,4 @@
-"""What all language models have in common: they see the past only, and a cache, generation and training work."""
+"""Properties shared by all language models: causality, caching, generation and training."""
 
 from functools import partial
 
@@ -40,7 +40,7 @@ def model_of(name, **parts):
 
 
 @models
-def test_the_future_leaves_the_past_alone(name):
+def test_model_is_causal(name):
     model, before = model_of(name), ids()
     changed = before.clone()
     changed[:, 4] = (before[:, 4] + 1) % 11
@@ -52,14 +52,14 @@ def test_the_future_leaves_the_past_alone(name):
 
 @models
 @pytest.mark.parametrize("splits", [[1] * 21, [3, 18], [20, 1], [2, 5, 1, 13], [21]])
-def test_cached_logits_are_the_uncached(name, splits):
+def test_cached_logits_match_uncached(name, splits):
     model, text = model_of(name), ids(length=21)
     cache = model.new_cache()
     close(torch.cat([model(piece, cache) for piece in text.split(splits, dim=1)], dim=1), model(text), atol=1e-4)
 
 
 @models
-def test_it_generates(name):
+def test_generation_is_identical_with_and_without_cache(name):
     vocab, model = text.Characters("abcdefg h\n漢"), model_of(name, dropout=0.5)
     assert isinstance(model, LanguageModel)
     written = generate.text(model, vocab, "bad", 20, seed=3)
@@ -70,14 +70,14 @@ def test_it_generates(name):
 
 
 @pytest.mark.parametrize("name", ["rnn", "lstm", "lstmn", "convolution 4 2 2"])
-def test_it_learns(name):
+def test_training_reduces_the_loss(name):
     torch.manual_seed(1)
     windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
     steps = list(learn.fit(MODELS[name](11), windows, 60, lr=0.05, device="cpu", progress=False))
     assert steps[-1].loss < 0.5 * steps[0].loss
 
 
-def test_a_full_cache_is_an_error():
+def test_full_cache_raises():
     model = model_of("gpt, rotary", context=7)
     cache = model.new_cache()
     model(ids(), cache)
@@ -86,7 +86,7 @@ def test_a_full_cache_is_an_error():
         model(ids(length=1), cache)
 
 
-def test_a_cache_that_an_interruption_left_uneven_is_an_error():
+def test_cache_with_uneven_lengths_raises():
     model = model_of("gpt, learned")
     cache = model.new_cache()
     model(ids(), cache)

@@ -1,4 +1,4 @@
-"""Self-attention without parameters; reach, positions, dropout and parameters; what models may not know."""
+"""Self-attention by hand, and masks, position encodings, dropout and parameter counts across models."""
 
 import io
 import tokenize
@@ -24,7 +24,7 @@ def gpt(**parts):
 
 
 @pytest.mark.parametrize(("scaled", "a"), [(False, exp(1)), (True, exp(1 / sqrt(2)))])
-def test_self_attention_by_hand(scaled, a):
+def test_self_attention_matches_hand_computed_values(scaled, a):
     words = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
     high, low, both = 2 * a / (2 * a + 1), (a + 1) / (2 * a + 1), (1 + a) / (2 + a)
     expected = torch.tensor([[[high, low], [low, high], [both, both]]])
@@ -33,7 +33,7 @@ def test_self_attention_by_hand(scaled, a):
 
 
 @pytest.mark.parametrize("mask", [masks.causal, masks.strided(3), masks.window(2) & masks.causal])
-def test_a_token_reaches_as_far_as_the_mask(mask):
+def test_gpt_receptive_field_matches_its_mask(mask):
     model, text = gpt(layers=1, mask=mask), ids(batch=1)
     reach = torch.zeros(7, 7, dtype=torch.bool)
     for place in range(7):
@@ -55,7 +55,7 @@ READERS = {  # model, with what it says of the places from 3 on
 @torch.no_grad()
 @pytest.mark.parametrize("kind", positions.KINDS)
 @pytest.mark.parametrize("name", READERS)
-def test_only_positions_tell_order(name, kind):
+def test_order_matters_only_with_positions(name, kind):
     make, read = READERS[name]
     model, words = build(make, 11, **SHAPE, positions=positions.KINDS[kind]), ids()
     moved = (read(model, words[:, [2, 0, 1, 3, 4, 5, 6]]) - read(model, words)).abs().max()
@@ -75,7 +75,7 @@ AFTERWARDS = {"classifier norm": lambda x: x.mean(1), "seq2seq to_word": torch.t
 
 
 @pytest.mark.parametrize("name", DROPPED)
-def test_dropout_falls_on_words_branches_and_what_makes_logits(name):
+def test_dropout_is_applied_at_the_expected_sites(name):
     make, sites = DROPPED[name]
     model = build(make, dropout=0.5).train()
     assert all(block.dropout.p == 0.5 for block in model.modules() if isinstance(block, Block))
@@ -89,7 +89,7 @@ def test_dropout_falls_on_words_branches_and_what_makes_logits(name):
 
 
 @pytest.mark.parametrize("kind", positions.KINDS.values())
-def test_parameters_by_hand(kind):
+def test_gpt_parameter_count_matches_formula(kind):
     block = 2 * (6 + 6) + (6 * 18 + 18) + (6 * 6 + 6) + (6 * 24 + 24) + (24 * 6 + 6)
     own = {positions.Learned: 7 * 6, positions.Relative: 6 * 6 + 2 * 6}.get(kind, 0)
     assert parameters(gpt(positions=kind)) == 11 * 6 + 2 * block + 12 + own
@@ -97,7 +97,7 @@ def test_parameters_by_hand(kind):
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_models_know_nothing_of_capture(path):
+def test_models_do_not_mention_capture(path):
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
     names = [token.string.lower() for token in tokens if token.type == tokenize.NAME]
     assert [name for name in names if any(word in name for word in ("capture", "hook", "look"))] == []

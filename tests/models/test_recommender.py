@@ -1,4 +1,4 @@
-"""The recommender: its equation, and planted factors."""
+"""The recommender: its formula, its initialization, and recovery of known factors."""
 
 import torch
 from small_models import random
@@ -19,14 +19,14 @@ def every_rating(model, users=5, movies=7):
     return model(*cells.T).view(users, movies)
 
 
-def test_ratings_are_the_product_of_all_factors():
+def test_ratings_match_formula():
     model = recommender(mean=2.0)
     biases = model.user_biases.weight + model.movie_biases.weight.T
     expected = 2.0 + biases + model.user_factors.weight @ model.movie_factors.weight.T
     torch.testing.assert_close(every_rating(model), expected)
 
 
-def test_it_starts_at_the_mean_which_is_kept_and_not_trained():
+def test_initial_ratings_are_near_the_constant_mean():
     model = Recommender(users=5, movies=7, dim=3, mean=3.5)
     assert {name: tuple(p.shape) for name, p in model.named_parameters()} == {
         "user_biases.weight": (5, 1),
@@ -39,7 +39,7 @@ def test_it_starts_at_the_mean_which_is_kept_and_not_trained():
     assert all(factors.weight.abs().min() > 0 for factors in (model.user_factors, model.movie_factors))
 
 
-def test_planted_factors_are_found_again():
+def test_training_recovers_known_factors():
     torch.manual_seed(13)
     planted = recommender(users=60, movies=50, dim=2, mean=3.0)
     truth = every_rating(planted, 60, 50).detach()

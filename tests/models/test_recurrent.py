@@ -1,4 +1,4 @@
-"""Recurrence: cells, layers, directions, padding; the LSTMN. What models share: test_language_models.py."""
+"""Recurrent layers (cells, depth, directions, padding) and the LSTMN (see also test_language_models.py)."""
 
 from math import exp, tanh
 
@@ -53,7 +53,7 @@ def lstm(**parts):
     return build(RecurrentLM, 11, dim=3, hidden=5, std=0.7, **parts)
 
 
-def test_the_forget_gate_starts_open():
+def test_lstm_forget_gate_bias_starts_at_one():
     cell = LSTM(dim=3, hidden=5)
     assert cell.of_input.bias.detach()[5:10].tolist() == [1.0] * 5
     assert (cell.of_input.bias.detach()[[0, 1, 2, 3, 4, *range(10, 20)]].abs() < 1).all()
@@ -63,7 +63,7 @@ def test_the_forget_gate_starts_open():
 @cells
 @depths
 @directions
-def test_layers_and_directions_are_torchs_own(cell, layers, bidirectional):
+def test_recurrent_matches_torch(cell, layers, bidirectional):
     ours, theirs = pair(cell, layers, bidirectional)
     x = random(2, 7, 3)
     expected, ends = theirs(x)
@@ -80,7 +80,7 @@ def test_layers_and_directions_are_torchs_own(cell, layers, bidirectional):
 @cells
 @depths
 @directions
-def test_ragged_rows_are_torchs_packed_ones(cell, layers, bidirectional):
+def test_recurrent_padding_matches_torch_packed_sequences(cell, layers, bidirectional):
     ours, theirs = pair(cell, layers, bidirectional)
     x, lengths = random(4, 7, 3), torch.tensor([4, 7, 1, 6])
     packed, ends = theirs(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
@@ -93,7 +93,7 @@ def test_ragged_rows_are_torchs_packed_ones(cell, layers, bidirectional):
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.booleans(), min_size=7, max_size=7), st.booleans())
-def test_padding_anywhere_changes_nothing(words, bidirectional):
+def test_padding_at_any_position_is_ignored(words, bidirectional):
     both, x, mask = Recurrent(LSTM, 3, 5, 2, bidirectional=bidirectional), random(1, 7, 3), torch.tensor([words])
     given, states = both(x.masked_fill(~mask[..., None], 1e6), mask=mask)
     if not any(words):
@@ -105,7 +105,7 @@ def test_padding_anywhere_changes_nothing(words, bidirectional):
     close(stacked(states), stacked(ends))
 
 
-def test_at_padding_the_output_repeats_the_state_before_it():
+def test_output_at_padding_repeats_the_previous_state():
     both, mask = Recurrent(RNN, 3, 5, bidirectional=True), torch.tensor([[True, True, False, True, False]])
     outputs, _ = both(random(1, 5, 3), mask=mask)
     ahead, back = outputs[0].chunk(2, dim=-1)
@@ -115,7 +115,7 @@ def test_at_padding_the_output_repeats_the_state_before_it():
     assert torch.equal(back[4], torch.zeros(5))
 
 
-def test_dropout_stands_between_layers_only():
+def test_dropout_applies_between_layers_only():
     x = random(2, 7, 3)
     one, two = Recurrent(LSTM, 3, 5, dropout=0.9), Recurrent(LSTM, 3, 5, layers=2, dropout=0.9)
     assert torch.equal(one.train()(x)[0], one.eval()(x)[0])
@@ -125,7 +125,7 @@ def test_dropout_stands_between_layers_only():
     assert torch.equal(dropped[:, -1], dropped_states[1][0])
 
 
-def test_gates_are_seen_at_every_step():
+def test_gates_are_captured_at_every_step():
     model, words = lstm(layers=2), ids()
     gates = ("input_gate", "forget_gate", "candidate", "output_gate")
     with look.capture(model, ["*_gate", "*.candidate", "*.cells.1", "recurrent"]) as seen:
@@ -140,7 +140,7 @@ def test_gates_are_seen_at_every_step():
     assert seen["recurrent"].shape == (2, 7, 5)
 
 
-def test_a_memory_network_is_its_sums():
+def test_tape_lstm_matches_reference():
     """Section 3 of the paper, word by word, in Python's numbers."""
     torch.manual_seed(11)
     cell, words, width = LSTMNCell(dim=3, hidden=2), random(3, 3).tolist(), 2
@@ -175,7 +175,7 @@ def test_a_memory_network_is_its_sums():
     close([weights[0, 0, 0] for weights in seen.over_time("attention.pattern")], [*map(torch.tensor, patterns[1:])])
 
 
-def test_every_word_attends_to_all_before_it_and_an_edited_pattern_moves_what_follows():
+def test_lstmn_pattern_covers_the_past_and_can_be_edited():
     model, words = build(LSTMN, 11, dim=3, hidden=5, std=0.7), ids()
     nearest = lambda weights: torch.zeros_like(weights).index_fill(-1, torch.tensor(weights.shape[-1] - 1), 1.0)  # noqa: E731
     with look.capture(model) as seen:

@@ -1,4 +1,4 @@
-"""The recurrent encoder-decoder and its attentions. What it has in common: test_encoder_decoders.py."""
+"""Seq2Seq and its attentions (see also test_encoder_decoders.py)."""
 
 from math import exp, sqrt, tanh
 
@@ -71,7 +71,7 @@ def by_hand(model, cell, words, text):
 @attentions
 @cells
 @pytest.mark.parametrize("target_vocab", [None, 13])
-def test_it_is_its_equations(attention, cell, target_vocab):
+def test_seq2seq_matches_reference(attention, cell, target_vocab):
     model = seq2seq(attention, cell, target_vocab)
     rows = [by_hand(model, cell, words[words != 0], text) for words, text in zip(source(), target())]
     torch.testing.assert_close(model(source(), target()), torch.stack(rows), rtol=1e-5, atol=1e-5)
@@ -79,7 +79,7 @@ def test_it_is_its_equations(attention, cell, target_vocab):
 
 @weighed
 @pytest.mark.parametrize("queries", [1, 7])
-def test_an_attention_is_its_loops(attention, queries):
+def test_attention_matches_reference(attention, queries):
     torch.manual_seed(5)
     layer, query, states, value = attention(7, 4, 3), random(2, 7, 7), random(2, 5, 4), random(2, 5, 6)
     mask = random(2, queries, 5) > 0
@@ -102,14 +102,14 @@ def test_an_attention_is_its_loops(attention, queries):
 
 
 @attentions
-def test_a_source_without_words_has_finite_gradients(attention):
+def test_empty_source_has_finite_gradients(attention):
     model = seq2seq(attention)
     model(source() * torch.tensor([[1], [0], [1], [1]]), target()).sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
 @weighed
-def test_the_pattern_fires_once_for_each_target_position(attention):
+def test_attention_pattern_is_captured_per_target_position(attention):
     model = seq2seq(attention)
     with capture(model, "attention.pattern") as seen:
         logits = model(source(), target())

@@ -1,4 +1,4 @@
-"""Models of no size, of too large a size, and with probabilities that are none are refused when they are built."""
+"""Model constructors reject sizes below one, sizes beyond memory, and invalid dropout."""
 
 import pytest
 
@@ -23,21 +23,21 @@ EACH = [(kind, name) for kind, sizes in BUILDS.items() for name in sizes]
 
 
 @pytest.mark.parametrize(("kind", "name"), EACH)
-def test_a_size_below_one(kind, name):
+def test_size_below_one_raises(kind, name):
     for size in (0, -1):
         with pytest.raises(ValueError, match=f"{'vocab' if 'vocab' in name else name} is {size}"):
             kind(**{**BUILDS[kind], name: size})
 
 
 @pytest.mark.parametrize(("kind", "name"), [one for one in EACH if one[1] not in ("heads", "kernel")])
-def test_more_than_any_machine_has(kind, name):
+def test_size_beyond_memory_raises(kind, name):
     parts = {"positions": positions.Learned} if (kind, name) == (models.Transformer, "context") else {}
     with pytest.raises(ValueError, match="more than this machine's memory"):
         kind(**{**BUILDS[kind], name: 3 * 10**12, **parts})
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BUILDS if kind is not models.Recommender])
-def test_a_dropout_that_is_no_probability(kind):
+def test_invalid_dropout_raises(kind):
     for dropout in (float("nan"), -0.1, 1.5):
         with pytest.raises(ValueError, match="dropout"):
             kind(**BUILDS[kind], dropout=dropout)

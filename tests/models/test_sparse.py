@@ -1,4 +1,4 @@
-"""The sparse Transformer and attention on a graph: structure through masks."""
+"""SparseTransformer and GraphAttention: masks, block masks and comparison with reference loops."""
 
 import math
 
@@ -45,7 +45,7 @@ def by_loops(attention, x, allowed):
 
 @patterned
 @torch.no_grad()
-def test_it_is_the_dense_computation_under_the_same_mask(name):
+def test_sparse_transformer_matches_reference(name):
     model, words = sparse(name), ids(length=10, vocab=13)
     x = model.tokens(words) + model.positions.vectors.weight[:10]
     for block in model.blocks:
@@ -54,7 +54,7 @@ def test_it_is_the_dense_computation_under_the_same_mask(name):
     torch.testing.assert_close(model(words), model.norm(x) @ model.tokens.weight.T, rtol=1e-4, atol=1e-4)
 
 
-def test_what_is_given_causally_is_not_made_so_twice():
+def test_causal_mask_is_added_only_to_non_causal_patterns():
     assert repr(sparse("split").mask) == "(causal & per_head(window(3), dilated(3)))"
     assert repr(sparse(pattern=masks.window).mask) == "(causal & window(3))"
     assert repr(sparse("fixed").mask) == repr(masks.fixed(3))
@@ -73,7 +73,7 @@ def test_two_layers_reach_every_earlier_position(name, length, stride):
 
 
 @patterned
-def test_cells_grow_as_n_sqrt_n(name):
+def test_mask_count_grows_as_n_sqrt_n(name):
     lengths = torch.tensor([64, 256, 1024, 4096])
     cells = torch.tensor([sparse(name, stride=math.isqrt(n)).mask.count(n) for n in lengths.tolist()])
     x, y = lengths.log2().double(), cells.log2().double()
@@ -82,7 +82,7 @@ def test_cells_grow_as_n_sqrt_n(name):
     assert cells[-1] < 4096**2 / 20
 
 
-class Blocked(SparseTransformer):
+class BlockMaskTransformer(SparseTransformer):
     """As on a GPU, on any device."""
 
     def attention_mask(self, batch, length, start, device):
@@ -91,8 +91,8 @@ class Blocked(SparseTransformer):
 
 @patterned
 @torch.no_grad()
-def test_block_masks_change_nothing(name):
-    dense, blocked, words = sparse(name), sparse(name, Blocked), ids(length=11, vocab=13)
+def test_block_masks_match_dense_masks(name):
+    dense, blocked, words = sparse(name), sparse(name, BlockMaskTransformer), ids(length=11, vocab=13)
     with capture(dense) as seen:
         expected = dense(words)
     with capture(blocked) as flexed:  # which also runs FlexAttention eagerly
@@ -104,7 +104,7 @@ def test_block_masks_change_nothing(name):
         assert torch.equal(flexed.allowed(site).expand(1, 3, 11, 11), seen.allowed(site).expand(1, 3, 11, 11))
 
 
-def test_a_gpu_gets_block_masks_where_the_kernel_can_use_them(monkeypatch):
+def test_attention_mask_uses_block_masks_on_gpu_if_supported(monkeypatch):
     made = []
     monkeypatch.setattr(masks.Mask, "block_mask", lambda mask, *sizes, heads, device: made.append(heads) or "blocks")
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
@@ -118,7 +118,7 @@ def test_a_gpu_gets_block_masks_where_the_kernel_can_use_them(monkeypatch):
     assert biased.attention_mask(2, 7, 0, gpu) == (7, 7, 3, 0)
 
 
-def test_a_block_mask_is_kept_while_the_length_stays():
+def test_block_mask_is_cached_for_the_last_length():
     model, cpu = sparse("split"), torch.device("cpu")
     first = model.block_mask(7, cpu)
     assert model.block_mask(7, cpu) is first
@@ -145,7 +145,7 @@ def some_features(batch=2, nodes=7):
 
 
 @torch.no_grad()
-def test_a_node_averages_its_neighbours():
+def test_graph_attention_matches_reference():
     model, features, edges = network(layers=1), some_features(), graphs()
     edges[:, 2, 2] = True  # one that sees itself as well
     edges[:, 0, 1], edges[:, 1, 0] = True, False  # 0 looks at 1
@@ -165,7 +165,7 @@ def test_a_node_averages_its_neighbours():
     torch.testing.assert_close(model(features, edges), model.output(model.norm(x)), rtol=1e-4, atol=1e-5)
 
 
-def test_a_node_without_edges_attends_to_nothing():
+def test_graph_attention_gives_isolated_nodes_zero_weights():
     model, features, edges = network(), some_features().requires_grad_(), graphs()
     with capture(model, ["*.pattern", "*.attention"]) as seen:
         logits = model(features, edges)

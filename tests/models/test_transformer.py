@@ -1,4 +1,4 @@
-"""The encoder-decoder Transformer, and the losses it is trained with; see also test_encoder_decoders.py."""
+"""The encoder-decoder Transformer and its translation loss (see also test_encoder_decoders.py)."""
 
 from math import cos, log, sin, sqrt
 
@@ -30,7 +30,7 @@ def waves(length):
     return torch.tensor(rows)
 
 
-def torchs_own(residual):
+def torch_transformer(residual):
     norms = [nn.LayerNorm(DIM) if residual is pre_norm else None for _ in range(2)]
     parts = {"dropout": 0.0, "batch_first": True, "norm_first": residual is pre_norm}
     encoder, decoder = (kind(DIM, 3, 10, **parts) for kind in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer))
@@ -43,7 +43,7 @@ def torchs_own(residual):
     ).eval()
 
 
-def same_parts(ours, theirs):
+def parameter_pairs(ours, theirs):
     """Each parameter of ours but the tables, and theirs."""
     for mine, other in [*zip(ours.encoder, theirs.encoder.layers), *zip(ours.decoder, theirs.decoder.layers)]:
         attentions = [(mine.attention, other.self_attn)]
@@ -66,9 +66,9 @@ def same_parts(ours, theirs):
 
 @residuals
 @vocabularies
-def test_it_is_torchs_own(residual, target_vocab):
-    ours, theirs = transformer(target_vocab, residual=residual), torchs_own(residual)
-    pairs = list(same_parts(ours, theirs))
+def test_transformer_matches_torch(residual, target_vocab):
+    ours, theirs = transformer(target_vocab, residual=residual), torch_transformer(residual)
+    pairs = list(parameter_pairs(ours, theirs))
     with torch.no_grad():
         for mine, other in pairs:
             other.copy_(mine)
@@ -95,7 +95,7 @@ def test_it_is_torchs_own(residual, target_vocab):
 
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
 @pytest.mark.parametrize("inner", [10, 3 * DIM])
-def test_weights_start_within_glorots_bound(inner, residual):
+def test_initialization_is_within_glorot_bound(inner, residual):
     torch.manual_seed(5)
     model = Transformer(SOURCE, 211, layers=2, heads=3, dim=DIM, inner=inner, residual=residual)
     ends = ("out_proj.weight", "feed_forward.2.weight") if residual is pre_norm else ()
@@ -111,7 +111,7 @@ def test_weights_start_within_glorots_bound(inner, residual):
     assert model.target.weight.std().item() == pytest.approx(DIM**-0.5, rel=0.1)
 
 
-def test_dropout_falls_on_every_branch():
+def test_decoder_block_applies_dropout_to_every_branch():
     x, memory = torch.randn(4, 5, DIM), torch.randn(4, 7, DIM)
     assert torch.equal(DecoderBlock(DIM, 3, dropout=1.0).train()(x, memory), x)
     block = DecoderBlock(DIM, 3, norm=nn.RMSNorm)
@@ -129,7 +129,7 @@ class LastToken(nn.Module):
 
 
 @pytest.mark.parametrize(("smoothing", "bits"), [(0.0, 1 + 3 + 2), (0.2, 0.8 * 6 + 0.2 * 3 * (1 + 2 + 3 + 3) / 4)])
-def test_translation_by_hand(smoothing, bits):
+def test_translation_loss_matches_hand_computed_values(smoothing, bits):
     batch = torch.tensor([[3], [2]]), torch.tensor([[1, 3, 2, 0], [1, 2, 0, 0]])
     total, count = losses.translation(smoothing)(LastToken(), batch)
     assert (total.item(), count) == (pytest.approx(bits * log(2), rel=1e-6), 3)

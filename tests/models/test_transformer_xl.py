@@ -1,4 +1,4 @@
-"""Transformer-XL: the memory is the text before, reaches as far as it says, and passes no gradient back."""
+"""Transformer-XL: segments with memory match one long pass, and no gradient flows through the memory."""
 
 import pytest
 import torch
@@ -35,13 +35,13 @@ def plain(model, ids):
 @norms
 @pytest.mark.parametrize("memory", [12, 50])
 @pytest.mark.parametrize("splits", [[12], [6, 6], [1, 11], [11, 1], [5, 3, 4], [1] * 12])
-def test_segments_with_a_memory_are_one_long_pass(residual, memory, splits):
+def test_segments_with_memory_match_one_long_pass(residual, memory, splits):
     model = transformer(residual=residual, memory=memory)
     close(in_segments(model, IDS, splits), model(IDS))
     close(model(IDS), plain(model, IDS))
 
 
-def test_what_is_remembered_was_the_input_of_each_attention():
+def test_memory_holds_attention_inputs():
     model, memory = transformer(memory=4), transformer().new_cache()
     for length, kept in ((3, 3), (2, 4), (7, 4)):
         model(IDS[:, :length], memory)
@@ -64,7 +64,7 @@ def first_seen(place, segment, memory, layers):
 @torch.no_grad()
 @norms
 @pytest.mark.parametrize(("segment", "memory"), [(1, 3), (1, 1), (1, 0), (3, 3), (2, 3), (3, 2), (4, 1), (4, 0)])
-def test_the_memory_reaches_as_far_as_it_says(residual, segment, memory):
+def test_memory_length_limits_the_context(residual, segment, memory):
     model = transformer(residual=residual, memory=memory).double()
     changed = (IDS[:1] + torch.eye(12, dtype=torch.long)) % 11  # row by row another token
     logits = in_segments(model, torch.cat((IDS[:1], changed)), segment)
@@ -76,7 +76,7 @@ def test_the_memory_reaches_as_far_as_it_says(residual, segment, memory):
         assert [place - first_seen(place, 1, memory, layers=2) for place in range(12)] == [2 * memory] * 12
 
 
-def test_keys_and_values_of_the_past_are_learned_from():
+def test_gradients_match_long_pass_with_detached_past():
     """The gradient is that of one long pass in which attention takes the past as it is."""
     segmented, whole, memory = transformer(), transformer(), []
     segmented(IDS[:, :5], memory)
@@ -90,7 +90,7 @@ def test_keys_and_values_of_the_past_are_learned_from():
 
 
 @torch.no_grad()
-def test_a_carried_loss_is_that_of_one_long_pass():
+def test_segment_recurrent_loss_matches_one_long_pass():
     model, ids = transformer(), IDS.flatten()[:21]
     streams, carried = text.Streams(ids, length=5, batch=2), losses.SegmentRecurrentLoss()
     assert len(streams) == 2
@@ -105,7 +105,7 @@ def test_a_carried_loss_is_that_of_one_long_pass():
 
 
 @torch.no_grad()
-def test_each_stream_has_a_memory_of_its_own():
+def test_segment_recurrent_loss_keeps_a_memory_per_stream():
     model, streams, carried = (
         transformer(),
         text.Streams(IDS.flatten(), length=3, batch=2),
@@ -124,7 +124,7 @@ def totals(carried, streams, steps, model):
 
 
 @pytest.mark.parametrize("begun", [[], [0], [0, 1], [0, 1, 2]])
-def test_a_stream_that_begins_again_remembers_nothing(begun):
+def test_segment_recurrent_loss_resets_when_a_stream_restarts(begun):
     model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
     carried = losses.SegmentRecurrentLoss()
     totals(carried, streams, begun, model)
@@ -132,7 +132,7 @@ def test_a_stream_that_begins_again_remembers_nothing(begun):
     assert totals(carried, streams, [3, 4], model) == totals(losses.SegmentRecurrentLoss(), streams, [0, 1], model)
 
 
-def test_a_memory_is_of_the_segment_before_or_of_none():
+def test_segment_recurrent_loss_ignores_stale_memory():
     model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
     gone_by, fresh = losses.SegmentRecurrentLoss(), losses.SegmentRecurrentLoss()
     totals(gone_by, streams, [0], model)

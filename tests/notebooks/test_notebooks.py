@@ -1,4 +1,4 @@
-"""Every notebook: its skeleton, papermill at smoke size, nbval on what is committed."""
+"""Every notebook: its structure, execution by papermill at smoke size, and nbval on the committed outputs."""
 
 import html
 import io
@@ -85,7 +85,7 @@ def executed(tmp_path_factory):
     return out, run([], "smoke", {"seed": 3}, out, jobs=2)
 
 
-def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(executed):
+def test_papermill_runs_every_notebook_and_makes_gallery(executed):
     out, runs = executed
     assert {each.name: each.outcome.error for each in runs} == dict.fromkeys(NAMES, "")
     assert all(each.outcome.summary for each in runs)
@@ -96,13 +96,13 @@ def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(execute
             assert f'<li><a href="{book.stem}.html">{question}</a></li>' in page
 
 
-def test_nbval_finds_the_committed_outputs_in_what_papermill_ran(prepared, executed):
+def test_nbval_accepts_outputs_of_papermill_run(prepared, executed):
     ended = nbval(*sorted(prepared.glob("*.ipynb")), replay=executed[0])
     assert ended.returncode == 0, ended.stdout[-3000:]
     assert f"{sum(len(code(prepared / book.name)) for book in BOOKS)} passed" in ended.stdout
 
 
-def test_nbval_runs_a_lesson_in_a_kernel_of_its_own(prepared):
+def test_nbval_runs_lesson_in_its_own_kernel(prepared):
     ended = nbval(prepared / "02_recommender.ipynb")
     assert ended.returncode == 0, ended.stdout[-3000:]
 
@@ -121,7 +121,7 @@ def test_nbval_fails_when_a_number_is_wrong(prepared, executed, tmp_path):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_the_committed_copy_is_executed_light_and_clean(book):
+def test_committed_notebook_is_executed_small_and_clean(book):
     assert all(cell.execution_count for cell in code(book))
     outputs = [output for cell in code(book) for output in cell.outputs]
     assert not any(output.output_type == "error" for output in outputs)
@@ -132,7 +132,7 @@ def test_the_committed_copy_is_executed_light_and_clean(book):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_the_skeleton(book):
+def test_notebook_has_required_structure(book):
     cells = read(book).cells
     assert cells[0].source.startswith("# ")
     parameters = [cell for cell in cells if "parameters" in tags(cell)]
@@ -152,7 +152,7 @@ def test_the_skeleton(book):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_more_words_than_code_and_no_plumbing(book):
+def test_notebook_is_mostly_prose_with_short_functions(book):
     sentences = [cell for cell in read(book).cells if cell.cell_type == "markdown" or "claims" in tags(cell)]
     words = sum(len(cell.source.split()) for cell in sentences)
     shown = [cell for cell in code(book) if not {"answer", "claims", "install"} & set(tags(cell))]
@@ -164,19 +164,19 @@ def test_more_words_than_code_and_no_plumbing(book):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_every_figure_of_the_prose_is_bound_to_the_run(book):
+def test_every_figure_in_prose_is_bound_to_code(book):
     assert [each for each in prose.figures(read(book)) if not each.bound] == []
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_what_a_lesson_claims_holds_in_the_committed_run(book):
+def test_claims_hold_in_committed_run(book):
     cells = [cell for cell in code(book) if "claims.check(" in cell.source]
     assert cells
     assert all("claims" in tags(cell) and cell.metadata.jupyter.source_hidden and cell.outputs for cell in cells)
     assert claims.failed(read(book)) == []
 
 
-def test_the_pictures_of_the_readme_are_those_of_the_notebooks_on_light_and_on_dark_pages():
+def test_readme_pictures_match_notebooks():
     drawn = {f"{name}.png": png for book in BOOKS for name, png in clean.tagged_pictures(read(book)).items()}
     dark = {name.replace(".png", "-dark.png"): pixels(darken(png)) for name, png in drawn.items()}
     files = {file.name: file.read_bytes() for file in DOCS.glob("*.png")}
@@ -195,13 +195,13 @@ def pixels(png):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_a_committed_lesson_leads_to_its_living_page(book):
+def test_committed_lesson_links_to_live_page(book):
     title, link, *_ = read(book).cells[0].source.split("\n\n")
     assert title.startswith("# ")
     assert f"({notebooks.SITE}notebooks/{book.stem}.html)" in link
 
 
-def test_every_concept_has_a_cell_that_computes_it():
+def test_every_concept_has_a_tagged_cell():
     assert {number for numbers in CONCEPTS.values() for number in numbers} == set(range(1, 64))
     assert list(CONCEPTS) == NAMES
     missing = []
@@ -213,12 +213,12 @@ def test_every_concept_has_a_cell_that_computes_it():
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_a_notebook_says_what_it_answers(book):
+def test_notebook_has_at_least_three_questions(book):
     assert len(course.questions(read(book))) >= 3
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_what_a_notebook_points_to_is_there(book):
+def test_notebook_references_are_complete(book):
     """Other notebooks, and each of its references: none that is missing, none that nobody points to."""
     cells = read(book).cells
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
@@ -231,13 +231,13 @@ def test_what_a_notebook_points_to_is_there(book):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_presets_name_only_parameters_there_are(book):
+def test_presets_set_existing_parameters_only(book):
     for preset in notebooks.presets().values():
         assert preset.get(book.stem, {}).keys() <= notebooks.parameters(book).keys()
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_the_setup_checks_the_parameters_and_every_preset_passes(book):
+def test_setup_checks_parameters_and_every_preset_passes(book):
     assert f'parameters.check("{book.stem}", globals())' in read(book).cells[3].source
     for preset in notebooks.presets():
         values = notebooks.values(book, preset, {"corpus": "pydoc", "prompt": "The "})  # others would be fetched

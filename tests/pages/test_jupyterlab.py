@@ -1,4 +1,4 @@
-"""The views where they live: JupyterLab in a Chromium, run by its own buttons; after papermill; in nbconvert's page."""
+"""Views in JupyterLab, in notebooks run by papermill, and in nbconvert's HTML, tested in Chromium."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ NOTEBOOKS = {
 }
 
 
-def space():
+def make_maps():
     """What `MAPS` makes."""
     made = {}
     exec(MAPS, made)
@@ -38,7 +38,7 @@ def space():
 
 
 @pytest.fixture(scope="module")
-def house(folder):
+def notebook_folder(folder):
     """A folder of notebooks: some not run yet, one that papermill ran, signed and not."""
     for name, cells in NOTEBOOKS.items():
         write(folder, name, cells)
@@ -46,7 +46,7 @@ def house(folder):
     return folder
 
 
-def saved(file):
+def read_code_cells(file):
     """The cells with code as they lie on the disk, or none while they are being written."""
     try:
         return [
@@ -58,7 +58,7 @@ def saved(file):
         return []
 
 
-def look_inside(page, view, maps, layer, head):
+def check_head_view(page, view, maps, layer, head):
     """A view of one head answers to keys: its values are the tensor's, and another head is another picture."""
     canvas = view.locator("canvas")
     canvas.focus()
@@ -79,8 +79,8 @@ def look_inside(page, view, maps, layer, head):
     assert canvas.screenshot() == before
 
 
-def test_run_by_its_own_buttons(notebook, house):
-    page, maps = notebook("views"), space()
+def test_heads_view_answers_keys_after_run_all(notebook, notebook_folder):
+    page, maps = notebook("views"), make_maps()
     run_all(page)
     views = page.locator(".tfviz")
     assert views.locator("h3").all_text_contents() == ["3 layers × 4 heads", "Layer 1, head 2"]
@@ -88,25 +88,25 @@ def test_run_by_its_own_buttons(notebook, house):
     press(page, "ArrowRight", "ArrowDown", "Enter")
     page.wait_for_timeout(300)
     assert views.nth(0).locator("h3").text_content() == "Layer 1, head 1"
-    look_inside(page, views.nth(0), maps, 1, 1)
+    check_head_view(page, views.nth(0), maps, 1, 1)
     press(page, "m", "a", "d", "d", "c", "Escape", "Escape")  # in JupyterLab's command mode these would change cells
     assert page.locator(".jp-Cell").count() == len(NOTEBOOKS["views"])
     assert page.locator(".jp-MarkdownCell").count() == 0
 
 
-def test_the_kernel_and_the_view_tell_each_other(notebook, house):
-    page, maps = notebook("live"), space()
-    (house / "told.txt").unlink(missing_ok=True)
+def test_live_view_and_kernel_stay_in_sync(notebook, notebook_folder):
+    page, maps = notebook("live"), make_maps()
+    (notebook_folder / "told.txt").unlink(missing_ok=True)
     run_all(page)
     live = page.locator(".tfviz").first
     assert live.locator("h3").text_content() == "Layer 1, head 2"  # the cell after it said so
     page.wait_for_timeout(500)  # the head in full is on its way
-    look_inside(page, live, maps, 1, 2)
+    check_head_view(page, live, maps, 1, 2)
     press(page, "]")
     live.locator("canvas").focus()
     press(page, "ArrowDown", "ArrowDown", "Enter")
     for _ in range(50):
-        told = (house / "told.txt").read_text(encoding="utf-8").splitlines()
+        told = (notebook_folder / "told.txt").read_text(encoding="utf-8").splitlines()
         if told[-1].startswith("rows [") and told[-1] != "rows []":
             break
         time.sleep(0.1)
@@ -116,13 +116,13 @@ def test_the_kernel_and_the_view_tell_each_other(notebook, house):
 
 
 @pytest.mark.parametrize("signed", [True, False])
-def test_after_papermill(notebook, signed):
-    page, maps = notebook("signed" if signed else "unsigned"), space()
+def test_papermill_notebook_is_interactive_only_if_signed(notebook, signed):
+    page, maps = notebook("signed" if signed else "unsigned"), make_maps()
     page.wait_for_timeout(1500)
     if signed:
         views = page.locator(".tfviz[data-alive]")
         assert views.locator("h3").all_text_contents() == ["3 layers × 4 heads", "Layer 1, head 2", "Heads 0.1, 0.2"]
-        look_inside(page, views.nth(1), maps, 1, 2)
+        check_head_view(page, views.nth(1), maps, 1, 2)
     else:
         assert page.locator(".tfviz[data-alive]").count() == 0
         pictures = page.locator(".jp-OutputArea-output img")
@@ -131,9 +131,9 @@ def test_after_papermill(notebook, signed):
 
 
 @pytest.mark.parametrize("lesson", notebooks.find(SAMPLE), ids=lambda lesson: lesson.stem)
-def test_a_lesson_runs_by_its_buttons(notebook, house, lab, lesson):
+def test_lesson_runs_without_errors(notebook, notebook_folder, lab, lesson):
     """At smoke size: every cell ran, none with an error, and nobody complained (see `notebook`)."""
-    mine, values = house / lesson.name, notebooks.values(lesson, "smoke", {})
+    mine, values = notebook_folder / lesson.name, notebooks.values(lesson, "smoke", {})
     prepared = papermill.execute_notebook(lesson, None, values, prepare_only=True, progress_bar=False)
     for cell in prepared.cells:
         if cell.cell_type == "code":
@@ -145,7 +145,7 @@ def test_a_lesson_runs_by_its_buttons(notebook, house, lab, lesson):
         page.wait_for_timeout(2000)
         page.locator(IDLE).wait_for(timeout=300_000)  # one cell, on a machine that does other things too
         save(page)
-        cells = saved(mine)
+        cells = read_code_cells(mine)
         if cells and all(cell.execution_count for cell in cells):
             break
         if number % 10 == 9 and not any(cell.execution_count for cell in cells):
@@ -159,32 +159,32 @@ def test_a_lesson_runs_by_its_buttons(notebook, house, lab, lesson):
     assert [output.ename for cell in cells for output in cell.outputs if output.output_type == "error"] == []
 
 
-def test_in_the_page_of_nbconvert(house, new_page):
-    lesson_page.write(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
-    page, maps = new_page(width=1300), space()
-    page.goto((house / "page.html").as_uri())
+def test_lesson_page_has_interactive_views(notebook_folder, new_page):
+    lesson_page.write(nbformat.read(notebook_folder / "unsigned.ipynb", as_version=4), notebook_folder / "page.html")
+    page, maps = new_page(width=1300), make_maps()
+    page.goto((notebook_folder / "page.html").as_uri())
     page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
     settled(page)
-    look_inside(page, page.locator(".tfviz").nth(1), maps, 1, 2)
+    check_head_view(page, page.locator(".tfviz").nth(1), maps, 1, 2)
 
 
-def test_in_the_page_that_nbconvert_makes_by_itself(house, chromium):
+def test_plain_nbconvert_html_has_interactive_views(notebook_folder, chromium):
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "unsigned.ipynb", "--output", "plain.html"]
-    subprocess.run(command, cwd=house, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=notebook_folder, check=True, capture_output=True, timeout=120)
     with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
         page, wrong = context.new_page(), []
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(
-            (house / "plain.html").as_uri(), wait_until="domcontentloaded"
+            (notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded"
         )  # its formulas ask the network, in vain
         page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
         settled(page)
-        look_inside(page, page.locator(".tfviz").nth(1), space(), 1, 2)
+        check_head_view(page, page.locator(".tfviz").nth(1), make_maps(), 1, 2)
         assert wrong == []
 
 
-def test_views_of_fixed_maps_pass_strict_nbval(house):
+def test_views_of_fixed_maps_pass_strict_nbval(notebook_folder):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "unsigned.ipynb"]
-    done = subprocess.run(command, cwd=house, capture_output=True, encoding="utf-8", timeout=120)
+    done = subprocess.run(command, cwd=notebook_folder, capture_output=True, encoding="utf-8", timeout=120)
     assert done.returncode == 0, done.stdout
     assert f"{len(NOTEBOOKS['fixed'])} passed" in done.stdout

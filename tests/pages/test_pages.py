@@ -1,4 +1,4 @@
-"""Pages of heads in Chromium: what the cursor reads is what the tensor holds, whatever is chosen, with no network."""
+"""Pages of attention heads in Chromium, offline: displayed values match the attention tensors."""
 
 import re
 
@@ -34,7 +34,7 @@ KEYS = ["the", "cat", "sits", "over", "there", ".", "</s>"]
 SIX = ["a", "b", "c", "d", "e", "f"]
 
 
-def wide(layers=2, heads=3, **given):
+def cross_attention_maps(layers=2, heads=3, **given):
     return maps(layers, heads, rows=QUERIES, cols=KEYS, **given)
 
 
@@ -56,8 +56,8 @@ def changed(before, after):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_arrows_read_every_cell(open_view, causal):
-    some = maps(queries=6, keys=6, causal=True, rows=SIX) if causal else wide()
+def test_arrow_keys_read_every_cell(open_view, causal):
+    some = maps(queries=6, keys=6, causal=True, rows=SIX) if causal else cross_attention_maps()
     page = open_view(view.head(some, 1, 2))
     rows, cols, expected = some.rows, some.cols, shown(weights(some, 1, 2)).tolist()
     found = walk(page, len(rows), len(cols))
@@ -72,8 +72,8 @@ def test_arrows_read_every_cell(open_view, causal):
     assert table(page)[:2] == (cols, rows)
 
 
-def test_the_mouse_reads_what_is_drawn(open_view):
-    some = wide()
+def test_mouse_reads_the_drawn_cell(open_view):
+    some = cross_attention_maps()
     page = open_view(view.head(some, 1, 2))
     places, expected = spots(page, QUERIES, KEYS), shown(weights(some, 1, 2)).tolist()
     assert set(places) == {(row, col) for row in range(5) for col in range(7)}
@@ -91,8 +91,8 @@ def test_the_mouse_reads_what_is_drawn(open_view):
     assert [light[cell] for cell in strongest] == sorted(light.values())
 
 
-def test_each_head_has_its_picture_and_keeps_it(open_view):
-    some = wide()
+def test_each_head_has_its_own_stable_picture(open_view):
+    some = cross_attention_maps()
     page = open_view(view.head(some, 0, 0))
     canvas, seen = page.locator("canvas"), {}
     canvas.focus()
@@ -109,8 +109,8 @@ def test_each_head_has_its_picture_and_keeps_it(open_view):
     assert named(page) == "Layer 1, head 2"
 
 
-def test_the_number_under_a_resting_cursor_follows_the_head(open_view):
-    some = wide()
+def test_value_under_cursor_updates_with_head(open_view):
+    some = cross_attention_maps()
     page = open_view(view.head(some, 0, 0))
     page.locator("canvas").focus()
     press(page, "ArrowDown", "]")
@@ -119,8 +119,8 @@ def test_the_number_under_a_resting_cursor_follows_the_head(open_view):
     assert read(page) == ("Katze", "the", f"{shown(weights(some, 1, 1))[1, 0]:.2g}")
 
 
-def test_the_sheet_opens_and_marks_heads(open_view):
-    some = wide()
+def test_overview_opens_marks_and_combines_heads(open_view):
+    some = cross_attention_maps()
     page = open_view(view.heads(some))
     page.locator("canvas").focus()
     press(page, "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown")
@@ -155,8 +155,8 @@ def test_the_sheet_opens_and_marks_heads(open_view):
     exactly(page, weights(some, 1, 1))
 
 
-def test_a_click_opens_and_shift_marks(open_view):
-    page = open_view(view.heads(wide()))
+def test_overview_click_opens_and_shift_click_marks(open_view):
+    page = open_view(view.heads(cross_attention_maps()))
     box = page.locator("canvas").bounding_box()
     for x in range(60, 700, 20):
         page.mouse.move(box["x"] + x, box["y"] + 50)
@@ -172,7 +172,7 @@ def test_a_click_opens_and_shift_marks(open_view):
     assert named(page) == "Layer 0, head 1"
 
 
-def test_lines_of_two_layers_have_two_colours_even_where_their_heads_have_one_number(open_view, tmp_path):
+def test_lines_use_distinct_colours_for_same_head_in_two_layers(open_view, tmp_path):
     some = maps(2, 3, 6, 6, causal=True, rows=SIX)
 
     def colours(page):
@@ -191,7 +191,7 @@ def test_lines_of_two_layers_have_two_colours_even_where_their_heads_have_one_nu
     assert legend == ["0.1", "1.1"]
 
 
-def test_number_keys_change_the_way_to_look(open_view):
+def test_number_keys_switch_tabs(open_view):
     page = open_view(view.heads(maps(queries=6, keys=6, causal=True, rows=SIX)))
     page.locator("canvas").focus()
     ways = {"1": "All heads", "2": "One head", "3": "Lines", "4": "Words"}
@@ -204,8 +204,8 @@ def test_number_keys_change_the_way_to_look(open_view):
     assert page.get_by_role("tab", selected=True).inner_text() == "Lines"
 
 
-def test_a_key_that_changes_nothing_does_not_draw_the_focus_later(open_view):
-    page = open_view(view.head(wide(), 0, 0))
+def test_key_without_effect_does_not_steal_focus_later(open_view):
+    page = open_view(view.head(cross_attention_maps(), 0, 0))
     page.locator("canvas").focus()
     press(page, "2")
     control(page, "Layer").focus()
@@ -213,8 +213,8 @@ def test_a_key_that_changes_nothing_does_not_draw_the_focus_later(open_view):
     assert page.evaluate("document.activeElement.shadowRoot.activeElement.tagName") == "SELECT"
 
 
-def test_locks_fade_the_rest(open_view):
-    some = wide(1, 2, even=True)
+def test_locked_rows_and_columns_fade_other_cells(open_view):
+    some = cross_attention_maps(1, 2, even=True)
     page = open_view(view.head(some, 0, 1))
     places = spots(page, QUERIES, KEYS)
     free, plain, box = colours(page, places), pixels(page), page.locator("canvas").bounding_box()
@@ -245,25 +245,25 @@ def test_locks_fade_the_rest(open_view):
     assert named(page) == "Layer 0, head 1"
 
 
-def without(weights, *hidden):
+def drop_keys(weights, *hidden):
     left = weights[:, [col for col in range(weights.shape[1]) if col not in hidden]]
     return left / left.sum(-1, keepdim=True)
 
 
-def test_keys_can_be_left_out(open_view):
-    some = wide()
+def test_hidden_keys_are_left_out_and_rows_renormalized(open_view):
+    some = cross_attention_maps()
     some.layers[0][1][:, 2] = 170  # 0.44 of each query: a sink
     page = open_view(view.head(some, 0, 1))
     own = weights(some, 0, 1)
     for option, hidden in {"the first key": [0], "separators": [5, 6], "sinks": [2], "nothing": []}.items():
         choose(page, "Hide", option)
         assert table(page)[0] == [word for i, word in enumerate(KEYS) if i not in hidden]
-        exactly(page, without(own, *hidden) if hidden else own)
+        exactly(page, drop_keys(own, *hidden) if hidden else own)
     page.locator("canvas").focus()
     press(page, "ArrowRight", "c", "End", "ArrowLeft", "ArrowLeft", "c")
     choose(page, "Hide", "locked keys")
     assert table(page)[0] == ["the", "sits", "over", ".", "</s>"]
-    exactly(page, without(own, 1, 4))
+    exactly(page, drop_keys(own, 1, 4))
 
 
 def test_whole_words_sum_keys_and_average_queries(open_view):
@@ -278,11 +278,11 @@ def test_whole_words_sum_keys_and_average_queries(open_view):
     exactly(page, merged)
     choose(page, "Hide", "the first key")
     assert table(page)[0][1:] == ["d", "efgh", "."]
-    rest = torch.stack([part.sum(-1) for part in without(weights(some, 1, 0), 0).split([1, 1, 3, 1], -1)], -1)
+    rest = torch.stack([part.sum(-1) for part in drop_keys(weights(some, 1, 0), 0).split([1, 1, 3, 1], -1)], -1)
     exactly(page, torch.stack([part.mean(0) for part in rest.split([3, 1, 1])]))
 
 
-def test_sources_may_have_unequal_depths(open_view):
+def test_sources_support_unequal_depths(open_view):
     parts = {
         "encoder": maps(3, 2, 4, 4, rows=list("pqrs")),
         "decoder": maps(2, 4, 6, 6, causal=True, rows=SIX),
@@ -303,7 +303,7 @@ def test_sources_may_have_unequal_depths(open_view):
             assert control(page, "Layer").evaluate("list => list.value") == str(layer)
 
 
-def test_lines_follow_their_sliders_and_heads(open_view):
+def test_lines_update_with_sliders_and_heads(open_view):
     some = maps(2, 3, 6, 6, causal=True, rows=SIX)
     page = open_view(view.links(some, 1, [0, 2]))
     assert named(page) == "Heads 1.0, 1.2"
@@ -331,7 +331,7 @@ def test_lines_follow_their_sliders_and_heads(open_view):
     assert pixels(page) != locked
 
 
-def test_words_are_shaded_as_the_tensor_says(open_view):
+def test_words_shading_matches_weights(open_view):
     some = maps(2, 3, 6, 6, causal=True, rows=SIX)
     page = open_view(view.words(some, 1, 2))
     own = weights(some, 1, 2)
@@ -358,7 +358,7 @@ def test_words_are_shaded_as_the_tensor_says(open_view):
     agrees(own[:, 2], [False] * 2 + [True] * 4)
 
 
-def test_quick_keys_are_not_lost_among_the_words(open_view):
+def test_words_handle_rapid_arrow_keys(open_view):
     page = open_view(view.words(maps(1, 2, 6, 6, rows=SIX), 0, 1))
     page.locator(".word[tabindex='0']").focus()
     press(page, "Home", "ArrowRight", "ArrowRight")
@@ -366,7 +366,7 @@ def test_quick_keys_are_not_lost_among_the_words(open_view):
 
 
 @pytest.mark.parametrize(("name", "option"), [("Hide", "the first key"), ("whole words", None)])
-def test_arrows_go_on_in_the_words_of_a_changed_head(open_view, name, option):
+def test_words_arrow_keys_work_with_hidden_or_merged_keys(open_view, name, option):
     rows = ["un", "##like", "##ly", "cats", "!", "so"]
     page = open_view(view.words(maps(1, 2, 6, 6, rows=rows), 0, 1))
     if option:
@@ -382,7 +382,7 @@ def test_arrows_go_on_in_the_words_of_a_changed_head(open_view, name, option):
     assert focused(page, "role") == "option"
 
 
-def test_one_head_alone_has_no_sheet(open_view):
+def test_single_head_has_no_overview(open_view):
     page = open_view(view.head(maps(1, 1, 1, 1, rows=["one"]), 0, 0))
     page.locator("canvas").focus()
     assert read(page) == ("one", "one", "1")

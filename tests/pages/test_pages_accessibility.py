@@ -1,4 +1,4 @@
-"""Pages for everyone: by keyboard, by screen reader, at any width, in light and dark, and nothing left behind."""
+"""Accessibility and robustness of view pages: keyboard, axe, window widths, colour schemes, memory."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ pytest_plugins = ["browser"]
 
 
 @every
-def test_tab_reaches_everything_and_shows_where_it_is(open_view, kind):
+def test_tab_key_reaches_every_control_with_visible_focus(open_view, kind):
     page = open_view(KINDS[kind]())
     for mode in range(4 if kind == "heads" else 1):
         if kind == "heads":
@@ -47,7 +47,7 @@ def test_tab_reaches_everything_and_shows_where_it_is(open_view, kind):
 
 
 @pytest.mark.parametrize("mode", range(3))
-def test_the_outline_of_a_drawing_is_not_cut_off(open_view, mode):
+def test_canvas_focus_outline_is_not_clipped(open_view, mode):
     page = open_view(KINDS["heads"]())
     page.get_by_role("tab").nth(mode).click()
     settled(page)
@@ -61,7 +61,7 @@ def test_the_outline_of_a_drawing_is_not_cut_off(open_view, mode):
     assert bottom - top >= canvas["height"] - 8
 
 
-def test_the_keyboard_alone_does_it_all(open_view, tmp_path):
+def test_heads_are_combined_by_keyboard_alone(open_view, tmp_path):
     """From the sheet to two heads together without their first key, to a file, by keys only."""
     some = wide()
     page = open_view(view.heads(some))
@@ -81,7 +81,7 @@ def test_the_keyboard_alone_does_it_all(open_view, tmp_path):
 
 
 @every
-def test_axe_finds_nothing_serious(open_view, kind):
+def test_axe_reports_no_serious_violations(open_view, kind):
     page = open_view(KINDS[kind]())
     axe(page)
     page.get_by_text("Table", exact=True).click()
@@ -97,7 +97,7 @@ def test_axe_finds_nothing_serious(open_view, kind):
     assert {where: rules for where, rules in found.items() if rules} == {}
 
 
-def test_a_page_taken_away_is_as_accessible(open_view, new_page, tmp_path):
+def test_saved_html_passes_axe(open_view, new_page, tmp_path):
     page, own = open_view(KINDS["heads"]()), new_page()
     goto_view(own, takes(page, "HTML", tmp_path))
     axe(own)
@@ -106,7 +106,7 @@ def test_a_page_taken_away_is_as_accessible(open_view, new_page, tmp_path):
 
 @every
 @pytest.mark.parametrize("width", [400, 2000])
-def test_a_page_does_not_scroll_sideways(open_view, kind, width):
+def test_page_does_not_scroll_horizontally(open_view, kind, width):
     page = open_view(KINDS[kind](), width=width)
     for mode in range(4 if kind == "heads" else 1):
         if kind == "heads":
@@ -116,7 +116,7 @@ def test_a_page_does_not_scroll_sideways(open_view, kind, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_page_is_light_or_dark_with_its_reader(open_view):
+def test_page_follows_color_scheme(open_view):
     eye = AttentionMaps(torch.eye(5, 5).expand(1, 1, 5, 5), rows=ROWS)
     page = open_view(view.head(eye, 0, 0), scheme="dark")
     places, seen = spots(page, ROWS, ROWS), {}
@@ -139,7 +139,7 @@ BLINK = """async () => { const view = document.querySelector('.tfviz').shadowRoo
     const width = view.querySelector('canvas').style.width; document.body.style.display = ''; return width; }"""
 
 
-def test_a_view_that_is_hidden_for_a_moment_is_not_drawn_narrow(open_view):
+def test_briefly_hidden_view_keeps_its_width(open_view):
     page = open_view(view.head(wide(1, 1), 0, 0))
     before = page.locator("canvas").screenshot()
     assert page.evaluate(BLINK) == page.locator("canvas").evaluate("canvas => canvas.style.width") != "220px"
@@ -159,7 +159,7 @@ AGAIN = """async ([html, times]) => { for (let i = 0; i < times; i++) {
     place.remove(); } }"""
 
 
-def test_fifty_views_leave_nothing_behind(page):
+def test_removed_views_do_not_leak(page):
     page.shows("<!doctype html><title>x</title><body></body>")
     client, html = page.context.new_cdp_session(page), view.heads(maps(2, 3, 9, 9)).html(still=False)
     client.send("Performance.enable")
@@ -179,7 +179,7 @@ def test_fifty_views_leave_nothing_behind(page):
     assert last[3] <= tenth[3] + 1_000_000
 
 
-def test_a_large_view_has_few_nodes(open_view):
+def test_large_view_has_few_dom_nodes(open_view):
     page = open_view(view.heads(maps(12, 12, 128, 128, causal=True)))
     for mode in range(4):
         page.get_by_role("tab").nth(mode).click()
@@ -187,7 +187,7 @@ def test_a_large_view_has_few_nodes(open_view):
         assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelectorAll('*').length") <= 500
 
 
-def test_another_process_writes_the_same_bytes():
+def test_html_is_identical_across_processes():
     code = "import example_views; print('\\n'.join(example_views.several()))"
     given = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], env=given, capture_output=True)

@@ -1,4 +1,4 @@
-"""The studios of a text that is there, in Chromium without a network: what they compute is what Python computes."""
+"""`view.classify` and `view.fill` in Chromium, offline: results match torch."""
 
 import csv
 import re
@@ -75,17 +75,17 @@ def word(page, text, which=0):
     return page.locator(".passage .word").get_by_text(text, exact=True).nth(which)
 
 
-def act(page, text, which=0):
+def click_word(page, text, which=0):
     word(page, text, which).click()
     wait_until_idle(page)
 
 
-def told(page, **wanted):
+def last_run(page, **wanted):
     """The last that the engine was asked, of those that are so: run, ids, edits."""
     return [one for one in page.evaluate("told") if all(one[key] == value for key, value in wanted.items())][-1]
 
 
-def framed(text, front=(CLS,), back=(), vocab=WORDS):
+def encode_with_specials(text, front=(CLS,), back=(), vocab=WORDS):
     return [*front, *vocab.encode(text).tolist(), *back]
 
 
@@ -97,10 +97,10 @@ def logits(model, ids, off=()):
     return getattr(made, "tokens", made)[0], seen
 
 
-def close(page, model, ids, off=(), atol=1e-4, run="read"):
+def check_against_torch(page, model, ids, off=(), atol=1e-4, run="read"):
     """The logits and maps for these ids are torch's; returns torch's logits."""
     edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
-    one = told(page, run=run, ids=ids, edits=edits)
+    one = last_run(page, run=run, ids=ids, edits=edits)
     expected, seen = logits(model, ids, off)
     torch.testing.assert_close(numbers(one["outputs"]["logits"])[0], expected, rtol=0, atol=atol)
     for site, maps in one["patterns"].items():
@@ -108,7 +108,7 @@ def close(page, model, ids, off=(), atol=1e-4, run="read"):
     return expected
 
 
-def odds(scores, label=0):
+def log_odds(scores, label=0):
     others = torch.cat([scores[:label], scores[label + 1 :]])
     return (scores[label] - others.logsumexp(0)).item()
 
@@ -132,20 +132,20 @@ def shares(page, where=".says .shares"):
 
 
 @pytest.mark.parametrize(("weights", "atol"), [("float32", 1e-4), ("float16", 2e-2)])
-def test_the_verdict_is_torchs_with_words_struck_out_and_heads_off(studio, weights, atol):
+def test_classify_matches_torch_with_words_and_heads_removed(studio, weights, atol):
     model, made = classifier(weights)
     page = studio(made)
-    whole = close(page, model, framed(TEXT), atol=atol)
+    whole = check_against_torch(page, model, encode_with_specials(TEXT), atol=atol)
     assert words(page) == TEXT.replace(",", " ,").split()
     if weights == "float32":
         assert shares(page) == dict(zip(LABELS, map(said, whole.softmax(0).tolist())))
-        assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(odds(whole))}"
-    act(page, "not")
+        assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
+    click_word(page, "not")
     without = TEXT.replace("not ", "")
-    now = close(page, model, framed(without), atol=atol)
+    now = check_against_torch(page, model, encode_with_specials(without), atol=atol)
     if weights == "float32":
         assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
-        before, after = odds(whole), odds(now)
+        before, after = log_odds(whole), log_odds(now)
         assert plain(page.locator(".cost").text_content()) == (
             f"“bad”: {said(whole.softmax(0)[0].item())} → {said(now.softmax(0)[0].item())}; "
             f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
@@ -154,21 +154,21 @@ def test_the_verdict_is_torchs_with_words_struck_out_and_heads_off(studio, weigh
     assert page.locator(".mark").count() == 3
     switch(page, 0, 1)
     switch(page, 1, 2)
-    close(page, model, framed(without), off=((0, 1), (1, 2)), atol=atol)
-    act(page, "not")
-    close(page, model, framed(TEXT), off=((0, 1), (1, 2)), atol=atol)
+    check_against_torch(page, model, encode_with_specials(without), off=((0, 1), (1, 2)), atol=atol)
+    click_word(page, "not")
+    check_against_torch(page, model, encode_with_specials(TEXT), off=((0, 1), (1, 2)), atol=atol)
     click(page, "All on")
     assert page.locator(".mark").count() == 0
 
 
-def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp_path):
+def test_classify_replaces_removes_and_restores_words(studio, tmp_path):
     model, made = classifier()
     page = studio(made)
     word(page, "plot").dblclick()
     page.keyboard.type("film with an Ende")
     page.keyboard.press("Enter")
     wait_until_idle(page)
-    close(page, model, framed(TEXT.replace("plot", "film with an Ende")))
+    check_against_torch(page, model, encode_with_specials(TEXT.replace("plot", "film with an Ende")))
     assert words(page)[:3] == ["the", "film with an Ende", "was"]
     assert state(takes(page, "HTML", tmp_path))["deleted"] == []  # the first of the two clicks was undone
     word(page, "film with an Ende").dblclick()
@@ -176,7 +176,7 @@ def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp
     page.locator(".swap").fill("")
     page.keyboard.press("Enter")
     wait_until_idle(page)
-    close(page, model, framed(TEXT.replace("plot ", "")))
+    check_against_torch(page, model, encode_with_specials(TEXT.replace("plot ", "")))
     word(page, "dull").dblclick()
     page.keyboard.type("fine")
     page.keyboard.press("Escape")
@@ -189,9 +189,9 @@ def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp
     assert button(page, "Take changes back").count() == 0
 
 
-def test_it_opens_on_the_head_that_changes_the_answer_most_and_shades_by_a_head_that_is_pressed(studio):
+def test_classify_opens_most_important_head_and_shades_by_selected_head(studio):
     model, made = classifier()
-    ids = framed(TEXT)
+    ids = encode_with_specials(TEXT)
     whole = logits(model, ids)[0].softmax(0)
     change = {
         at: (logits(model, ids, [at])[0].softmax(0) - whole).abs().sum().item() for at in product((0, 1), (0, 1, 2))
@@ -206,14 +206,17 @@ def test_it_opens_on_the_head_that_changes_the_answer_most_and_shades_by_a_head_
     assert plain(page.locator(".pane.text small").first.text_content()) == "from the class token, layer 1 head 2"
 
 
-def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
+def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
     model, made = classifier()
     page = studio(made)
-    ids = framed(TEXT)
+    ids = encode_with_specials(TEXT)
     whole, _ = logits(model, ids)
 
     def effects(label):
-        return [odds(logits(model, ids[:i] + ids[i + 1 :])[0], label) - odds(whole, label) for i in range(1, len(ids))]
+        return [
+            log_odds(logits(model, ids[:i] + ids[i + 1 :])[0], label) - log_odds(whole, label)
+            for i in range(1, len(ids))
+        ]
 
     for label in (0, 2):
         page.locator("label:has(> span:text-is('Shade words by')) select").select_option(LABELS[label])
@@ -248,9 +251,9 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
     assert set(backgrounds(page)) == {""}
     runs = "told.filter(one => !one.edits.length).length"  # but for what leaving the head out costs
     asked = page.evaluate(runs)
-    act(page, "good")
+    click_word(page, "good")
     assert page.evaluate(runs) == asked + 1  # nothing is weighed; the text as typed is known, and so is this
-    close(page, model, framed(TEXT.replace("good", "")))
+    check_against_torch(page, model, encode_with_specials(TEXT.replace("good", "")))
 
 
 BARS_RIGHT_OF_THE_MIDDLE = """all => all.map((bar) => {
@@ -262,7 +265,7 @@ def backgrounds(page):
     return page.locator(".passage .word").evaluate_all("all => all.map(one => one.style.background)")
 
 
-def test_what_is_typed_last_wins(studio):
+def test_classify_shows_result_of_last_typed_text(studio):
     model, made = classifier()
     page = studio(made)
     click(page, "Edit the text")
@@ -270,23 +273,23 @@ def test_what_is_typed_last_wins(studio):
     page.locator("textarea").press_sequentially("a film that is fine")
     wait_until_idle(page)
     click(page, "Done")
-    now = close(page, model, framed("a film that is fine"))
+    now = check_against_torch(page, model, encode_with_specials("a film that is fine"))
     assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
     assert words(page) == ["a", "film", "that", "is", "fine"]
     assert page.locator("progress").is_hidden()
     assert [text for text in backgrounds(page) if not text] == []
 
 
-def test_words_that_are_unknown_and_hostile_text_show_as_themselves(studio):
+def test_classify_shows_unknown_words_and_hostile_text_literally(studio):
     model, made = classifier()
     page = studio(made)
     types(page, "the Handlung was not")
     assert page.locator(".word.unknown").all_text_contents() == ["Handlung"]
     assert "not in the vocabulary: read as unknown" in word(page, "Handlung").get_attribute("title")
-    close(page, model, [CLS, *(WORDS[one] for one in ("the", "[UNK]", "was", "not"))])
+    check_against_torch(page, model, [CLS, *(WORDS[one] for one in ("the", "[UNK]", "was", "not"))])
     hostile = "<b>the</b> \u202eplot \0 שלום 漢字 😀 </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
-    close(page, model, framed(hostile)[:24])
+    check_against_torch(page, model, encode_with_specials(hostile)[:24])
     assert page.locator(".passage :is(b, img, script)").count() == 0
     assert "".join(words(page)).startswith("<b>the</b>⟨202E⟩plot")
     types(page, "not very good " * 800)
@@ -296,38 +299,38 @@ def test_words_that_are_unknown_and_hostile_text_show_as_themselves(studio):
     assert says(page) == "type a text"
     assert len(words(page)) == 23
     types(page, "plot")
-    close(page, model, [CLS, WORDS["plot"]])
-    act(page, "plot")
-    close(page, model, [CLS])
+    check_against_torch(page, model, [CLS, WORDS["plot"]])
+    click_word(page, "plot")
+    check_against_torch(page, model, [CLS])
     assert says(page) != ""
 
 
-def test_nothing_left_to_read_is_told(studio):
+def test_classify_reports_that_no_words_are_left(studio):
     model = wide(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
     page = studio(view.classify(model, WORDS, ["no", "yes"], "fine", weights="float32"))
     before = shares(page)
-    act(page, "fine")
+    click_word(page, "fine")
     assert says(page) == "nothing is left to read: bring a word back"
     assert word(page, "fine").get_attribute("aria-pressed") == "true"
-    act(page, "fine")
+    click_word(page, "fine")
     assert shares(page) == before
     assert says(page) != "nothing is left to read: bring a word back"
 
 
-def test_a_review_is_questioned_by_keys_alone(studio):
+def test_classify_works_by_keyboard_alone(studio):
     model, made = classifier()
     page = studio(made)
     type_by_keys(page, "a film that is fine")
     tab_to(page, ".passage .word")
     press(page, "End", "ArrowLeft", "Delete")
     wait_until_idle(page)
-    close(page, model, framed("a film that fine"))
+    check_against_torch(page, model, encode_with_specials("a film that fine"))
     assert focused(page, "[aria-pressed='true']")
     press(page, "Space", "ArrowLeft", "ArrowLeft", "Enter")
     page.keyboard.type("plot")
     press(page, "Enter")
     wait_until_idle(page)
-    close(page, model, framed("a plot that is fine"))
+    check_against_torch(page, model, encode_with_specials("a plot that is fine"))
     assert focused(page, ".word.swapped")
     assert says(page).startswith("“plot”: in place of “film”; without it “bad” goes ")
     tab_to(page, ".as-typed")
@@ -338,7 +341,7 @@ def test_a_review_is_questioned_by_keys_alone(studio):
     press(page, "x")
     wait_until_idle(page)
     opened = made.document["state"]["layer"], made.document["state"]["head"]
-    close(page, model, framed("a film that is fine"), off=(opened,))
+    check_against_torch(page, model, encode_with_specials("a film that is fine"), off=(opened,))
     assert focused(page, ".head")
 
 
@@ -356,17 +359,17 @@ def type_by_keys(page, text):
 
 
 @pytest.mark.parametrize(("weights", "atol"), [("float32", 1e-4), ("float16", 2e-2)])
-def test_guesses_are_torchs_from_both_sides_and_from_the_left(studio, weights, atol):
+def test_fill_guesses_of_bert_and_gpt_match_torch(studio, weights, atol):
     bert, gpt, made = filler(weights)
     page = studio(made)
-    ids = framed(TEXT, back=(SEP,))
+    ids = encode_with_specials(TEXT, back=(SEP,))
     gaps = [1 + 3, 1 + 10]  # "not" and, behind the comma, "was"
     for place in gaps:
         ids[place] = MASK
-    whole = close(page, bert, ids, atol=atol)
-    left = close(page, gpt, ids[: gaps[0]], atol=atol, run="comparison")[-1]
+    whole = check_against_torch(page, bert, ids, atol=atol)
+    left = check_against_torch(page, gpt, ids[: gaps[0]], atol=atol, run="comparison")[-1]
     ids[gaps[0]] = int(left.argmax())  # the one that sees the left goes on with its own guess
-    further = close(page, gpt, ids[: gaps[1]], atol=atol, run="comparison")[-1]
+    further = check_against_torch(page, gpt, ids[: gaps[1]], atol=atol, run="comparison")[-1]
     ids[gaps[0]] = MASK
     if weights == "float32":
         lists = [whole[gaps[0]], left, whole[gaps[1]], further]
@@ -378,11 +381,11 @@ def test_guesses_are_torchs_from_both_sides_and_from_the_left(studio, weights, a
             expected.setdefault(typed, said(scores.softmax(0)[WORDS[typed]].item()))
             assert shares(page, f".shares >> nth={which % 2}") == expected
     switch(page, 1, 0)
-    close(page, bert, ids, off=((1, 0),), atol=atol)
+    check_against_torch(page, bert, ids, off=((1, 0),), atol=atol)
     assert page.locator(".mark").count() == page.locator(".sides .shares:first-child .share:not(.others)").count()
 
 
-def test_the_rest_of_the_guesses_is_a_row_and_both_lists_stand_row_by_row(studio):
+def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
     page = studio(filler()[2])
     percents = page.locator(".sides .shares").first.locator(".number").all_text_contents()
     assert sum(float(one.removesuffix(" %")) for one in percents) == pytest.approx(100, abs=1.5)  # each has two digits
@@ -416,7 +419,7 @@ def test_on_a_telephone_the_answer_stands_below_the_text_and_targets_are_as_larg
     assert min(heights) >= 40
 
 
-def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
+def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     bert, _, made = filler()
     page = studio(made)
     assert [text for text in words(page) if text == "?"] == ["?", "?"]
@@ -426,17 +429,17 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     assert gap.get_attribute("class").split()[-1] == "chosen"
     assert page.locator(".passage .chosen").count() == 1
     gap.click()
-    act(page, "music")
-    ids = framed(TEXT, back=(SEP,))
+    click_word(page, "music")
+    ids = encode_with_specials(TEXT, back=(SEP,))
     ids[4] = ids[10 - 1 + 1] = MASK
-    guesses = close(page, bert, ids)
+    guesses = check_against_torch(page, bert, ids)
     assert page.get_by_role("tab").all_text_contents() == ["“\u2068not\u2069”", "“\u2068music\u2069”"]
     assert page.get_by_role("tab", selected=True).text_content() == "“\u2068music\u2069”"  # hidden last
     second = guesses[10].topk(2).indices[1]
     page.locator(".gap .share").nth(1).click()
     wait_until_idle(page)
     ids[10] = int(second)
-    close(page, bert, ids)
+    check_against_torch(page, bert, ids)
     put = WORDS.words(second[None])[0]
     assert words(page)[9] == put
     assert page.get_by_role("tab").count() == 0  # one gap is left
@@ -446,29 +449,29 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     page.locator(".passage .word.swapped").click()
     wait_until_idle(page)
     ids[10] = MASK
-    close(page, bert, ids)
+    check_against_torch(page, bert, ids)
     click(page, "Show all words")
-    close(page, bert, framed(TEXT, back=(SEP,)))
+    check_against_torch(page, bert, encode_with_specials(TEXT, back=(SEP,)))
     assert page.locator(".guesses").text_content() == "No word is hidden."
     assert words(page)[9] == "music"
 
 
-def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
+def test_fill_handles_multi_token_words_and_a_second_vocabulary(studio):
     bert, gpt, made = pieces()
     page = studio(made)
     front, back, mask = PIECES["[CLS]"], PIECES["[SEP]"], PIECES["[MASK]"]
     each = [len(PIECES.encode(one)) for one in ("the", "singing", "rings")]
     assert each[1] > 1
     ids = [front, *PIECES.encode("the").tolist(), *[mask] * each[1], *PIECES.encode("rings").tolist(), back]
-    guesses = close(page, bert, ids)
-    left = close(page, gpt, PAIRS.encode("the").tolist(), run="comparison")[-1]
+    guesses = check_against_torch(page, bert, ids)
+    left = check_against_torch(page, gpt, PAIRS.encode("the").tolist(), run="comparison")[-1]
     lists = page.locator(".sides .shares")
     assert lists.count() == each[1] + 1
     assert len(shares(page, f".shares >> nth={each[1]}")) >= 7
     assert next(iter(shares(page, ".shares >> nth=0"))) == PIECES.words(guesses[1 + each[0]].argmax()[None])[0]
     assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.words(left.argmax()[None])[0]
     assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
-    act(page, "the")
+    click_word(page, "the")
     assert (
         page.locator(".gap").first.locator(".shares").last.text_content() == "Reading only the leftnothing stands there"
     )
@@ -478,26 +481,26 @@ def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
     assert page.locator(".blank").count() == 2  # a part of it is hidden still
 
 
-def test_gaps_are_filled_by_keys_alone(studio):
+def test_fill_works_by_keyboard_alone(studio):
     bert, _, made = filler()
     page = studio(made)
     type_by_keys(page, "a film that is fine")
     tab_to(page, ".passage .word")
     press(page, "ArrowRight", "Enter")
     wait_until_idle(page)
-    ids = framed("a film that is fine", back=(SEP,))
+    ids = encode_with_specials("a film that is fine", back=(SEP,))
     ids[2] = MASK
-    guesses = close(page, bert, ids)
+    guesses = check_against_torch(page, bert, ids)
     assert says(page) == "“film”: hidden"
     tab_to(page, "button.share")
     press(page, "Enter")
     wait_until_idle(page)
     ids[2] = int(guesses[2].argmax())
-    close(page, bert, ids)
+    check_against_torch(page, bert, ids)
     assert focused(page, ".word[data-unit='1']")
 
 
-def test_gaps_are_gone_through_by_arrows(studio):
+def test_fill_arrow_keys_move_between_gaps(studio):
     page = studio(filler()[2])
     tab_to(page, "[role='tab']")
     for name in ("was", "not"):
@@ -507,13 +510,13 @@ def test_gaps_are_gone_through_by_arrows(studio):
     assert page.locator(".gap .share").first.is_visible()
 
 
-def test_hostile_text_can_be_hidden(studio):
+def test_fill_hides_words_of_hostile_text(studio):
     page = studio(filler()[2])
     hostile = "<b>the</b> \u202eplot שלום </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
     assert page.locator(".passage :is(b, img, script)").count() == 0
-    act(page, "שלום")
-    ids = framed(hostile)[:23]
+    click_word(page, "שלום")
+    ids = encode_with_specials(hostile)[:23]
     assert WORDS.words(torch.tensor(ids)).count("[UNK]") > 4
     assert page.locator(".gap").count() == 1
     types(page, "plot 😀 " * 2000)
@@ -522,13 +525,13 @@ def test_hostile_text_can_be_hidden(studio):
     assert says(page) == "type a text"
 
 
-def test_a_neighbour_that_cannot_write_the_text_says_so(studio):
+def test_fill_reports_text_that_compared_model_cannot_encode(studio):
     gpt = GPT(7, context=9, layers=1, heads=1, dim=4)
     bert = BERT(len(WORDS), context=24, layers=1, heads=1, dim=4)
     page = studio(view.fill(bert, WORDS, "the plot", masked=1, compare_with=(gpt, Characters("the plo"))))
     assert page.locator(".sides .shares").last.locator(".share:not(.others)").count() == 7
     types(page, "never plot")
-    act(page, "plot")
+    click_word(page, "plot")
     assert page.locator(".sides .shares").last.text_content() == (
         "Reading only the leftits vocabulary lacks a character that stands there"
     )
@@ -540,11 +543,11 @@ MADE = {"classify": lambda: classifier()[1], "fill": lambda: filler()[2]}
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, new_page, tmp_path, kind):
+def test_saved_page_restores_state_and_passes_axe(studio, new_page, tmp_path, kind):
     page = studio(MADE[kind]())
     types(page, f"{TEXT} Unbekannt")
-    act(page, "good")
-    act(page, "music")
+    click_word(page, "good")
+    click_word(page, "music")
     if kind == "fill":
         page.locator(".gap").first.locator(".share").nth(2).click()
     else:
@@ -576,7 +579,7 @@ def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, new_pag
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_picture_holds_the_text_the_answer_and_the_chosen_head(studio, tmp_path, kind):
+def test_svg_contains_text_answer_and_selected_head(studio, tmp_path, kind):
     page = studio(MADE[kind]())
     svg = takes(page, "SVG", tmp_path).read_text("utf-8")
     for each in words(page):
@@ -589,10 +592,10 @@ def test_a_picture_holds_the_text_the_answer_and_the_chosen_head(studio, tmp_pat
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studio, kind):
+def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     model, front = (classifier()[0], [CLS]) if kind == "classify" else (filler()[0], [CLS])
     page = studio(set_to(MADE[kind](), layer=1, head=2))
-    ids = framed(TEXT, front)
+    ids = encode_with_specials(TEXT, front)
     if kind == "fill":
         ids = [*(MASK if place in (4, 11) else one for place, one in enumerate(ids)), SEP]
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2]
@@ -622,48 +625,48 @@ def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studi
     )
 
 
-def seen(page):
+def user_state(page):
     """All that a reader changes."""
     kinds = page.locator(".passage .word").evaluate_all("all => all.map(one => one.className.replace(' from', ''))")
     return words(page), kinds, page.locator(".cell.off").count(), page.locator("textarea").input_value()
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_each_try_does_something_that_undo_takes_back(studio, kind):
+def test_undo_reverts_each_try(studio, kind):
     page = studio(MADE[kind]())
     names = page.locator(".tries button").all_text_contents()
     assert len(names) == 4
-    first = seen(page)
+    first = user_state(page)
     for name in names[:3]:
         do_try(page, name)
-        assert seen(page) != first
+        assert user_state(page) != first
         click(page, "Undo")
-        assert seen(page) == first
+        assert user_state(page) == first
         assert button(page, "Undo").get_attribute("aria-disabled") == "true"
     do_try(page, "Switch all heads off")
     assert page.locator(".cell.off").count() == 6
     do_try(page, "… and on again")
-    assert seen(page) == first
+    assert user_state(page) == first
     click(page, "Undo", "Undo")
-    assert seen(page) == first
+    assert user_state(page) == first
     click(page, "Redo")
     assert page.locator(".cell.off").count() == 6
 
 
-def test_words_are_shaded_by_what_they_add_to_the_answer_and_follow_it_to_another_text(studio):
+def test_classify_shading_follows_predicted_label_of_new_text(studio):
     model, made = classifier()
     page = studio(set_to(made, label=-3))
     for text in (TEXT, "a film with an ending", "never dull"):
         types(page, text)
-        best = LABELS[int(logits(model, framed(text))[0].argmax())]
+        best = LABELS[int(logits(model, encode_with_specials(text))[0].argmax())]
         assert plain(page.locator(".pane .scale").text_content()).startswith(f"Words that make “{best}”less likely")
         assert plain(page.locator(".says .cost").text_content()).startswith(f"log-odds of “{best}”")
 
 
-def test_the_sentence_says_what_leaving_the_head_out_costs(studio):
+def test_classify_sentence_states_effect_of_ablating_head(studio):
     model, made = classifier()
     page = studio(set_to(made, layer=1, head=2))
-    ids = framed(TEXT)
+    ids = encode_with_specials(TEXT)
     before, after = (said(logits(model, ids, off)[0].softmax(0)[0].item()) for off in ((), [(1, 2)]))
     page.locator(".sentence-of-head", has_text="With this head off").wait_for()
     sentence = plain(page.locator(".sentence-of-head").text_content())
@@ -671,52 +674,52 @@ def test_the_sentence_says_what_leaving_the_head_out_costs(studio):
     assert sentence.endswith(told_now)
 
 
-def test_what_an_author_proposes_stands_first(studio):
+def test_custom_tries_come_first(studio):
     tries = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
     bert, *_ = filler()
     for page in (
         studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, before=CLS, weights="float32", tries=tries)),
         studio(view.fill(bert, WORDS, TEXT, masked=1, weights="float32", tries=tries)),
     ):
-        first = seen(page)
+        first = user_state(page)
         assert page.locator(".tries button").first.text_content() == "Dull"
         do_try(page, "Dull")
-        assert seen(page)[2:] == (1, "the plot was dull")
+        assert user_state(page)[2:] == (1, "the plot was dull")
         click(page, "Undo")
-        assert seen(page) == first
+        assert user_state(page) == first
 
 
-def test_the_word_that_counts_most_is_struck_out_even_if_no_word_is_shaded(studio):
+def test_classify_try_removes_most_important_word_without_shading(studio):
     model, made = classifier()
     page = studio(set_to(made, label=-1))
     do_try(page, "Strike out the word that counts most")
-    ids = framed(TEXT)
+    ids = encode_with_specials(TEXT)
     scores = logits(model, ids)[0]
     answer = int(scores.argmax())  # which the words speak for, or against
-    whole = odds(scores, answer)
-    effects = [abs(odds(logits(model, ids[:i] + ids[i + 1 :])[0], answer) - whole) for i in range(1, len(ids))]
+    whole = log_odds(scores, answer)
+    effects = [abs(log_odds(logits(model, ids[:i] + ids[i + 1 :])[0], answer) - whole) for i in range(1, len(ids))]
     most = effects.index(max(effects))
     assert page.locator(".passage .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_shared_address_opens_what_was_left(studio, new_page, kind):
+def test_shared_link_restores_state(studio, new_page, kind):
     page = studio(MADE[kind]())
     types(page, f"{TEXT} fine")
-    act(page, "good")
-    act(page, "music")
+    click_word(page, "good")
+    click_word(page, "music")
     if kind == "fill":
         page.locator(".gap .share").nth(2).click()
     switch(page, 0, 2)
     other = opened_link(page, new_page)
-    assert seen(other) == seen(page)
+    assert user_state(other) == user_state(page)
     assert shares(other) == shares(page)
 
 
 @pytest.mark.parametrize("width", [400, 2000])
 @pytest.mark.parametrize("kind", MADE)
-def test_it_does_not_scroll_sideways(studio, kind, width):
+def test_page_does_not_scroll_horizontally(studio, kind, width):
     page = studio(MADE[kind](), width=width)
     types(page, f"{TEXT} {'m' * 300}")
-    act(page, "m" * 300)
+    click_word(page, "m" * 300)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,4 +1,4 @@
-"""The studio of a vision transformer, in Chromium without a network: what it computes is what Python computes."""
+"""`view.classify_image` in Chromium, offline: results match torch."""
 
 import csv
 import io
@@ -79,7 +79,7 @@ def vit(extra=1):
     return model, view.classify_image(model, pixels(), LABELS, weights="float32")
 
 
-def python(model, hidden=(), off=()):
+def run_torch(model, hidden=(), off=()):
     """What torch gives for the pixels without these patches, painted by hand, and its maps, with some heads off."""
     image = pixels().clone()
     for patch in hidden:
@@ -90,14 +90,14 @@ def python(model, hidden=(), off=()):
         return model(image[None])[0], seen
 
 
-def close(page, model, hidden=(), off=()):
+def check_against_torch(page, model, hidden=(), off=()):
     """The page's logits and maps of these patches and heads are torch's; returns torch's probabilities."""
     mask = [int(patch in hidden) for patch in range(COUNT)]
     edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
     one = [
         told for told in page.evaluate("told") if told["inputs"]["hidden"]["data"] == mask and told["edits"] == edits
     ]
-    expected, seen = python(model, hidden, off)
+    expected, seen = run_torch(model, hidden, off)
     torch.testing.assert_close(numbers(one[-1]["outputs"]["logits"])[0], expected, rtol=0, atol=1e-4)
     for site, maps in one[-1]["patterns"].items():
         torch.testing.assert_close(numbers(maps[0]).float(), seen[site], rtol=0, atol=1e-4)
@@ -107,25 +107,25 @@ def close(page, model, hidden=(), off=()):
 RAMP = (11, 42, 111)  # the strongest ink of attention on a light page
 
 
-def at(patch):
+def patch_centre(patch):
     """The middle of a patch, as a share of the picture."""
     row, column = divmod(patch, COLUMNS)
     return (column + 0.5) / COLUMNS, (row + 0.5) / ROWS
 
 
-def place(page, patch):
+def patch_position(page, patch):
     box = page.locator(".patches canvas").bounding_box()
-    across, down = at(patch)
+    across, down = patch_centre(patch)
     return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
 
 def press_patch(page, patch):
-    page.mouse.click(*place(page, patch))
+    page.mouse.click(*patch_position(page, patch))
     wait_until_idle(page)
 
 
 def hover(page, patch):
-    page.mouse.move(*place(page, patch))
+    page.mouse.move(*patch_position(page, patch))
     wait_until_idle(page)
 
 
@@ -138,7 +138,7 @@ def percent(value):
     return float(re.sub("[<> %]", "", value)) / 100
 
 
-def shows(page, expected):
+def check_shares(page, expected):
     found = shares(page)
     assert [percent(found[label]) for label in LABELS] == pytest.approx(expected.tolist(), abs=0.006)
 
@@ -150,54 +150,54 @@ def sentence(page):
 def colour(page, patch):
     """The middle of a patch, a little aside of the sign of a hidden one."""
     picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
-    across, down = at(patch)
+    across, down = patch_centre(patch)
     return numpy.array(picture.getpixel((int(across * picture.width), int((down - 0.12) * picture.height)))).astype(int)
 
 
-def written(share):
+def as_percent(share):
     return re.sub(r"\.0+$", "", f"{100 * float(share):.2g}") + " %"
 
 
-def test_a_patch_is_hidden_by_a_click_and_brought_back(studio):
+def test_click_hides_and_restores_patch(studio):
     model, made = vit()
     page = studio(made)
-    before = close(page, model)
-    shows(page, before)
+    before = check_against_torch(page, model)
+    check_shares(page, before)
     press_patch(page, 6)
-    after = close(page, model, [6])
-    shows(page, after)
+    after = check_against_torch(page, model, [6])
+    check_shares(page, after)
     best = int(before.argmax())
     moved = "falls" if after[best] < before[best] else "rises"
     assert (
-        f"Without this patch “{LABELS[best]}” {moved} from {written(before[best])} to {written(after[best])}."
+        f"Without this patch “{LABELS[best]}” {moved} from {as_percent(before[best])} to {as_percent(after[best])}."
         in sentence(page)
     )
     assert page.locator(".says .mark").count() == len(LABELS)
     press_patch(page, 6)
-    shows(page, before)
+    check_shares(page, before)
     assert "this patch" not in sentence(page)
 
 
-def test_a_stroke_hides_what_it_comes_over_and_is_one_step_back(studio):
+def test_drag_hides_patches_and_undoes_in_one_step(studio):
     model, made = vit()
     page = studio(made)
-    page.mouse.move(*place(page, 0))
+    page.mouse.move(*patch_position(page, 0))
     page.mouse.down()
-    page.mouse.move(*place(page, 2))  # at once: the patch on the way is hidden, too
+    page.mouse.move(*patch_position(page, 2))  # at once: the patch on the way is hidden, too
     page.mouse.up()
     leave(page)
-    shows(page, close(page, model, [0, 1, 2]))
+    check_shares(page, check_against_torch(page, model, [0, 1, 2]))
     assert "Without these 3 patches" in sentence(page)
     click(page, "Undo")
-    shows(page, close(page, model))
+    check_shares(page, check_against_torch(page, model))
     click(page, "Redo")
-    shows(page, close(page, model, [0, 1, 2]))
+    check_shares(page, check_against_torch(page, model, [0, 1, 2]))
     click(page, "Show all")
-    shows(page, close(page, model))
+    check_shares(page, check_against_torch(page, model))
     assert focused(page, "canvas")
 
 
-def test_by_keys_alone(studio):
+def test_patches_are_hidden_by_keyboard_alone(studio):
     model, made = vit()
     page = studio(made)
     tab_to(page, ".patches canvas")
@@ -206,19 +206,19 @@ def test_by_keys_alone(studio):
     press(page, "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", " ")
     wait_until_idle(page)
     assert says(page).startswith("Row 3, column 2: hidden; ")
-    shows(page, close(page, model, [9]))
+    check_shares(page, check_against_torch(page, model, [9]))
     press(page, "End", "Delete")
     wait_until_idle(page)
-    shows(page, close(page, model, [9, 11]))
+    check_shares(page, check_against_torch(page, model, [9, 11]))
     press(page, "Home", "ArrowRight", "Enter")
     wait_until_idle(page)
-    shows(page, close(page, model, [11]))
+    check_shares(page, check_against_torch(page, model, [11]))
     press(page, "Control+z")
     wait_until_idle(page)
-    shows(page, close(page, model, [9, 11]))
+    check_shares(page, check_against_torch(page, model, [9, 11]))
 
 
-def test_a_hidden_patch_has_the_mean_colour_of_the_picture(studio):
+def test_hidden_patch_has_mean_colour_of_image(studio):
     _, made = vit()
     page = studio(set_to(made, shade="nothing"))
     press_patch(page, 5)
@@ -232,10 +232,10 @@ def click_tab(page, name):
     wait_until_idle(page)
 
 
-def test_the_picture_is_shaded_by_what_the_class_token_or_the_patch_under_the_pointer_looks_at(studio):
+def test_attention_query_is_class_token_or_hovered_patch(studio):
     model, made = vit()
     page = studio(set_to(made, shade="attention", layer=1, head=0))
-    _, seen = python(model)
+    _, seen = run_torch(model)
     maps = torch.stack([seen[f"blocks.{layer}.attention.pattern"][0] for layer in (0, 1)])
     for query, hovered in ((0, None), (1 + 7, 7)):
         if hovered is None:
@@ -256,7 +256,7 @@ def test_the_picture_is_shaded_by_what_the_class_token_or_the_patch_under_the_po
 def test_what_a_head_looks_at_most_is_shown_and_hidden_from_there(studio):
     model, made = vit()
     page = studio(set_to(made, layer=1, head=0))
-    weights = python(model)[1]["blocks.1.attention.pattern"][0, 0, 0, 1:]
+    weights = run_torch(model)[1]["blocks.1.attention.pattern"][0, 0, 0, 1:]
     strongest = weights.argsort(descending=True)[:4].tolist()
     expected = [patch for patch in strongest if patch == strongest[0] or weights[patch] > 1 / 13]
     crops = page.locator(".crop")
@@ -264,7 +264,7 @@ def test_what_a_head_looks_at_most_is_shown_and_hidden_from_there(studio):
     assert [patch for patch in range(COUNT) if is_outlined(page, patch)] == expected[:1]
     crops.first.click()
     wait_until_idle(page)
-    shows(page, close(page, model, expected[:1]))
+    check_shares(page, check_against_torch(page, model, expected[:1]))
     click(page, "Show all")
     switch(page, 1, 0)
     assert not page.locator(".attended").is_visible()  # a head that is off looks at nothing
@@ -274,53 +274,53 @@ def test_what_a_head_looks_at_most_is_shown_and_hidden_from_there(studio):
 def is_outlined(page, patch):
     """Whether the left edge of a patch has the colour of attention."""
     picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
-    across, down = at(patch)
+    across, down = patch_centre(patch)
     edge = picture.getpixel((int((across - 0.5 / COLUMNS) * picture.width) + 1, int(down * picture.height)))
     return bool(numpy.abs(numpy.array(edge).astype(int) - RAMP).max() < 30)
 
 
-def test_a_head_is_cut_and_all_are_on_again(studio):
+def test_heads_are_ablated_and_restored(studio):
     model, made = vit()
     page = studio(made)
     switch(page, 1, 2)
-    shows(page, close(page, model, off=[(1, 2)]))
+    check_shares(page, check_against_torch(page, model, off=[(1, 2)]))
     assert "Without 1 head" in sentence(page)
     press_patch(page, 3)
-    shows(page, close(page, model, [3], [(1, 2)]))
+    check_shares(page, check_against_torch(page, model, [3], [(1, 2)]))
     assert "Without this patch and 1 head" in sentence(page)
     click(page, "All on", "Undo", "Undo", "Undo")
-    shows(page, close(page, model))
+    check_shares(page, check_against_torch(page, model))
 
 
-def test_another_label_is_followed(studio):
+def test_sentence_follows_selected_label(studio):
     model, made = vit()
     page = studio(made)
     press_patch(page, 6)
     leave(page)
-    (before, _), (after, _) = python(model), python(model, [6])
+    (before, _), (after, _) = run_torch(model), run_torch(model, [6])
     for index in (0, 2):
         page.locator(".says .share", has_text=LABELS[index]).click()
         wait_until_idle(page)
-        moves = written(before.softmax(-1)[index]), written(after.softmax(-1)[index])
+        moves = as_percent(before.softmax(-1)[index]), as_percent(after.softmax(-1)[index])
         assert f"“{LABELS[index]}”" in sentence(page)
         assert moves[1] in sentence(page)
 
 
-def odds(logits, label):
+def log_odds(logits, label):
     return (logits[label] - torch.cat([logits[:label], logits[label + 1 :]]).logsumexp(0)).item()
 
 
-def test_the_patch_that_matters_most_is_found_by_leaving_each_out(studio):
+def test_most_important_patch_matches_leave_one_out(studio):
     model, made = vit()
     page = studio(made)
     label = made.document["state"]["label"]
-    falls = {patch: odds(python(model, [patch])[0], label) for patch in range(COUNT)}
+    falls = {patch: log_odds(run_torch(model, [patch])[0], label) for patch in range(COUNT)}
     worst = min(falls, key=falls.get)
     do_try(page, "Hide the patch that matters most")
-    shows(page, close(page, model, [worst]))
+    check_shares(page, check_against_torch(page, model, [worst]))
     assert page.locator(".pane .scale").text_content().startswith("Each patch makes “")
     click(page, "Undo")
-    shows(page, close(page, model))
+    check_shares(page, check_against_torch(page, model))
     hover(page, worst)
     assert "without it" not in says(page)  # it is not shaded again, but what was measured stays known
     click_tab(page, "what it adds")
@@ -328,27 +328,31 @@ def test_the_patch_that_matters_most_is_found_by_leaving_each_out(studio):
     assert "; without it “" in says(page)
 
 
-def test_the_head_that_matters_most_is_found_by_leaving_each_out(studio):
+def test_most_important_head_matches_leave_one_out(studio):
     model, made = vit()
     page = studio(made)
     label = made.document["state"]["label"]
-    falls = {(layer, head): odds(python(model, off=[(layer, head)])[0], label) for layer in (0, 1) for head in range(3)}
+    falls = {
+        (layer, head): log_odds(run_torch(model, off=[(layer, head)])[0], label)
+        for layer in (0, 1)
+        for head in range(3)
+    }
     worst = min(falls, key=falls.get)
     do_try(page, "Switch off the head that matters most")
-    shows(page, close(page, model, off=[worst]))
+    check_shares(page, check_against_torch(page, model, off=[worst]))
     assert sentence(page).startswith(f"Layer {worst[0]}, head {worst[1]} is off.")
 
 
-def test_the_four_patches_that_a_head_looks_at_most_are_left(studio):
+def test_try_keeps_four_most_attended_patches(studio):
     model, made = vit()
     page = studio(set_to(made, shade="attention", layer=1, head=0))
-    _, seen = python(model)
+    _, seen = run_torch(model)
     kept = seen["blocks.1.attention.pattern"][0, 0, 0, 1:].topk(4).indices.tolist()
     do_try(page, "Show only the 4 patches this head looks at most")
-    shows(page, close(page, model, [patch for patch in range(COUNT) if patch not in kept]))
+    check_shares(page, check_against_torch(page, model, [patch for patch in range(COUNT) if patch not in kept]))
 
 
-def test_the_address_holds_what_was_done(studio, new_page):
+def test_shared_link_restores_state(studio, new_page):
     model, made = vit()
     page = studio(made)
     press_patch(page, 2)
@@ -356,11 +360,11 @@ def test_the_address_holds_what_was_done(studio, new_page):
     switch(page, 0, 1)
     other = opened_link(page, new_page)
     assert "Without these 2 patches and 1 head" in sentence(other)
-    expected = python(model, [2, 8], [(0, 1)])[0].softmax(-1)
-    shows(other, expected)
+    expected = run_torch(model, [2, 8], [(0, 1)])[0].softmax(-1)
+    check_shares(other, expected)
 
 
-def test_an_address_with_patches_that_are_not_there_is_no_error(studio, new_page):
+def test_link_with_invalid_patches_ignores_them(studio, new_page):
     _, made = vit()
     page = studio(made)
     press_patch(page, 2)
@@ -375,32 +379,32 @@ def test_an_address_with_patches_that_are_not_there_is_no_error(studio, new_page
     assert "Without this patch" in sentence(other)
 
 
-def test_a_model_without_a_class_token_looks_from_all_patches(studio):
+def test_model_without_class_token_averages_all_patches(studio):
     model, made = vit(extra=0)
     page = studio(made)
-    shows(page, close(page, model))
+    check_shares(page, check_against_torch(page, model))
     assert "from all patches in the mean" in sentence(page)
     hover(page, 4)
     assert says(page) == "Row 2, column 1"
     assert "row 2, column 1" in sentence(page)
 
 
-def test_the_opened_head_is_the_whole_map(studio):
+def test_open_head_button_shows_full_map(studio):
     model, made = vit()
     page = studio(made)
     page.get_by_role("button", name="Open this head").click()
     wait_until_idle(page)
     assert page.locator(".inner canvas").is_visible()
     press_patch(page, 6)
-    shows(page, close(page, model, [6]))
+    check_shares(page, check_against_torch(page, model, [6]))
 
 
-def test_what_is_taken_away(studio, tmp_path):
+def test_exports_contain_current_results(studio, tmp_path):
     model, made = vit()
     page = studio(made)
     press_patch(page, 6)
     leave(page)
-    expected = close(page, model, [6])
+    expected = check_against_torch(page, model, [6])
     lines = list(csv.reader(takes(page, "CSV", tmp_path).read_text(encoding="utf-8").splitlines()))
     found = {line[0]: float(line[1]) for line in lines if line[0] in LABELS}
     assert [found[label] for label in LABELS] == pytest.approx(expected.tolist(), abs=1e-3)
@@ -411,7 +415,7 @@ def test_what_is_taken_away(studio, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_on_a_telephone(studio, scheme):
+def test_axe_reports_no_serious_violations_on_phone(studio, scheme):
     _, made = vit()
     page = studio(made, scheme=scheme, width=400)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -421,18 +425,18 @@ def test_axe_finds_nothing_serious_on_a_telephone(studio, scheme):
     assert serious(page) == []
 
 
-def test_a_finger_hides_and_points_at_nothing_when_it_is_gone(studio):
+def test_touch_hides_patch_and_leaves_no_hover(studio):
     model, made = vit()
     page = studio(made, width=400, has_touch=True)
-    page.touchscreen.tap(*place(page, 6))
+    page.touchscreen.tap(*patch_position(page, 6))
     wait_until_idle(page)
-    shows(page, close(page, model, [6]))
+    check_shares(page, check_against_torch(page, model, [6]))
     page.get_by_role("tab", name="attention", exact=True).tap()
     wait_until_idle(page)
     assert page.locator(".pane.text h4 small").text_content().startswith("from the class token")
 
 
-def test_a_kernel_answers(new_page):
+def test_kernel_matches_torch(new_page):
     model, _ = vit()
     page = new_page()
     live = view.classify_image(model, pixels(), LABELS, kernel=True)
@@ -441,10 +445,10 @@ def test_a_kernel_answers(new_page):
     wait_until_idle(page)
     press_patch(page, 1)
     assert live.state["hidden_patches"] == [1]
-    shows(page, python(model, [1])[0].softmax(-1))
+    check_shares(page, run_torch(model, [1])[0].softmax(-1))
 
 
-def test_buttons_have_names(studio):
+def test_controls_have_accessible_names(studio):
     _, made = vit()
     page = studio(made)
     assert button(page, "Hide every other patch").count() == 1

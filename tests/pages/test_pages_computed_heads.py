@@ -1,4 +1,4 @@
-"""Heads that a page computes from their queries and keys: the numbers of Python's, within what the page says."""
+"""Attention heads computed in the page from queries and keys match Python within the stated error."""
 
 import csv
 import re
@@ -27,12 +27,12 @@ RULES = {
 
 
 @pytest.fixture
-def large(monkeypatch):
+def treat_maps_as_large(monkeypatch):
     """As if these maps were too large to travel whole."""
     monkeypatch.setattr(payload, "MAX_PAGE_CELLS", 0)
 
 
-def made(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
+def make_maps(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
     draw = torch.Generator().manual_seed(3)
     mask = RULES[rule]
     key_ranges = None if mask is None else KeyRanges.of(mask.view(1, -1, QUERIES, KEYS))
@@ -46,7 +46,7 @@ def made(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
     return AttentionMaps(layers, *words)
 
 
-def computed(page):
+def wait_until_computed(page):
     """Until the head that was opened is there."""
     page.wait_for_function(
         "() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent.startsWith('loading')"
@@ -54,71 +54,71 @@ def computed(page):
     settled(page)
 
 
-def error(page):
+def stated_error(page):
     """What the page says of how far off its weights are."""
     note = page.locator(".note").text_content()
     return float(re.search("off by more than ([^ ]+[0-9])", note)[1])
 
 
-def near(page, maps, layer, head, folder):
+def check_close(page, maps, layer, head, folder):
     _, *lines = csv.reader(takes(page, "CSV", folder).read_text(encoding="utf-8").splitlines())
     found = torch.tensor([[float(cell or "nan") for cell in line[1:]] for line in lines], dtype=torch.double)
     expected, allowed = maps[layer, head].double(), maps.allowed(layer, head)
     seen = torch.ones_like(expected).bool() if allowed is None else allowed
     assert torch.equal(~found.isnan(), seen)
     off = (found.nan_to_num() - expected).abs().max()
-    assert off <= 1.5 * error(page) + 0.004  # and what a byte leaves out
+    assert off <= 1.5 * stated_error(page) + 0.004  # and what a byte leaves out
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("budget", "form"), [(30_000, "16-bit floats"), (17_000, "integers from −127 to 127")])
-def test_a_head_that_is_opened_is_computed(large, open_view, tmp_path, rule, budget, form):
-    maps = made(rule)
+def test_opened_head_matches_attention_maps(treat_maps_as_large, open_view, tmp_path, rule, budget, form):
+    maps = make_maps(rule)
     page = open_view(view.head(maps, 1, 2, budget=budget))
     assert form in page.locator(".note").text_content()
     for _ in range(2):
-        computed(page)
+        wait_until_computed(page)
         layer, head = map(int, re.findall(r"\d+", named(page)))
-        near(page, maps, layer, head, tmp_path)
+        check_close(page, maps, layer, head, tmp_path)
         page.locator("canvas").focus()
         press(page, "]", "PageDown")
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_heads_that_share_keys(large, open_view, tmp_path, groups):
-    maps = made(groups=groups)
+def test_grouped_query_head_matches_attention_maps(treat_maps_as_large, open_view, tmp_path, groups):
+    maps = make_maps(groups=groups)
     page = open_view(view.head(maps, 0, 3, budget=22_000))
-    computed(page)
-    near(page, maps, 0, 3, tmp_path)
+    wait_until_computed(page)
+    check_close(page, maps, 0, 3, tmp_path)
 
 
-def test_all_heads_are_seen_at_once_and_opened_from_there(large, open_view, tmp_path):
-    maps = made("window", strength=2.0)
+def test_overview_opens_computed_head_and_saved_page_restores_state(treat_maps_as_large, open_view, tmp_path):
+    maps = make_maps("window", strength=2.0)
     page = open_view(view.heads(maps, budget=22_000))
     page.locator("canvas").focus()
     press(page, "ArrowRight", "Enter")
-    computed(page)
+    wait_until_computed(page)
     assert named(page) == "Layer 0, head 1"
-    near(page, maps, 0, 1, tmp_path)
+    check_close(page, maps, 0, 1, tmp_path)
     page.locator("canvas").focus()
     press(page, "Home")
     assert read(page)[:2] == ("q0", "k0")
     saved = takes(page, "HTML", tmp_path)
     page.goto(saved.as_uri())
     page.wait_for_function("() => document.querySelector('.tfviz').shadowRoot?.querySelector('.stage canvas')")
-    computed(page)
+    wait_until_computed(page)
     assert named(page) == "Layer 0, head 1"
-    near(page, maps, 0, 1, tmp_path)
+    check_close(page, maps, 0, 1, tmp_path)
     assert says(page) == ""
 
 
-def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
+def test_huge_head_is_zoomed_from_block_maxima_to_exact_cells(open_view, tmp_path):
     """From all of it to single cells, which are exact; rows that are locked are exact, too."""
     size, draw = 4800, torch.Generator().manual_seed(5)
     query, key = (1.5 * torch.randn(1, 1, size, 4, generator=draw) for _ in range(2))
     maps = AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))])
     page = open_view(view.head(maps, 0, 0, budget=3e5))
-    computed(page)
+    wait_until_computed(page)
     page.locator("canvas").focus()
     press(page, "Home")
     assert says(page).startswith("“0” → “0”  at most")
@@ -129,7 +129,7 @@ def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
     for step in ["ArrowDown"] * 2 + ["ArrowRight"]:
         press(page, step)
     assert read(page)[:2] == ("2", "1")
-    assert abs(float(read(page)[2]) - float(maps[0, 0, 2, 1])) <= 1.5 * error(page) + 0.004
+    assert abs(float(read(page)[2]) - float(maps[0, 0, 2, 1])) <= 1.5 * stated_error(page) + 0.004
     press(page, "ArrowRight", "ArrowRight")
     assert read(page)[2] == "may not look"
     press(page, "0")
@@ -139,27 +139,27 @@ def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
     (line,) = list(csv.reader(takes(page, "CSV", tmp_path).read_text(encoding="utf-8").splitlines()))[1:]
     assert line[0] == "1"
     assert len(line) == size + 1
-    assert abs(float(line[2]) - float(maps[0, 0, 1, 1])) <= 1.5 * error(page) + 0.004
+    assert abs(float(line[2]) - float(maps[0, 0, 1, 1])) <= 1.5 * stated_error(page) + 0.004
 
 
-def test_queries_past_what_16_bits_hold_travel_in_8(large):
-    note = view.heads(made(strength=1e5, scale=1e-9), budget=1e6).document["note"]
+def test_queries_beyond_float16_range_are_stored_as_8_bit_integers(treat_maps_as_large):
+    note = view.heads(make_maps(strength=1e5, scale=1e-9), budget=1e6).document["note"]
     assert "integers from −127 to 127" in note
 
 
-def test_what_is_no_number_is_told(large):
-    maps = made()
+def test_nan_query_raises(treat_maps_as_large):
+    maps = make_maps()
     maps.layers[1].call.query[0, 2, 5] = torch.nan
     with pytest.raises(ValueError, match="layer 1, head 2 holds NaN"):
         view.heads(maps)
 
 
-def test_small_maps_travel_as_weights():
-    assert view.heads(made()).document["kind"] == "heads"
-    assert view.heads(made("a rule a head")).document["parts"][0]["masks"] is not None
+def test_small_maps_are_stored_as_weights():
+    assert view.heads(make_maps()).document["kind"] == "heads"
+    assert view.heads(make_maps("a rule a head")).document["parts"][0]["masks"] is not None
 
 
-def test_a_budget_for_less_still_has_blocks():
-    described = view.heads(made(), budget=2_000).document
+def test_small_budget_falls_back_to_blocks():
+    described = view.heads(make_maps(), budget=2_000).document
     assert described["kind"] == "heads"
     assert described["note"].startswith("Of each head one row of 16 is here")

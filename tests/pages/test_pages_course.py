@@ -1,4 +1,4 @@
-"""Pages of the course in Chromium: code folds, the search answers to keys, the contents follow the reader."""
+"""Lesson pages in Chromium: code folding, search and table of contents."""
 
 import pytest
 from nbformat import v4
@@ -29,7 +29,7 @@ def lesson(tmp_path):
     return tmp_path / "notebooks/01_a.html"
 
 
-def test_code_folds_all_at_once_and_stays_folded(new_page, lesson):
+def test_fold_all_button_survives_reload(new_page, lesson):
     page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     cells, button = page.locator("details.code"), page.locator(".fold-all")
@@ -45,7 +45,7 @@ def test_code_folds_all_at_once_and_stays_folded(new_page, lesson):
     assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
 
 
-def test_code_folds_where_nothing_may_be_stored(new_page, lesson):
+def test_code_folds_without_local_storage(new_page, lesson):
     page = new_page("light", 1280)
     page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })")
     page.goto(lesson.as_uri())
@@ -53,7 +53,7 @@ def test_code_folds_where_nothing_may_be_stored(new_page, lesson):
     assert page.locator("details.code").evaluate_all(SHOWS_CODE) == [False, False, False]
 
 
-def test_the_search_answers_to_keys(new_page, lesson):
+def test_search_works_by_keyboard(new_page, lesson):
     page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     page.keyboard.press("/")
@@ -79,7 +79,7 @@ def test_the_search_answers_to_keys(new_page, lesson):
     page.wait_for_url("**/01_a.html#Masks")
 
 
-def test_the_search_says_that_it_found_nothing_and_leaves_other_fields_alone(new_page, lesson):
+def test_search_reports_no_results_and_ignores_keys_in_other_fields(new_page, lesson):
     page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<textarea></textarea>')")
@@ -89,7 +89,7 @@ def test_the_search_says_that_it_found_nothing_and_leaves_other_fields_alone(new
     page.wait_for_function("document.querySelector('.results [role=status]')?.textContent === 'Nothing for “zebra”'")
 
 
-def test_the_contents_mark_the_section_that_is_read(new_page, lesson):
+def test_contents_highlight_current_section(new_page, lesson):
     page = new_page("dark", 1280)
     page.goto(lesson.as_uri())
     current = page.locator(".contents [aria-current]")
@@ -102,7 +102,7 @@ def test_the_contents_mark_the_section_that_is_read(new_page, lesson):
     assert current.count() == 1
 
 
-def test_on_a_telephone_the_contents_are_folded_above_the_text(new_page, lesson):
+def test_contents_are_collapsed_above_text_on_phone(new_page, lesson):
     page = new_page("light", 400)
     page.goto(lesson.as_uri())
     contents = page.locator(".contents")
@@ -114,7 +114,7 @@ def test_on_a_telephone_the_contents_are_folded_above_the_text(new_page, lesson)
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
-def test_the_first_tab_leads_to_the_text(new_page, lesson):
+def test_first_tab_stop_skips_to_text(new_page, lesson):
     page = new_page("light", 1280)
     page.goto(lesson.as_uri())
     page.keyboard.press("Tab")

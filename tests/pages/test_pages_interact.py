@@ -1,4 +1,4 @@
-"""`view.interact` in a page with no kernel: every control by mouse and by keyboard, the numbers torch's own."""
+"""`view.interact` in Chromium without a kernel: every control works by mouse and keyboard, and outputs match torch."""
 
 import csv
 import math
@@ -42,8 +42,8 @@ def lesson():
 
 
 @pytest.fixture
-def opened(new_page, tmp_path):
-    """`opened(view, scheme="dark", width=400)`: its page, which remembers what the engine was asked and said."""
+def open_interact(new_page, tmp_path):
+    """`open_interact(view, scheme="dark", width=400)`: its page, which remembers what the engine was asked and said."""
 
     def made(shown, scheme="light", width=1000, path=None):
         page = new_page(scheme, width)
@@ -59,14 +59,14 @@ def ready(page):
     return page
 
 
-def answer(page):
+def last_outputs(page):
     """What the engine said last."""
     ready(page)
     last = page.evaluate("window.answers.at(-1)")
     return {name: torch.tensor(one["data"]).reshape(one["shape"]) for name, one in last.items()}
 
 
-def given(page, name):
+def last_argument(page, name):
     """What the program was given last for an argument."""
     ready(page)
     one = page.evaluate(
@@ -75,8 +75,8 @@ def given(page, name):
     return torch.tensor(one[1]).reshape(one[0])
 
 
-def agrees(page, expected):
-    found = answer(page)
+def check_outputs(page, expected):
+    found = last_outputs(page)
     assert list(found) == list(expected)
     for name, tensor in expected.items():
         torch.testing.assert_close(found[name].to(tensor.dtype), tensor, rtol=1e-5, atol=1e-5)
@@ -96,82 +96,82 @@ def drag(page, element, right, down, steps=4):
     return ready(page)
 
 
-def test_a_slider_by_keyboard_and_by_mouse(opened):
-    page = opened(lesson())
+def test_slider_by_keyboard_and_mouse_matches_torch(open_interact):
+    page = open_interact(lesson())
     words = torch.tensor(list(WORDS.values()))
-    agrees(page, attention(words, torch.tensor(2.55)))
+    check_outputs(page, attention(words, torch.tensor(2.55)))
     slider = page.get_by_label("sharpness")
     slider.focus()
     page.keyboard.press("ArrowRight")
-    agrees(page, attention(words, torch.tensor(2.6)))
+    check_outputs(page, attention(words, torch.tensor(2.6)))
     assert plain(page.locator("label.slider output").text_content()) == "2.60"
     assert says(page).startswith("sharpness is 2.60; scores: “cat” → “mat” 9.1 (was 8.9); shares: ")
     page.keyboard.press("Home")
-    agrees(page, attention(words, torch.tensor(0.1)))
+    check_outputs(page, attention(words, torch.tensor(0.1)))
     box = slider.bounding_box()
     page.mouse.click(box["x"] + box["width"] - 3, box["y"] + box["height"] / 2)
-    agrees(page, attention(words, torch.tensor(5.0)))
+    check_outputs(page, attention(words, torch.tensor(5.0)))
 
 
-def test_points_by_mouse_and_by_keyboard(opened):
-    page = opened(lesson())
+def test_points_by_mouse_and_keyboard_match_torch(open_interact):
+    page = open_interact(lesson())
     cat = page.get_by_role("button", name="cat at")
     x, y = middle(cat)
     drag(page, cat, 50, 30)
-    moved = given(page, "words")
+    moved = last_argument(page, "words")
     assert moved[1:].tolist() == torch.tensor(list(WORDS.values()))[1:].tolist()
     torch.testing.assert_close(moved[0], torch.tensor([1.0 + 50 * 3 / 180, 2.0 - 30 * 3 / 180]), rtol=0, atol=0.026)
-    agrees(page, attention(moved, torch.tensor(2.55)))
+    check_outputs(page, attention(moved, torch.tensor(2.55)))
     assert "“cat” is at (1.85, 1.5)" in says(page)
     assert middle(cat) == pytest.approx((x + 50, y + 30), abs=1.5)
     drag(page, cat, 5000, -5000)
-    assert given(page, "words")[0].tolist() == [3.0, 3.0]
+    assert last_argument(page, "words")[0].tolist() == [3.0, 3.0]
     page.get_by_role("button", name="mat at").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Shift+ArrowDown")
-    torch.testing.assert_close(given(page, "words")[2], torch.tensor([0.45, 1.05]))
+    torch.testing.assert_close(last_argument(page, "words")[2], torch.tensor([0.45, 1.05]))
     assert focused(page, "aria-label") == "mat at (0.45, 1.05)"
-    agrees(page, attention(torch.tensor([[3.0, 3.0], [2.0, 0.5], [0.45, 1.05]]), torch.tensor(2.55)))
+    check_outputs(page, attention(torch.tensor([[3.0, 3.0], [2.0, 0.5], [0.45, 1.05]]), torch.tensor(2.55)))
 
 
-def chosen(x, twice, kind, times):
+def branching(x, twice, kind, times):
     made = (x * torch.arange(1.0, 4.0) * times).sin() if kind == "sin" else x * torch.arange(1.0, 4.0) ** times
     return made * 2 if twice else made
 
 
-def test_menus_switches_and_whole_sliders_choose_programs(opened):
-    page = opened(view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin", "<b>"], times=(1, 3)))
+def test_choices_select_matching_program(open_interact):
+    page = open_interact(view.interact(branching, x=(0.0, 1.0), twice=False, kind=["sin", "<b>"], times=(1, 3)))
     x = torch.tensor(0.5)
-    agrees(page, {"output": chosen(x, False, "sin", 2)})
+    check_outputs(page, {"output": branching(x, False, "sin", 2)})
     page.get_by_label("twice").focus()
     page.keyboard.press("Space")
-    agrees(page, {"output": chosen(x, True, "sin", 2)})
+    check_outputs(page, {"output": branching(x, True, "sin", 2)})
     page.get_by_label("kind").select_option("<b>")
-    agrees(page, {"output": chosen(x, True, "power", 2)})
+    check_outputs(page, {"output": branching(x, True, "power", 2)})
     assert says(page).startswith("kind is “<b>”")
     page.get_by_label("times").focus()
     page.keyboard.press("ArrowRight")
-    agrees(page, {"output": chosen(x, True, "power", 3)})
+    check_outputs(page, {"output": branching(x, True, "power", 3)})
     page.get_by_label("twice").click()
-    agrees(page, {"output": chosen(x, False, "power", 3)})
+    check_outputs(page, {"output": branching(x, False, "power", 3)})
     assert page.evaluate("window.asked.at(-1).run") == "0.1.2"
 
 
-def test_a_function_of_choices_only(opened):
-    page = opened(view.interact(lambda on, times: torch.arange(4) * times + on, on=False, times=[2, 3]))
+def test_interact_with_choices_only_matches_torch(open_interact):
+    page = open_interact(view.interact(lambda on, times: torch.arange(4) * times + on, on=False, times=[2, 3]))
     page.get_by_role("checkbox", name="on").check()
     page.get_by_label("times").select_option("3")
-    agrees(page, {"output": torch.arange(4) * 3 + 1})
+    check_outputs(page, {"output": torch.arange(4) * 3 + 1})
 
 
 def product(matrix, row):
     return {"product": matrix @ row, "sum": matrix.sum()}
 
 
-def test_bars_in_their_order_are_read_as_they_stand(opened):
+def test_sorted_bars_are_read_in_drawn_order(open_interact):
     drawn = {"output": view.draw.bars(["low", "middle", "high"], top=2)}
-    page = opened(view.interact(lambda x: x * torch.tensor([1.0, 2.0, 3.0]), x=(-1.0, 1.0), draw=drawn))
+    page = open_interact(view.interact(lambda x: x * torch.tensor([1.0, 2.0, 3.0]), x=(-1.0, 1.0), draw=drawn))
     page.get_by_role("slider").focus()
     press(page, "End")
     page.locator("canvas").focus()
@@ -184,40 +184,40 @@ def test_bars_in_their_order_are_read_as_they_stand(opened):
     assert says(page).endswith("“low” is first (was “high”)")
 
 
-def test_cells_by_keyboard_by_typing_and_by_mouse(opened):
+def test_cells_by_keyboard_typing_and_mouse_match_torch(open_interact):
     matrix, row = torch.tensor([[1.0, 2.0, 3.0], [4.0, -5.0, 6.0]]), torch.tensor([0.5, 1.5, 2.5])
     cells = {"matrix": view.cells(matrix, ["a", "b"], list("xyz"), step=0.5), "row": view.cells(row)}
-    page = opened(view.interact(product, draw={"product": view.draw.bars("matrix")}, **cells))
-    agrees(page, product(matrix, row))
+    page = open_interact(view.interact(product, draw={"product": view.draw.bars("matrix")}, **cells))
+    check_outputs(page, product(matrix, row))
     page.get_by_role("button", name="a, x: 1").focus()
     press(page, "ArrowRight", "ArrowDown", "ArrowDown", "+")
     matrix[1, 1] += 0.5
-    agrees(page, product(matrix, row))
+    check_outputs(page, product(matrix, row))
     assert says(page).startswith("b, y is −4.5; product: “b” ")
     press(page, "Shift+_")
     matrix[1, 1] -= 5
-    agrees(page, product(matrix, row))
+    check_outputs(page, product(matrix, row))
     press(page, "7", ".", "2", "5", "Enter")
     matrix[1, 1] = 7.25
-    agrees(page, product(matrix, row))
+    check_outputs(page, product(matrix, row))
     assert focused(page, "aria-label") == "b, y: 7.25"
     press(page, "Enter")
     page.keyboard.type("-1e1")
     press(page, "Escape")
-    agrees(page, product(matrix, row))
+    check_outputs(page, product(matrix, row))
     press(page, "Enter")
     page.keyboard.type("nonsense")
     press(page, "Enter")
     assert says(page) == "“nonsense” is no number"
-    agrees(page, product(matrix, row))
+    check_outputs(page, product(matrix, row))
     drag(page, page.get_by_role("button", name="a, z: 3"), -21, 3)
     matrix[0, 2] -= 5 * 0.5
-    agrees(page, product(matrix, row))
+    check_outputs(page, product(matrix, row))
     page.get_by_role("button", name="1: 1.5").dblclick()
     page.keyboard.type("−2,5")
     press(page, "Tab")
     row[1] = -2.5
-    agrees(page, product(matrix, row))
+    check_outputs(page, product(matrix, row))
 
 
 def ordered(order):
@@ -225,24 +225,24 @@ def ordered(order):
     return {"table": table[order], "order": order}
 
 
-def test_words_in_order_by_keyboard_and_by_mouse(opened):
+def test_order_by_keyboard_and_mouse_matches_torch(open_interact):
     words = ["the", "cat", "שלום", "<b>", "mat"]
-    page = opened(view.interact(ordered, order=view.order(words), draw={"table": view.draw.grid("order")}))
+    page = open_interact(view.interact(ordered, order=view.order(words), draw={"table": view.draw.grid("order")}))
     chip = lambda word: page.get_by_role("button", name=word)  # noqa: E731
     chip("cat").focus()
     press(page, "Alt+ArrowRight", "Alt+ArrowRight")
-    agrees(page, ordered(torch.tensor([0, 2, 3, 1, 4])))
+    check_outputs(page, ordered(torch.tensor([0, 2, 3, 1, 4])))
     assert "“cat” is number 4 of 5" in says(page)
     assert focused(page, "aria-label") == "cat, 4 of 5"
     press(page, "ArrowLeft", "Space", "ArrowLeft", "ArrowLeft", "ArrowLeft", "Space", "ArrowRight")
-    agrees(page, ordered(torch.tensor([3, 0, 2, 1, 4])))
+    check_outputs(page, ordered(torch.tensor([3, 0, 2, 1, 4])))
     assert focused(page, "aria-label") == "the, 2 of 5"
     (x, y), (to, _) = middle(chip("mat")), middle(chip("the"))
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(to - 9, y, steps=8)
     page.mouse.up()
-    agrees(page, ordered(torch.tensor([3, 4, 0, 2, 1])))
+    check_outputs(page, ordered(torch.tensor([3, 4, 0, 2, 1])))
     assert page.locator(".ordered").all_inner_texts() == ["<b>", "mat", "the", "שלום", "cat"]
 
 
@@ -250,24 +250,24 @@ def turned(angle):
     return {"place": torch.stack([angle.cos(), angle.sin()])[None], "angle": angle}
 
 
-def test_a_dial_by_keyboard_and_by_mouse(opened):
-    page = opened(view.interact(turned, angle=view.angle(math.pi / 6), draw={"place": view.draw.dots()}))
-    agrees(page, turned(torch.tensor(math.pi / 6)))
+def test_angle_by_keyboard_and_mouse_matches_torch(open_interact):
+    page = open_interact(view.interact(turned, angle=view.angle(math.pi / 6), draw={"place": view.draw.dots()}))
+    check_outputs(page, turned(torch.tensor(math.pi / 6)))
     dial = page.get_by_role("slider", name="angle")
     dial.focus()
     press(page, "ArrowRight", "Shift+ArrowDown", "PageUp")
-    agrees(page, turned(torch.tensor(math.radians(30 + 5 - 1 + 45))))
+    check_outputs(page, turned(torch.tensor(math.radians(30 + 5 - 1 + 45))))
     assert dial.get_attribute("aria-valuetext") == "79°, 1.4 rad"
     press(page, "PageUp", "PageUp", "PageUp")
-    agrees(page, turned(torch.tensor(math.radians(79 + 135 - 360))))
+    check_outputs(page, turned(torch.tensor(math.radians(79 + 135 - 360))))
     press(page, "Home")
-    agrees(page, turned(torch.tensor(0.0)))
+    check_outputs(page, turned(torch.tensor(0.0)))
     x, y = middle(dial)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x, y - 20, steps=3)
     page.mouse.up()
-    agrees(page, turned(torch.tensor(math.pi / 2)))
+    check_outputs(page, turned(torch.tensor(math.pi / 2)))
 
 
 VOCAB = text.Characters.of("abcdefg <>/שלום\0\u202e'\"&;")
@@ -287,17 +287,17 @@ def reader(rows=None):
     return shown, lambda words: read(VOCAB.encode(words).long()[None], torch.tensor(1.0))
 
 
-def test_text_is_typed_and_read_as_in_python(opened):
+def test_typed_text_matches_python_and_errors_are_shown(open_interact):
     shown, read = reader()
-    page = opened(shown)
+    page = open_interact(shown)
     area = page.get_by_label("sentence")
-    agrees(page, read("abc"))
+    check_outputs(page, read("abc"))
     area.press("End")
     page.keyboard.type(" fed")
-    agrees(page, read("abc fed"))
+    check_outputs(page, read("abc fed"))
     for hostile in ("</b>\0'&\"", "שלום\u202e<", "a"):
         area.fill(hostile)
-        agrees(page, read(hostile))
+        check_outputs(page, read(hostile))
         assert area.input_value() == hostile
     for wrong, told in {
         "": "sentence is empty",
@@ -309,32 +309,32 @@ def test_text_is_typed_and_read_as_in_python(opened):
         assert told in says(page)
         assert area.input_value() == wrong
     area.fill("gab")
-    agrees(page, read("gab"))
+    check_outputs(page, read("gab"))
 
 
-def test_a_text_that_is_too_short_is_not_read(opened):
+def test_text_below_min_tokens_is_rejected(open_interact):
     def ends(sentence):
         return sentence[:, [0, -3]].float()
 
-    page = opened(view.interact(ends, sentence=view.text("abc", VOCAB, min_tokens=3, max_tokens=3)))
+    page = open_interact(view.interact(ends, sentence=view.text("abc", VOCAB, min_tokens=3, max_tokens=3)))
     area = page.get_by_label("sentence")
-    agrees(page, {"output": ends(VOCAB.encode("abc").long()[None])})
+    check_outputs(page, {"output": ends(VOCAB.encode("abc").long()[None])})
     area.fill("ab")
     ready(page)
     assert "sentence has 2 tokens, and needs 3" in says(page)
     area.fill("gab")
-    agrees(page, {"output": ends(VOCAB.encode("gab").long()[None])})
+    check_outputs(page, {"output": ends(VOCAB.encode("gab").long()[None])})
 
 
-def test_an_error_of_the_engine_is_a_sentence(opened):
+def test_engine_error_is_shown_and_recovered_from(open_interact):
     shown, read = reader(rows=VOCAB.encode("g").item() + 1)
-    page = opened(shown)
+    page = open_interact(shown)
     unknown = next(c for c in VOCAB.characters if VOCAB.encode(c).item() > VOCAB.encode("g").item())
     page.get_by_label("sentence").fill(f"ab{unknown}")
     ready(page)
     assert len(says(page)) > 10
     page.get_by_label("sentence").fill("gab")
-    agrees(page, read("gab"))
+    check_outputs(page, read("gab"))
 
 
 def tables(page):
@@ -346,23 +346,25 @@ def tables(page):
     return [[row[1:] for row in one[1:]] for one in rows]
 
 
-def two(value):
+def format_value(value):
     return formatted(value)
 
 
-def test_the_table_the_cursor_and_the_files_say_the_same(opened, new_page, tmp_path):
-    page = opened(lesson())
+def test_table_cursor_and_exports_agree(open_interact, new_page, tmp_path):
+    page = open_interact(lesson())
     page.get_by_label("sharpness").fill("1.1")
     expected = attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1))
     ready(page)
-    assert tables(page) == [[[two(cell) for cell in row] for row in table.tolist()] for table in expected.values()]
+    assert tables(page) == [
+        [[format_value(cell) for cell in row] for row in table.tolist()] for table in expected.values()
+    ]
     page.locator("canvas[aria-label^=shares]").focus()
     press(page, "ArrowRight", "ArrowDown", "End")
-    assert says(page) == f"shares: “sat” → “mat” {two(float(expected['shares'][1, 2]))}"
+    assert says(page) == f"shares: “sat” → “mat” {format_value(float(expected['shares'][1, 2]))}"
     page.locator("canvas[aria-label^=mixture]").focus()
     press(page, "ArrowDown", "ArrowDown")
     x, y = expected["mixture"][2].tolist()
-    assert says(page) == f"mixture: “mat” ({two(x)}, {two(y)})"
+    assert says(page) == f"mixture: “mat” ({format_value(x)}, {format_value(y)})"
     lines = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
     assert ["scores"] in lines
     assert ["mat", *(f"{float(f'{cell:.4g}'):.10g}" for cell in expected["scores"][2].tolist())] in lines
@@ -373,58 +375,58 @@ def test_the_table_the_cursor_and_the_files_say_the_same(opened, new_page, tmp_p
         assert picture.width > 400
 
 
-def test_a_page_taken_away_stands_where_it_was_left_and_lives(opened, tmp_path):
-    page = opened(lesson())
+def test_saved_page_restores_state_and_stays_interactive(open_interact, tmp_path):
+    page = open_interact(lesson())
     page.get_by_label("sharpness").fill("0.6")
     page.get_by_role("button", name="cat at").focus()
     press(page, "ArrowUp")
-    before = answer(page)
-    own = opened(None, path=takes(page, "HTML", tmp_path))
-    assert answer(own)["shares"].tolist() == before["shares"].tolist()
+    before = last_outputs(page)
+    own = open_interact(None, path=takes(page, "HTML", tmp_path))
+    assert last_outputs(own)["shares"].tolist() == before["shares"].tolist()
     own.get_by_label("sharpness").fill("3.1")
     moved = torch.tensor([[1.0, 2.05], [2.0, 0.5], [0.5, 1.5]])
-    agrees(own, attention(moved, torch.tensor(3.1)))
+    check_outputs(own, attention(moved, torch.tensor(3.1)))
 
 
-def test_what_was_turned_is_undone_and_shared(opened, new_page):
-    page = opened(lesson())
+def test_undo_redo_and_shared_link_restore_values(open_interact, new_page):
+    page = open_interact(lesson())
     words = torch.tensor(list(WORDS.values()))
     page.get_by_label("sharpness").fill("1.1")
-    agrees(page, attention(words, torch.tensor(1.1)))
+    check_outputs(page, attention(words, torch.tensor(1.1)))
     page.wait_for_timeout(900)  # what follows soon is one step with it
     page.get_by_role("button", name="cat at").focus()
     press(page, "ArrowUp", "ArrowUp")
     moved = words + torch.tensor([[0, 0.1], [0, 0], [0, 0]])
-    agrees(page, attention(moved, torch.tensor(1.1)))
-    address = shared(page)
+    check_outputs(page, attention(moved, torch.tensor(1.1)))
+    address = copy_link(page)
     button(page, "Undo").click()
-    agrees(page, attention(words, torch.tensor(1.1)))
+    check_outputs(page, attention(words, torch.tensor(1.1)))
     assert page.get_by_role("button", name="cat at (1, 2)").count() == 1
     press(page, "Control+z")
-    agrees(page, attention(words, torch.tensor(2.55)))
+    check_outputs(page, attention(words, torch.tensor(2.55)))
     assert button(page, "Undo").get_attribute("aria-disabled") == "true"
     press(page, "Control+Shift+Z", "Control+Shift+Z")
-    agrees(page, attention(moved, torch.tensor(1.1)))
+    check_outputs(page, attention(moved, torch.tensor(1.1)))
     assert button(page, "Redo").get_attribute("aria-disabled") == "true"
     other = new_page()
     other.add_init_script(RECORDS)
     other.goto(address)
     other.wait_for_function(ALIVE)
-    agrees(other, attention(moved, torch.tensor(1.1)))
+    check_outputs(other, attention(moved, torch.tensor(1.1)))
 
 
-def test_what_an_author_proposes_sets_its_controls_and_no_others(opened):
-    page = opened(view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin", "<b>"], times=(1, 3),
+def test_try_sets_only_its_own_controls(open_interact):
+    page = open_interact(view.interact(branching, x=(0.0, 1.0), twice=False, kind=["sin", "<b>"], times=(1, 3),
                                 tries={"All of it": {"x": 1.0}, "<b>": {"kind": 1, "times": 1}}))  # fmt: skip
     button(page, "All of it").click()
-    agrees(page, {"output": chosen(torch.tensor(1.0), False, "sin", 2)})
+    check_outputs(page, {"output": branching(torch.tensor(1.0), False, "sin", 2)})
     button(page, "<b>").click()
-    agrees(page, {"output": chosen(torch.tensor(1.0), False, "power", 1)})
+    check_outputs(page, {"output": branching(torch.tensor(1.0), False, "power", 1)})
     press(page, "Control+z")
-    agrees(page, {"output": chosen(torch.tensor(1.0), False, "sin", 2)})
+    check_outputs(page, {"output": branching(torch.tensor(1.0), False, "sin", 2)})
 
 
-def shared(page):
+def copy_link(page):
     page.locator("summary", has_text="Share").click()
     button(page, "Copy link").click()
     page.wait_for_function("location.hash")
@@ -432,7 +434,7 @@ def shared(page):
 
 
 def few_controls():
-    return view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3))
+    return view.interact(branching, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3))
 
 
 def table_controls():
@@ -441,8 +443,8 @@ def table_controls():
 
 @pytest.mark.parametrize("shown", [lesson, few_controls, table_controls])
 @pytest.mark.parametrize(("width", "beside"), [(1280, True), (400, False)])
-def test_controls_stand_at_the_left_of_the_results_and_above_them_on_a_telephone(opened, shown, width, beside):
-    page = opened(shown(), width=width)
+def test_controls_are_left_of_results_or_above_on_phone(open_interact, shown, width, beside):
+    page = open_interact(shown(), width=width)
     controls, results = (page.locator(where).bounding_box() for where in (".layout > .arguments", ".layout > .results"))
     if beside:
         assert controls["x"] + controls["width"] <= results["x"]
@@ -454,15 +456,15 @@ def test_controls_stand_at_the_left_of_the_results_and_above_them_on_a_telephone
     assert max(inside) <= results["x"] + results["width"]
 
 
-def bar_page(opened, width):
+def open_bar_page(open_interact, width):
     """Bars beside a number."""
     shown = view.interact(lambda x: {"bars": x * torch.tensor([1.0, 2.0, 3.0]), "sum": 6 * x}, x=(0.0, 1.0))
-    return opened(shown, width=width)
+    return open_interact(shown, width=width)
 
 
 @pytest.mark.parametrize("width", [400, 1280, 1920])
-def test_bars_fill_the_place_that_there_is_and_the_card_is_no_wider_than_it_needs(opened, width):
-    page = bar_page(opened, width)
+def test_bars_fill_their_column_and_card_is_centred(open_interact, width):
+    page = open_bar_page(open_interact, width)
     page.set_viewport_size({"width": width, "height": 900})
     ready(page)
     column = page.locator(".pictures").bounding_box()["width"]
@@ -472,27 +474,27 @@ def test_bars_fill_the_place_that_there_is_and_the_card_is_no_wider_than_it_need
     assert card["width"] < 0.75 * 1920
 
 
-def test_controls_are_large_enough_for_a_finger(opened):
-    page = opened(every(), width=400)
+def test_controls_are_large_enough_for_touch(open_interact):
+    page = open_interact(every_control(), width=400)
     sizes = page.locator(".arguments input[type=range], .arguments select, .point, .cell, .ordered").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect().height)"
     )
     assert min(sizes) >= 36
 
 
-def test_the_purpose_stands_below_the_title(opened):
+def test_purpose_is_shown_below_title(open_interact):
     def turned(x):
         """Turn it until
         it fits. The rest is for others."""
         return x * torch.ones(2)
 
     purpose = lambda page: page.locator(".purpose").inner_text()  # noqa: E731
-    assert purpose(opened(view.interact(turned, x=(0.0, 1.0)))) == "Turn it until it fits."
-    page = opened(view.interact(lambda x: x * torch.ones(2), x=(0.0, 1.0), title="Turn it: it fits"))
+    assert purpose(open_interact(view.interact(turned, x=(0.0, 1.0)))) == "Turn it until it fits."
+    page = open_interact(view.interact(lambda x: x * torch.ones(2), x=(0.0, 1.0), title="Turn it: it fits"))
     assert page.locator("h1").text_content() == "Turn it: it fits"
     assert page.locator(".subtitle").inner_text() == "It fits"
     assert purpose(page) == ""
-    page = opened(view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3)))
+    page = open_interact(view.interact(branching, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3)))
     assert purpose(page) == "Drag a slider, tick the box or choose from the list: the results follow."
 
 
@@ -500,47 +502,47 @@ def counted(table, row):
     return {"rows": table.sum(1), "open": (table & row).sum(0)}
 
 
-def test_switches_by_mouse_by_stroke_and_by_keyboard(opened):
+def test_boolean_cells_by_click_drag_and_keyboard_match_torch(open_interact):
     table, row = torch.eye(3).bool(), torch.tensor([True, False, True])
     cells = {"table": view.cells(table, list("abc"), list("xyz")), "row": view.cells(row, cols=["p", "q", "r"])}
-    page = opened(view.interact(counted, draw={"rows": view.draw.bars("table")}, **cells))
-    agrees(page, counted(table, row))
+    page = open_interact(view.interact(counted, draw={"rows": view.draw.bars("table")}, **cells))
+    check_outputs(page, counted(table, row))
     page.get_by_role("button", name="a, y").click()
     table[0, 1] = True
-    agrees(page, counted(table, row))
+    check_outputs(page, counted(table, row))
     assert says(page).startswith("a, y is on; rows: “a” ")
     first, last = (page.get_by_role("button", name=name) for name in ("c, x", "c, z"))
     drag(page, first, middle(last)[0] - middle(first)[0], 0, steps=12)
     table[2] = True
-    agrees(page, counted(table, row))
+    check_outputs(page, counted(table, row))
     drag(page, last, middle(first)[0] - middle(last)[0], 0, steps=12)
     table[2] = False
-    agrees(page, counted(table, row))
+    check_outputs(page, counted(table, row))
     page.get_by_role("button", name="q").focus()
     press(page, "Space", "ArrowLeft", "Enter")
     row[:2] = torch.tensor([False, True])
-    agrees(page, counted(table, row))
+    check_outputs(page, counted(table, row))
     assert focused(page, "aria-label") == "p"
     assert page.get_by_role("button", name="q").get_attribute("aria-pressed") == "true"
     axe(page)
     assert serious(page) == []
 
 
-def tied(x):
+def graph_weights(x):
     return torch.tensor([[0.0, 1.0], [0.5, 0.0]]) + torch.diag(x)
 
 
-def test_a_node_is_filled_by_its_own_number(opened):
+def test_graph_nodes_are_filled_by_their_own_values(open_interact):
     shown = {}
     for filled in (True, False):
         drawing = view.draw.graph(["a", "b"], filled=filled, limit=1.0)
-        page = opened(view.interact(tied, x=view.cells([1.0, -1.0]), draw={"output": drawing}))
-        agrees(page, {"output": tied(torch.tensor([1.0, -1.0]))})
+        page = open_interact(view.interact(graph_weights, x=view.cells([1.0, -1.0]), draw={"output": drawing}))
+        check_outputs(page, {"output": graph_weights(torch.tensor([1.0, -1.0]))})
         shown[filled] = page.locator(".results canvas").screenshot()
     assert shown[True] != shown[False]
 
 
-def every():
+def every_control():
     """One of each control and picture."""
 
     def function(a, b, c, d, e, f, g):
@@ -560,16 +562,16 @@ def every():
     )  # fmt: skip
 
 
-def test_tab_reaches_everything_and_shows_where_it_is(opened):
-    page = opened(every())
+def test_tab_key_reaches_every_control_with_visible_focus(open_interact):
+    page = open_interact(every_control())
     expected, reached = tabbed(page)
     assert set(reached) >= expected
     assert all(reached.values())
 
 
-def test_axe_finds_nothing_serious(opened):
-    for shown in (every(), reader()[0]):
-        page = opened(shown)
+def test_axe_reports_no_serious_violations(open_interact):
+    for shown in (every_control(), reader()[0]):
+        page = open_interact(shown)
         axe(page)
         for summary in page.locator("summary").all():
             summary.click()
@@ -580,15 +582,15 @@ def test_axe_finds_nothing_serious(opened):
 
 
 @pytest.mark.parametrize("width", [400, 2000])
-def test_a_page_does_not_scroll_sideways(opened, width):
-    page = opened(every(), width=width)
+def test_page_does_not_scroll_horizontally(open_interact, width):
+    page = open_interact(every_control(), width=width)
     page.locator("summary", has_text="Table").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_every_picture_is_read_by_keys_in_light_and_dark(opened):
+def test_every_drawing_is_read_by_keyboard_in_both_color_schemes(open_interact):
     for scheme in ("light", "dark"):
-        page = opened(every(), scheme=scheme)
+        page = open_interact(every_control(), scheme=scheme)
         blank = ImageStat.Stat(Image.open(page_picture(page)).convert("L")).median[0]
         assert (blank > 200) == (scheme == "light")
         for canvas in page.locator(".results canvas").all():
@@ -600,13 +602,13 @@ def test_every_picture_is_read_by_keys_in_light_and_dark(opened):
             assert canvas.evaluate("canvas => canvas.toDataURL()") != before  # the cursor is gone
 
 
-def test_words_that_bite_show_as_themselves(opened):
+def test_hostile_words_are_shown_literally(open_interact):
     bad = [word for word in BITE if len(word) < 100]
     names = {f"{i}{word}": (i / 4, 1.0) for i, word in enumerate(bad)}
     shown = view.interact(lambda points, order: {"</script>": points[order].sum(-1)}, points=view.points(names),
                           order=view.order(bad), title="<img src=x onerror=alert(1)>",
                           draw={"</script>": view.draw.bars("order")})  # fmt: skip
-    page = opened(shown)
+    page = open_interact(shown)
     assert page.locator("h1").text_content() == "<img src=x onerror=alert(1)>"
     assert page.locator("img").count() == 0
     page.locator(".ordered").first.focus()
@@ -614,33 +616,33 @@ def test_words_that_bite_show_as_themselves(opened):
     assert "</script>" in says(page)
 
 
-def test_where_a_worker_is_refused_the_page_computes(new_page, tmp_path):
+def test_page_computes_without_worker(new_page, tmp_path):
     page = new_page()
     page.add_init_script("window.Worker = class { constructor() { throw new Error('refused'); } }")
     goto_view(page, lesson().save(tmp_path / "x.html"))
     ready(page).get_by_label("sharpness").fill("1.1")
     ready(page)
     expected = attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1))
-    assert tables(page)[1] == [[two(cell) for cell in row] for row in expected["shares"].tolist()]
+    assert tables(page)[1] == [[format_value(cell) for cell in row] for row in expected["shares"].tolist()]
 
 
-def test_a_view_that_is_taken_off_the_page_leaves_no_worker(opened):
-    page = opened(lesson())
+def test_removed_view_terminates_its_worker(open_interact):
+    page = open_interact(lesson())
     assert len(page.workers) == 1
     page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
     page.wait_for_timeout(200)
     assert page.workers == []
     page.evaluate("document.body.append(view)")
     page.get_by_label("sharpness").fill("1.1")
-    agrees(page, attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1)))
+    check_outputs(page, attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1)))
 
 
-def depends(x, order):
+def data_dependent(x, order):
     return x * torch.arange(3)[order] if x.sum() > 0 else -x * torch.ones(3)
 
 
-def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(new_page, tmp_path):
-    live = view.interact(depends, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
+def test_kernel_computes_and_saved_page_is_static(new_page, tmp_path):
+    live = view.interact(data_dependent, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
                          draw={"output": view.draw.bars("order")})  # fmt: skip
     page = new_page()
     with_kernel(page, live, "interact-widget", "values")
@@ -660,8 +662,8 @@ def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(new_page, tmp
     assert page.locator(".tfviz").count() == 0
 
 
-def test_alive_is_what_the_other_pages_mean_by_it(opened):
-    assert opened(lesson()).evaluate(ALIVE)
+def test_page_is_marked_alive(open_interact):
+    assert open_interact(lesson()).evaluate(ALIVE)
 
 
 def sentence(page):
@@ -673,9 +675,9 @@ def tables_of(key_size):
     return {"table": table, "flat": torch.ones(2) + 0 * key_size}
 
 
-def test_a_sentence_says_what_is_seen_and_stays_when_something_is_pointed_at(opened):
+def test_a_sentence_says_what_is_seen_and_stays_when_something_is_pointed_at(open_interact):
     drawn = {"table": view.draw.grid(["a", "b"], ["x", "y"]), "flat": view.draw.bars(["c", "d"])}
-    page = opened(view.interact(tables_of, key_size=(1.0, 9.0), draw=drawn))
+    page = open_interact(view.interact(tables_of, key_size=(1.0, 9.0), draw=drawn))
     first = "Table: largest for “b” and “y” (20). Flat: 1 everywhere."
     assert sentence(page) == first
     assert says(page) == ""
@@ -691,10 +693,10 @@ def test_a_sentence_says_what_is_seen_and_stays_when_something_is_pointed_at(ope
     assert page.locator(".ends span").all_text_contents() == ["1.0", "9.0"]
 
 
-def test_an_authors_sentence_is_filled_anew_at_each_change(opened):
+def test_an_authors_sentence_is_filled_anew_at_each_change(open_interact):
     told = "{row} looks most at {col} ({percent}), then at {second} ({second_percent})."
     drawn = {"shares": view.draw.grid("words", "words", scale="linear", axes=("looks", "at"), sentence=told)}
-    page = opened(view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn))
+    page = open_interact(view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn))
     page.get_by_label("sharpness").fill("0.4")
     shares = attention(torch.tensor(list(WORDS.values())), torch.tensor(0.4))["shares"]
     ready(page)
@@ -712,13 +714,13 @@ def ways(x):
     return {"one": hidden + 1 + 0 * x, "two": hidden + torch.tensor([[1.0, 0.0], [2.0, 1.0]]) + 0 * x}
 
 
-def test_results_that_share_a_scale_have_one_key_with_named_ends(opened):
+def test_results_that_share_a_scale_have_one_key_with_named_ends(open_interact):
     grid = view.draw.grid(["a", "b"], ["c", "d"], axes=("hears", "of"), ends=("none", "most"), hatched="cannot")
-    page = opened(view.interact(ways, x=(0.0, 1.0), draw={"one": grid, "two": grid}))
+    page = open_interact(view.interact(ways, x=(0.0, 1.0), draw={"one": grid, "two": grid}))
     keys = page.get_by_role("img", name="Scale:")
     assert [one.get_attribute("aria-label") for one in keys.all()] == ["Scale: 0: none; 2: most; cannot"]
     yes = view.draw.grid(["a", "b"], ["c", "d"], ends=("may not look", "may look"))
-    page = opened(view.interact(lambda x: torch.eye(2) + 0 * x, x=(0.0, 1.0), draw={"output": yes}))
+    page = open_interact(view.interact(lambda x: torch.eye(2) + 0 * x, x=(0.0, 1.0), draw={"output": yes}))
     keys = page.get_by_role("img", name="Scale:")
     assert [one.get_attribute("aria-label") for one in keys.all()] == ["Scale: may not look; may look"]
     assert sentence(page) == "May look in 2 of 4 cells."
@@ -728,9 +730,9 @@ def held(machines):
     return torch.tensor([60.0, 84.0]) / machines
 
 
-def test_a_stack_answers_whether_its_sum_fits_and_marks_the_budget(opened, tmp_path):
+def test_a_stack_answers_whether_its_sum_fits_and_marks_the_budget(open_interact, tmp_path):
     drawn = {"output": view.draw.stack(["weights", "activations"], budget=80, unit="GB", title="memory")}
-    page = opened(view.interact(held, machines=(1.0, 4.0, 1.0), title="Does it fit? Add machines", draw=drawn))
+    page = open_interact(view.interact(held, machines=(1.0, 4.0, 1.0), title="Does it fit? Add machines", draw=drawn))
     page.get_by_role("slider", name="machines").fill("1")
     ready(page)
     assert page.locator(".subtitle").inner_text() == "Add machines"
@@ -746,21 +748,21 @@ def test_a_stack_answers_whether_its_sum_fits_and_marks_the_budget(opened, tmp_p
     assert "Yes: 72 of 80 GB" in takes(page, "SVG", tmp_path).read_text("utf-8")
 
 
-def test_a_table_keeps_its_limits_and_says_them(opened):
+def test_a_table_keeps_its_limits_and_says_them(open_interact):
     stars = view.cells([3.0, 5.0], cols=["one", "two"], step=0.5, limits=(0.5, 5.0))
-    page = opened(view.interact(lambda stars: stars * 1, stars=stars))
+    page = open_interact(view.interact(lambda stars: stars * 1, stars=stars))
     assert "0.5 to 5, in steps of 0.5" in page.locator(".control").inner_text()
     page.get_by_role("button", name="two: 5").focus()
     press(page, "+")
     assert says(page) == "two goes from 0.5 to 5"
     press(page, "9", "9", "Enter", "ArrowLeft", "Shift+_")
-    assert given(page, "stars").tolist() == [0.5, 5.0]
+    assert last_argument(page, "stars").tolist() == [0.5, 5.0]
 
 
 @pytest.mark.parametrize(("size", "least"), [(8, 36), (4, 39)])
-def test_switches_fit_a_telephone_and_a_finger(opened, size, least):
+def test_switches_fit_a_telephone_and_a_finger(open_interact, size, least):
     table = view.cells(torch.eye(size).bool(), list("abcdefgh")[:size], list("abcdefgh")[:size])
-    page = opened(view.interact(lambda table: table.float(), table=table), width=400)
+    page = open_interact(view.interact(lambda table: table.float(), table=table), width=400)
     boxes = [one.bounding_box() for one in page.locator(".switch").all()]
     assert max(box["x"] + box["width"] for box in boxes) <= 384
     assert min(min(box["width"], box["height"]) for box in boxes) >= least

@@ -1,4 +1,4 @@
-"""Studios whose texts Python encodes, in Chromium without a network: tokenizers that no page can encode with."""
+"""Studios in Chromium, offline, whose text is encoded in Python by tokenizers that a page cannot run."""
 
 import pytest
 import torch
@@ -17,27 +17,27 @@ KINDS = {"unigram": unigram, "fallback": fallback, "regex": regex}
 HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
 
 
-def shown(page, live):
+def open_studio(page, live):
     with_kernel(page, live, "studios-widget", "state")
     page.locator(".studio :is(.word, .token)").first.wait_for()
     wait_until_idle(page)
     return page
 
 
-def writes(page, text):
+def type_prompt(page, text):
     page.locator(".editor").fill(text)
     wait_until_idle(page)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_typed_is_encoded_as_python_does(new_page, kind):
+def test_write_encodes_typed_text_like_python(new_page, kind):
     vocab = Subwords(KINDS[kind]())
     model = wide(
         GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24)
     )  # room for more, as many have it
     live = view.write(model, vocab, "the cat", temperature=0, kernel=True)
-    page = shown(new_page(), live)
-    writes(page, HOSTILE)
+    page = open_studio(new_page(), live)
+    type_prompt(page, HOSTILE)
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
     with torch.no_grad():
         logits = model(vocab.encode(HOSTILE)[None])[0, -1, : len(vocab)]
@@ -45,9 +45,9 @@ def test_what_is_typed_is_encoded_as_python_does(new_page, kind):
     if kind == "regex":  # what no tokenizer lacks can be written on, token by token
         click(page, *["One token"] * 3)
         assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
-    writes(page, "")
+    type_prompt(page, "")
     assert says(page) == "type a text: the model goes on from it"
-    writes(page, "the")
+    type_prompt(page, "the")
     page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
 
 
@@ -59,10 +59,10 @@ def greedy(model, ids, count, size):
     return ids[-count:]
 
 
-def test_the_newest_prompt_is_what_is_shown(new_page):
+def test_write_shows_latest_prompt_after_fast_typing(new_page):
     vocab = Subwords(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
-    page = shown(new_page(), live)
+    page = open_studio(new_page(), live)
     page.locator(".editor").click()
     page.keyboard.press("Control+End")
     page.keyboard.type(" mat and the dog", delay=1)
@@ -72,11 +72,11 @@ def test_the_newest_prompt_is_what_is_shown(new_page):
     assert says(page) == ""
 
 
-def test_words_are_struck_out_and_replaced(new_page):
+def test_classify_replaces_words_and_matches_torch(new_page):
     vocab = Subwords(unigram())
     model = wide(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
-    page = shown(new_page(), live)
+    page = open_studio(new_page(), live)
     words = page.locator(".passage .word")
     assert words.all_text_contents() == ["the", "cat", "sat", "on", "the", "mat"]
     words.nth(1).dblclick()
@@ -92,7 +92,7 @@ def test_words_are_struck_out_and_replaced(new_page):
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
 
 
-def test_a_mask_of_another_name_hides_a_word(new_page):
+def test_fill_uses_special_tokens_of_tokenizer(new_page):
     transformers = pytest.importorskip("transformers")
     made = unigram()
     made.add_special_tokens(["<mask>", "<s>"])
@@ -108,7 +108,7 @@ def test_a_mask_of_another_name_hides_a_word(new_page):
     bert = wide(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))
     left = wide(GPT(len(other), context=40, layers=1, heads=2, dim=12), seed=5)
     live = view.fill(bert, tokenizer, "the cat sat on the mat", masked=1, compare_with=(left, other), kernel=True)
-    page = shown(new_page(), live)
+    page = open_studio(new_page(), live)
     ids = live._last[1][0][0].tolist()
     mask, cls, sep = (tokenizer.convert_tokens_to_ids(name) for name in ("<mask>", "<s>", "</s>"))
     assert (ids[0], ids[-1], ids.count(mask) > 0) == (cls, sep, True)
@@ -119,17 +119,17 @@ def test_a_mask_of_another_name_hides_a_word(new_page):
     assert "Python has not read" not in page.locator(".studio").text_content()
 
 
-def test_what_python_says_of_a_text_that_it_cannot_read_is_shown(new_page):
+def test_python_encoding_error_is_shown(new_page):
     vocab = Subwords(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
-    page = shown(new_page(), live)
+    page = open_studio(new_page(), live)
     live._vocabs = []
-    writes(page, "the dog")
+    type_prompt(page, "the dog")
     assert "there is no vocabulary 0" in says(page)
 
 
 @pytest.mark.parametrize("kernel", [True, False])
-def test_no_token_is_offered_that_the_vocabulary_lacks(new_page, tmp_path, kernel):
+def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path, kernel):
     """Of a model whose sizes are rounded up, and which likes best what there is not."""
     letters = Characters("abcdefghijklmnopqrst")
     model = wide(GPT(22, context=12, layers=1, heads=2, dim=12))
@@ -138,7 +138,7 @@ def test_no_token_is_offered_that_the_vocabulary_lacks(new_page, tmp_path, kerne
     made = view.write(model, letters, "abcd", kernel=kernel, weights="float32", temperature=0)
     page = new_page()
     if kernel:
-        shown(page, made)
+        open_studio(page, made)
     else:
         goto_view(page, made.save(tmp_path / "x.html"))
         wait_until_idle(page)
@@ -153,7 +153,7 @@ def test_no_token_is_offered_that_the_vocabulary_lacks(new_page, tmp_path, kerne
     assert page.locator(".token").count() == 7
 
 
-def forbidden(page):
+def forbidden_cells(page):
     """Which cells of the shown head are said to be forbidden: [query, key]."""
     page.locator("summary", has_text="Table").last.click()
     page.locator(".twin table").last.wait_for()
@@ -163,7 +163,7 @@ def forbidden(page):
 
 
 @pytest.mark.parametrize("kernel", [True, False])
-def test_each_head_has_the_mask_that_is_its_own(new_page, tmp_path, kernel):
+def test_each_head_shows_its_own_mask(new_page, tmp_path, kernel):
     """As the model has it, whether Python answers or the page computes."""
     letters = Characters("abcdefghijkl")
     mask = causal & per_head(window(2), dilated(3))
@@ -173,8 +173,8 @@ def test_each_head_has_the_mask_that_is_its_own(new_page, tmp_path, kernel):
         page = new_page()
         if kernel:
             made.state = {**made.state, "mode": "head", "head": head, "open": True}
-            shown(page, made)
+            open_studio(page, made)
         else:
             goto_view(page, set_to(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
             wait_until_idle(page)
-        assert torch.equal(forbidden(page), ~allowed)
+        assert torch.equal(forbidden_cells(page), ~allowed)

@@ -1,4 +1,4 @@
-"""Pages beside the heads: comparisons, steps, masks, positions, gates; what can be taken away; who can use them."""
+"""Pages of `view.compare`, `steps`, `masks`, `positions`, `gates`, `table` and `tokens`, and their exports."""
 
 import csv
 import io
@@ -44,7 +44,7 @@ def readings(page):
     return {name: rest.rpartition("  ")[2] for name, rest in found}
 
 
-def test_two_captures_share_a_cursor_and_their_difference_is_exact(open_view):
+def test_compare_shares_cursor_and_shows_exact_difference(open_view):
     one, two = wide(), wide(seed=3)
     page = open_view(view.compare(one, two, 1, 2, names=("before", "after")))
     a, b = weights(one, 1, 2), weights(two, 1, 2)
@@ -62,7 +62,7 @@ def test_two_captures_share_a_cursor_and_their_difference_is_exact(open_view):
     page.keyboard.press("Escape")
 
 
-def test_captures_of_unlike_shapes_are_two_panels(open_view):
+def test_compare_of_different_shapes_shows_two_panels(open_view):
     one, two = wide(), maps(2, 3, 6, 8, rows=list("abcdef"), cols=list("stuvwxyz"))
     page = open_view(view.compare(one, two, 0, 1, names=("before", "after")))
     assert page.locator("canvas").count() == 2
@@ -74,7 +74,7 @@ def test_captures_of_unlike_shapes_are_two_panels(open_view):
     assert {k: float(v) for k, v in readings(page).items()} == {"after": shown(weights(two, 0, 1))[5, 7]}
 
 
-def test_captures_are_compared_key_by_key_whatever_is_hidden(open_view):
+def test_compare_aligns_keys_when_sinks_are_hidden(open_view):
     one, two = wide(1, 1), wide(1, 1, seed=3)
     one.layers[0][0][:, 1], two.layers[0][0][:, 4] = 180, 180  # each has a sink of its own
     page = open_view(view.compare(one, two, names=("before", "after")))
@@ -87,13 +87,13 @@ def test_captures_are_compared_key_by_key_whatever_is_hidden(open_view):
         page.keyboard.press("ArrowRight")
 
 
-def test_only_heads_that_both_have_are_compared(open_view):
+def test_compare_offers_only_common_heads(open_view):
     page = open_view(view.compare(wide(2, 3), wide(1, 2, seed=3)))
     assert page.get_by_role("button", name="head ").count() == 2
     assert control(page, "Layer").count() == 0
 
 
-def test_what_a_step_does_not_have_yet_is_blank(open_view):
+def test_steps_leave_future_tokens_blank(open_view):
     parts = growing()
     page = open_view(view.steps(parts, 1, 2))
     places = spots(page, NINE, NINE)
@@ -124,7 +124,7 @@ READ = """(canvas, spots) => spots.map(([x, y]) => { const { left, top } = canva
     canvas.dispatchEvent(new PointerEvent('pointerleave')); return text; })"""
 
 
-def test_the_mask_laboratory_agrees_with_the_masks(open_view):
+def test_masks_page_matches_mask_rules(open_view):
     page = open_view(lab())
     page.get_by_label("window, size").fill("2")
     page.get_by_label("dilated, size").fill("3")
@@ -155,13 +155,13 @@ def test_the_mask_laboratory_agrees_with_the_masks(open_view):
     assert plain(page.locator(".warning").inner_text()).startswith("7 queries may look at nothing: “A”, “B”")
 
 
-def test_what_is_allowed_is_not_a_quarter(open_view, tmp_path):
+def test_masks_page_and_csv_show_no_fractional_values(open_view, tmp_path):
     page = open_view(lab())
     assert {cell for row in table(page)[2] for cell in row} <= {"–", "1", "yes", "may look"}
     assert "0.25" not in takes(page, "CSV", tmp_path).read_text(encoding="utf-8")
 
 
-def test_positions_are_read_by_their_own_axes(open_view):
+def test_positions_page_matches_values_and_cosines(open_view):
     tables = {"sine": positions.sinusoids(torch.arange(9), 6), "other": torch.eye(5, 8) - 0.5}
     page = open_view(view.positions(tables))
     unit = lambda some: torch.nn.functional.normalize(some, dim=-1)  # noqa: E731
@@ -182,7 +182,7 @@ def test_positions_are_read_by_their_own_axes(open_view):
             page.keyboard.press("ArrowDown")
 
 
-def test_gates_are_read_over_the_words(open_view):
+def test_gates_page_matches_values_by_word(open_view):
     tables = gates()
     page = open_view(view.gates(tables, ROWS))
     page.locator("canvas").first.focus()
@@ -201,7 +201,7 @@ def test_gates_are_read_over_the_words(open_view):
         torch.testing.assert_close(numbers(page), shown(some.T), rtol=1e-9, atol=0)
 
 
-def test_a_table_of_an_analysis_names_both_axes_and_its_numbers(open_view):
+def test_table_page_reads_axes_and_values(open_view):
     table = effects()
     page = open_view(view.table(table))
     page.locator("canvas").focus()
@@ -219,7 +219,7 @@ def test_a_table_of_an_analysis_names_both_axes_and_its_numbers(open_view):
         page.keyboard.press("ArrowDown")
 
 
-def test_a_lens_lists_the_next_tokens_of_a_cell(open_view):
+def test_lens_table_lists_top_tokens_of_cell(open_view):
     lens = lens_table()
     page = open_view(view.table(lens))
     page.locator("canvas").focus()
@@ -243,7 +243,7 @@ def test_tokens_are_read_one_by_one(open_view):
     assert len(set(colours)) == 3
 
 
-def test_what_is_taken_away_is_what_is_shown(open_view, new_page, tmp_path):
+def test_exports_match_displayed_head(open_view, new_page, tmp_path):
     some = maps(2, 3, 6, 6, causal=True, rows=["<a>", "b&", '"c"', "d'", "e", "f"])
     page = open_view(view.head(some, 1, 2))
     page.locator("canvas").focus()
@@ -274,13 +274,13 @@ def test_what_is_taken_away_is_what_is_shown(open_view, new_page, tmp_path):
 BROWSERS = BITE[9:11]  # an emoji and Chinese letters, for which matplotlib may have no face
 
 
-def readable():
+def expected_labels():
     """The words as all pictures show them; `BROWSERS` as the page does, whatever faces matplotlib has found."""
     texts = [re.sub(r"⟨(1?[0-9A-F])⟩", lambda code: chr(0x2400 + int(code[1], 16)), text) for text in axis_labels(BITE)]
     return [word if word in BROWSERS else text for word, text in zip(BITE, texts)]
 
 
-def test_tokens_that_bite_are_text(open_view, new_page, tmp_path):
+def test_hostile_tokens_are_shown_as_text(open_view, new_page, tmp_path):
     some = maps(1, 2, len(BITE), len(BITE), rows=BITE)
     page = open_view(view.heads(some, title='</script>"\0\ud800<img src=x onerror=alert(2)>'))
     for mode in range(1, 5):
@@ -291,7 +291,7 @@ def test_tokens_that_bite_are_text(open_view, new_page, tmp_path):
     assert [text.split("⟨")[0] for text in page.locator(".word").all_inner_texts()][7] == "שלום"
     press(page, "2")
     page.locator("canvas").focus()
-    for i, text in enumerate(readable()):
+    for i, text in enumerate(expected_labels()):
         assert says(page).startswith(f"“{text[:16]}")
         press(page, "ArrowDown", "ArrowRight") if i + 1 < len(BITE) else None
     lines = csv.reader(io.StringIO(takes(page, "CSV", tmp_path).read_bytes().decode(), newline=""))
@@ -305,17 +305,17 @@ def test_tokens_that_bite_are_text(open_view, new_page, tmp_path):
     assert own.locator("img").count() == page.locator("img").count() == 0
 
 
-def test_words_look_the_same_as_in_the_still_picture(open_view):
+def test_page_labels_match_still_picture_labels(open_view):
     some = maps(1, 1, len(BITE), len(BITE), rows=BITE)
     page = open_view(view.head(some, 0, 0))
     texts = page.locator("details", has_text="Table").first
     texts.locator("summary").click()
     settled(page)
     heads = texts.locator("thead th").evaluate_all("cells => cells.map(cell => cell.textContent)")[1:]
-    assert heads == readable()
+    assert heads == expected_labels()
 
 
-def test_right_to_left_words_are_read_from_query_to_key(open_view):
+def test_right_to_left_words_keep_query_key_order(open_view):
     page = open_view(view.head(maps(1, 1, 2, 2, rows=["שלום", "עולם"]), 0, 0))
     page.locator("canvas").focus()
     press(page, "ArrowRight")
@@ -330,7 +330,7 @@ def test_right_to_left_words_are_read_from_query_to_key(open_view):
     [view.heads, lambda some: view.head(some, 0, 0), view.links, view.words, view.alignment,
      lambda some: view.compare(some, some), lambda some: view.steps({"a": some}), lambda some: view.sources(a=some)],
 )  # fmt: skip
-def test_no_words_are_an_error_in_python(make):
+def test_views_of_empty_maps_raise(make):
     with pytest.raises(ValueError, match=r"nothing to draw.*\b0\b"):
         make(maps(1, 1, 0, 0))
 
@@ -340,7 +340,7 @@ def test_no_words_are_an_error_in_python(make):
     [("=1+1", "'=1+1"), ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"), ("@SUM(A1)", "'@SUM(A1)"), ("-x", "'-x"),
      ("\t=1", "'\t=1"), ("\r=1", "'\r=1"), ("-1", "-1"), ("-1+1", "'-1+1"), ("-", "'-"), ("a=b", "a=b")],
 )  # fmt: skip
-def test_no_word_of_a_csv_is_a_formula(open_view, tmp_path, word, written):
+def test_csv_escapes_formulas(open_view, tmp_path, word, written):
     some = maps(1, 1, 2, 2, rows=[word, "b"])
     page = open_view(view.compare(some, some, names=(word, "b")))
     lines = list(csv.reader(io.StringIO(takes(page, "CSV", tmp_path).read_bytes().decode(), newline="")))
@@ -351,7 +351,7 @@ def test_no_word_of_a_csv_is_a_formula(open_view, tmp_path, word, written):
 LONG = {f"{'Many words that name a thing ' * 9}{i}": i for i in range(3)}
 
 
-def long_lab():
+def long_named_masks():
     table = torch.ones(5, 5, dtype=torch.bool)
     return view.masks({name: {i: table.tril(i) for i in range(3)} for name in LONG}, use=dict.fromkeys(LONG, "all"))
 
@@ -359,14 +359,14 @@ def long_lab():
 @pytest.mark.parametrize(
     "make",
     [
-        long_lab,
+        long_named_masks,
         lambda: view.sources(**{name: maps(2, 2, 5, 5, seed=seed) for name, seed in LONG.items()}),
         lambda: view.steps({name: maps(2, 2, 5, 5, seed=seed) for name, seed in LONG.items()}),
         lambda: view.positions({name: torch.eye(5, 8) for name in LONG}),
         lambda: view.gates({name: torch.eye(5, 8) for name in LONG}),
     ],
 )
-def test_names_of_any_length_fit_the_page_and_are_there_in_full(open_view, make):
+def test_long_names_fit_page_and_keep_full_title(open_view, make):
     page = open_view(make())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     titles = page.locator(".tfviz [title]").evaluate_all("all => all.map(one => one.title)")

@@ -1,4 +1,4 @@
-"""The studio that patches, in Chromium without a network: what it computes is what `study.patch` computes."""
+"""`view.patch` in Chromium, offline: results match `study.patch`."""
 
 import csv
 from functools import cache
@@ -24,7 +24,7 @@ BLOCKS = {"gpt": "blocks.?.input", "gpt2": "transformer.h.?.input", "llama": "mo
 
 
 @cache
-def patching(kind="gpt", answers=ANSWERS):
+def patch_studio(kind="gpt", answers=ANSWERS):
     """The model and its studio, made once: the weights are kept exactly."""
     model = gpt() if kind == "gpt" else hugging_face(kind)
     return model, view.patch(model, VOCAB, CLEAN, CORRUPT, answers=answers, weights="float32")
@@ -48,7 +48,7 @@ def hugging_face(kind):
     return model.eval()
 
 
-def expected(model, sites, answers=ANSWERS, clean=CLEAN, corrupt=CORRUPT):
+def study_patch(model, sites, answers=ANSWERS, clean=CLEAN, corrupt=CORRUPT):
     """What `study.patch` says: a table, and the metric of both runs."""
     ids = [VOCAB.encode(text)[None] for text in (clean, corrupt)]
     metric = study.logit_difference(*(VOCAB.encode(answer).item() for answer in answers))
@@ -64,7 +64,7 @@ def fill(page, name):
     wait_until_idle(page)
 
 
-def change(told, answers, metric_before):
+def patched_change(told, answers, metric_before):
     """Where a run was patched, and how much that changed the difference of the answers' logits."""
     logits = tensor(told["outputs"]["logits"])
     ids = [VOCAB.encode(answer).item() for answer in answers]
@@ -77,7 +77,7 @@ def sentence(page):
     return plain(page.locator(".under p").text_content())
 
 
-def changed(value):
+def signed(value):
     """A change as the page says it."""
     return f"{value:+.2f}".replace("-", "−")
 
@@ -90,19 +90,19 @@ def canvas(page, name):
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_every_cell_is_that_of_study_patch(studio, tmp_path, kind):
-    model, made = patching(kind)
+def test_every_cell_matches_study_patch(studio, tmp_path, kind):
+    model, made = patch_studio(kind)
     page = studio(made)
     fill(page, STREAMS)
     fill(page, HEADS)
-    tables = {"streams": expected(model, BLOCKS[kind]), "heads": expected(model, "*.output_heads")}
+    tables = {"streams": study_patch(model, BLOCKS[kind]), "heads": study_patch(model, "*.output_heads")}
     corrupt = tables["heads"].notes["corrupt"]
     patched = [
         one
         for one in page.evaluate("told")
         if any(one["inputs"]["stream_at"]["data"] + one["inputs"]["heads_at"]["data"])
     ]
-    found = dict(change(one, ANSWERS, corrupt) for one in patched)
+    found = dict(patched_change(one, ANSWERS, corrupt) for one in patched)
     assert len(found) == len(patched) == sum(table.values.numel() for table in tables.values())
     for (name, *place), value in found.items():
         assert value == pytest.approx(tables[name].values[tuple(place)].item(), abs=1e-4)
@@ -114,12 +114,12 @@ def test_every_cell_is_that_of_study_patch(studio, tmp_path, kind):
         torch.testing.assert_close(read, table.values, rtol=1e-3, atol=1e-4)
 
 
-def test_a_cell_that_is_clicked_is_patched_and_undone(studio, new_page, tmp_path):
-    model, made = patching()
+def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
+    model, made = patch_studio()
     page = studio(made)
-    table = expected(model, BLOCKS["gpt"])
+    table = study_patch(model, BLOCKS["gpt"])
     before = bars(page)
-    assert f"{changed(table.notes['clean'])} after the clean text" in sentence(page)
+    assert f"{signed(table.notes['clean'])} after the clean text" in sentence(page)
     tab_to(page, f"canvas[aria-label^='{STREAMS}']")
     press(page, "ArrowRight", "ArrowRight", "Enter")
     wait_until_idle(page)
@@ -128,7 +128,7 @@ def test_a_cell_that_is_clicked_is_patched_and_undone(studio, new_page, tmp_path
     share = change_there / (table.notes["clean"] - table.notes["corrupt"])
     assert sentence(page).startswith("Layer 0, position 2 “c/d” with the clean run's residual stream")
     assert (
-        f"goes from {changed(table.notes['corrupt'])} to {changed(now)} (clean: {changed(table.notes['clean'])})"
+        f"goes from {signed(table.notes['corrupt'])} to {signed(now)} (clean: {signed(table.notes['clean'])})"
         in sentence(page)
     )
     assert f"{said(share)} of the clean run's answer is back" in sentence(page)
@@ -145,15 +145,15 @@ def test_a_cell_that_is_clicked_is_patched_and_undone(studio, new_page, tmp_path
     box = canvas(page, HEADS).bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 20)
     wait_until_idle(page)
-    heads = expected(model, "*.output_heads")
+    heads = study_patch(model, "*.output_heads")
     assert sentence(page).startswith("Layer 1, head ")
     head = int(sentence(page)[len("Layer 1, head ")])
-    assert changed(heads.notes["corrupt"] + heads.values[1, head].item()) in sentence(page)
+    assert signed(heads.notes["corrupt"] + heads.values[1, head].item()) in sentence(page)
 
 
-def test_a_cell_gives_its_last_logits_whatever_the_answers(studio):
+def test_metric_follows_chosen_answers(studio):
     """The likeliest tokens are the answers where none is chosen; a bar, or what is typed, chooses another."""
-    model, made = patching(answers=None)
+    model, made = patch_studio(answers=None)
     page = studio(set_to(made, place=["heads", 1, 2]))
     ids = [VOCAB.encode(text)[None] for text in (CLEAN, CORRUPT)]
     with torch.no_grad():
@@ -161,14 +161,14 @@ def test_a_cell_gives_its_last_logits_whatever_the_answers(studio):
     answer = clean.argmax().item()
     other = next(one for one in corrupt.topk(2).indices.tolist() if one != answer)
     words = VOCAB.words(torch.tensor([answer, other]))
-    table = expected(model, "*.output_heads", words)
-    assert changed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
+    table = study_patch(model, "*.output_heads", words)
+    assert signed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
     control(page, "Clean answer").fill("a")
     control(page, "Clean answer").press("Enter")
     wait_until_idle(page)
-    table = expected(model, "*.output_heads", ("a", words[1]))
+    table = study_patch(model, "*.output_heads", ("a", words[1]))
     assert f"ogit of “a” − logit of “{words[1]}”" in sentence(page)
-    assert changed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
+    assert signed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
     page.get_by_role("tab", name="corrupt").click()
     name = next(name for name in bars(page) if name not in ("a", words[1]))
     page.locator(f".shares button:has(.name:text-is('{name}'))").click()
@@ -176,8 +176,8 @@ def test_a_cell_gives_its_last_logits_whatever_the_answers(studio):
     assert f"ogit of “a” − logit of “{name}”" in sentence(page)
 
 
-def test_typed_texts_are_patched_too_and_mistakes_are_told(studio):
-    model, made = patching()
+def test_typed_texts_are_patched_and_mistakes_reported(studio):
+    model, made = patch_studio()
     page = studio(made)
     clean, corrupt = page.locator(".editor").all()
     runs = len(page.evaluate("told"))
@@ -203,15 +203,15 @@ def test_typed_texts_are_patched_too_and_mistakes_are_told(studio):
     wait_until_idle(page)
     assert says(page) == "an answer is one token, and this is 2: a · b"
     do_try(page, "Find the head that brings most back")
-    table = expected(model, "*.output_heads", clean="cafe", corrupt="face")
+    table = study_patch(model, "*.output_heads", clean="cafe", corrupt="face")
     back = table.values * (1 if table.notes["clean"] > table.notes["corrupt"] else -1)
     layer, head = divmod(int(back.argmax()), back.shape[1])
     assert sentence(page).startswith(f"Layer {layer}, head {head} with the clean run's output")
-    assert changed(table.notes["corrupt"] + table.values[layer, head].item()) in sentence(page)
+    assert signed(table.notes["corrupt"] + table.values[layer, head].item()) in sentence(page)
 
 
 def test_tables_that_take_a_moment_are_filled_at_once_and_again_for_another_text(studio):
-    _, made = patching()
+    _, made = patch_studio()
     page = studio(made)
 
     def filled():
@@ -228,8 +228,8 @@ def test_tables_that_take_a_moment_are_filled_at_once_and_again_for_another_text
     assert says(page) == ""
 
 
-def test_filling_can_be_stopped_and_goes_on(studio, new_page, tmp_path):
-    _, made = patching("llama")
+def test_filling_can_be_stopped_and_resumed(studio, new_page, tmp_path):
+    _, made = patch_studio("llama")
     page, cells = new_page(), 3 * len(CLEAN)
     page.add_init_script(SPY)
     page.add_init_script(SLOW)
@@ -249,23 +249,23 @@ def test_filling_can_be_stopped_and_goes_on(studio, new_page, tmp_path):
     assert len(page.evaluate("told")) - 2 == cells
 
 
-def test_swapped_texts_are_patched_the_other_way_round(studio):
-    model, made = patching()
+def test_swapped_texts_are_patched_in_reverse(studio):
+    model, made = patch_studio()
     page = studio(set_to(made, place=["heads", 0, 1]))
     do_try(page, "Swap the texts")
-    table = expected(model, "*.output_heads", ANSWERS[::-1], CORRUPT, CLEAN)
-    assert f"{changed(table.notes['corrupt'] + table.values[0, 1].item())} (clean: " in sentence(page)
+    table = study_patch(model, "*.output_heads", ANSWERS[::-1], CORRUPT, CLEAN)
+    assert f"{signed(table.notes['corrupt'] + table.values[0, 1].item())} (clean: " in sentence(page)
 
 
 @pytest.mark.parametrize("place", [["streams", 9, 0], ["heads", 0, -1], ["nothing", 0, 0], ["heads"], [[1], "a", None]])
-def test_a_link_to_a_place_that_is_not_there_patches_nothing(studio, place):
-    _, made = patching()
+def test_invalid_place_patches_nothing(studio, place):
+    _, made = patch_studio()
     page = studio(set_to(made, place=place, answer=10**6, other=0.5))
     assert "after the clean text" in sentence(page)
     assert button(page, "Without the patch").count() == 0
 
 
-def test_subwords_with_spaces_are_answers_as_they_are_typed(studio):
+def test_space_is_accepted_as_answer_token(studio):
     torch.manual_seed(1)
     model = GPT(256, context=32, layers=1, heads=2, dim=8).eval()
     page = studio(view.patch(model, Bytes(), "a b", "b b", weights="float32"))
@@ -279,8 +279,8 @@ def test_subwords_with_spaces_are_answers_as_they_are_typed(studio):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_and_tab_reaches_all(studio, scheme):
-    page = studio(set_to(patching()[1], place=["streams", 0, 2]), scheme=scheme)
+def test_axe_passes_and_tab_key_reaches_every_control(studio, scheme):
+    page = studio(set_to(patch_studio()[1], place=["streams", 0, 2]), scheme=scheme)
     fill(page, HEADS)
     page.get_by_text("Table", exact=True).click()
     axe(page)
@@ -292,14 +292,14 @@ def test_axe_finds_nothing_serious_and_tab_reaches_all(studio, scheme):
 
 
 @pytest.mark.parametrize("width", [400, 700, 1280])
-def test_a_page_is_as_wide_as_its_window(studio, width):
-    page = studio(set_to(patching()[1], place=["streams", 0, 2]), width=width)
+def test_page_does_not_scroll_horizontally(studio, width):
+    page = studio(set_to(patch_studio()[1], place=["streams", 0, 2]), width=width)
     fill(page, STREAMS)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-def test_what_is_taken_away_is_a_picture_of_all(studio, tmp_path):
-    page = studio(set_to(patching()[1], place=["streams", 0, 2]))
+def test_svg_contains_both_tables(studio, tmp_path):
+    page = studio(set_to(patch_studio()[1], place=["streams", 0, 2]))
     fill(page, STREAMS)
     text = takes(page, "SVG", tmp_path).read_text("utf-8")
     assert STREAMS in text

@@ -1,4 +1,4 @@
-"""A picture that a model looked at, in a page: what it reads, shows, and gives away is what Python has."""
+"""`view.image` and `view.audio` pages in Chromium: values, shading and exports match the attention maps."""
 
 import csv
 
@@ -34,12 +34,12 @@ BOX = (3, 20)  # where a picture without words above it begins
 PALE, STRONG = 0.55, 0.88
 
 
-def itself(layers=2, heads=3, **given):
+def vit_maps(layers=2, heads=3, **given):
     """A class token and 3 x 4 cells that look at themselves."""
     return maps(layers, heads, 13, 13, **given)
 
 
-def crossed(queries=12, **given):
+def cross_maps(queries=12, **given):
     return maps(1, 2, queries, 6, cols=WORDS, **given)
 
 
@@ -47,14 +47,14 @@ def canvas(page):
     return page.locator("canvas").first
 
 
-def picture(page, words=1):
+def picture_box(page, words=1):
     """Where the picture stands on the canvas: (left, top, width, height), with lines of words above it."""
     wide = 520
     return BOX[0], BOX[1] + 32 * words, wide, wide * 3 / 4
 
 
-def cell(page, row, col, down=3, across=4, words=1):
-    left, top, wide, tall = picture(page, words)
+def cell_centre(page, row, col, down=3, across=4, words=1):
+    left, top, wide, tall = picture_box(page, words)
     return left + (col + 0.5) * wide / across, top + (row + 0.5) * tall / down
 
 
@@ -68,11 +68,11 @@ def click(page, x, y):
     settled(page)
 
 
-def near(value, expected):
+def rounds_to(value, expected):
     return float(value) == float(f"{float(expected):.2g}")
 
 
-def taken(page, folder):
+def read_csv(page, folder):
     """The words and the numbers of what is shown, from the CSV."""
     _, *lines = csv.reader(takes(page, "CSV", folder).read_text(encoding="utf-8").splitlines())
     return [line[0].removeprefix("'") for line in lines], torch.tensor(
@@ -80,49 +80,49 @@ def taken(page, folder):
     ).double()
 
 
-def test_what_the_class_token_looks_at_is_read_cell_by_cell(open_view):
-    some = itself()
+def test_hover_reads_class_token_weights_of_each_patch(open_view):
+    some = vit_maps()
     page = open_view(view.image(some, WHITE, head=2))
     expected = weights(some, 1, 2)
     for row in range(3):
         for col in range(4):
-            hover(page, *cell(page, row, col))
+            hover(page, *cell_centre(page, row, col))
             query, key, value = read(page)
             assert (query, key) == ("cls", f"({row},{col})")
-            assert near(value, expected[0, 1 + 4 * row + col])
+            assert rounds_to(value, expected[0, 1 + 4 * row + col])
     hover(page, BOX[0] + 12, BOX[1] + 11)  # the word above the picture
     assert read(page)[:2] == ("cls", "cls")
 
 
-def test_a_patch_that_is_clicked_is_the_one_that_looks(open_view, tmp_path):
-    some = itself()
+def test_clicked_patch_becomes_query_or_key(open_view, tmp_path):
+    some = vit_maps()
     page = open_view(view.image(some, WHITE))
-    click(page, *cell(page, 1, 2))
-    words, found = taken(page, tmp_path)
+    click(page, *cell_centre(page, 1, 2))
+    words, found = read_csv(page, tmp_path)
     assert words[:3] == ["cls", "(0,0)", "(0,1)"]
     assert (found - weights(some, 1, 0)[1 + 4 + 2]).abs().max() < 1e-4
     choose(page, "Show", "what looks at it")
-    click(page, *cell(page, 2, 0))
-    assert (taken(page, tmp_path)[1] - weights(some, 1, 0)[:, 1 + 8]).abs().max() < 1e-4
+    click(page, *cell_centre(page, 2, 0))
+    assert (read_csv(page, tmp_path)[1] - weights(some, 1, 0)[:, 1 + 8]).abs().max() < 1e-4
     heads, rows, cells = table(page)
     assert (heads, rows[0], len(cells)) == (["(2,0)"], "cls", 13)
 
 
-def test_colours_are_the_weights(open_view):
+def test_shading_is_proportional_to_root_of_weights(open_view):
     """On a white picture: the page's white towards the ink, by the square root; the scale of 13 keys ends at 1."""
-    some = itself()
+    some = vit_maps()
     page = open_view(view.image(some, WHITE))
     seen = Image.open(page_picture(page, "canvas")).convert("RGB")
     row = weights(some, 1, 0)[0]
     ink = numpy.array([0x0B, 0x2A, 0x6F])
     for index in range(12):
-        x, y = cell(page, *divmod(index, 4))
+        x, y = cell_centre(page, *divmod(index, 4))
         share = round(255 * float(row[1 + index] ** 0.5)) / 255
         expected = 255 + STRONG * share * (ink - 255)
         assert numpy.abs(numpy.array(seen.getpixel((int(x), int(y)))) - expected).max() <= 2
 
 
-def test_an_even_head_leaves_the_picture_to_be_seen(open_view):
+def test_uniform_head_leaves_image_visible(open_view):
     """Of 65 tokens, each with 1 / 65: the scale ends at 16 times that, and its root is a quarter of the ink."""
     page = open_view(view.image(AttentionMaps(torch.full((1, 1, 65, 65), 1 / 65)), Image.new("RGB", (64, 64), "white")))
     seen = Image.open(page_picture(page, "canvas")).convert("RGB")
@@ -130,17 +130,17 @@ def test_an_even_head_leaves_the_picture_to_be_seen(open_view):
     assert numpy.abs(numpy.array(seen.getpixel((200, 200))) - expected).max() <= 3
 
 
-def test_dark_pages_too(open_view):
-    page = open_view(view.image(itself(), Image.new("RGB", (80, 60), "black")), scheme="dark")
+def test_black_image_is_visible_on_dark_page(open_view):
+    page = open_view(view.image(vit_maps(), Image.new("RGB", (80, 60), "black")), scheme="dark")
     seen = numpy.array(Image.open(page_picture(page, "canvas")).convert("RGB")).astype(int)
-    left, top, wide, tall = map(int, picture(page))
+    left, top, wide, tall = map(int, picture_box(page))
     there = seen[top + 4 : top + int(tall) - 4, left + 4 : left + int(wide) - 4]
     assert there[..., 2].min() >= 0.4 * 0x12
     assert there[..., 2].max() > 120
 
 
-def test_by_keys_alone(open_view):
-    some = itself()
+def test_image_works_by_keyboard_alone(open_view):
+    some = vit_maps()
     page = open_view(view.image(some, WHITE))
     page.keyboard.press("Escape")
     while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
@@ -170,39 +170,39 @@ def test_by_keys_alone(open_view):
     assert page.locator("h1").text_content() == "Layer 1, head 0"
 
 
-def test_words_and_places_look_at_each_other(open_view, tmp_path):
-    some = crossed()
+def test_cross_attention_is_read_from_words_and_patches(open_view, tmp_path):
+    some = cross_maps()
     page = open_view(view.image(some, WHITE, token="red"))
-    words, found = taken(page, tmp_path)
+    words, found = read_csv(page, tmp_path)
     assert (found - weights(some, 0, 0)[:, 1]).abs().max() < 1e-4
     assert words[5] == "(1,1)"
-    hover(page, *cell(page, 1, 1, words=0))
+    hover(page, *cell_centre(page, 1, 1, words=0))
     query, key, value = read(page)
     assert (query, key) == ("(1,1)", "red")
-    assert near(value, weights(some, 0, 0)[5, 1])
-    click(page, *cell(page, 2, 3, words=0))  # a place: what it looks at is among the words
-    words, found = taken(page, tmp_path)
+    assert rounds_to(value, weights(some, 0, 0)[5, 1])
+    click(page, *cell_centre(page, 2, 3, words=0))  # a place: what it looks at is among the words
+    words, found = read_csv(page, tmp_path)
     assert words == WORDS
     assert (found - weights(some, 0, 0)[11]).abs().max() < 1e-4
-    left, top, _, tall = picture(page, 0)
+    left, top, _, tall = picture_box(page, 0)
     hover(page, left + 10, top + tall + 12 + 11)
     assert read(page)[:2] == ("(2,3)", "a")
     click(page, left + 10, top + tall + 12 + 11)
-    assert (taken(page, tmp_path)[1] - weights(some, 0, 0)[:, 0]).abs().max() < 1e-4
+    assert (read_csv(page, tmp_path)[1] - weights(some, 0, 0)[:, 0]).abs().max() < 1e-4
 
 
-def test_keys_in_larger_cells_than_queries(open_view, tmp_path):
+def test_query_and_key_grids_of_different_sizes(open_view, tmp_path):
     """Pooled attention: 12 queries, 48 keys, one picture."""
     some = maps(1, 2, 12, 48)
     page = open_view(view.image(some, WHITE))
-    hover(page, *cell(page, 5, 7, 6, 8, words=0))
+    hover(page, *cell_centre(page, 5, 7, 6, 8, words=0))
     assert read(page)[1] == "(5,7)"
-    click(page, *cell(page, 5, 7, 6, 8, words=0))
-    assert (taken(page, tmp_path)[1] - weights(some, 0, 0)[11]).abs().max() < 1e-4
+    click(page, *cell_centre(page, 5, 7, 6, 8, words=0))
+    assert (read_csv(page, tmp_path)[1] - weights(some, 0, 0)[11]).abs().max() < 1e-4
 
 
-def test_the_sheet_shows_the_picture_of_each_head(open_view):
-    some = itself()
+def test_overview_opens_clicked_head(open_view):
+    some = vit_maps()
     page = open_view(view.image(some, WHITE))
     page.get_by_role("tab", name="All heads").click()
     settled(page)
@@ -215,11 +215,11 @@ def test_the_sheet_shows_the_picture_of_each_head(open_view):
     assert page.locator("h1").text_content() == "Layer 1, head 1"
 
 
-def test_what_is_hidden_is_left_out(open_view, tmp_path):
-    some = itself()
+def test_hidden_key_is_left_out_and_row_renormalized(open_view, tmp_path):
+    some = vit_maps()
     page = open_view(view.image(some, WHITE))
     choose(page, "Hide", "the first key")
-    _words, found = taken(page, tmp_path)
+    _words, found = read_csv(page, tmp_path)
     rest = weights(some, 1, 0)[0, 1:]
     assert found[0].isnan()
     assert (found[1:] - rest / rest.sum()).abs().max() < 1e-4
@@ -227,18 +227,18 @@ def test_what_is_hidden_is_left_out(open_view, tmp_path):
     assert says(page).endswith("left out")
 
 
-def test_where_it_may_not_look_is_hatched_and_said(open_view):
-    some = itself(causal=True)
+def test_forbidden_keys_are_hatched_and_named(open_view):
+    some = vit_maps(causal=True)
     page = open_view(view.image(some, WHITE, token="(1,1)"))
-    hover(page, *cell(page, 2, 2))
+    hover(page, *cell_centre(page, 2, 2))
     assert says(page).endswith("may not look")
     seen = Image.open(page_picture(page, "canvas")).convert("RGB")
-    x, y = map(int, cell(page, 2, 2))
+    x, y = map(int, cell_centre(page, 2, 2))
     assert len({seen.getpixel((x + i, y)) for i in range(14)}) > 1
 
 
-def test_two_captures_and_their_difference(open_view, tmp_path):
-    one, other = itself(), itself(seed=9)
+def test_compare_shows_both_captures_and_difference(open_view, tmp_path):
+    one, other = vit_maps(), vit_maps(seed=9)
     page = open_view(view.image({"before": one, "after": other}, WHITE, arrange="compare"), width=1400)
     hover(page, 60, 200)
     before, after, less = (number(part.split(": ")[1]) for part in says(page).split("  ", 1)[1].split("   "))
@@ -249,28 +249,28 @@ def test_two_captures_and_their_difference(open_view, tmp_path):
     assert numpy.allclose(found, [*expected, expected[1] - expected[0]], atol=1e-4)
 
 
-def test_steps_have_a_slider(open_view):
-    parts = {f"step {n}": crossed(seed=n) for n in (1, 2, 3)}
+def test_steps_slider_selects_capture(open_view):
+    parts = {f"step {n}": cross_maps(seed=n) for n in (1, 2, 3)}
     page = open_view(view.image(parts, WHITE, arrange="steps", token="sea"))
-    hover(page, *cell(page, 0, 0, words=0))
-    assert near(read(page)[2], weights(parts["step 3"], 0, 0)[0, 5])
+    hover(page, *cell_centre(page, 0, 0, words=0))
+    assert rounds_to(read(page)[2], weights(parts["step 3"], 0, 0)[0, 5])
     control(page, "Step").fill("0")
     settled(page)
-    hover(page, *cell(page, 0, 1, words=0))
-    assert near(read(page)[2], weights(parts["step 1"], 0, 0)[1, 5])
+    hover(page, *cell_centre(page, 0, 1, words=0))
+    assert rounds_to(read(page)[2], weights(parts["step 1"], 0, 0)[1, 5])
 
 
-def test_heads_in_blocks_are_said_to_be_so(open_view):
+def test_block_values_are_marked_as_upper_bounds(open_view):
     some = maps(3, 4, 145, 145)
     page = open_view(view.image(some, WHITE, layer=0, budget=90_000))
     control(page, "Layer").select_option("2")
     settled(page)
-    hover(page, *cell(page, 5, 5, 12, 12))
+    hover(page, *cell_centre(page, 5, 5, 12, 12))
     assert "at most" in says(page)
 
 
 @pytest.mark.parametrize("hide", ["nothing", "the first key"])
-def test_a_block_is_the_one_its_token_lies_in(open_view, hide):
+def test_hover_reads_block_containing_token(open_view, hide):
     """577 tokens in blocks of 32 are 19, and 577 / 19 is not 32."""
     some = maps(1, 2, 577, 577)
     page = open_view(view.image(some, Image.new("RGB", (80, 80), "white"), budget=2_000))
@@ -286,15 +286,15 @@ def test_a_block_is_the_one_its_token_lies_in(open_view, hide):
         assert float(read(page)[2].removeprefix("at most ")) == float(f"{left[at]:.2g}")
 
 
-def test_hostile_words_stay_words(open_view):
-    some = crossed()
+def test_hostile_words_are_shown_as_text(open_view):
+    some = cross_maps()
     page = open_view(view.image(some, WHITE, token="<b>house</b>", title="<i>x</i>"))
     assert "<b>house</b>" in says(page)
     assert page.locator("h1").text_content() == "<i>x</i>"
 
 
-def test_what_is_taken_away_is_the_picture(open_view, tmp_path):
-    page = open_view(view.image(itself(), WHITE))
+def test_exports_contain_image(open_view, tmp_path):
+    page = open_view(view.image(vit_maps(), WHITE))
     with Image.open(takes(page, "PNG", tmp_path)) as png:
         assert png.width > 500
         assert png.height > 400
@@ -303,26 +303,26 @@ def test_what_is_taken_away_is_the_picture(open_view, tmp_path):
     page.goto(saved.as_uri())
     canvas(page).wait_for()
     settled(page)
-    hover(page, *cell(page, 1, 1))
+    hover(page, *cell_centre(page, 1, 1))
     assert read(page)[:2] == ("cls", "(1,1)")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(open_view, scheme):
-    page = open_view(view.image(crossed(), WHITE), scheme=scheme)
+def test_axe_reports_no_serious_violations(open_view, scheme):
+    page = open_view(view.image(cross_maps(), WHITE), scheme=scheme)
     axe(page)
     assert serious(page) == []
 
 
 @pytest.mark.parametrize("width", [320, 700, 1600])
-def test_it_has_room_at_any_width(open_view, width):
-    page = open_view(view.image(itself(), WHITE), width=width)
+def test_image_fits_any_page_width(open_view, width):
+    page = open_view(view.image(vit_maps(), WHITE), width=width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     box = canvas(page).bounding_box()
     assert box["width"] <= width
 
 
-def test_sound_has_frames(open_view):
+def test_audio_reads_frames(open_view):
     some = AttentionMaps(torch.eye(20).add(0.1).div(3)[None, None])
     page = open_view(view.audio(some, torch.rand(8, 40)))
     hover(page, 3 + 520 * 10.5 / 20, 60)

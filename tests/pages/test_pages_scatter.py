@@ -1,4 +1,4 @@
-"""Points with names: what they are given, and what the page says of them by mouse, keys and search."""
+"""`view.scatter` and `view.planes`: mouse, keyboard, search, exports and input checks."""
 
 import csv
 import xml.etree.ElementTree as ElementTree
@@ -23,15 +23,15 @@ def page(open_view):
     return open_view(view.scatter(GRID, NAMES, "A rose of winds", ("longitude", "latitude")))
 
 
-def drawn(page, tmp_path):
+def svg_points(page, tmp_path):
     """Where the points are, as the saved drawing has them, on the canvas."""
     circles = ElementTree.parse(takes(page, "SVG", tmp_path)).getroot().iter(CIRCLE)
     return [(float(one.get("cx")), float(one.get("cy"))) for one in circles]
 
 
-def test_the_mouse_reads_the_nearest_point(page, tmp_path):
+def test_mouse_reads_nearest_point(page, tmp_path):
     box = page.locator("canvas").bounding_box()
-    for (x, y), name, (longitude, latitude) in zip(drawn(page, tmp_path), NAMES, GRID.tolist(), strict=True):
+    for (x, y), name, (longitude, latitude) in zip(svg_points(page, tmp_path), NAMES, GRID.tolist(), strict=True):
         page.mouse.move(box["x"] + x + 5, box["y"] + y - 3)
         assert (
             says(page)
@@ -41,13 +41,13 @@ def test_the_mouse_reads_the_nearest_point(page, tmp_path):
     assert says(page) == ""
 
 
-def test_the_plane_is_the_right_way_round(page, tmp_path):
-    places = torch.tensor(drawn(page, tmp_path)).reshape(3, 3, 2)
+def test_axes_are_not_flipped(page, tmp_path):
+    places = torch.tensor(svg_points(page, tmp_path)).reshape(3, 3, 2)
     assert (places[:, 1:, 0] > places[:, :-1, 0]).all()
     assert (places[1:, :, 1] > places[:-1, :, 1]).all()
 
 
-def test_arrows_go_to_the_next_point_that_way(page):
+def test_arrow_keys_move_to_next_point_in_direction(page):
     page.locator("canvas").focus()
     for key, name in [("ArrowRight", "north"), ("ArrowDown", "middle"), ("ArrowLeft", "west"), ("ArrowLeft", "west"),
                       ("ArrowUp", "north west"), ("ArrowUp", "north west")]:  # fmt: skip
@@ -55,7 +55,7 @@ def test_arrows_go_to_the_next_point_that_way(page):
         assert says(page).startswith(f"“{name}”")
 
 
-def test_search_counts_and_a_name_is_kept_in_the_saved_page(page, new_page, tmp_path):
+def test_search_counts_matches_and_saved_page_keeps_selection(page, new_page, tmp_path):
     page.get_by_label("Find a name").fill("SOUTH")
     settled(page)
     assert page.locator(".subject").inner_text() == "3 of 9 found"
@@ -72,7 +72,7 @@ def test_search_counts_and_a_name_is_kept_in_the_saved_page(page, new_page, tmp_
     assert page.locator(".subject").inner_text() == "9 points"
 
 
-def test_the_numbers_can_be_taken_away(page, tmp_path):
+def test_exports_contain_coordinates(page, tmp_path):
     head, *lines = csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines())
     assert head[1:] == ["longitude", "latitude"]
     assert [line[0] for line in lines] == [*NAMES[:-1], "south east"]
@@ -80,7 +80,7 @@ def test_the_numbers_can_be_taken_away(page, tmp_path):
     Image.open(takes(page, "PNG", tmp_path)).load()
 
 
-def test_the_still_picture_names_what_has_room():
+def test_still_picture_labels_points_that_fit():
     crowd = view.scatter(torch.zeros(5, 2), list("abcde"), "All in one place")
     figure = crowd.figure()
     assert [text.get_text() for text in figure.axes[0].texts] == ["a", "b"]  # one to each side
@@ -96,12 +96,12 @@ def test_the_still_picture_names_what_has_room():
         (torch.zeros(3, 2), ["a"], "1 names for 3 points"),
     ],
 )
-def test_what_is_no_plane_of_points_is_refused(points, names, said):
+def test_scatter_rejects_invalid_points_and_names(points, names, said):
     with pytest.raises(ValueError, match=said):
         view.scatter(points, names, "No")
 
 
-def test_groups_have_colours_and_marked_names_come_first(open_view, tmp_path):
+def test_scatter_colours_groups_and_draws_marked_points_first(open_view, tmp_path):
     crowd = torch.tensor([[0.0, 0.0], [0.01, 0.0], [1.0, 1.0], [0.5, 0.2]])
     given = {"groups": ["a", "", "b", "a"], "mark": ["three"]}
     made = view.scatter(crowd, ["one", "two", "three", "four"], "Groups", **given)
@@ -120,7 +120,7 @@ def test_groups_have_colours_and_marked_names_come_first(open_view, tmp_path):
         view.scatter(crowd, list("abcd"), "No", mark=["e"])
 
 
-def test_a_name_never_covers_a_point():
+def test_labels_never_cover_points():
     torch.manual_seed(3)
     points = torch.randn(80, 2)
     figure = view.scatter(points, [f"a long name {i}" for i in range(80)], "Crowd", mark=["a long name 7"]).figure()
@@ -132,7 +132,7 @@ def test_a_name_never_covers_a_point():
         assert not inside.all(1).any()
 
 
-def test_planes_show_the_same_points_side_by_side():
+def test_planes_show_points_side_by_side_and_reject_bad_input():
     square = torch.tensor([[1.0, 1.0], [1, -1], [-1, -1], [-1, 1]])
     made = view.planes({"as it is": square, "half": square / 2}, list("abcd"), "Squares", groups=["x", "x", "y", ""],
                        mark=["a"], paths=[[0, 1, 2, 3, 0]])  # fmt: skip

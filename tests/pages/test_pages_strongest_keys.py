@@ -1,4 +1,4 @@
-"""Pages of the strongest keys of each query: those are Python's, and what was left out is said."""
+"""Pages with `top=`: the strongest keys match Python, and omitted weights are reported."""
 
 import csv
 import re
@@ -17,33 +17,33 @@ pytest_plugins = ["browser"]
 ROWS, COLS = [f"q{i}" for i in range(9)], [f"k{i}" for i in range(12)]
 
 
-def wide(causal=False):
+def cross_maps(causal=False):
     return maps(2, 3, 9, 12, causal=causal, rows=ROWS, cols=COLS)
 
 
-def taken(page, folder):
+def read_csv(page, folder):
     _, *lines = csv.reader(takes(page, "CSV", folder).read_text(encoding="utf-8").splitlines())
     return torch.tensor([[float(cell or "nan") for cell in line[1:]] for line in lines], dtype=torch.double)
 
 
-def kept(rows, top):
+def keep_top(rows, top):
     """The rows with all but their strongest as NaN."""
     return torch.full_like(rows, torch.nan).scatter(-1, rows.topk(top).indices, rows.topk(top).values)
 
 
 @pytest.mark.parametrize("top", [1, 3, 12, 99])
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_strongest_keys_are_pythons(open_view, tmp_path, top, causal):
-    some = wide(causal)
+def test_top_keys_match_torch_topk(open_view, tmp_path, top, causal):
+    some = cross_maps(causal)
     page = open_view(view.head(some, 1, 2, top=top))
-    expected = kept(weights(some, 1, 2), min(top, 12))
-    found = taken(page, tmp_path)
+    expected = keep_top(weights(some, 1, 2), min(top, 12))
+    found = read_csv(page, tmp_path)
     assert torch.equal(found.isnan(), (expected.nan_to_num() == 0))  # what is 0 is left out, too
     assert (found - expected).nan_to_num().abs().max() < 1e-4
 
 
-def test_what_is_left_out_is_said(open_view):
-    some = wide()
+def test_omitted_weights_are_reported_in_cells_and_note(open_view):
+    some = cross_maps()
     page = open_view(view.head(some, 0, 1, top=2))
     expected = weights(some, 0, 1)
     rest = expected.sum(-1) - expected.topk(2).values.sum(-1)
@@ -61,7 +61,7 @@ def test_what_is_left_out_is_said(open_view):
     note = page.locator(".note").text_content()
     share = float((expected_share(some, 2)).mean())
     assert f"{percent(share)} of its weight" in note
-    assert float(re.search("above ([^ ]+[0-9])", note)[1]) == pytest.approx(left_out(some, 2), rel=0.05)
+    assert float(re.search("above ([^ ]+[0-9])", note)[1]) == pytest.approx(largest_omitted_weight(some, 2), rel=0.05)
 
 
 LOADED = """() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent
@@ -74,26 +74,26 @@ SCAN = """canvas => { const { left, top, width, height } = canvas.getBoundingCli
     go('pointerleave', 0, 0); return found; }"""
 
 
-def every(some):
+def all_heads(some):
     return torch.stack([weights(some, layer, head) for layer in range(2) for head in range(3)])
 
 
 def expected_share(some, top):
-    return every(some).topk(top).values.sum((-1, -2)) / every(some).sum((-1, -2))
+    return all_heads(some).topk(top).values.sum((-1, -2)) / all_heads(some).sum((-1, -2))
 
 
-def left_out(some, top):
-    return float(every(some).topk(top + 1).values[..., top].max())
+def largest_omitted_weight(some, top):
+    return float(all_heads(some).topk(top + 1).values[..., top].max())
 
 
-def test_a_rule_is_hatched_not_left_out(open_view):
-    page = open_view(view.head(wide(causal=True), 0, 0, top=2))
+def test_masked_keys_are_forbidden_not_omitted(open_view):
+    page = open_view(view.head(cross_maps(causal=True), 0, 0, top=2))
     page.locator("canvas").first.focus()
     press(page, "Home", "End")
     assert says(page).endswith("may not look")
 
 
-def test_a_long_text_opens_in_blocks_and_its_rows_whole(open_view, tmp_path):
+def test_long_text_opens_as_blocks_and_shows_exact_rows(open_view, tmp_path):
     draw = torch.Generator().manual_seed(0)
     query, key = (torch.randn(1, 4, 2500, 8, generator=draw) for _ in range(2))
     some = AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))] * 2)
@@ -102,25 +102,25 @@ def test_a_long_text_opens_in_blocks_and_its_rows_whole(open_view, tmp_path):
     page.get_by_role("tab", name="One head").click()
     page.wait_for_function(LOADED)
     settled(page)
-    found = taken(page, tmp_path)
-    expected = kept(some[0, 0].double(), 4)
+    found = read_csv(page, tmp_path)
+    expected = keep_top(some[0, 0].double(), 4)
     assert torch.equal(found.isnan() | (found == 0), expected.nan_to_num() < 4e-6)
     assert (found - expected).nan_to_num().abs().max() < 0.005
 
 
-def test_what_is_left_out_is_not_shared_out(open_view):
-    page = open_view(view.head(wide(), 0, 1, top=2))
+def test_hide_menu_is_hidden_with_top(open_view):
+    page = open_view(view.head(cross_maps(), 0, 1, top=2))
     assert not page.locator("label", has_text="Hide").is_visible()
 
 
 @pytest.mark.parametrize("number", [-0.5, 2.0, torch.nan])
-def test_what_is_no_attention_is_said(number):
+def test_weights_outside_zero_to_one_raise(number):
     with pytest.raises(ValueError, match="give weights of attention"):
         view.heads(AttentionMaps(torch.full((1, 2, 8, 8), number)), top=3)
 
 
-def test_too_many_for_the_budget_is_said():
+def test_top_beyond_budget_or_zero_raises():
     with pytest.raises(ValueError, match="take fewer with top="):
-        view.heads(wide(), top=9, budget=300)
+        view.heads(cross_maps(), top=9, budget=300)
     with pytest.raises(ValueError, match="top"):
-        view.heads(wide(), top=0)
+        view.heads(cross_maps(), top=0)

@@ -1,4 +1,4 @@
-"""Views under a finger, on a page as wide as a telephone: taps choose, drags move what can be dragged, or scroll."""
+"""Views on a phone-sized touch screen: taps select, drags move controls or scroll."""
 
 import pytest
 import torch
@@ -14,8 +14,8 @@ READY = "() => document.querySelector('.tfviz').shadowRoot.querySelector('.resul
 
 
 @pytest.fixture
-def touched(new_page, tmp_path):
-    """`touched(view)`: its page on a telephone, alive."""
+def open_on_phone(new_page, tmp_path):
+    """`open_on_phone(view)`: its page on a telephone, alive."""
 
     def made(shown):
         page = new_page(width=400, has_touch=True, is_mobile=True)
@@ -49,10 +49,10 @@ def drag(page, element, right, down, steps=6):
     settled(page)
 
 
-def test_a_tap_opens_a_head_and_reads_a_cell(touched):
+def test_tap_opens_head_then_reads_and_locks_cell(open_on_phone):
     torch.manual_seed(1)
     weights = torch.randn(2, 3, 5, 5).softmax(-1)
-    page = touched(view.heads(AttentionMaps(weights, list("abcde"))))
+    page = open_on_phone(view.heads(AttentionMaps(weights, list("abcde"))))
     sheet = page.locator("canvas:visible").first
     box = sheet.bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.45, box["y"] + box["height"] * 0.75)
@@ -72,8 +72,10 @@ def test_a_tap_opens_a_head_and_reads_a_cell(touched):
     assert says(page).count(",") == 2
 
 
-def test_a_tap_reads_a_picture_and_it_stays_said(touched):
-    page = touched(view.interact(lambda x: {"made": x[:, None] * torch.arange(1.0, 4.0)}, x=view.cells([1.0, 2.0])))
+def test_tap_on_drawing_keeps_its_reading(open_on_phone):
+    page = open_on_phone(
+        view.interact(lambda x: {"made": x[:, None] * torch.arange(1.0, 4.0)}, x=view.cells([1.0, 2.0]))
+    )
     x, y = middle(page.locator(".results canvas").first)
     page.touchscreen.tap(x, y)
     settled(page)
@@ -81,15 +83,15 @@ def test_a_tap_reads_a_picture_and_it_stays_said(touched):
     assert "made" in says(page)
 
 
-def moves(words, row, turn, order):
+def movable(words, row, turn, order):
     return {"shares": (words @ words.T).softmax(-1), "row": row[0] * turn, "first": order[0] * 1.0}
 
 
-def test_what_can_be_dragged_is_dragged_and_the_page_stays(touched):
+def test_points_and_angle_are_dragged_by_touch(open_on_phone):
     points = view.points({"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)})
-    page = touched(
+    page = open_on_phone(
         view.interact(
-            moves,
+            movable,
             words=points,
             row=view.cells([[1.0, 2.0]]),
             turn=view.angle(),
@@ -108,26 +110,26 @@ def test_what_can_be_dragged_is_dragged_and_the_page_stays(touched):
     assert abs(page.evaluate("scrollY") - top) <= page.evaluate("innerHeight")
 
 
-def test_words_change_places_under_a_finger(touched):
-    page = touched(view.interact(lambda order: order * 1.0, order=view.order(["one", "two", "three"])))
+def test_order_is_changed_by_touch_drag(open_on_phone):
+    page = open_on_phone(view.interact(lambda order: order * 1.0, order=view.order(["one", "two", "three"])))
     words = page.locator(".ordered")
     first, last = words.nth(0).bounding_box(), words.nth(2).bounding_box()
     drag(page, words.nth(0), last["x"] + last["width"] - first["x"], 0, steps=12)
     assert [plain(word) for word in words.all_text_contents()] == ["two", "three", "one"]
 
 
-def test_a_finger_scrolls_over_a_picture(touched):
+def test_drag_over_picture_scrolls_page(open_on_phone):
     maps = AttentionMaps(torch.randn(4, 6, 9, 9).softmax(-1), [str(n) for n in range(9)])
-    page = touched(view.heads(maps))
+    page = open_on_phone(view.heads(maps))
     page.evaluate("document.body.style.paddingBottom = '3000px'")
     drag(page, page.locator("canvas:visible").first, 0, -120)
     page.wait_for_timeout(300)
     assert page.evaluate("scrollY") > 50
 
 
-def test_a_studio_is_written_with_by_taps(touched, tmp_path):
+def test_write_works_by_taps(open_on_phone, tmp_path):
     model, made = written()
-    page = touched(made)
+    page = open_on_phone(made)
     wait_until_idle(page)
     button(page, "One letter").tap()
     wait_until_idle(page)

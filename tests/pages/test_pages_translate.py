@@ -1,4 +1,4 @@
-"""The studio that translates, in Chromium without a network: what it computes is what Python computes."""
+"""`view.translate` in Chromium, offline: results match Python."""
 
 import pytest
 import torch
@@ -34,12 +34,12 @@ def type_sentence(page, text):
     wait_until_idle(page)
 
 
-def turn(page, name, value):
+def set_control(page, name, value):
     control(page, name).fill(str(value))
     wait_until_idle(page)
 
 
-def words_of(columns):
+def expected_nodes(columns):
     """What the tree of these columns shows: the words of texts that went on, and their scores."""
     _, target = vocabs()
     made = []
@@ -49,39 +49,39 @@ def words_of(columns):
     return made
 
 
-def same_tree(page, columns):
-    shown, expected = nodes(page), words_of(columns)
+def check_tree(page, columns):
+    shown, expected = nodes(page), expected_nodes(columns)
     expected = expected[: len(shown)] + [one for one in expected[len(shown) :] if one]
     assert [[name for name, _ in column] for column in shown] == [[name for name, _ in column] for column in expected]
     for column, other in zip(shown, expected):
         assert [score for _, score in column] == pytest.approx([score for _, score in other], abs=0.0051)
 
 
-def decoded(columns):
+def decoded_texts(columns):
     _, target = vocabs()
     return [target.decode(tokens) for tokens, _, _ in columns[-1]]
 
 
-def test_greedy_and_beam_write_what_python_writes(studio):
+def test_greedy_and_beam_search_match_python(studio):
     source, target = vocabs()
     made, shown = translated()
     page = studio(shown)
     for sentence in SENTENCES:
         type_sentence(page, sentence)
         for width, alpha in HOWS:
-            turn(page, "Beam", width)
-            turn(page, "Length penalty", alpha)
+            set_control(page, "Beam", width)
+            set_control(page, "Length penalty", alpha)
             how = {"width": width, "alpha": alpha, "max_new_tokens": LENGTH}
             assert texts(page)[0] == generate.translate(made, [sentence], source, target, **how)[0]
             columns = search(made, sentence, **how)
-            assert texts(page) == decoded(columns)
-            same_tree(page, columns)
+            assert texts(page) == decoded_texts(columns)
+            check_tree(page, columns)
             sums = [number(cells[0]) for cells in table(page, 1)[2]]
             assert sums == pytest.approx([total for _, total, _ in columns[-1]], abs=1e-3)
 
 
 @pytest.mark.parametrize(("weights", "off_by"), [("float32", 1e-4), ("float16", 2e-2)])
-def test_probabilities_are_the_models(studio, weights, off_by):
+def test_probabilities_match_torch(studio, weights, off_by):
     made, shown = translated(weights=weights, width=4)
     told = studio(shown).evaluate("window.told")
     runs = [one for one in told if one["run"] == "decode" and not one["edits"]]
@@ -98,7 +98,7 @@ def test_probabilities_are_the_models(studio, weights, off_by):
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_bars_and_maps_are_what_python_sees(studio):
+def test_bars_and_attention_maps_match_python(studio):
     made, shown = translated(width=1, alpha=0.0)
     _, target = vocabs()
     page = studio(shown)
@@ -123,7 +123,7 @@ def test_bars_and_maps_are_what_python_sees(studio):
         assert [share for _, share in bars(page)][:5] == pytest.approx(percents, rel=0.06)
 
 
-def test_cross_attention_stands_first_by_the_words_about_to_be_written(studio):
+def test_cross_attention_opens_first_with_predicted_words_as_rows(studio):
     made, shown = translated(width=1, alpha=0.0)
     _, target = vocabs()
     page = studio(shown)
@@ -149,7 +149,7 @@ def table_of(page, where):
 
 
 @pytest.mark.parametrize(("width", "alpha"), [(1, 0.0), (3, 0.6)])
-def test_a_forced_word_and_on_from_there(studio, width, alpha):
+def test_forced_word_continues_search_from_its_prefix(studio, width, alpha):
     made, shown = translated()
     _, target = vocabs()
     page = studio(set_to(shown, width=width, alpha=alpha))
@@ -162,30 +162,30 @@ def test_a_forced_word_and_on_from_there(studio, width, alpha):
     wait_until_idle(page)
     prefix = [written[0], target[names[pick]]]
     columns = search(made, "one two three", prefix, width, alpha)
-    assert texts(page) == decoded(columns)
-    same_tree(page, columns)
+    assert texts(page) == decoded_texts(columns)
+    check_tree(page, columns)
     assert page.locator(".written .forced").all_text_contents() == target.words(prefix)
     click(page, "nothing")  # back to the free search
-    assert texts(page) == decoded(search(made, "one two three", width=width, alpha=alpha))
+    assert texts(page) == decoded_texts(search(made, "one two three", width=width, alpha=alpha))
 
 
-def test_steps_and_back(studio):
+def test_step_buttons_walk_search_tree(studio):
     made, shown = translated()
     page = studio(set_to(shown, width=3, steps=0))
     columns = search(made, "one two three", width=3, alpha=0.6)
     assert (nodes(page), word(page)) == ([], ["…"])
     for count in (1, 2, 3):
         click(page, "Step")
-        same_tree(page, columns[:count])
+        check_tree(page, columns[:count])
     click(page, "Back")
-    same_tree(page, columns[:2])
+    check_tree(page, columns[:2])
     click(page, "▶ Translate")
-    same_tree(page, columns)
+    check_tree(page, columns)
     click(page, "Start over")
     assert nodes(page) == []
 
 
-def test_a_node_shows_its_text_by_mouse_and_by_keys(studio):
+def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
     made, shown = translated()
     _, target = vocabs()
     page = studio(set_to(shown, width=3))
@@ -203,7 +203,7 @@ def test_a_node_shows_its_text_by_mouse_and_by_keys(studio):
     assert len(word(page)) == 2
 
 
-def test_all_by_keys_alone(studio):
+def test_translate_works_by_keyboard_alone(studio):
     made, shown = translated()
     _, target = vocabs()
     page = studio(set_to(shown, width=1, alpha=0.0, steps=0))
@@ -234,10 +234,10 @@ def test_all_by_keys_alone(studio):
     assert [token(one) for one in page.locator(".written .forced").all_text_contents()] == target.words(forced)
     press(page, "Alt+r")
     wait_until_idle(page)
-    assert texts(page) == decoded(search(made, "four nine", forced))
+    assert texts(page) == decoded_texts(search(made, "four nine", forced))
 
 
-def test_heads_off_are_capture_s_edits(studio):
+def test_ablated_heads_match_capture_edits(studio):
     made, shown = translated()
     source, target = vocabs()
     off = [["encoder.1.attention.pattern", 2], ["decoder.0.cross.pattern", 1], ["decoder.1.attention.pattern", 0]]
@@ -263,7 +263,7 @@ def test_heads_off_are_capture_s_edits(studio):
     assert "with all heads on" not in page.locator(".cost").text_content()
 
 
-def test_heads_are_switched_off_by_key_by_their_cross_and_by_layers(studio):
+def test_heads_are_ablated_by_key_button_and_layer(studio):
     _, shown = translated()
     page = studio(shown)
     switch(page, 0, 0, "cross-attention")
@@ -282,7 +282,7 @@ def test_heads_are_switched_off_by_key_by_their_cross_and_by_layers(studio):
         assert layer.get_attribute("aria-pressed") == str(count == 5).lower()
 
 
-def test_arrows_go_from_head_to_head_through_all_parts(studio):
+def test_arrow_keys_move_between_heads_of_all_parts(studio):
     _, shown = translated()
     page = studio(shown)
     names = page.locator(".cell > .head").evaluate_all("heads => heads.map(head => head.getAttribute('aria-label'))")
@@ -302,16 +302,16 @@ def test_arrows_go_from_head_to_head_through_all_parts(studio):
         assert focused_after(key) == others[-1]
 
 
-def test_what_is_typed_last_wins(studio):
+def test_last_typed_sentence_is_translated(studio):
     made, shown = translated()
     page = studio(set_to(shown, width=5))
     page.locator(".editor").fill("")
     page.locator(".editor").press_sequentially("nine six eight two", delay=1)
     wait_until_idle(page)
-    assert texts(page) == decoded(search(made, "nine six eight two", width=5, alpha=0.6))
+    assert texts(page) == decoded_texts(search(made, "nine six eight two", width=5, alpha=0.6))
 
 
-def test_hostile_text(studio):
+def test_hostile_and_unknown_text_is_accepted(studio):
     _, shown = translated()
     page = studio(shown)
     markup = ("<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>")
@@ -326,7 +326,7 @@ def test_hostile_text(studio):
     assert page.evaluate("window.told.at(-1).run") in ("encode", "decode")
 
 
-def test_hostile_words_are_written_as_themselves(studio):
+def test_hostile_output_words_are_shown_as_text(studio):
     bite = ["<b>&amp;</b>", "</script>", "עולם", "漢字"]
     both = whole_words([" ".join(bite)])
     torch.manual_seed(0)
@@ -336,7 +336,7 @@ def test_hostile_words_are_written_as_themselves(studio):
     assert texts(page)[0] == generate.translate(made, ["漢字"], both, width=4, alpha=0.6, max_new_tokens=6)[0]
 
 
-def test_byte_pairs(studio):
+def test_byte_pair_vocabulary_matches_beam_search(studio):
     both = bpe(["für die Straße und über das Haus 漢字"], 300)
     torch.manual_seed(1)
     made = Transformer(len(both), context=32, layers=1, heads=2, dim=16).eval()
@@ -348,7 +348,7 @@ def test_byte_pairs(studio):
     assert page.locator(".written.loose").count() == 0
 
 
-def test_an_empty_sentence(studio):
+def test_empty_sentence_is_reported(studio):
     made = model()
     source, target = vocabs()
     page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, width=4, max_new_tokens=LENGTH))
@@ -358,20 +358,20 @@ def test_an_empty_sentence(studio):
     assert says(page) == "type a sentence to translate"
 
 
-def choices(page):
+def user_state(page):
     """All that a reader changes."""
     return word(page), nodes(page), page.locator(".cell.off").count(), control(page, "Beam").input_value()
 
 
-def test_each_try_does_something_that_undo_takes_back(studio):
+def test_undo_reverts_each_try(studio):
     made, shown = translated()
     page = studio(set_to(shown, width=2, steps=2))
-    first, seen = choices(page), []
+    first, seen = user_state(page), []
     for name in page.locator(".tries button").all_text_contents():
         do_try(page, name)
-        seen.append(choices(page))
+        seen.append(user_state(page))
         click(page, "Undo")
-        assert choices(page) == first
+        assert user_state(page) == first
         assert page.locator("button[aria-disabled]").first.get_attribute("aria-disabled") == "true"
     whole, one, four, forced, off = seen
     assert whole[0] == vocabs()[1].words(search(made, "one two three", width=2, alpha=0.6)[-1][0][0])
@@ -382,7 +382,7 @@ def test_each_try_does_something_that_undo_takes_back(studio):
     assert off[2] == 18
 
 
-def test_a_shared_address_opens_what_was_left(studio, new_page):
+def test_shared_link_restores_state(studio, new_page):
     page = studio(translated()[1])
     type_sentence(page, "five one")
     page.locator(".written .word").nth(1).click()
@@ -391,7 +391,7 @@ def test_a_shared_address_opens_what_was_left(studio, new_page):
     wait_until_idle(page)
     switch(page, 1, 0, "decoder")
     other = opened_link(page, new_page)
-    assert choices(other) == choices(page)
+    assert user_state(other) == user_state(page)
     assert (texts(other), bars(other)) == (texts(page), bars(page))
 
 
@@ -442,9 +442,9 @@ def test_the_search_is_open_where_it_keeps_several_texts(studio):
     page = studio(translated(width=1)[1])
     searched = page.locator(".search-of")
     assert searched.get_attribute("open") is None
-    turn(page, "Beam", 3)
+    set_control(page, "Beam", 3)
     assert searched.get_attribute("open") is not None
-    turn(page, "Beam", 1)
+    set_control(page, "Beam", 1)
     assert searched.get_attribute("open") is None
 
 
@@ -458,7 +458,7 @@ def test_a_step_after_the_end_begins_with_the_first_word(studio):
         assert word(page) == [*target.words(written[:count]), "…"]
 
 
-def test_axe_finds_nothing_serious(studio):
+def test_axe_reports_no_serious_violations(studio):
     _, shown = translated()
     _, target = vocabs()
     drei = [target["drei"]]
@@ -474,12 +474,12 @@ def test_axe_finds_nothing_serious(studio):
 
 
 @pytest.mark.parametrize("width", [400, 2000])
-def test_a_page_does_not_scroll_sideways(studio, width):
+def test_page_does_not_scroll_horizontally(studio, width):
     page = studio(translated()[1], width=width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_saved_page_opens_as_it_was_left(studio, new_page, tmp_path):
+def test_saved_page_restores_state(studio, new_page, tmp_path):
     _, shown = translated()
     page = studio(set_to(shown, width=2))
     type_sentence(page, "five one")
@@ -494,14 +494,14 @@ def test_a_saved_page_opens_as_it_was_left(studio, new_page, tmp_path):
     assert own.locator(".editor").text_content() == "five one"
 
 
-def test_what_is_taken_away(studio, tmp_path):
+def test_exports_contain_search_tree_and_probabilities(studio, tmp_path):
     made, shown = translated()
     page = studio(shown)
     taken = {}
     for kind in ("SVG", "CSV", "PNG"):
         taken[kind] = takes(page, kind, tmp_path).read_bytes()
     columns = search(made, "one two three", width=4, alpha=0.6)
-    for column in words_of(columns):
+    for column in expected_nodes(columns):
         for name, score in column:
             assert f">{spoken(name)}</text>" in taken["SVG"].decode()
             assert f">{score:.2f}<".replace("-", "−") in taken["SVG"].decode()

@@ -1,4 +1,4 @@
-"""No name is so long that a page becomes wider than its window."""
+"""Pages and galleries with very long names do not exceed the window width."""
 
 import nbformat
 import pytest
@@ -23,7 +23,7 @@ STILLS = {
 }
 
 
-def beyond(new_page, path, width):
+def horizontal_overflow(new_page, path, width):
     page = new_page(width=width)
     page.goto(f"file://{path}")
     page.wait_for_timeout(400)
@@ -34,15 +34,15 @@ def beyond(new_page, path, width):
 
 
 @pytest.mark.parametrize("name", STILLS)
-def test_a_page_is_as_wide_as_its_window(new_page, tmp_path, name):
+def test_long_names_fit_window_width(new_page, tmp_path, name):
     path = STILLS[name]().save(tmp_path / "x.html")
-    assert [beyond(new_page, path, width) for width in (1280, 500)] == [0, 0]
+    assert [horizontal_overflow(new_page, path, width) for width in (1280, 500)] == [0, 0]
     text = path.read_text(encoding="utf-8")
     assert LONG in text  # nothing is lost
 
 
-def test_the_gallery_is_as_wide_as_its_window(new_page, tmp_path):
+def test_gallery_with_long_names_fits_window_width(new_page, tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# {LONG}\n\n{LONG}")])
     outcome = Outcome("failed", summary=LONG, error=LONG)
     path = gallery.write([Run("01_a", {LONG[:400]: LONG}, notebook, "", LONG[:90], outcome)], tmp_path)
-    assert [beyond(new_page, path, width) for width in (1280, 500)] == [0, 0]
+    assert [horizontal_overflow(new_page, path, width) for width in (1280, 500)] == [0, 0]

@@ -1,4 +1,4 @@
-"""The studio that writes, in Chromium without a network: what it computes is what Python computes."""
+"""`view.write` in Chromium, offline: results match Python."""
 
 import math
 import re
@@ -40,11 +40,11 @@ def switch(page, layer, head):
     wait_until_idle(page)
 
 
-def controls(given):
+def sampler_controls(given):
     return {"temperature": given.get("temperature", 1), "top_k": given.get("top_k", 0), "top_p": given.get("top_p", 1)}
 
 
-def saved(page, tmp_path):
+def saved_state(page, tmp_path):
     return state(takes(page, "HTML", tmp_path))
 
 
@@ -57,7 +57,7 @@ def logits(model, text):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "gpt2"])
-def test_logits_and_maps_are_torchs_letter_by_letter(studio, kind):
+def test_logits_and_attention_maps_match_torch_at_each_step(studio, kind):
     model, made = hugging_face() if kind == "gpt2" else written(kind)
     page = studio(made)
     click(page, *[STEP] * 6)
@@ -87,23 +87,23 @@ def hugging_face():
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_a_seed_writes_the_text_of_python_past_the_context(studio, tmp_path, name):
+def test_seeded_sampling_matches_generate_text_beyond_context(studio, tmp_path, name):
     model, made = written("rotary" if name == "plain" else "learned")
-    page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **controls(SAMPLERS[name])))
+    page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **sampler_controls(SAMPLERS[name])))
     button(page, RUN).click()
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
     assert says(page) == "40 letters are written, and this stops here; Write on goes on"
     wait_until_idle(page)
     expected = generate.text(model, VOCAB, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
-    chosen = saved(page, tmp_path)
+    chosen = saved_state(page, tmp_path)
     assert chosen["prompt"] + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
     assert page.locator(".token:not(.past)").count() <= CONTEXT + 1
     button(page, STEP).click()
     wait_until_idle(page)
-    assert len(path_of(saved(page, tmp_path))) == 41
+    assert len(path_of(saved_state(page, tmp_path))) == 41
 
 
-def test_bars_are_the_probabilities_and_knobs_move_them(studio, tmp_path):
+def test_bars_match_sampler_probabilities(studio, tmp_path):
     model, made = written()
     page = studio(made)
 
@@ -126,8 +126,8 @@ def test_bars_are_the_probabilities_and_knobs_move_them(studio, tmp_path):
     assert page.locator(".share.lost").count() == LIKELIEST - 4
     page.get_by_role("tab", name="top-p").click()
     wait_until_idle(page)
-    share = saved(page, tmp_path)["top_p"]
-    assert saved(page, tmp_path / "again")["top_k"] == 0
+    share = saved_state(page, tmp_path)["top_p"]
+    assert saved_state(page, tmp_path / "again")["top_k"] == 0
     same(temperature=0.4, top_p=share)
     assert page.locator(".share.lost").count() == LIKELIEST - 4  # the line stays where it is
     line.focus()
@@ -137,7 +137,7 @@ def test_bars_are_the_probabilities_and_knobs_move_them(studio, tmp_path):
     assert sum(one["run"] == "read" and not one["edits"] for one in page.evaluate("told")) == 1  # nothing again
 
 
-def test_the_line_is_dragged(studio, tmp_path):
+def test_top_k_line_can_be_dragged(studio, tmp_path):
     page = studio(written()[1])
     line, row = page.locator(".cut"), page.locator(".shares .share").first.bounding_box()
     start = line.bounding_box()
@@ -147,10 +147,10 @@ def test_the_line_is_dragged(studio, tmp_path):
         page.mouse.move(start["x"] + 9, row["y"] + kept * row["height"] + 4 * (kept > 0))
         wait_until_idle(page)
     page.mouse.up()
-    assert saved(page, tmp_path)["top_k"] == 2
+    assert saved_state(page, tmp_path)["top_k"] == 2
 
 
-def test_a_bar_is_kept_where_the_line_is_dragged_past_its_middle(studio):
+def test_dragged_top_k_line_rounds_to_nearest_bar(studio):
     page = studio(written()[1])
     line, rows = page.locator(".cut"), page.locator(".shares .share")
     for place, part, kept in ((6, 0.6, 7), (6, 0.4, 6), (2, 0.4, 2), (2, 0.6, 3), (0, 0.1, 1)):
@@ -164,7 +164,7 @@ def test_a_bar_is_kept_where_the_line_is_dragged_past_its_middle(studio):
         assert line.get_attribute("aria-valuenow") == str(kept)
 
 
-def test_heads_off_are_those_of_python_and_so_is_their_cost(studio):
+def test_ablated_heads_and_their_cost_match_python(studio):
     model, made = written()
     page = studio(set_to(made, prompt="face.bad"))
     ids = VOCAB.encode("face.bad")
@@ -194,7 +194,7 @@ def test_heads_off_are_those_of_python_and_so_is_their_cost(studio):
     assert page.locator(".cell.off").count() == 0
 
 
-def test_the_sentence_of_a_head_is_what_python_finds(studio):
+def test_head_sentence_states_ablation_cost(studio):
     """Where its weights are largest, and what the text costs without it."""
     model, made = written()
     text = "face.badface.bad"
@@ -223,7 +223,7 @@ def test_the_sentence_of_a_head_is_what_python_finds(studio):
     assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] != "Layer 1, head 2"  # one that is on
 
 
-def test_the_cost_of_a_head_is_told_with_other_heads_as_they_are(studio):
+def test_head_sentence_accounts_for_other_ablated_heads(studio):
     model, made = written()
     page = studio(set_to(made, prompt="face.badface.bad", layer=1, head=2))
     switch(page, 0, 2)  # of the same number, in another layer
@@ -243,7 +243,7 @@ def test_the_cost_of_a_head_is_told_with_other_heads_as_they_are(studio):
 # What the reader does
 
 
-def test_another_token_is_a_branch_and_none_is_lost(studio, tmp_path):
+def test_choosing_another_token_adds_a_branch(studio, tmp_path):
     page = studio(written()[1])
     click(page, STEP, STEP)
     first = shown(page)
@@ -266,13 +266,13 @@ def test_another_token_is_a_branch_and_none_is_lost(studio, tmp_path):
     assert shown(page) == "abc"
     click(page, STEP, STEP)  # the same numbers are drawn, so that the same branch is walked
     assert shown(page) == first
-    assert len(saved(page, tmp_path)["tree"]) == 3
+    assert len(saved_state(page, tmp_path)["tree"]) == 3
     type_prompt(page, "bad")
-    assert saved(page, tmp_path)["tree"] == []
+    assert saved_state(page, tmp_path)["tree"] == []
     assert page.locator(".branches").is_hidden()
 
 
-def test_typing_while_it_writes_begins_anew(studio, tmp_path):
+def test_typing_during_generation_restarts_from_typed_text(studio, tmp_path):
     model, made = written()
     page = studio(made)
     button(page, RUN).click()
@@ -283,7 +283,7 @@ def test_typing_while_it_writes_begins_anew(studio, tmp_path):
     page.keyboard.type("de")
     wait_until_idle(page)
     assert button(page, RUN).is_visible()
-    chosen = saved(page, tmp_path)
+    chosen = saved_state(page, tmp_path)
     begun = chosen["prompt"]
     assert chosen["tree"] == []
     assert begun.startswith("abc")
@@ -296,11 +296,11 @@ def test_typing_while_it_writes_begins_anew(studio, tmp_path):
     )
     wait_until_idle(page)
     expected = generate.text(model, VOCAB, "abcde", 7)
-    chosen = saved(page, tmp_path)
+    chosen = saved_state(page, tmp_path)
     assert "abcde" + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
 
 
-def test_a_token_shows_what_it_looked_at(studio):
+def test_hovered_token_shows_its_attention(studio):
     """The text is shaded by the chosen head's row of the token that is pointed at, in the colours of its map."""
     model, made = written()
     page = studio(set_to(made, prompt="face.bad", layer=1, head=1))
@@ -323,14 +323,14 @@ def test_a_token_shows_what_it_looked_at(studio):
     assert page.locator(".token.from").all_text_contents() == ["b"]
 
 
-def test_what_was_done_is_undone_and_shared(studio, new_page, tmp_path):
+def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
     page = studio(written()[1])
     first = shown(page)
     click(page, STEP)
     switch(page, 0, 1)
     control(page, "Temperature").fill("0.5")
     wait_until_idle(page)
-    whole = saved(page, tmp_path)
+    whole = saved_state(page, tmp_path)
     page.locator("summary", has_text="Share").click()
     button(page, "Copy link").click()
     page.locator(".status").first.filter(has_text="The link is ").wait_for()
@@ -344,7 +344,7 @@ def test_what_was_done_is_undone_and_shared(studio, new_page, tmp_path):
         press(page, "Control+Shift+Z")
     wait_until_idle(page)
     names = ("prompt", "tree", "node", "off", "temperature", "seed")
-    assert {name: saved(page, tmp_path / "redo")[name] for name in names} == {name: whole[name] for name in names}
+    assert {name: saved_state(page, tmp_path / "redo")[name] for name in names} == {name: whole[name] for name in names}
     other = new_page()
     other.goto(address)
     wait_until_idle(other)
@@ -354,7 +354,7 @@ def test_what_was_done_is_undone_and_shared(studio, new_page, tmp_path):
     assert bars(other) == bars(page)
 
 
-def test_an_address_of_nonsense_changes_nothing(new_page, tmp_path):
+def test_invalid_link_is_ignored(new_page, tmp_path):
     path = written()[1].save(tmp_path / "x.html")
     name = re.search('data-view="(.*?)"', path.read_text("utf-8"))[1]
     for text in ("%", "{", "[1]", '{"prompt": 3, "off": "x", "nothing": 1}', "null"):
@@ -365,7 +365,7 @@ def test_an_address_of_nonsense_changes_nothing(new_page, tmp_path):
         assert shown(page) == "abc"
 
 
-def test_what_an_author_proposes_begins_another_text(studio):
+def test_custom_try_starts_another_text(studio):
     model, _ = written()
     made = view.write(model, VOCAB, "abc", weights="float32", tries={"Backwards": {"prompt": "cba", "temperature": 0}})
     page = studio(made)
@@ -377,7 +377,7 @@ def test_what_an_author_proposes_begins_another_text(studio):
     assert len(shown(page)) == 5
 
 
-def test_each_try_does_what_it_says(studio):
+def test_each_try_has_its_effect_and_can_be_undone(studio):
     made = written()[1]
     page = studio(set_to(made, prompt="face.bad"))
     tries = page.locator(".tries button")
@@ -402,7 +402,7 @@ def test_each_try_does_what_it_says(studio):
         assert page.locator(".cell.off").count() == before[1]
 
 
-def test_it_is_written_by_keys_alone(studio, tmp_path):
+def test_write_works_by_keyboard_alone(studio, tmp_path):
     model, made = written()
     page = studio(made)
 
@@ -471,7 +471,7 @@ def test_it_is_written_by_keys_alone(studio, tmp_path):
 # What goes wrong
 
 
-def test_a_text_that_cannot_be_read_leaves_what_the_model_said(studio):
+def test_unreadable_prompt_keeps_last_result(studio):
     page = studio(written()[1])
     before = bars(page)
     lacks = f'the character "ß" (U+00DF) at place 3 is not among the {len(VOCAB)} of this vocabulary'
@@ -490,7 +490,7 @@ def test_a_text_that_cannot_be_read_leaves_what_the_model_said(studio):
     assert (shown(page), bars(page)) == ("abc", before)
 
 
-def test_hostile_text_shows_as_itself(studio):
+def test_hostile_and_long_text_is_shown_as_text(studio):
     page = studio(written()[1])
     type_prompt(page, SIGNS[:12])
     expected = SIGNS[:12].replace("\u202e", "⟨202E⟩").replace("\0", "␀")
@@ -505,7 +505,7 @@ def test_hostile_text_shows_as_itself(studio):
     assert says(page) == ""
 
 
-def test_bytes_and_whole_words_write_too(studio, tmp_path):
+def test_bytes_and_word_vocabularies_match_generate_ids(studio, tmp_path):
     torch.manual_seed(1)
     words = whole_words(["the cat sat", "the dog sat on the mat"])
     for vocab, prompt, seen, step in (
@@ -517,13 +517,13 @@ def test_bytes_and_whole_words_write_too(studio, tmp_path):
         assert shown(page) == seen
         click(page, *[step] * 5)
         ids = list(generate.ids(model, vocab.encode(prompt), 5, seed=4))
-        assert path_of(saved(page, tmp_path)) == ids
+        assert path_of(saved_state(page, tmp_path)) == ids
         assert vocab is not words or shown(page).split() == [
             words.words(torch.tensor([i]))[0] for i in [*vocab.encode(prompt).tolist(), *ids]
         ]
 
 
-def test_an_error_of_the_engine_is_a_sentence(new_page, tmp_path):
+def test_engine_error_is_shown(new_page, tmp_path):
     made = written()[1]
     programs = {
         name: {**one, "nodes": [{**node, "op": "nonsense"} if node["op"] == "gelu" else node for node in one["nodes"]]}
@@ -539,7 +539,7 @@ def test_an_error_of_the_engine_is_a_sentence(new_page, tmp_path):
     assert button(page, RUN).is_visible()
 
 
-def test_logits_that_are_not_finite_write_nothing(new_page, tmp_path):
+def test_non_finite_logits_are_reported_and_write_nothing(new_page, tmp_path):
     made = written()[1]
     weights = {one["name"]: one["at"] for one in made.document["programs"]["read"]["weights"]}
     start, length = weights["norm.weight"]
@@ -556,7 +556,7 @@ def test_logits_that_are_not_finite_write_nothing(new_page, tmp_path):
 # Where it goes
 
 
-def test_a_page_taken_away_stands_as_it_was(studio, new_page, tmp_path):
+def test_saved_page_restores_state(studio, new_page, tmp_path):
     page = studio(set_to(written()[1], temperature=0.7, seed=5))
     click(page, STEP, STEP, "Back")
     page.locator(".shares button").nth(3).click()
@@ -577,7 +577,7 @@ def test_a_page_taken_away_stands_as_it_was(studio, new_page, tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["worker-src 'none'; script-src 'unsafe-inline'", "script-src 'unsafe-inline'"])
-def test_where_workers_are_refused_the_page_computes_itself(chromium, tmp_path, policy):
+def test_page_computes_without_workers(chromium, tmp_path, policy):
     model, made = written()
     path = made.save(tmp_path / "x.html")
     meta = f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -597,7 +597,7 @@ def test_where_workers_are_refused_the_page_computes_itself(chromium, tmp_path, 
 
 
 @pytest.mark.parametrize("width", [400, 1000])
-def test_it_does_not_scroll_sideways(studio, width):
+def test_page_does_not_scroll_horizontally(studio, width):
     page = studio(written()[1], width=width)
     click(page, *[STEP] * 20)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -632,7 +632,7 @@ def test_what_may_be_looked_at_differs_from_the_page_in_the_small_maps(studio, s
     assert len({forbidden for _, forbidden in corners}) == 1  # the page's colour
 
 
-def test_axe_finds_nothing_serious_in_the_studio(studio):
+def test_axe_reports_no_serious_violations(studio):
     page = studio(written()[1])
     click(page, STEP, STEP, "Back")
     page.locator(".shares button").nth(3).click()
@@ -650,7 +650,7 @@ def test_axe_finds_nothing_serious_in_the_studio(studio):
     assert found == {"light": [], "dark": []}
 
 
-def test_the_bars_can_be_taken_away_as_numbers(studio, tmp_path):
+def test_csv_contains_bar_probabilities(studio, tmp_path):
     model, made = written()
     page = studio(made)
     with page.expect_download() as download:
@@ -663,7 +663,7 @@ def test_the_bars_can_be_taken_away_as_numbers(studio, tmp_path):
     torch.testing.assert_close(found, shares, rtol=1e-3, atol=1e-5)
 
 
-def test_a_studio_off_the_page_has_no_worker_and_goes_on_when_it_is_back(studio, tmp_path):
+def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_path):
     model, made = written()
     page = studio(made)
     click(page, STEP, STEP)
@@ -674,14 +674,14 @@ def test_a_studio_off_the_page_has_no_worker_and_goes_on_when_it_is_back(studio,
     page.evaluate("document.body.append(view)")
     wait_until_idle(page)
     click(page, STEP)
-    assert path_of(saved(page, tmp_path)) == list(generate.ids(model, VOCAB.encode("abc"), 3))
+    assert path_of(saved_state(page, tmp_path)) == list(generate.ids(model, VOCAB.encode("abc"), 3))
     assert says(page) == ""
 
 
 # With a kernel
 
 
-def test_a_kernel_answers_and_leaves_the_last_heads(new_page, tmp_path):
+def test_kernel_matches_torch_and_saved_page_is_static(new_page, tmp_path):
     model, _ = written()
     live = view.write(model, VOCAB, "abc", seed=6, kernel=True)
     page = new_page()

@@ -1,6 +1,4 @@
-"""The studios where they live: run in JupyterLab, after papermill, in the gallery's page, in nbconvert's own; and those
-that a kernel answers, with what they leave behind.
-"""
+"""Studios in JupyterLab, after papermill, in lesson pages and in nbconvert's HTML, with and without a kernel."""
 
 import subprocess
 import sys
@@ -52,7 +50,7 @@ ANSWERED = [
 
 
 @pytest.fixture(scope="module")
-def made():
+def models_scope():
     """What `MODELS` makes: the same here as in a notebook."""
     scope = {}
     exec(MODELS, scope)
@@ -60,7 +58,7 @@ def made():
 
 
 @pytest.fixture(scope="module")
-def house(folder):
+def notebook_folder(folder):
     write(folder, "studios", [MODELS, *STUDIOS])
     write(folder, "answered", [MODELS, *ANSWERED])
     run_by_papermill(folder / "studios.ipynb")
@@ -74,31 +72,31 @@ def expect():
     return sync_api.expect
 
 
-def text_of(model, vocab, words):
+def run_on_text(model, vocab, words):
     with torch.no_grad():
         return model(vocab.encode(words)[None])
 
 
-def shows(expect, view, shares, words):
+def check_top_share(expect, view, shares, words):
     """The likeliest comes first, with its share."""
     share, best = shares.max(-1)
     expect(view.locator(".shares .share .number").first).to_have_text(said(share.item()))
     expect(view.locator(".shares .share .name").first).to_contain_text(spoken(words[best]))
 
 
-def writes(expect, view, made):
-    vocab, words = made["vocab"], made["vocab"].words(range(len(made["vocab"])))
+def use_write(expect, view, models_scope):
+    vocab, words = models_scope["vocab"], models_scope["vocab"].words(range(len(models_scope["vocab"])))
     for prompt in ("the music", "the music was"):
         view.locator(".editor").fill(prompt)
-        shows(expect, view, text_of(made["gpt"], vocab, prompt)[0, -1].softmax(-1), words)
+        check_top_share(expect, view, run_on_text(models_scope["gpt"], vocab, prompt)[0, -1].softmax(-1), words)
     expect(view.locator(".mark")).to_have_count(0)
     view.get_by_role("button", name="head 0 of layer 0, on").press("x")
     expect(view.locator(".cost").first).to_contain_text("without 1 head")
     expect(view.locator(".mark").first).to_be_attached()
 
 
-def translates(expect, view, made):
-    vocab, model = made["vocab"], made["translator"]
+def use_translate(expect, view, models_scope):
+    vocab, model = models_scope["vocab"], models_scope["translator"]
     view.locator(".editor").fill("the music was dull")
     source = torch.tensor([[*vocab.encode("the music was dull").tolist(), vocab["[EOS]"]]])
     with torch.no_grad():
@@ -107,35 +105,37 @@ def translates(expect, view, made):
     first = view.locator(".written .word").first
     expect(first).to_have_text(spoken(vocab.words([int(shares.argmax())])[0]))
     first.click()
-    shows(expect, view, shares, vocab.words(range(len(vocab))))
+    check_top_share(expect, view, shares, vocab.words(range(len(vocab))))
 
 
-def types(view, text):
+def type_text(view, text):
     view.get_by_role("button", name="Edit the text").click()
     view.locator("textarea").fill(text)
     view.get_by_role("button", name="Done").click()
 
 
-def classifies(expect, view, made):
-    types(view, "the music was dull")
-    shares = text_of(made["classifier"], made["vocab"], "the music was dull")[0].softmax(-1).tolist()
+def use_classify(expect, view, models_scope):
+    type_text(view, "the music was dull")
+    shares = (
+        run_on_text(models_scope["classifier"], models_scope["vocab"], "the music was dull")[0].softmax(-1).tolist()
+    )
     expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
     view.locator(".passage .word").last.click()
-    shares = text_of(made["classifier"], made["vocab"], "the music was")[0].softmax(-1).tolist()
+    shares = run_on_text(models_scope["classifier"], models_scope["vocab"], "the music was")[0].softmax(-1).tolist()
     expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
 
 
-def fills(expect, view, made):
-    vocab = made["vocab"]
-    types(view, "the music was dull")
+def use_fill(expect, view, models_scope):
+    vocab = models_scope["vocab"]
+    type_text(view, "the music was dull")
     view.locator(".passage .word").nth(3).click()
     ids = [vocab["[CLS]"], *vocab.encode("the music was").tolist(), vocab["[MASK]"], vocab["[SEP]"]]
     with torch.no_grad():
-        tokens = made["bert"](torch.tensor([ids])).tokens[0, 4]
-    shows(expect, view, tokens.softmax(-1), vocab.words(range(len(vocab))))
+        tokens = models_scope["bert"](torch.tensor([ids])).tokens[0, 4]
+    check_top_share(expect, view, tokens.softmax(-1), vocab.words(range(len(vocab))))
 
 
-def interacts(expect, view, made):
+def use_interact(expect, view, models_scope):
     view.locator("details", has_text="Table").locator("summary").click()
     slider = view.locator("input[type=range]")
     slider.focus()
@@ -144,32 +144,32 @@ def interacts(expect, view, made):
         slider.press("ArrowRight")
         assert float(slider.input_value()) > before
         told = view.locator(".twin td").first
-        expect(told).to_have_text(f"{made['twice'](float(slider.input_value()))['twice']:.2g}")
+        expect(told).to_have_text(f"{models_scope['twice'](float(slider.input_value()))['twice']:.2g}")
 
 
-USES = [writes, translates, classifies, fills, interacts]
+USES = [use_write, use_translate, use_classify, use_fill, use_interact]
 
 
-def use(expect, page, made):
+def use_all_studios(expect, page, models_scope):
     """Each studio answers, as Python does."""
     views = page.locator(".tfviz[data-alive]")
     expect(views).to_have_count(len(USES))
     for number, uses in enumerate(USES):
         views.nth(number).scroll_into_view_if_needed()
-        uses(expect, views.nth(number), made)
+        uses(expect, views.nth(number), models_scope)
 
 
-def test_run_in_jupyterlab(notebook, house, made, expect):
+def test_studios_match_torch_in_jupyterlab(notebook, notebook_folder, models_scope, expect):
     page = notebook("studios")
     run_all(page)
-    use(expect, page, made)
+    use_all_studios(expect, page, models_scope)
 
 
-def test_after_papermill(notebook, house, made, expect):
-    use(expect, notebook("signed"), made)
+def test_studios_match_torch_after_papermill(notebook, notebook_folder, models_scope, expect):
+    use_all_studios(expect, notebook("signed"), models_scope)
 
 
-def test_a_notebook_that_is_not_trusted_shows_pictures(notebook, house, expect):
+def test_untrusted_notebook_shows_pictures(notebook, notebook_folder, expect):
     page = notebook("unsigned")
     pictures = page.locator(".jp-OutputArea-output img")
     expect(pictures).to_have_count(len(USES))
@@ -177,41 +177,43 @@ def test_a_notebook_that_is_not_trusted_shows_pictures(notebook, house, expect):
     assert page.locator(".tfviz[data-alive]").count() == 0
 
 
-def test_in_the_gallerys_page(house, new_page, made, expect):
-    lesson_page.write(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
+def test_studios_match_torch_in_lesson_page(notebook_folder, new_page, models_scope, expect):
+    lesson_page.write(nbformat.read(notebook_folder / "unsigned.ipynb", as_version=4), notebook_folder / "page.html")
     page = new_page(width=1300)
-    page.goto((house / "page.html").as_uri())
-    use(expect, page, made)
+    page.goto((notebook_folder / "page.html").as_uri())
+    use_all_studios(expect, page, models_scope)
 
 
-def test_in_the_page_that_nbconvert_makes_by_itself(house, chromium, made, expect):
+def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, models_scope, expect):
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "unsigned.ipynb", "--output", "plain.html"]
-    subprocess.run(command, cwd=house, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=notebook_folder, check=True, capture_output=True, timeout=120)
     with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
         page, wrong = context.new_page(), []
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto((house / "plain.html").as_uri(), wait_until="domcontentloaded")  # its formulas ask the network
-        use(expect, page, made)
+        page.goto(
+            (notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded"
+        )  # its formulas ask the network
+        use_all_studios(expect, page, models_scope)
         assert wrong == []
 
 
-def test_a_kernel_answers_and_python_sets_what_is_shown(notebook, house, made, expect):
+def test_kernel_studios_match_torch_and_follow_python_state(notebook, notebook_folder, models_scope, expect):
     page = notebook("answered")
     run_all(page)
     views = page.locator(".tfviz")
     expect(views).to_have_count(5)
     expect(views.first.locator(".editor")).to_have_text("the music")  # the last cell said so
-    writes(expect, views.first, made)
+    use_write(expect, views.first, models_scope)
     expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
-    for number, uses in enumerate((interacts, classifies, fills, translates), 1):
+    for number, uses in enumerate((use_interact, use_classify, use_fill, use_translate), 1):
         views.nth(number).scroll_into_view_if_needed()
-        uses(expect, views.nth(number), made)
+        uses(expect, views.nth(number), models_scope)
 
 
-def test_what_a_kernel_answered_is_left_as_it_was_last(house, new_page, made, expect):
-    lesson_page.write(papermilled(house / "answered.ipynb", "left"), house / "left.html")
+def test_kernel_studios_become_static_after_papermill(notebook_folder, new_page, models_scope, expect):
+    lesson_page.write(papermilled(notebook_folder / "answered.ipynb", "left"), notebook_folder / "left.html")
     page = new_page(width=1300)
-    page.goto((house / "left.html").as_uri())
+    page.goto((notebook_folder / "left.html").as_uri())
     views = page.locator(".tfviz[data-alive]")
     expect(views).to_have_count(5)
     for number in (0, 2, 3, 4):

@@ -1,4 +1,4 @@
-"""Examples of what operations are given: tensors of all kinds and shapes, also empty ones and those of no axes."""
+"""Hypothesis strategies for arguments of operations: tensors of all kinds and shapes, also empty and scalar ones."""
 
 import torch
 from hypothesis import strategies as st

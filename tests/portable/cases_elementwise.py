@@ -1,4 +1,4 @@
-"""Examples of operations that go cell by cell."""
+"""Cases of elementwise operations."""
 
 import torch
 from case_strategies import SHAPES, each, tensors, two, with_number

@@ -1,4 +1,4 @@
-"""Examples of operations that multiply, of layers and of attention."""
+"""Cases of matrix products, layers and attention."""
 
 import torch
 from case_strategies import tensors

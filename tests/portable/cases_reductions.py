@@ -1,4 +1,4 @@
-"""Examples of operations that make one number of many, or go along one axis."""
+"""Cases of reductions and of operations along one axis."""
 
 from itertools import product
 

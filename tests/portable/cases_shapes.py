@@ -1,4 +1,4 @@
-"""Examples of operations that move cells, make tensors, and read and write where numbers say."""
+"""Cases of shape, creation and indexing operations."""
 
 import torch
 from case_strategies import FULL, SHAPES, axis, changed, tensors

@@ -1,4 +1,4 @@
-"""From the text of the page's matrix kernel to the module with its bytes: `python tests/portable/compiling.py`."""
+"""Compile the page's WebAssembly matrix kernel from its text: `python tests/portable/compiling.py`."""
 
 import base64
 from pathlib import Path

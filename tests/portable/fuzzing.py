@@ -1,4 +1,4 @@
-"""Programs of several kinds, and random changes of their descriptions."""
+"""Small exported programs, and random mutations of their specs."""
 
 import copy
 

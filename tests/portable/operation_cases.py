@@ -1,4 +1,4 @@
-"""Operations of the page's engine beside torch's: cases go to Node together, and what comes back is compared."""
+"""Compare operations of the page's engine, run in Node, with torch."""
 
 import base64
 import math

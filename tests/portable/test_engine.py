@@ -1,4 +1,4 @@
-"""The page's engine beside torch: every system of ours and models of others give the same numbers and the same maps."""
+"""The page's engine matches torch: outputs, attention maps and edits of our models and of Hugging Face's."""
 
 from contextlib import suppress
 
@@ -65,7 +65,7 @@ SYSTEMS = {  # name -> what makes it, an example, which lengths may change, othe
 }
 
 
-def near(given, wanted, limit):
+def assert_near(given, wanted, limit):
     wanted = wanted.detach().float()
     torch.testing.assert_close(given.float(), wanted, atol=limit, rtol=limit, equal_nan=True)
 
@@ -83,24 +83,26 @@ def check(page_engine, model, example, lengths, others, kind="float32"):
             wanted = model(*inputs)
         outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), watch=True)
         for given, one in zip(outputs.values(), tensors(wanted), strict=True):
-            near(given, one, NEAR[kind])
+            assert_near(given, one, NEAR[kind])
         known = [site for site in seen if site.endswith("pattern")]
         assert sorted(maps) == sorted(known)
         for site in known:
-            near(torch.cat(maps[site]).reshape(-1), torch.cat(list(seen.over_time(site))).reshape(-1), NEAR[kind])
+            assert_near(
+                torch.cat(maps[site]).reshape(-1), torch.cat(list(seen.over_time(site))).reshape(-1), NEAR[kind]
+            )
         reference = program(*inputs)
         for given, one in zip(reference.values(), tensors(wanted), strict=True):
-            near(given, one, NEAR[kind])
+            assert_near(given, one, NEAR[kind])
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_system_computes_in_a_page_as_in_torch(system, page_engine):
+def test_engine_matches_torch(system, page_engine):
     make, *rest = SYSTEMS[system]
     torch.manual_seed(5)
     check(page_engine, make(), *rest)
 
 
-def test_half_the_bytes_give_nearly_the_same(page_engine):
+def test_float16_weights_match_torch_approximately(page_engine):
     torch.manual_seed(5)
     check(page_engine, gpt(), [ids(2, 7)], WORDS, [ids(2, 12)], "float16")
 
@@ -125,7 +127,7 @@ EDITS = {  # what the page is told, and the same in Python
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_in_a_page_is_the_edit_of_capture(edit, page_engine):
+def test_edits_match_capture(edit, page_engine):
     torch.manual_seed(5)
     model, text = gpt().eval(), ids(1, 7)
     told, change = EDITS[edit]
@@ -135,9 +137,9 @@ def test_an_edit_in_a_page_is_the_edit_of_capture(edit, page_engine):
     with torch.no_grad(), look.capture(model, "*.pattern", edit={site: change}) as seen:
         wanted = model(text)
     outputs, maps = page_engine.run("model", {"ids": text}, watch=True, edits=[{"site": site, **told}])
-    near(outputs["output"], wanted, 1e-4)
-    near(maps[site][0], seen[site], 1e-4)
-    near(program(text, edit={site: change})["output"], wanted, 1e-4)
+    assert_near(outputs["output"], wanted, 1e-4)
+    assert_near(maps[site][0], seen[site], 1e-4)
+    assert_near(program(text, edit={site: change})["output"], wanted, 1e-4)
     plain, _ = page_engine.run("model", {"ids": text})
     assert not torch.allclose(plain["output"], wanted, atol=1e-3)
 
@@ -146,7 +148,7 @@ def test_an_edit_in_a_page_is_the_edit_of_capture(edit, page_engine):
     ("cells", "to", "says"),
     [([[5, 1], [5, 2]], 0.7, "more than 1"), ([[None, 0]], 0.5, "no other"), ([[4, None]], 0.1, "no other")],
 )
-def test_what_cannot_be_pinned_is_refused_by_both(cells, to, says, page_engine):
+def test_invalid_pin_raises_in_engine_and_capture(cells, to, says, page_engine):
     model, site = gpt().eval(), "blocks.1.attention.pattern"
     page_engine.load(model=portable.export(model, ids(1, 5), lengths=WORDS))
     with pytest.raises(RuntimeError, match=says):
@@ -156,21 +158,21 @@ def test_what_cannot_be_pinned_is_refused_by_both(cells, to, says, page_engine):
         model(ids(1, 7))
 
 
-def test_only_what_is_watched_comes_back(page_engine):
+def test_run_returns_only_watched_patterns(page_engine):
     page_engine.load(model=portable.export(gpt(), ids(1, 5), lengths=WORDS))
     assert page_engine.run("model", {"ids": ids(1, 6)})[1] == {}
     one = "blocks.0.attention.pattern"
     assert list(page_engine.run("model", {"ids": ids(1, 6)}, watch=[one])[1]) == [one]
 
 
-def test_memory_is_used_again_and_nothing_of_it_shows(page_engine):
+def test_repeated_runs_of_changing_lengths_match_torch(page_engine):
     model = gpt().eval()
     page_engine.load(model=portable.export(model, ids(1, 5), lengths=WORDS))
     for length in (3, 9, 16, 1, 9, 3):
-        near(page_engine.run("model", {"ids": ids(1, length)})[0]["output"], model(ids(1, length)), 1e-4)
+        assert_near(page_engine.run("model", {"ids": ids(1, length)})[0]["output"], model(ids(1, length)), 1e-4)
 
 
-def test_what_does_not_fit_is_told_in_the_page(page_engine):
+def test_invalid_runs_raise(page_engine):
     page_engine.load(model=portable.export(gpt(), ids(1, 5), lengths=WORDS))
     for inputs, said in [
         ({"ids": ids(1, 17)}, "there are 17 words; this model takes 1 to 16 words"),
@@ -226,7 +228,7 @@ def others():
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5", "vit"])
-def test_a_model_of_others_computes_in_a_page_as_in_torch(name, page_engine):
+def test_hugging_face_model_matches_torch(name, page_engine):
     pytest.importorskip("transformers")
     torch.manual_seed(5)
     model, function, example, lengths, more = others()[name]
@@ -237,7 +239,7 @@ def test_a_model_of_others_computes_in_a_page_as_in_torch(name, page_engine):
         with torch.no_grad(), look.capture(model, "*.pattern") as seen:
             wanted = function(*inputs)
         outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), watch=True)
-        near(outputs["output"], wanted, 1e-4)
+        assert_near(outputs["output"], wanted, 1e-4)
         assert sorted(maps) == sorted(seen)
         for site in seen:
-            near(torch.cat(maps[site]), seen[site], 1e-4)
+            assert_near(torch.cat(maps[site]), seen[site], 1e-4)

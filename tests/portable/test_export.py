@@ -1,4 +1,4 @@
-"""From a model to a program: what it says of itself, what is kept of it, what cannot be exported."""
+"""`portable.export`: program specs, files, quantization, and models that cannot be exported."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ def program():
     return portable.export(gpt(), ids(1, 5), lengths=WORDS)
 
 
-def test_a_program_says_what_it_is(program):
+def test_program_spec_describes_inputs_outputs_and_sites(program):
     assert program.name == "GPT"
     assert program.inputs == ["ids"]
     assert program.outputs == ["output"]
@@ -43,14 +43,14 @@ def test_a_program_says_what_it_is(program):
     assert program.spec["nodes"][-1]["out"] == [[1, "words", 11]]
 
 
-def test_weights_keep_their_names_and_tied_ones_are_one(program):
+def test_weights_keep_names_and_tied_weights_are_stored_once(program):
     names = dict(gpt().named_parameters())
     assert set(program.tensors) == set(names)
     assert program.nbytes == 4 * sum(one.numel() for one in names.values())
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-def test_floats_that_json_lacks_travel_too(value, tmp_path):
+def test_non_finite_constants_round_trip(value, tmp_path):
     x = torch.tensor([-1.0, 2.0])
     made = portable.export(lambda x: x.masked_fill(x > 0, value), x)
     json.loads(json.dumps(made.spec, allow_nan=False))
@@ -58,19 +58,19 @@ def test_floats_that_json_lacks_travel_too(value, tmp_path):
     torch.testing.assert_close(opened(x)["output"], torch.tensor([-1.0, value]), equal_nan=True)
 
 
-def test_two_exports_are_the_same_to_the_byte(program, tmp_path):
+def test_export_is_deterministic(program, tmp_path):
     again = portable.export(gpt(), ids(1, 5), lengths=WORDS)
     one, other = program.save(tmp_path / "one.safetensors"), again.save(tmp_path / "other.safetensors")
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_file_gives_the_program_back(program, tmp_path):
+def test_saved_program_round_trips(program, tmp_path):
     opened = portable.Program.load(program.save(tmp_path / "gpt.safetensors"))
     assert opened.spec == program.spec
     assert torch.equal(opened(ids(1, 9))["output"], program(ids(1, 9))["output"])
 
 
-def test_a_file_of_something_else_is_named(tmp_path):
+def test_load_rejects_other_files(tmp_path):
     files.save_tensors(tmp_path / "x", {"a": torch.ones(2)})
     with pytest.raises(ValueError, match="holds no program"):
         portable.Program.load(tmp_path / "x")
@@ -79,7 +79,7 @@ def test_a_file_of_something_else_is_named(tmp_path):
         portable.Program.load(tmp_path / "y")
 
 
-def test_the_model_stays_as_it_is():
+def test_export_leaves_model_unchanged():
     model = gpt(dropout=0.5).train()
     model.blocks[1].eval()
     before = {name: one.clone() for name, one in model.state_dict().items()}
@@ -91,14 +91,14 @@ def test_the_model_stays_as_it_is():
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_a_function_takes_the_model_it_names_along():
+def test_function_is_exported_with_its_enclosed_model():
     inner = gpt()
     program = portable.export(lambda ids: inner(ids).softmax(-1), ids(1, 5), lengths=WORDS)
     assert program.sites[:2] == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
     assert torch.allclose(program(ids(1, 8))["output"], inner(ids(1, 8)).softmax(-1), atol=1e-6)
 
 
-def test_a_method_and_several_outputs_by_name():
+def test_methods_and_multiple_outputs_are_exported():
     model = models.Transformer(11, 13, context=16, layers=1, heads=2, dim=8).eval()
     program = portable.export(model.encode, ids(1, 5), lengths={"source": {1: "source"}})
     assert program.outputs == ["states", "attention_mask"]
@@ -111,13 +111,13 @@ def test_a_method_and_several_outputs_by_name():
 
 
 @pytest.mark.parametrize(("kind", "most"), [("float16", 2e-3), ("int8", 0.1)])
-def test_smaller_weights_give_nearly_the_same(program, kind, most):
+def test_reduced_precision_weights_match_approximately(program, kind, most):
     small = portable.export(gpt(), ids(1, 5), lengths=WORDS, weights=kind)
     assert small.nbytes < program.nbytes * {"float16": 0.65, "int8": 0.55}[kind]
     assert (small(ids(1, 9))["output"] - program(ids(1, 9))["output"]).abs().max() < most
 
 
-def test_rows_of_int8_have_a_scale_each():
+def test_quantize_int8_scales_each_row():
     rows = torch.tensor([[1.27, -0.64] * 64, [254.0, 0.0] * 64, [0.0, 0.0] * 64])
     kept, scale = quantize(rows, torch.int8)
     assert kept[:, 0].tolist() == [127, 127, 0]
@@ -126,12 +126,12 @@ def test_rows_of_int8_have_a_scale_each():
     assert torch.allclose(kept * scale, rows, atol=1e-6)
 
 
-def test_what_float16_cannot_hold_stays_float32():
+def test_quantize_keeps_float32_beyond_float16_range():
     assert quantize(torch.full((30, 20), 1e6), torch.float16)[0].dtype == torch.float32
     assert quantize(torch.full((30, 20), -torch.inf), torch.float16)[0].dtype == torch.float16
 
 
-def test_programs_that_share_weights_carry_them_once():
+def test_pack_stores_shared_weights_once():
     programs = export_language_model(gpt(), "float32")
     spec, data = pack(programs)
     assert set(spec) == {"read", "step"}
@@ -139,7 +139,7 @@ def test_programs_that_share_weights_carry_them_once():
     assert all(one["at"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
 
 
-def test_a_step_goes_on_where_reading_ended():
+def test_step_program_continues_from_read_program():
     model = gpt().eval()
     programs, text = export_language_model(model, "float32"), ids(1, 9)
     assert [one.spec["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
@@ -151,11 +151,11 @@ def test_a_step_goes_on_where_reading_ended():
     assert made["keys.0"].shape == (1, 3, 9, 4)
 
 
-def depends(x):
+def data_dependent(x):
     return x * 2 if x.sum() > 0 else x
 
 
-def loops(x):
+def loops_over_length(x):
     return sum(x[:, i] for i in range(x.shape[1]))
 
 
@@ -172,11 +172,11 @@ class Counter(nn.Module):
 @pytest.mark.parametrize(
     ("error", "said", "give"),
     [
-        (ValueError, "depends on the values of its input", lambda: portable.export(depends, torch.ones(2, 3))),
+        (ValueError, "depends on the values of its input", lambda: portable.export(data_dependent, torch.ones(2, 3))),
         (ValueError, "depends on the values", lambda: portable.export(lambda x: x.nonzero(), torch.ones(3))),
         (ValueError, "depends on the values", lambda: portable.export(lambda x: x[: int(x[0])], torch.ones(3))),
         (ValueError, "'rows' cannot change",
-         lambda: portable.export(loops, torch.ones(2, 3), lengths={"x": {1: "rows"}})),
+         lambda: portable.export(loops_over_length, torch.ones(2, 3), lengths={"x": {1: "rows"}})),
         (ValueError, r"lacks 2 of the operations.*svd.*erfinv|lacks 2 .*erfinv.*svd",
          lambda: portable.export(lambda x: torch.linalg.svd(x)[1] + x[0].erfinv(), torch.rand(3, 3))),
         (ValueError, "depends on the values",
@@ -193,19 +193,19 @@ class Counter(nn.Module):
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_what_cannot_travel_is_told_in_python(error, said, give):
+def test_export_rejects_unsupported_models(error, said, give):
     with pytest.raises(error, match=said):
         give()
 
 
-def test_a_program_checks_its_lengths_and_sites(program):
+def test_program_rejects_invalid_lengths_and_sites(program):
     with pytest.raises(ValueError, match="'words' is 17; this program takes 1 to 16"):
         program(ids(1, 17))
     with pytest.raises(LookupError, match="no site 'x' to edit; this program has blocks"):
         program(ids(1, 3), edit={"x": torch.zeros_like})
 
 
-def test_where_one_is_another_matter_two_is_the_least():
+def test_length_specialized_at_one_starts_at_two():
     def alone(x):
         return x.neg() if x.shape[0] == 1 else x.sum(0, keepdim=True)
 
@@ -215,7 +215,7 @@ def test_where_one_is_another_matter_two_is_the_least():
         program(torch.ones(1, 4))
 
 
-def test_sizes_are_plain_expressions():
+def test_symbolic_sizes_encode_evaluate_and_bind():
     import sympy
     from torch.utils._sympy.functions import FloorDiv
 
@@ -235,13 +235,13 @@ def test_sizes_are_plain_expressions():
         bind_dims((2, "words", "words"), (2, 5, 6), {}, "x")
 
 
-def test_only_a_softmax_over_keys_is_a_site():
+def test_only_softmax_over_last_axis_is_a_site():
     scores = torch.randn(2, 3, 4, 5)
     assert portable.export(lambda x: x.softmax(-1) + x.softmax(3), scores).sites == ["pattern", "pattern"]
     assert portable.export(lambda x: x.softmax(1) + x[0, 0].softmax(-1), scores).sites == []
 
 
-def test_what_changes_in_place_is_computed_as_python_does():
+def test_in_place_operations_match_torch():
     """A sum in place is seen through a view that was taken before; such a graph is written anew."""
 
     def function(x):
@@ -258,14 +258,14 @@ def test_what_changes_in_place_is_computed_as_python_does():
     torch.testing.assert_close(program(longer)["output"], function(longer))
 
 
-def test_dropout_that_drops_does_not_travel_as_if_it_did_not():
+def test_active_dropout_raises_and_inactive_dropout_is_removed():
     with pytest.raises(ValueError, match="the page's engine lacks"):
         portable.export(lambda x: nn.functional.dropout(x, 0.5), torch.ones(2, 3))
     kept = portable.export(lambda x: nn.functional.dropout(x, 0.5, training=False) + 1, torch.ones(2, 3))
     assert kept.operations == ["add.Tensor"]
 
 
-def test_what_nobody_uses_is_left_out():
+def test_unused_operations_are_removed():
     def function(x):
         x.exp().sum()
         return x.to(torch.float32) + 1
@@ -273,7 +273,7 @@ def test_what_nobody_uses_is_left_out():
     assert portable.export(function, torch.ones(2, 3)).operations == ["add.Tensor"]
 
 
-def test_a_norm_by_the_batch_at_hand_does_not_travel_as_one_by_running_means():
+def test_batch_norm_without_running_statistics_raises():
     mean, variance, x = torch.zeros(3), torch.ones(3), torch.randn(5, 3)
     kept = portable.export(lambda x: nn.functional.batch_norm(x, mean, variance), x)
     torch.testing.assert_close(kept(x)["output"], nn.functional.batch_norm(x, mean, variance))
@@ -281,7 +281,7 @@ def test_a_norm_by_the_batch_at_hand_does_not_travel_as_one_by_running_means():
         portable.export(lambda x: nn.functional.batch_norm(x, None, None, training=True), x)
 
 
-def test_an_operation_of_somebody_elses_is_named():
+def test_custom_operation_raises_with_its_name():
     @torch.library.custom_op("tfviz_tests::twice", mutates_args=())
     def twice(x: torch.Tensor) -> torch.Tensor:
         return 2 * x
@@ -292,7 +292,7 @@ def test_an_operation_of_somebody_elses_is_named():
 
 
 @pytest.mark.parametrize(("limit", "shown"), [(1, True), (10**9, False)])
-def test_the_export_of_a_large_model_shows_how_far_it_is(monkeypatch, capsys, limit, shown):
+def test_export_of_large_model_shows_progress_bar(monkeypatch, capsys, limit, shown):
     monkeypatch.setattr(sys.modules["tfviz.portable.export"], "PROGRESS_BAR_MIN_WEIGHTS", limit)
     portable.export(nn.Linear(3, 2), torch.randn(4, 3), lengths={"input": {0: "rows"}})
     bar = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The page's operations against torch, in Node."""
+"""Operations of the page's engine match torch, in Node."""
 
 from functools import cache
 
@@ -61,17 +61,17 @@ def cases(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_it_is_torch(engine, family):
+def test_operations_match_torch(engine, family):
     compare(engine, cases(family))
 
 
-def test_none_is_left_out(engine):
+def test_every_operation_has_a_case(engine):
     there = set(engine.evaluate("() => Object.keys(OPERATIONS)"))
     assert there == {case.op for family in FAMILIES for case in cases(family)}
     assert there == portable.OPERATIONS  # what Python says of it
 
 
-def test_what_does_not_fit_is_a_sentence(engine):
+def test_invalid_arguments_return_error_messages(engine):
     for case, _ in WRONG:
         with pytest.raises((RuntimeError, IndexError, ValueError)):
             case.expected()
@@ -79,16 +79,16 @@ def test_what_does_not_fit_is_a_sentence(engine):
     assert [told.get("error") for told in answers(engine, cases)] == list(sentences)
 
 
-def seen(engine, case):
+def hooked_pattern(engine, case):
     """The weights that went by, and what is allowed of them."""
     (told,) = answers(engine, [case])
     ((weights, allowed),) = told["seen"]
     return readable(weights), readable(allowed), [readable(made) for made in told["made"]]
 
 
-def test_a_softmax_of_three_axes_goes_by_and_one_of_two_does_not(engine):
+def test_pattern_hook_sees_softmax_of_three_or_more_axes(engine):
     scores = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(1))
-    weights, allowed, _ = seen(engine, Case("softmax.int", (scores, -1)))
+    weights, allowed, _ = hooked_pattern(engine, Case("softmax.int", (scores, -1)))
     torch.testing.assert_close(weights, scores.softmax(-1))
     assert allowed is None
     quiet = [
@@ -100,31 +100,31 @@ def test_a_softmax_of_three_axes_goes_by_and_one_of_two_does_not(engine):
 
 
 @pytest.mark.parametrize("least", [-torch.inf, torch.finfo(torch.float32).min])
-def test_a_row_without_a_key_is_shown_as_zeros_and_flows_on_as_in_torch(engine, least):
+def test_fully_masked_row_is_zero_in_pattern_and_nan_in_result(engine, least):
     scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1)).tril()
     scores = scores.masked_fill(scores == 0, least)
     scores[1, 1] = -torch.inf
-    weights, allowed, (made,) = seen(engine, Case("softmax.int", (scores, -1)))
+    weights, allowed, (made,) = hooked_pattern(engine, Case("softmax.int", (scores, -1)))
     assert torch.equal(allowed, scores > -1e38)
     torch.testing.assert_close(weights, scores.softmax(-1).nan_to_num())
     assert made[1, 1].isnan().all()
     torch.testing.assert_close(made, scores.softmax(-1), equal_nan=True)
 
 
-def test_the_weights_of_a_fused_attention_go_by(engine):
+def test_pattern_hook_sees_weights_of_fused_attention(engine):
     draw = torch.Generator().manual_seed(2)
     query, key, value = (torch.randn(2, heads, length, 4, generator=draw) for heads, length in ((6, 3), (2, 5), (2, 5)))
     allowed = torch.ones(3, 5, dtype=torch.bool).tril()
     allowed[1] = False
     case = Case(ATTEND, (query, key, value, allowed), {"enable_gqa": True})
-    weights, told, (made,) = seen(engine, case)
+    weights, told, (made,) = hooked_pattern(engine, case)
     scores = (query @ key.repeat_interleave(3, 1).mT / 2).masked_fill(~allowed, -torch.inf)
     torch.testing.assert_close(weights, scores.softmax(-1).nan_to_num())
     assert torch.equal(told, allowed.expand(2, 6, 3, 5))
     torch.testing.assert_close(made, weights @ value.repeat_interleave(3, 1))
 
 
-def test_whole_numbers_wrap_so_that_the_hash_of_bigrams_is_exact(engine):
+def test_integer_overflow_keeps_low_bits_of_bigram_hash(engine):
     """torch's wrap at 64 bits and the page's at 32: the last bits are the same."""
     ids = torch.arange(60_000).reshape(2, -1)
     mixed = (ids * 1_000_003 + 7) * 2_654_435_761

@@ -1,4 +1,4 @@
-"""The page's matrix products: both kernels against torch."""
+"""The page's matrix products, in WebAssembly and in JavaScript, match torch."""
 
 import base64
 import itertools
@@ -39,14 +39,21 @@ MANY = """cases => { const outs = [];
     return outs; }"""
 
 
-def sent(tensor):
+def encode_tensor(tensor):
     return tensor if tensor is None else base64.b64encode(tensor.contiguous().numpy().tobytes()).decode()
 
 
 def products(page, cases):
     """What the page says of (kind, a, b, bias), all of at least three axes."""
     told = [
-        [kind, *a.shape, b.shape[2], sent(a), sent(b.mT if kind == "linear" else b), sent(bias)]
+        [
+            kind,
+            *a.shape,
+            b.shape[2],
+            encode_tensor(a),
+            encode_tensor(b.mT if kind == "linear" else b),
+            encode_tensor(bias),
+        ]
         for kind, a, b, bias in cases
     ]
     shapes = [(len(a), a.shape[1], b.shape[2]) for _, a, b, _ in cases]
@@ -54,7 +61,7 @@ def products(page, cases):
     return [torch.tensor(out).view(shape) for out, shape in zip(outs, shapes, strict=True)]
 
 
-def whole(draw, *shape):
+def small_integers(draw, *shape):
     """Whole numbers so small that no order of adding them rounds."""
     return torch.randint(-9, 10, shape, generator=draw).float()
 
@@ -68,31 +75,38 @@ def engine(request, fresh_node):
     return fresh_node
 
 
-def test_the_bytes_are_those_of_the_text():
+def test_compiled_kernel_is_up_to_date():
     pytest.importorskip("wasmtime", reason="wasmtime is not installed")
     assert COMPILED.read_text(encoding="utf-8") == compiled(), "run: python tests/portable/compiling.py"
 
 
-def test_every_awkward_size_is_exact(engine):
+def test_products_of_all_sizes_match_torch_exactly(engine):
     draw, cases = torch.Generator().manual_seed(1), []
     sizes = list(itertools.product(SIZES, repeat=3))
     for which in torch.randperm(len(sizes), generator=draw).tolist():
         rows, inner, columns = sizes[which]
-        a, b, bias = whole(draw, 1, rows, inner), whole(draw, 1, inner, columns), whole(draw, columns)
+        a, b, bias = (
+            small_integers(draw, 1, rows, inner),
+            small_integers(draw, 1, inner, columns),
+            small_integers(draw, columns),
+        )
         cases += [(kind, a, b, bias if (which + i) % 2 else None) for i, kind in enumerate(("matmul", "linear"))]
     for (_, a, b, bias), out in zip(cases, products(engine, cases), strict=True):
         assert torch.equal(out, a @ b if bias is None else a @ b + bias), (a.shape, b.shape)
 
 
-def test_a_batch_is_each_pair_on_its_own(engine):
+def test_batched_products_match_torch(engine):
     draw = torch.Generator().manual_seed(2)
     sizes = [(3, 5, 7, 9), (2, 1, 4, 3), (4, 6, 3, 8), (1, 9, 2, 17), (0, 2, 3, 4), (2, 0, 3, 4), (5, 3, 0, 2)]
-    cases = [("matmul", whole(draw, n, r, i), whole(draw, n, i, c), whole(draw, c)) for n, r, i, c in sizes]
+    cases = [
+        ("matmul", small_integers(draw, n, r, i), small_integers(draw, n, i, c), small_integers(draw, c))
+        for n, r, i, c in sizes
+    ]
     for (_, a, b, bias), out in zip(cases, products(engine, cases), strict=True):
         assert torch.equal(out, a @ b + bias)
 
 
-def test_any_numbers_are_as_exact_as_torch(engine):
+def test_random_products_match_torch(engine):
     draw = torch.Generator().manual_seed(3)
     a, b, bias = (torch.randn(shape, generator=draw) for shape in [(1, 23, 300), (1, 300, 45), (45,)])
     expected = a.double() @ b.double() + bias
@@ -100,9 +114,9 @@ def test_any_numbers_are_as_exact_as_torch(engine):
         torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-4)
 
 
-def test_what_is_no_number_stays_in_its_rows_and_columns(engine):
+def test_nan_and_inf_propagate_like_torch(engine):
     draw = torch.Generator().manual_seed(4)
-    a, b, bias = whole(draw, 1, 6, 5), whole(draw, 1, 5, 11), whole(draw, 11)
+    a, b, bias = small_integers(draw, 1, 6, 5), small_integers(draw, 1, 5, 11), small_integers(draw, 11)
     a[0, 1, 2], a[0, 4, 0] = torch.nan, torch.inf
     b[0, 3, 8], b[0, 0, 2], bias[10] = -torch.inf, 0, torch.nan
     a[0, 3, 3] = 0  # 0 times infinity is no number
@@ -114,7 +128,7 @@ def test_what_is_no_number_stays_in_its_rows_and_columns(engine):
         torch.testing.assert_close(out, expected, rtol=0, atol=0, equal_nan=True)
 
 
-def test_a_stored_matrix_outlives_growth_and_its_array(engine):
+def test_stored_matrix_survives_memory_growth_and_source_changes(engine):
     found = engine.evaluate("""() => {
         const weight = Float32Array.of(1, 4, 2, 5, 3, 6), out = new Float32Array(3), before = buffer();
         const stored = products.store(weight, 3, 2);
@@ -127,7 +141,7 @@ def test_a_stored_matrix_outlives_growth_and_its_array(engine):
     assert found == [False, [14, 25, 36], [600]]
 
 
-def test_results_that_end_where_memory_ends(engine):
+def test_results_at_memory_boundary_match_bias(engine):
     """A bias and two rows of it: around 5461 columns they just fill the first 64 KiB."""
     found = engine.evaluate("""() => {
         const none = new Float32Array(0), wrong = [];
@@ -139,7 +153,7 @@ def test_results_that_end_where_memory_ends(engine):
     assert found == []
 
 
-def test_the_result_may_stand_where_a_factor_stood(engine):
+def test_output_may_alias_a_factor(engine):
     found = engine.evaluate("""() => {
         const a = Float32Array.of(1, 2, 3, 4), b = Float32Array.of(0, 1, 1, 0);
         const sizes = { rows: 2, inner: 2, columns: 2 };
@@ -149,7 +163,7 @@ def test_the_result_may_stand_where_a_factor_stood(engine):
     assert found == [[2, 1, 4, 3], [11, 22, 13, 24]]
 
 
-def test_repeated_calls_and_rounds_take_no_more_memory(engine):
+def test_repeated_calls_do_not_grow_memory(engine):
     found = engine.evaluate("""() => {
         const matrix = new Float32Array(90 * 70), a = new Float32Array(5 * 90), out = new Float32Array(5 * 70);
         const use = () => {
@@ -164,7 +178,7 @@ def test_repeated_calls_and_rounds_take_no_more_memory(engine):
     assert found
 
 
-def test_a_matrix_is_of_its_own_products_and_round(engine):
+def test_stored_matrix_is_invalid_after_free_or_elsewhere(engine):
     says = """async () => {
         const stored = products.store(new Float32Array(6), 3, 2), others = await Products.make();
         const tried = (some) => { try { some.linear(new Float32Array(2), 1, stored, new Float32Array(3)); }
@@ -194,7 +208,7 @@ WRONG = {
 }
 
 
-def test_what_is_wrong_is_told_and_nothing_is_spoilt(engine):
+def test_invalid_calls_raise_and_keep_stored_matrix(engine):
     found = engine.evaluate(
         """calls => calls.map((call) => {
             const of = (count) => new Float32Array(count), out = of(3);
@@ -217,7 +231,7 @@ def test_what_is_wrong_is_told_and_nothing_is_spoilt(engine):
         "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src 'unsafe-inline'\">",
     ],
 )
-def test_where_webassembly_may_not_run_javascript_does(new_page, lacks):
+def test_javascript_kernel_is_used_without_webassembly(new_page, lacks):
     (key, script), page = bundle("engine"), new_page()
     page.set_content(lacks + script + f"<script>const {{ Products }} = tfvizBundles['{key}']();{HELPERS}</script>")
     assert page.evaluate("kernel => made(kernel)", "WebAssembly") == "JavaScript"

@@ -1,4 +1,4 @@
-"""A program file of a stranger computes and does nothing else; what is wrong in it is a ValueError that names it."""
+"""Untrusted program files: only listed operations run, and invalid specs raise a ValueError that names the fault."""
 
 import copy
 import json
@@ -40,7 +40,7 @@ def steps(*nodes, inputs=("float32",), outputs=None, shape=(2, 3)):
     }
 
 
-def test_no_operation_but_those_listed_is_called(linear, tmp_path):
+def test_unlisted_operations_are_rejected(linear, tmp_path):
     """The one that reads, makes and writes over files; those that change what they are given; any other."""
     secret = tmp_path / "secret.txt"
     secret.write_text("x" * 64, encoding="utf-8")
@@ -60,7 +60,7 @@ def test_no_operation_but_those_listed_is_called(linear, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"secret.txt", "evil"}
 
 
-def test_one_that_was_changed_since_is_not_run_and_not_put_into_a_page(linear):
+def test_program_modified_after_creation_is_rejected(linear):
     program = portable.Program(copy.deepcopy(linear.spec), linear.tensors)
     program.spec["nodes"][0]["op"] = "from_file"
     with pytest.raises(ValueError, match="is not an operation"):
@@ -69,7 +69,7 @@ def test_one_that_was_changed_since_is_not_run_and_not_put_into_a_page(linear):
         pack({"p": program})
 
 
-def test_all_that_can_be_named_changes_nothing():
+def test_no_allowed_operation_mutates_its_inputs():
     for name in portable.OPERATIONS:
         schema = operator(name).overload._schema
         assert not schema.is_mutable, name
@@ -84,12 +84,12 @@ TRAINS = {
 
 
 @pytest.mark.parametrize("op", TRAINS)
-def test_a_step_for_training_is_refused_since_it_changes_its_inputs_or_draws(op):
+def test_training_mode_operations_are_rejected(op):
     with pytest.raises(ValueError, match=f"{op} has (training|train|use_input_stats), which is for training"):
         portable.Program(steps((op, TRAINS[op], (2, 3), "float32"), inputs=("float32",) * 2))
 
 
-def test_attention_with_dropout_draws_nothing():
+def test_attention_dropout_is_ignored():
     args = [{"t": 0}, {"t": 0}, {"t": 0}, None, 0.9, False, None, False]
     program = portable.Program(steps(("scaled_dot_product_attention", args, (2, 3), "float32")))
     before = torch.get_rng_state()
@@ -98,7 +98,7 @@ def test_attention_with_dropout_draws_nothing():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_memory_that_nothing_wrote_to_is_zeros():
+def test_empty_tensors_are_filled_with_zeros():
     for op, args in {
         "empty.memory_format": [[50, 70], "float32"],
         "empty_like": [{"t": 0}, None],
@@ -108,7 +108,7 @@ def test_memory_that_nothing_wrote_to_is_zeros():
         assert not portable.Program(steps((op, args, out, "float32")))(X)["y"].any()
 
 
-def test_the_least_whole_number_by_minus_one_ends_no_process():
+def test_minimum_integer_divided_by_minus_one_does_not_crash():
     for op, other in (("div.Tensor_mode", {"t": 0}), ("div.Scalar_mode", -1)):
         program = portable.Program(steps((op, [{"t": 0}, other, "trunc"], (2, 3), "int64"), inputs=("int64",)))
         given = torch.tensor([[-(2**63), 7, -7], [1, 3, -1]])
@@ -156,32 +156,32 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_what_would_take_all_memory_or_no_end_is_refused_at_once(bomb):
+def test_oversized_programs_are_rejected_quickly(bomb):
     began = time.perf_counter()
     with pytest.raises(ValueError, match=r"program\.nodes\[\d\]: \w+.* (cannot be computed|makes)"):
         portable.Program(steps(*BOMBS[bomb]))(X)
     assert time.perf_counter() - began < 20
 
 
-def test_what_needs_more_memory_than_there_is_is_refused_before_it_is_taken():
+def test_program_exceeding_memory_is_rejected_before_allocation():
     rows = total_memory() // 4000 + 1  # of a thousand floats
     program = portable.Program(steps(("full", [[rows, 1000], 1.0, "float32"], (rows, 1000), "float32")))
     with pytest.raises(ValueError, match=r"it takes more than the [\d,]+ GB of memory"):
         program(X)
 
 
-def test_a_text_as_long_as_a_model_reads_is_no_bomb():
+def test_full_context_is_not_rejected_as_oversized():
     torch.manual_seed(1)
     model, ids = models.GPT(300, context=512, layers=2, heads=4, dim=32), torch.ones(1, 5, dtype=torch.long)
     program = portable.export(model, ids, lengths={"ids": {1: "words"}})
     assert program(torch.ones(1, 512, dtype=torch.long))["output"].shape == (1, 512, 300)
 
 
-def without(key):
+def remove_key(key):
     return lambda d, t: d.pop(key)
 
 
-def put(way, value):
+def set_value(way, value):
     """Put a value where a way leads in the description."""
 
     def change(spec, tensors):
@@ -198,16 +198,22 @@ def tensor(name, make):
 
 
 WRONG = {  # what is changed, what is said
-    "no name": (without("name"), "program has no 'name'; it must have format, name, lengths"),
-    "a key too many": (put(["more"], 1), "program has the key 'more', which is not known"),
-    "lengths": (put(["lengths"], {"rows": [1]}), r"program\.lengths\.rows has 1 members; it must have 2"),
-    "no range": (put(["lengths"], {"rows": [3, 2]}), r"lengths\['rows'\] is \[3, 2\]; it must be the least"),
-    "an unused length": (put(["lengths", "more"], [1, None]), "'more' must be in both"),
-    "an unknown length": (put(["lengths"], {}), "'rows' must be in both"),
-    "a shape": (put(["inputs", 0, "shape"], ["rows", -1]), r"inputs\[0\]\.shape\[1\] is -1; it must be a size"),
-    "a dtype": (put(["inputs", 0, "dtype"], "float64"), r"inputs\[0\]\.dtype is 'float64'; it must be 'float32' or"),
-    "a weight's shape": (put(["weights", 0, "shape"], [5, 2]), r"says \[5, 2\], and the tensor '0.weight' is \[5, 3\]"),
-    "a weight's dtype": (put(["weights", 0, "dtype"], "int64"), r"is int64, and its tensor torch\.float32"),
+    "no name": (remove_key("name"), "program has no 'name'; it must have format, name, lengths"),
+    "a key too many": (set_value(["more"], 1), "program has the key 'more', which is not known"),
+    "lengths": (set_value(["lengths"], {"rows": [1]}), r"program\.lengths\.rows has 1 members; it must have 2"),
+    "no range": (set_value(["lengths"], {"rows": [3, 2]}), r"lengths\['rows'\] is \[3, 2\]; it must be the least"),
+    "an unused length": (set_value(["lengths", "more"], [1, None]), "'more' must be in both"),
+    "an unknown length": (set_value(["lengths"], {}), "'rows' must be in both"),
+    "a shape": (set_value(["inputs", 0, "shape"], ["rows", -1]), r"inputs\[0\]\.shape\[1\] is -1; it must be a size"),
+    "a dtype": (
+        set_value(["inputs", 0, "dtype"], "float64"),
+        r"inputs\[0\]\.dtype is 'float64'; it must be 'float32' or",
+    ),
+    "a weight's shape": (
+        set_value(["weights", 0, "shape"], [5, 2]),
+        r"says \[5, 2\], and the tensor '0.weight' is \[5, 3\]",
+    ),
+    "a weight's dtype": (set_value(["weights", 0, "dtype"], "int64"), r"is int64, and its tensor torch\.float32"),
     "a tensor too many": (tensor("more", lambda _: X), "there is a tensor 'more' that weights does not name"),
     "another tensor": (tensor("0.bias", lambda one: one[:1]), r"says \[5\], and the tensor '0.bias' is \[1\]"),
     "int8 without scale": (tensor("0.weight", lambda one: one.to(torch.int8)), "has no tensor '0.weight:scale'"),
@@ -215,22 +221,31 @@ WRONG = {  # what is changed, what is said
         lambda d, t: d["nodes"][0]["args"].pop(),
         r"args has 2 members; linear takes input, weight, b",
     ),
-    "a later value": (put(["nodes", 0, "args", 0], {"t": 3}), r"nodes\[0\]\.args\[0\]\.t is 3; .* from 0 to 2"),
-    "a text for a tensor": (put(["nodes", 0, "args", 0], "x"), r'args\[0\] is \'x\'; it must be a value {"t": number}'),
-    "a size of nothing": (put(["nodes", 0, "out", 0, 0], "cols"), "is 'cols', which is not a length; there are rows"),
-    "an operator": (put(["nodes", 0, "out", 0, 0], ["**", "rows", 9]), r"has the operator '\*\*'; there are \+, \*"),
+    "a later value": (set_value(["nodes", 0, "args", 0], {"t": 3}), r"nodes\[0\]\.args\[0\]\.t is 3; .* from 0 to 2"),
+    "a text for a tensor": (
+        set_value(["nodes", 0, "args", 0], "x"),
+        r'args\[0\] is \'x\'; it must be a value {"t": number}',
+    ),
+    "a size of nothing": (
+        set_value(["nodes", 0, "out", 0, 0], "cols"),
+        "is 'cols', which is not a length; there are rows",
+    ),
+    "an operator": (
+        set_value(["nodes", 0, "out", 0, 0], ["**", "rows", 9]),
+        r"has the operator '\*\*'; there are \+, \*",
+    ),
     "no result": (lambda d, t: d["nodes"][0].update(out=[], dtype=[]), "out has 0 members"),
     "a site that is none": (
-        put(["nodes", 0, "pattern"], "a.pattern"),
+        set_value(["nodes", 0, "pattern"], "a.pattern"),
         "pattern is at linear, which gives no attention",
     ),
-    "no outputs": (put(["outputs"], []), r"program\.outputs has 0 members; it must have 1 to"),
-    "an output of nothing": (put(["outputs", 0, "t"], 5), r"outputs\[0\]\.t is 5; it must be .* from 0 to 4"),
+    "no outputs": (set_value(["outputs"], []), r"program\.outputs has 0 members; it must have 1 to"),
+    "an output of nothing": (set_value(["outputs", 0, "t"], 5), r"outputs\[0\]\.t is 5; it must be .* from 0 to 4"),
 }
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_every_part_is_checked_against_the_others(wrong, linear, tmp_path):
+def test_inconsistent_spec_is_rejected(wrong, linear, tmp_path):
     change, says = WRONG[wrong]
     spec, tensors = copy.deepcopy(linear.spec), dict(linear.tensors)
     change(spec, tensors)
@@ -242,7 +257,7 @@ def test_every_part_is_checked_against_the_others(wrong, linear, tmp_path):
             portable.Program.load(tmp_path / "p")
 
 
-def test_a_size_nested_without_end_is_no_size(linear):
+def test_malformed_size_expressions_are_rejected(linear):
     deep = "rows"
     for _ in range(50_000):
         deep = ["+", deep, 1]
@@ -256,17 +271,17 @@ def test_a_size_nested_without_end_is_no_size(linear):
 
 
 @pytest.mark.parametrize("text", ["", "{}", "{", "[" * 100_000, '{"name": NaN}', '{"name": 1e999}'])
-def test_a_file_whose_json_is_none_is_named(text, tmp_path):
+def test_file_with_invalid_json_is_rejected(text, tmp_path):
     files.save_tensors(tmp_path / "p", {"x": X}, {"program": text})
     with pytest.raises(ValueError, match=f"{tmp_path / 'p'}: program"):
         portable.Program.load(tmp_path / "p")
 
 
-def test_a_step_that_makes_another_shape_or_kind_than_it_says_is_stopped(linear):
+def test_wrong_declared_shape_or_dtype_raises_at_run(linear):
     for change, says in (
-        (put(["nodes", 1, "out", 0], ["rows", 4]), r"nodes\[1\]: relu makes .*\[2, 5\].*; out says .*\[2, 4\]"),
-        (put(["nodes", 0, "dtype", 0], "int64"), r"nodes\[0\]: linear makes .*float32.*; dtype says .*int64"),
-        (put(["nodes", 0, "out", 0, 0], ["//", "rows", ["-", "rows", "rows"]]), r"divides by 0"),
+        (set_value(["nodes", 1, "out", 0], ["rows", 4]), r"nodes\[1\]: relu makes .*\[2, 5\].*; out says .*\[2, 4\]"),
+        (set_value(["nodes", 0, "dtype", 0], "int64"), r"nodes\[0\]: linear makes .*float32.*; dtype says .*int64"),
+        (set_value(["nodes", 0, "out", 0, 0], ["//", "rows", ["-", "rows", "rows"]]), r"divides by 0"),
     ):
         spec = copy.deepcopy(linear.spec)
         change(spec, None)
@@ -274,7 +289,7 @@ def test_a_step_that_makes_another_shape_or_kind_than_it_says_is_stopped(linear)
             portable.Program(spec, linear.tensors)(X)
 
 
-def test_changed_programs_are_refused_or_compute():
+def test_mutated_programs_are_rejected_or_compute():
     made, draw = programs(), random.Random(3)
     found = set()
     for _ in range(500):
@@ -297,13 +312,13 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("given", INPUTS)
-def test_odd_inputs_are_told(given, linear):
+def test_unusable_inputs_raise(given, linear):
     inputs, error, says = INPUTS[given]
     with pytest.raises(error, match=says):
         linear(*inputs)
 
 
-def test_other_numbers_are_taken(linear):
+def test_integer_inputs_are_converted_to_float(linear):
     assert torch.equal(linear(X.int())["output"], linear(X)["output"])
 
 
@@ -318,7 +333,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_returns_what_it_is_given(edit):
+def test_edit_returning_wrong_shape_or_dtype_raises(edit):
     change, says = EDITS[edit]
     ids = torch.ones(2, 3, dtype=torch.long)
     program = portable.export(models.GPT(11, context=7, layers=1, heads=2, dim=4), ids)
@@ -327,12 +342,12 @@ def test_an_edit_returns_what_it_is_given(edit):
         program(ids, edit={site: change})
 
 
-def test_two_results_of_one_name_cannot_travel():
+def test_duplicate_output_names_raise():
     with pytest.raises(ValueError, match=r"outputs has two of the name 'a\.b'; each must have its own"):
         portable.export(lambda x: {"a": {"b": x + 1}, "a.b": x * 2}, X)
 
 
-def test_a_length_that_is_twice_another_is_told():
+def test_dependent_lengths_raise():
     with pytest.raises(ValueError, match="'b' cannot change by itself"):
         portable.export(
             lambda x, y: torch.cat([x, x]) + y,
@@ -342,7 +357,7 @@ def test_a_length_that_is_twice_another_is_told():
         )
 
 
-def test_a_norm_whose_other_results_are_empty_is_computed():
+def test_batch_norm_with_in_place_change_matches_torch():
     class Norm(nn.Module):
         def __init__(self):
             super().__init__()

@@ -1,4 +1,4 @@
-"""Direct logit attribution against sums written out: hooked outputs, times the frozen norm, times the unembedding."""
+"""Direct logit attribution compared with a reference: hooked outputs times the frozen norm times the unembedding."""
 
 from functools import partial
 from typing import NamedTuple
@@ -126,7 +126,7 @@ def difference(logits):
     return (logits[:, -1, TOKEN] - logits[:, -1, OTHER]).mean() + 0.5 * logits[1, 1, TOKEN]
 
 
-def read(model, kind, taken):
+def reference_share(model, kind, taken):
     """A function: a term of the stream -> its share of `difference`, by the formulas of the norms."""
     norm, weight = model.get_submodule(kind.norm), model.get_submodule(kind.output).weight.detach()
     is_centered = isinstance(norm, nn.LayerNorm)
@@ -169,7 +169,7 @@ def stream_of(model, prompt, kind):
 
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("name", KINDS)
-def test_parts_are_what_is_added_times_norm_times_unembedding(name, padded):
+def test_attribute_to_parts_matches_reference(name, padded):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings), prompt_of(name, padded)
     table = attribute(model, prompt, target=difference)
@@ -183,7 +183,7 @@ def test_parts_are_what_is_added_times_norm_times_unembedding(name, padded):
         outputs["positions"] -= outputs["tokens"]  # they return the sum
     if name.startswith("Gemma"):
         outputs["model.embed_tokens"] = hooked(model, prompt, ["model.layers.0"], inputs=True)["model.layers.0"]
-    share = read(model, kind, stream_of(model, prompt, kind))
+    share = reference_share(model, kind, stream_of(model, prompt, kind))
     for path, output in outputs.items():
         output = output.view(-1, *output.shape[-2:]) if output.dim() == 3 else output.view(3, -1, output.shape[-1])
         assert table[path] == pytest.approx(share(output.expand(3, *output.shape[1:])), abs=1e-4), path
@@ -194,11 +194,11 @@ def test_parts_are_what_is_added_times_norm_times_unembedding(name, padded):
 
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.projection])
-def test_heads_are_slices_of_the_output_matrix(name, frozen):
+def test_attribute_to_heads_matches_reference(name, frozen):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings).requires_grad_(not frozen), prompt_of(name, True)
     table = attribute(model, prompt, target=difference, by="head")
-    share = read(model, kind, stream_of(model, prompt, kind))
+    share = reference_share(model, kind, stream_of(model, prompt, kind))
     projections = [kind.projection.format(layer) for layer in range(2)]
     joined = hooked(model, prompt, projections, inputs=True)
     attended = hooked(model, prompt, projections)
@@ -222,7 +222,7 @@ def test_heads_are_slices_of_the_output_matrix(name, frozen):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["GPT-2", "Llama", "T5", "GPT"])
-def test_half_precision(name, dtype):
+def test_attribute_supports_half_precision(name, dtype):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings), prompt_of(name, False)
     whole = attribute(model, prompt, target=difference)
@@ -292,14 +292,14 @@ def blocks(how):
 
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain", "checkpoint"])
-def test_however_the_stream_is_added_up(how, frozen):
+def test_attribute_supports_any_residual_addition(how, frozen):
     model = blocks(how).requires_grad_(not frozen)
     table = attribute(model, IDS, target=difference)
     factor = 0.5 if how == "scaled" else 1.0
     paths = [f"blocks.{layer}.{part}" for layer in range(2) for part in ("attention", "mlp")]
     outputs = hooked(model, IDS, paths)
     kind = Parts(None, None, "norm", "head", (), "")
-    share = read(model, kind, stream_of(model, IDS, kind))
+    share = reference_share(model, kind, stream_of(model, IDS, kind))
     for path, output in outputs.items():
         assert table[path] == pytest.approx(factor * share(output), abs=1e-4)
     assert set(table.axes["part"]) == {"tokens", *paths, *[part for part in table.axes["part"] if "bias" in part]}
@@ -307,11 +307,11 @@ def test_however_the_stream_is_added_up(how, frozen):
 
 
 @pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain"])
-def test_heads_however_the_stream_is_added_up(how):
+def test_attribute_to_heads_supports_any_residual_addition(how):
     model = blocks(how)
     table = attribute(model, IDS, target=difference, by="head")
     kind = Parts(None, None, "norm", "head", (), "")
-    share = read(model, kind, stream_of(model, IDS, kind))
+    share = reference_share(model, kind, stream_of(model, IDS, kind))
     factor = 0.5 if how == "scaled" else 1.0
     with torch.no_grad():
         for layer in range(2):
@@ -325,7 +325,7 @@ def test_heads_however_the_stream_is_added_up(how):
                 assert table[str(layer), str(head)] == pytest.approx(factor * share(added), abs=1e-4)
 
 
-def test_a_block_that_is_called_twice():
+def test_shared_blocks_work_by_part_but_raise_by_head():
     model = blocks("shared")
     table = attribute(model, IDS, target=difference)
     assert table.values.sum().item() == pytest.approx(table.notes["target"], abs=1e-4)
@@ -334,13 +334,13 @@ def test_a_block_that_is_called_twice():
 
 
 @pytest.mark.parametrize("by", ["part", "head"])
-def test_models_without_a_last_norm_are_refused(by):
+def test_attribute_rejects_models_without_final_norm(by):
     model = build(*FAMILIES["BERT"][:2])
     with pytest.raises(ValueError, match="BertForMaskedLM has no norm that takes the residual stream after its blocks"):
         attribute(model, {"input_ids": IDS, "attention_mask": MASK}, target=difference, by=by)
 
 
-def test_what_is_not_linear_is_refused():
+def test_attribute_rejects_nonlinear_targets():
     model = build(*FAMILIES["GPT-2"][:2])
     for target in (study.log_probability(TOKEN), lambda logits: logits[:, -1, 3].square().mean()):
         with pytest.raises(ValueError, match=r"the target is not linear in what the last norm gives"):
@@ -355,7 +355,7 @@ class Squared(nn.Module):
         return x.square()
 
 
-def test_what_is_not_linear_between_heads_and_stream_is_refused():
+def test_attribute_rejects_nonlinear_modules_after_heads():
     model = build(*KINDS["Gemma 2"][:2])
     model.model.layers[1].post_attention_layernorm = Squared()
     with pytest.raises(ValueError, match=r"passes model\.layers\.1\.post_attention_layernorm \(Squared\)"):
@@ -364,7 +364,7 @@ def test_what_is_not_linear_between_heads_and_stream_is_refused():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", ["Gemma 2", "Gemma 3", "OLMo 2"])
-def test_heads_behind_a_norm_add_up_to_their_attention(name, dtype):
+def test_heads_behind_a_norm_sum_to_their_attention(name, dtype):
     model = build(*KINDS[name][:2], dtype)
     by_part = attribute(model, IDS, target=difference)
     by_head = attribute(model, IDS, target=difference, by="head")

@@ -1,4 +1,4 @@
-"""Statistics over data sets: whole, in halves, resumed, by two processes; against numpy."""
+"""Statistics over data sets compared with NumPy: in one pass, merged, resumed, and in two processes."""
 
 import numpy
 import pytest
@@ -51,7 +51,7 @@ def check(found, expected, top=5):
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 11])
-def test_statistics_are_numpys(size):
+def test_over_matches_numpy(size):
     model = gpt()
     expected = values(model)
     assert 2 < numpy.isnan(expected).any((1, 2)).sum() < 9
@@ -64,7 +64,7 @@ def tokenize(texts):
     return {"ids": torch.tensor([[ord(letter) - 97 for letter in text] for text in texts])}
 
 
-def test_strings_and_rows():
+def test_over_accepts_strings_and_rows():
     model = gpt()
     expected = values(model)
     texts = ["".join(chr(97 + number) for number in row) for row in DATA.tolist()]
@@ -82,7 +82,7 @@ def test_strings_and_rows():
         torch.testing.assert_close(whole[name].mean.values, single[name].mean.values, equal_nan=True)
 
 
-def test_an_iterator_that_knows_its_length_loses_nothing():
+def test_over_accepts_sized_iterators():
     class Reader:
         def __init__(self):
             self.rows = iter(DATA.split(2))
@@ -100,7 +100,7 @@ def test_an_iterator_that_knows_its_length_loses_nothing():
 
 
 @pytest.mark.parametrize("cut", [1, 4, 10])
-def test_halves_merge_into_the_whole(cut):
+def test_merged_halves_match_the_whole(cut):
     model = gpt()
     halves = [over(model, part.split(3), first_key, progress=False) for part in (DATA[:cut], DATA[cut:])]
     halves[1].texts += cut
@@ -111,7 +111,7 @@ def test_halves_merge_into_the_whole(cut):
         )
 
 
-def test_a_cell_without_a_value():
+def test_missing_values_are_nan():
     found = over(gpt(), DATA.split(4), lambda seen, inputs: torch.full((inputs.size, 2), torch.nan), progress=False)
     assert found.mean.values.isnan().all()
     assert found.variance.values.isnan().all()
@@ -124,7 +124,7 @@ def test_a_cell_without_a_value():
         one.examples("0")
 
 
-def test_a_run_that_stopped_goes_on(tmp_path, monkeypatch):
+def test_over_resumes_after_interruption(tmp_path, monkeypatch):
     model, file, calls, limit = gpt(), tmp_path / "statistics", [], 3
 
     def measure(seen, inputs):
@@ -160,7 +160,7 @@ def test_a_run_that_stopped_goes_on(tmp_path, monkeypatch):
         run()
 
 
-def test_kinds_of_heads_are_part_of_what_is_resumed(tmp_path):
+def test_resume_rejects_other_head_kinds(tmp_path):
     file, model = tmp_path / "scores", gpt()
     given = {"progress": False, "resume": file}
     found = over(model, DATA.split(3), HeadScores(["first"]), **given)
@@ -180,7 +180,7 @@ def work(rank, world, folder, batches):
 
 
 @pytest.mark.parametrize("batches", [2, 11])  # of 11 texts there is one batch: the second process has none
-def test_two_processes_give_what_one_gives(batches, tmp_path):
+def test_two_processes_match_one(batches, tmp_path):
     multiprocessing.spawn(work, (2, str(tmp_path), batches), nprocs=2)
     alone = over(gpt(), DATA.split(batches), first_key, progress=False)
     for rank in range(2):
@@ -204,12 +204,12 @@ def test_two_processes_give_what_one_gives(batches, tmp_path):
         ),
     ],
 )
-def test_measures_that_give_something_else(measure, says):
+def test_invalid_measure_results_raise(measure, says):
     with pytest.raises((TypeError, ValueError), match=says):
         over(gpt(), [DATA[:2], DATA[2:4, :4]], measure, progress=False)
 
 
-def test_the_model_is_left_as_it_was():
+def test_over_restores_the_model():
     model = gpt().train()
     over(model, [IDS], HeadScores(), progress=False)
     with pytest.raises(ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""Scores of heads over padded batches, checkpoints compared, films and stores of maps."""
+"""Head scores over padded batches, comparison of checkpoints, films of training, and map stores."""
 
 import json
 
@@ -38,7 +38,7 @@ def single(model, text):
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_scores_are_those_of_the_texts_alone(side):
+def test_padded_batch_scores_match_single_texts(side):
     model = gpt2()
     texts = [text[:4] for text in TEXTS] if side == "none" else TEXTS
     batch = padded(texts, "left" if side == "left" else "right")
@@ -58,7 +58,7 @@ def test_scores_are_those_of_the_texts_alone(side):
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_even_attention_by_hand(side):
+def test_even_attention_baseline_matches_reference(side):
     batch = padded(TEXTS, "left" if side == "left" else "right")
     found = find_heads(gpt2(), [batch], ["previous", "first", "induction", "current"], progress=False)
     expected = {}
@@ -76,7 +76,7 @@ def test_even_attention_by_hand(side):
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_the_first_key_is_left_out(side):
+def test_leave_out_first_matches_reference(side):
     model = gpt2()
     found = find_heads(model, [padded(TEXTS, side)], ["previous"], leave_out_first=True, progress=False)
     each = []
@@ -93,7 +93,7 @@ def test_the_first_key_is_left_out(side):
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_a_kind_of_your_own(side):
+def test_find_heads_supports_custom_kinds(side):
     def after_seven(ids):
         """Keys after a 7, of texts without padding in front."""
         cells = torch.zeros(len(ids), ids.shape[1], ids.shape[1], dtype=torch.bool)
@@ -146,7 +146,7 @@ def test_marks_of_any_number_in_layers_with_masks_of_their_own(side, lazy):
                     torch.testing.assert_close(found[name].values[text, layer], shares, rtol=0, atol=1e-5)
 
 
-def test_kinds_that_are_none():
+def test_find_heads_rejects_invalid_kinds_and_inputs():
     with pytest.raises(LookupError, match="no kind of position is called 'nothing'; there are: current"):
         HeadScores(["nothing"])
     with pytest.raises(TypeError, match=r"kinds is 'first'; give a list"):
@@ -182,7 +182,7 @@ DECODED_MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 1, 0, 0]])
 
 @pytest.mark.parametrize("length", [6, 5])
 @pytest.mark.parametrize("masked", [False, True])
-def test_heads_of_a_decoder_read_its_own_text(masked, length):
+def test_decoder_heads_are_scored_on_decoder_ids(masked, length):
     """Also where both texts are equally long, and where heads of both are scored at once."""
     model, source = build(*FAMILIES["T5"][:2]), IDS[:, :length]
     batch = {"input_ids": source, "decoder_input_ids": DECODED}
@@ -209,7 +209,7 @@ def test_heads_of_a_decoder_read_its_own_text(masked, length):
         torch.testing.assert_close(found[kind].mean.values, torch.stack(layers), rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
-def test_heads_of_our_own_decoder():
+def test_find_heads_supports_the_transformer_decoder():
     model = models.Transformer(VOCAB, VOCAB, layers=2, heads=3, dim=12)
     sites = [site for site in _sites(model, (IDS, DECODED)) if site.startswith("decoder") and "cross" not in site]
     found = find_heads(model, [(IDS, DECODED)], ["previous"], sites=sites, progress=False)["previous"].mean.values
@@ -225,7 +225,7 @@ def _sites(model, batch):
     return list(seen)
 
 
-def test_a_model_is_no_distance_from_itself():
+def test_compare_is_zero_for_the_same_model():
     model = gpt2()
     found = compare(model, model, [padded(TEXTS, "left"), padded(TEXTS[:2], "right")], progress=False)
     assert found["attention"].mean.values.abs().max() == 0
@@ -233,7 +233,7 @@ def test_a_model_is_no_distance_from_itself():
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_distances_by_hand(side):
+def test_compare_matches_reference(side):
     first, second = gpt2(), gpt2()
     with torch.no_grad():
         for parameter in second.parameters():
@@ -250,7 +250,7 @@ def test_distances_by_hand(side):
     assert min(nats) > 1e-3
 
 
-def test_what_cannot_be_compared(tmp_path):
+def test_compare_rejects_incompatible_models_and_sites(tmp_path):
     first = build(*FAMILIES["GPT"][:2])
     for other, says in (
         (models.GPT(VOCAB, layers=1, heads=4, dim=24, context=8), "compare checkpoints of one model"),
@@ -283,7 +283,7 @@ def trained(filmed):
     return gpt, losses, modes, frames
 
 
-def test_a_film_changes_no_training():
+def test_film_does_not_change_training():
     plain, filmed = trained(False), trained(True)
     assert plain[1] == filmed[1]
     assert len(plain[1]) == 7
@@ -299,7 +299,7 @@ def test_a_film_changes_no_training():
     assert not torch.equal(filmed[3]["step 0"][0, 1], filmed[3]["step 3"][0, 1])
 
 
-def test_a_film_of_any_loop():
+def test_film_accepts_any_iterable():
     gpt = models.GPT(VOCAB, layers=1, heads=2, dim=4).train()
     assert list(film(range(4), gpt, IDS[:1], every=2)) == ["step 0", "step 2", "step 4"]
     assert list(film([], gpt, IDS[:1], every=2)) == ["step 0"]
@@ -313,7 +313,7 @@ def maps(seed=0, keys=3):
     return AttentionMaps(weights, rows=[f"w{number}" for number in range(keys)])
 
 
-def test_a_store_of_maps(tmp_path):
+def test_map_store_round_trips(tmp_path):
     store = MapStore(tmp_path / "store")
     names = ["text 0", "a/b/../c", "../out", "", "ü\n"]
     for number, name in enumerate(names):
@@ -339,7 +339,7 @@ def test_a_store_of_maps(tmp_path):
     assert "x" not in MapStore(tmp_path / "store")
 
 
-def test_stores_that_are_damaged(tmp_path):
+def test_map_store_rejects_damaged_or_unrelated_files(tmp_path):
     store = MapStore(tmp_path / "store")
     store.add("one", maps())
     index = tmp_path / "store" / "index.json"

@@ -1,4 +1,4 @@
-"""Tensors with one row for all texts of a batch give what a row for each text gives, in every analysis."""
+"""Tensors with one row for all texts give the same results as tensors with a row per text, in every analysis."""
 
 import pytest
 import torch
@@ -49,14 +49,14 @@ def analyses(model, name, expanded):
 
 
 @pytest.mark.parametrize("name", ONE_FOR_ALL)
-def test_one_row_for_all_texts(name):
+def test_shared_rows_match_expanded_rows_in_every_analysis(name):
     model = build(*FAMILIES[name][:2])
     for one, each in zip(analyses(model, name, False), analyses(model, name, True), strict=True):
         torch.testing.assert_close(one, each, equal_nan=True, rtol=1e-4, atol=1e-5)
         assert one.nan_to_num().abs().max() > 1e-3
 
 
-def test_a_batch_is_repeated_and_cut():
+def test_inputs_repeat_and_text_keep_shared_rows():
     inputs = Inputs((IDS, 4), {"position_ids": POSITIONS, "attention_mask": MASK}, TEXTS)
     twice = inputs.repeat(2)
     assert twice.size == 6
@@ -70,7 +70,7 @@ def test_a_batch_is_repeated_and_cut():
     assert torch.equal(one.repeat(2).kwargs["position_ids"], POSITIONS.expand(2, -1))
 
 
-def test_words_by_any_kind_of_mask():
+def test_word_mask_accepts_any_attention_mask():
     inputs = Inputs.of("ids", {"input_ids": IDS}, build(*FAMILIES["GPT-2"][:2]))
     seen = ~LATER & (MASK[:, None, None] == 1)
     lowest = torch.where(seen, 0.0, torch.finfo(torch.float32).min)
@@ -84,7 +84,7 @@ def test_words_by_any_kind_of_mask():
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_training_on_batches_with_one_row_for_all(parts):
+def test_fit_with_shared_rows_matches_expanded_rows(parts):
     losses = []
     for expanded in (False, True):
         batch = prompts("GPT-2", IDS, expanded) | {"labels": OTHER}

@@ -1,4 +1,4 @@
-"""The logit lens against the model's own norm and unembedding, applied by hand to its hidden states."""
+"""The logit lens compared with the model's own norm and unembedding applied to its hidden states."""
 
 import sys
 from functools import partial
@@ -46,7 +46,7 @@ def by_hand(model, kind):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", KINDS)
-def test_each_layer_is_read_as_the_model_reads_its_last(name, dtype):
+def test_lens_matches_reference(name, dtype):
     kind = KINDS[name]
     model = build(*kind[:2], dtype)
     expected = by_hand(model, kind)
@@ -64,7 +64,7 @@ def test_each_layer_is_read_as_the_model_reads_its_last(name, dtype):
     assert named.probabilities.shape == (3, expected.shape[1], 10)
 
 
-def test_a_model_of_the_lessons():
+def test_lens_matches_reference_for_tfviz_gpt():
     model = build(*FAMILIES["GPT"][:2])
     streams = []
     with torch.no_grad():
@@ -78,7 +78,7 @@ def test_a_model_of_the_lessons():
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "T5"])
-def test_names_are_those_of_the_ids_that_are_read(name):
+def test_lens_positions_are_named_by_their_ids(name):
     kind = KINDS[name]
     prompt = {**kind[2]}
     prompt["attention_mask"] = prompt.pop("attention_mask")  # the last, as a tokenizer has it
@@ -89,7 +89,7 @@ def test_names_are_those_of_the_ids_that_are_read(name):
     assert table.title.endswith("of <3>")
 
 
-class Adds(nn.Module):
+class InPlaceBlock(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(6, 6)
@@ -103,7 +103,7 @@ class InPlace(nn.Module):
     def __init__(self):
         super().__init__()
         self.tokens, self.head = nn.Embedding(VOCAB, 6), nn.Linear(6, VOCAB)
-        self.blocks = nn.ModuleList(Adds() for _ in range(2))
+        self.blocks = nn.ModuleList(InPlaceBlock() for _ in range(2))
 
     def forward(self, ids):
         x = self.tokens(ids)
@@ -113,7 +113,7 @@ class InPlace(nn.Module):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_stream_that_is_changed_in_place_and_a_compiled_model(compiled):
+def test_lens_supports_in_place_and_compiled_models(compiled):
     model = build(InPlace, None)
     with torch.no_grad():
         streams = [model.tokens(IDS[:1])]
@@ -127,7 +127,7 @@ def test_a_stream_that_is_changed_in_place_and_a_compiled_model(compiled):
     torch.testing.assert_close(lens(model, IDS[:1]).values, expected)
 
 
-def test_many_layers_are_read_a_few_at_a_time(monkeypatch):
+def test_lens_in_chunks_matches_one_run(monkeypatch):
     model = build(*FAMILIES["Llama"][:2])
     whole = lens(model, ONE)
     monkeypatch.setattr(sys.modules["tfviz.study.lens"], "MAX_POSITIONS_PER_RUN", 7)
@@ -136,7 +136,7 @@ def test_many_layers_are_read_a_few_at_a_time(monkeypatch):
     torch.testing.assert_close(parts.probabilities, whole.probabilities)
 
 
-def test_models_that_have_nothing_to_read_are_refused():
+def test_lens_rejects_unsupported_models():
     albert = build("AlbertForMaskedLM", partial(config, "Albert", embedding_size=8, max_position_embeddings=8, **SMALL))
     with pytest.raises(LookupError, match="AlbertForMaskedLM has no stack of blocks"):
         lens(albert, IDS[:1])
@@ -147,7 +147,7 @@ def test_models_that_have_nothing_to_read_are_refused():
         lens(vit, {"pixel_values": torch.ones(1, 3, 8, 8)})
 
 
-def test_hooks_forwards_and_gradients_stay_as_they_were():
+def test_lens_restores_the_model():
     model = build(*FAMILIES["GPT-2"][:2]).train()
     own = model.transformer.h[1].forward
 
@@ -165,7 +165,7 @@ def test_hooks_forwards_and_gradients_stay_as_they_were():
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
 
 
-def test_a_lens_is_kept_with_its_tokens(tmp_path):
+def test_lens_table_round_trips(tmp_path):
     shares, ids = torch.rand(2, 3, 4), torch.arange(24).view(2, 3, 4)
     tokens = [[[f"{layer}{position}{rank}" for rank in range(4)] for position in range(3)] for layer in range(2)]
     axes = {"layer": ["in", "0"], "position": list("abc")}
@@ -186,7 +186,7 @@ def test_a_lens_is_kept_with_its_tokens(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "Llama", "T5", "BERT"])
-def test_a_batch_of_texts_is_each_text_by_itself(name, tmp_path, monkeypatch):
+def test_lens_of_a_batch_matches_single_texts(name, tmp_path, monkeypatch):
     model = build(*KINDS[name][:2])
     prompt = {"input_ids": IDS, "attention_mask": MASK}
     if name == "T5":

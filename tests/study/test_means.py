@@ -1,4 +1,4 @@
-"""Means over a data set against sums written out with hooks, and what `patch` does with them."""
+"""Mean activations over a data set compared with a hook-based reference, and patching with them."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ def batches(name):
 
 @pytest.mark.parametrize("by_position", [False, True])
 @pytest.mark.parametrize("name", SITES)
-def test_means_are_of_all_words(name, by_position, tmp_path):
+def test_mean_activations_and_patching_match_reference(name, by_position, tmp_path):
     site, module, heads, at = SITES[name]
     model = build(*FAMILIES[name][:2])
     clean, texts = batches(name)
@@ -73,7 +73,7 @@ def test_means_are_of_all_words(name, by_position, tmp_path):
         torch.testing.assert_close(score(call(model, clean)) - base, changed[0], rtol=1e-4, atol=1e-4)
 
 
-def test_another_mean_is_another_result_to_resume(tmp_path):
+def test_resume_rejects_another_mean(tmp_path):
     model, kept = build(*FAMILIES["GPT"][:2]), tmp_path / "patches"
     for mean in (0.0, 1.0):
         by = {"blocks.0.attention.output_heads": torch.full((6,), mean)}

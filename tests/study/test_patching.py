@@ -1,4 +1,4 @@
-"""Activation patching against a loop of plain PyTorch hooks, one run for each patch."""
+"""Activation patching compared with a loop of plain PyTorch hooks, one run for each patch."""
 
 import itertools
 from functools import partial
@@ -97,7 +97,7 @@ def reference(model, clean, corrupt, modules, heads, by, each, at, seed=0):
     return torch.stack(rows)
 
 
-def agree(table, expected, dtype=torch.float32):
+def assert_matches(table, expected, dtype=torch.float32):
     tolerance = 1e-4 if dtype == torch.float32 else 0.05 * max(1.0, expected.abs().max().item())
     torch.testing.assert_close(table.values.flatten(1), expected, rtol=1e-4, atol=tolerance)
     assert expected.abs().max() > 1e-3
@@ -106,7 +106,7 @@ def agree(table, expected, dtype=torch.float32):
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize(("name", "glob"), SITES)
-def test_outputs_of_heads_equal_a_loop_of_hooks(name, glob, by, padded):
+def test_patching_heads_matches_reference(name, glob, by, padded):
     if padded and name in ("ViT", "GPT"):
         pytest.skip("it takes no mask")
     model, kind = family(name)
@@ -114,7 +114,7 @@ def test_outputs_of_heads_equal_a_loop_of_hooks(name, glob, by, padded):
     modules = [kind.sites[glob].format(layer) for layer in range(2)]
     each = ("head", "position", "head and position")[(BY.index(by) + padded) % 3]
     table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, each=each, progress=False)
-    agree(table, reference(model, clean, corrupt, modules, 4, by, each, "input"))
+    assert_matches(table, reference(model, clean, corrupt, modules, 4, by, each, "input"))
     with torch.no_grad():
         assert table.notes["clean"] == pytest.approx(score(call(model, clean)).item(), abs=1e-5)
         assert table.notes["corrupt"] == pytest.approx(score(call(model, corrupt)).item(), abs=1e-5)
@@ -123,41 +123,43 @@ def test_outputs_of_heads_equal_a_loop_of_hooks(name, glob, by, padded):
 @pytest.mark.parametrize("each", ["head", "position", "head and position"])
 @pytest.mark.parametrize("by", ["clean", "resample", "gradient"])
 @pytest.mark.parametrize("name", ["GPT-2", "ViT"])
-def test_each_kind_of_place(name, by, each):
+def test_patching_by_head_or_position_matches_reference(name, by, each):
     model, kind = family(name)
     clean, corrupt = prompts(name)
     (glob, template), *_ = kind.sites.items()
     table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, each=each, seed=5, progress=False)
-    agree(table, reference(model, clean, corrupt, [template.format(0), template.format(1)], 4, by, each, "input", 5))
+    assert_matches(
+        table, reference(model, clean, corrupt, [template.format(0), template.format(1)], 4, by, each, "input", 5)
+    )
     assert list(table.axes) == ["layer", *each.split(" and ")]
 
 
 @pytest.mark.parametrize("at", ["output", "input"])
 @pytest.mark.parametrize("by", ["clean", "corrupt", "mean", "gradient"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_outputs_and_inputs_of_modules(name, by, at):
+def test_patching_modules_matches_reference(name, by, at):
     model, kind = family(name)
     clean, corrupt = prompts(name)
     modules = [kind.module.replace("*", "{}").replace("?", "{}").format(layer) for layer in range(2)]
     glob = kind.module if at == "output" else f"{kind.module}.input"
     table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
-    agree(table, reference(model, clean, corrupt, modules, None, by, "position", at))
+    assert_matches(table, reference(model, clean, corrupt, modules, None, by, "position", at))
     assert list(table.axes) == ["layer", "position"]
 
 
 @pytest.mark.parametrize("by", ["clean", "mean", "gradient"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_bfloat16(name, by):
+def test_patching_in_bfloat16_matches_reference(name, by):
     model, kind = family(name, torch.bfloat16)
     clean, corrupt = prompts(name, dtype=torch.bfloat16)
     (glob, template), *_ = kind.sites.items()
     modules = [template.format(layer) for layer in range(2)]
     table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
-    agree(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"), torch.bfloat16)
+    assert_matches(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"), torch.bfloat16)
 
 
 @pytest.mark.parametrize(("name", "glob"), SITES)
-def test_blocks_that_are_not_run_again_change_nothing(name, glob, monkeypatch):
+def test_block_replay_matches_full_runs(name, glob, monkeypatch):
     model, _ = family(name)
     clean, corrupt = prompts(name, padded=name not in ("ViT", "GPT"))
     blocks = sorted(block_replay.block_paths(model))
@@ -181,7 +183,7 @@ def test_blocks_that_are_not_run_again_change_nothing(name, glob, monkeypatch):
     assert few < len(counts)
 
 
-def test_a_sweep_that_stopped_goes_on(tmp_path):
+def test_patch_resumes_after_interruption(tmp_path):
     model, _ = family("GPT-2")
     clean, corrupt = prompts("GPT-2", padded=True)
     runs, limit = [], 5
@@ -218,7 +220,7 @@ def test_a_sweep_that_stopped_goes_on(tmp_path):
         table(resume=file)
 
 
-def test_a_file_that_holds_something_else_is_refused(tmp_path):
+def test_resume_rejects_unrelated_files(tmp_path):
     model, _ = family("GPT-2")
     file = study.Table(torch.ones(2), {"a": ["x", "y"]}).save(tmp_path / "table")
     with pytest.raises(ValueError, match="holds no results of an analysis"):
@@ -268,30 +270,30 @@ def in_place(frozen=False):
 
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("by", ["clean", "corrupt", "mean", "gradient"])
-def test_a_stream_that_is_changed_in_place(by, frozen):
+def test_patching_in_place_streams_matches_reference(by, frozen):
     model = in_place(frozen)
     for part in ("", ".attention", ".mlp"):
         table = patch(model, IDS, OTHER, metric=score, sites=f"blocks.?{part}", by=by, progress=False)
         modules = [f"blocks.{layer}{part}" for layer in range(2)]
-        agree(table, reference(model, IDS, OTHER, modules, None, by, "position", "output"))
+        assert_matches(table, reference(model, IDS, OTHER, modules, None, by, "position", "output"))
     table = patch(model, IDS, OTHER, metric=score, by=by, progress=False)
     assert table.values.shape == (2, 3)
 
 
 @pytest.mark.parametrize("by", ["clean", "gradient"])
-def test_frozen_parameters_and_parameters_without_gradients(by):
+def test_patch_leaves_gradients_and_requires_grad_unchanged(by):
     for frozen in (True, False):
         model, kind = family("Llama")
         model.requires_grad_(not frozen)
         clean, corrupt = prompts("Llama")
         table = patch(model, clean, corrupt, metric=score, by=by, progress=False)
         modules = [kind.sites["*.output_heads"].format(layer) for layer in range(2)]
-        agree(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"))
+        assert_matches(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"))
         assert all(parameter.grad is None for parameter in model.parameters())
         assert all(parameter.requires_grad is not frozen for parameter in model.parameters())
 
 
-def test_a_block_that_is_called_again_is_refused():
+def test_patch_rejects_heads_of_shared_blocks():
     albert = build("AlbertForMaskedLM", partial(config, "Albert", embedding_size=8, max_position_embeddings=8, **SMALL))
     with pytest.raises(ValueError, match=r"output_heads is computed 2 times in one run"):
         patch(albert, IDS, OTHER, metric=score, progress=False)
@@ -302,7 +304,7 @@ def test_a_block_that_is_called_again_is_refused():
     torch.testing.assert_close(whole[None], expected, rtol=0, atol=1e-4)
 
 
-def test_mixture_of_experts_and_pytorchs_own_encoder():
+def test_patching_mixtral_and_torch_encoder_matches_reference():
     mixtral = build(
         "MixtralForCausalLM",
         partial(
@@ -314,12 +316,12 @@ def test_mixture_of_experts_and_pytorchs_own_encoder():
         table = patch(mixtral, IDS, OTHER, metric=score, by=by, progress=False)
         modules = [f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)]
         prompts = {"input_ids": IDS}, {"input_ids": OTHER}
-        agree(table, reference(mixtral, *prompts, modules, 4, by, "head", "input"))
+        assert_matches(table, reference(mixtral, *prompts, modules, 4, by, "head", "input"))
     encoder = build(Encoder, None)
     for by in ("clean", "mean", "gradient"):
         table = patch(encoder, IDS, OTHER, metric=score, sites="encoder.layers.?", by=by, progress=False)
         modules = [f"encoder.layers.{layer}" for layer in range(2)]
-        agree(table, reference(encoder, IDS, OTHER, modules, None, by, "position", "output"))
+        assert_matches(table, reference(encoder, IDS, OTHER, modules, None, by, "position", "output"))
         heads = patch(encoder, IDS, OTHER, metric=score, by=by, progress=False)
         assert heads.values.shape == (2, 4)
     all_heads = patch(encoder, IDS, OTHER, metric=score, sites="*.self_attn", progress=False)
@@ -339,7 +341,7 @@ class Encoder(nn.Module):
         return self.head(self.encoder(self.tokens(ids)))
 
 
-def test_a_compiled_model():
+def test_patching_compiled_model_matches_eager():
     model = build(Encoder, None)
     expected = patch(model, IDS, OTHER, metric=score, progress=False).values
     compiled = torch.compile(model, backend="eager")
@@ -348,7 +350,7 @@ def test_a_compiled_model():
     assert torch.equal(patch(compiled, IDS, OTHER, metric=score, progress=False).values, expected)
 
 
-def traces(model):
+def hook_state(model):
     """What a study might leave behind in a model."""
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_forward_hooks_with_kwargs")
     return [
@@ -365,15 +367,15 @@ def accelerate_like(model):
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_nothing_is_left_behind(wrapped):
+def test_patch_restores_the_model(wrapped):
     model, _ = family("GPT-2")
     plain = patch(model, IDS, OTHER, metric=score, progress=False).values
     if wrapped:
         accelerate_like(model)
     model.train()
-    before = traces(model)
+    before = hook_state(model)
     assert torch.equal(patch(model, IDS, OTHER, metric=score, progress=False).values, plain)
-    assert traces(model) == before
+    assert hook_state(model) == before
     runs = []
 
     def fails(logits):
@@ -387,4 +389,4 @@ def test_nothing_is_left_behind(wrapped):
         runs += [1] * (by == "gradient")  # it runs the model only once more
         with pytest.raises(RuntimeError, match="in the middle"):
             patch(model, IDS, OTHER, metric=fails, by=by, batch_size=batch_size, progress=False)
-        assert traces(model) == before
+        assert hook_state(model) == before

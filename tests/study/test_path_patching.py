@@ -1,4 +1,4 @@
-"""Path patching beside a reference of plain hooks: freeze every head, change one, carry on what arrives."""
+"""Path patching compared with a reference of plain hooks that freezes all heads and changes one."""
 
 import pytest
 import torch
@@ -78,7 +78,7 @@ def reference(model, base, other, layer=2, part=None, head=1):
 
 @pytest.mark.parametrize("by", ["clean", "corrupt"])
 @pytest.mark.parametrize("part", [None, "query", "key", "value"])
-def test_as_by_hand(gpt2, by, part):
+def test_patch_path_matches_reference(gpt2, by, part):
     base, other = (CORRUPT, CLEAN) if by == "clean" else (CLEAN, CORRUPT)
     expected = reference(gpt2, base, other, part=part)
     receivers = None if part is None else {f"transformer.h.2.attn.{part}": 1}
@@ -88,7 +88,7 @@ def test_as_by_hand(gpt2, by, part):
     assert list(table.axes) == ["layer", "head"]
 
 
-def test_a_receiver_in_the_middle_ends_the_senders_that_reach_it(gpt2):
+def test_only_earlier_layers_reach_a_receiver(gpt2):
     expected = reference(gpt2, CLEAN, CORRUPT, layer=1, part="value", head=3)
     for batch_size in (None, 2):
         table = study.patch_path(
@@ -101,7 +101,7 @@ def test_a_receiver_in_the_middle_ends_the_senders_that_reach_it(gpt2):
 
 
 @pytest.mark.parametrize("receivers", [None, "transformer.h.2.attn.query"])
-def test_each_prompt_is_run_once_before_the_patches(gpt2, receivers):
+def test_patch_path_runs_each_prompt_once(gpt2, receivers):
     runs = []
     handle = gpt2.register_forward_pre_hook(lambda *_: runs.append(1))
     call = {"metric": METRIC, "receivers": receivers, "progress": False}
@@ -111,7 +111,7 @@ def test_each_prompt_is_run_once_before_the_patches(gpt2, receivers):
     assert len(runs) == 2 + patches
 
 
-def test_senders_that_are_not_frozen_stay_free(gpt2):
+def test_only_frozen_modules_are_held_fixed(gpt2):
     """Only the heads are held, so that what a network changes in the next network arrives, too."""
     call = {"metric": METRIC, "senders": "transformer.h.?.mlp", "progress": False}
     free = study.patch_path(gpt2, CLEAN, CORRUPT, **call).values
@@ -120,7 +120,7 @@ def test_senders_that_are_not_frozen_stay_free(gpt2):
     assert not torch.allclose(free[:-1], held[:-1], atol=1e-3)
 
 
-def test_several_receivers_carry_the_change_together(gpt2):
+def test_several_receivers_combine_their_effects(gpt2):
     query, value = ({f"transformer.h.2.attn.{part}": 1} for part in ("query", "value"))
     tables = [
         study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, receivers=receivers, progress=False).values
@@ -130,7 +130,7 @@ def test_several_receivers_carry_the_change_together(gpt2):
     assert not torch.allclose(tables[2], tables[1])
 
 
-def test_frozen_feed_forward_networks_leave_the_stream_alone(gpt2):
+def test_frozen_mlps_give_the_direct_effect(gpt2):
     """Straight to the logits with networks frozen, too: the direct effect through the last norm."""
     table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, frozen=["*.output_heads", "*.mlp"], progress=False)
     open_table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, progress=False)
@@ -163,6 +163,6 @@ def test_frozen_feed_forward_networks_leave_the_stream_alone(gpt2):
         ({"each": "position", "words": ["a"]}, ValueError, "1 words and 7 positions"),
     ],
 )
-def test_what_cannot_be_is_told(gpt2, arguments, error, message):
+def test_invalid_arguments_raise(gpt2, arguments, error, message):
     with pytest.raises(error, match=message):
         study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, progress=False, **arguments)

@@ -1,4 +1,4 @@
-"""`Table`, `Statistics` and metrics, against numbers by hand."""
+"""`Table` and metrics, compared with hand-computed values."""
 
 import sys
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ def table(values=((0.5, -1.0, 2.0), (float("nan"), 0.0, -3.0)), **more):
     return Table(torch.tensor(values), {"layer": ["a", "b"], "head": ["0", "1", "x"]}, **more)
 
 
-def test_places_are_named():
+def test_table_is_indexed_by_labels():
     found = table()
     assert found["b", "x"] == -3
     assert found["a"].tolist() == [0.5, -1, 2]
@@ -27,7 +27,7 @@ def test_places_are_named():
         Table(torch.ones(2), {"a": ["x", "y", "z"]})
 
 
-def test_the_largest_are_first_and_nan_is_none():
+def test_top_sorts_by_magnitude_and_skips_nan():
     assert table().top(3) == [(("b", "x"), -3.0), (("a", "x"), 2.0), (("a", "1"), -1.0)]
     assert len(table().top(100)) == 5
     found = Table(torch.tensor([1.0, -torch.inf]), {"a": ["x", "y"]})
@@ -36,7 +36,7 @@ def test_the_largest_are_first_and_nan_is_none():
         table().top(0)
 
 
-def test_shares_of_a_whole():
+def test_relative_to_returns_shares():
     found = table(unit="logit", notes={"by": "zero"}).relative_to(-4.0)
     assert found["b", "x"] == 0.75
     assert found.unit == "share"
@@ -46,7 +46,7 @@ def test_shares_of_a_whole():
             table().relative_to(whole)
 
 
-def test_one_number():
+def test_table_without_axes_holds_one_number():
     found = Table(torch.tensor(2.5), {}, "nats")
     assert repr(found) == "one number, in nats: from 2.5 to 2.5"
     assert found[()] == 2.5
@@ -54,7 +54,7 @@ def test_one_number():
 
 
 @pytest.mark.parametrize("axes", [{}, {"a": ["x", "y", "z"]}, {"a": ["x"], "b": ["1", "2", "ü/\n"], "c": ["p"]}])
-def test_files(axes, tmp_path):
+def test_table_round_trips(axes, tmp_path):
     values = torch.arange(1.0, 4.0).view([len(labels) for labels in axes.values()]) if axes else torch.tensor(1.5)
     found = Table(values, axes, "nats", "a title", {"whole": 0.1, "deep": {"list": [1, None, "x"]}})
     path = found.save(tmp_path / "folder" / "table.safetensors")
@@ -63,7 +63,7 @@ def test_files(axes, tmp_path):
     assert (again.axes, again.unit, again.title, again.notes) == (found.axes, found.unit, found.title, found.notes)
 
 
-def test_files_that_hold_something_else(tmp_path):
+def test_table_rejects_invalid_notes_and_files(tmp_path):
     from tfviz.files import save_tensors
 
     path = tmp_path / "table"
@@ -93,7 +93,7 @@ def test_files_that_hold_something_else(tmp_path):
         Table.load(tmp_path / "none")
 
 
-def test_pandas_gets_names_and_labels(monkeypatch):
+def test_to_pandas_keeps_names_and_labels(monkeypatch):
     """By a stand-in that keeps what it is given; the library itself is not needed here."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
@@ -115,7 +115,7 @@ def test_pandas_gets_names_and_labels(monkeypatch):
         Table(torch.tensor(1.0), {}).to_pandas()
 
 
-def test_metrics():
+def test_metrics_match_reference_and_reject_invalid_tokens():
     logits = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
     assert study.logit(2)(logits) == pytest.approx(logits[:, -1, 2].mean().item())
     assert study.logit([1, 0, 4], 2)(logits) == pytest.approx(

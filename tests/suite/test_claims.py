@@ -1,4 +1,4 @@
-"""Claims of a lesson: sentences computed from its run, statements checked in it, figures that nothing binds."""
+"""Claims of lessons: computed sentences, checked statements, and figures in prose bound to code."""
 
 import pytest
 import torch
@@ -22,13 +22,13 @@ def unbound(*cells, comparisons=False):
     return [each.text for each in prose.figures(lesson(*cells), comparisons) if not each.bound]
 
 
-def test_a_sentence_is_displayed_as_markdown_and_as_text():
+def test_state_displays_markdown_and_text():
     sentence = claims.state("**Two** heads")
     assert sentence._repr_markdown_() == "**Two** heads"
     assert repr(sentence) == "**Two** heads"
 
 
-def test_statements_say_which_of_them_hold():
+def test_check_reports_which_statements_hold():
     both = claims.check({"a beats b": torch.tensor(True), "b beats c": 1 < 0})
     assert both._repr_markdown_() == "Checked in this run:\n\n- ✓ a beats b\n- ✗ **not in this run:** b beats c"
     with pytest.raises(ValueError, match="no statement to check"):
@@ -37,7 +37,7 @@ def test_statements_say_which_of_them_hold():
         claims.check({"all": torch.tensor([True, False])})
 
 
-def test_statements_that_do_not_hold_are_found_in_an_executed_notebook():
+def test_failed_finds_false_statements_in_executed_notebook():
     source = "from tfviz.suite import claims\nclaims.check({'one is less than two': 1 < 2, 'two is less: here': 2 < 1})"
     notebook = lesson(code(source), code("print('does not hold in this run')"))
     NotebookClient(notebook).execute()
@@ -59,11 +59,11 @@ def test_statements_that_do_not_hold_are_found_in_an_executed_notebook():
         ("version 3.11.7 of a1.25b", []),
     ],
 )
-def test_figures_of_prose(text, found):
+def test_figures_are_found_in_prose(text, found):
     assert unbound(new_markdown_cell(text)) == found
 
 
-def test_what_binds_a_figure():
+def test_figures_are_bound_by_code_outputs_and_tags():
     text = new_markdown_cell("It takes 300 steps, 1,024 tokens, and 25 % are right; 0.5 is cited.")
     assert unbound(text) == ["300", "1,024", "25 %", "0.5"]
     assert unbound(text, code("steps = 300\nassert right < 0.25")) == ["1,024", "0.5"]
@@ -74,11 +74,11 @@ def test_what_binds_a_figure():
     assert unbound(text) == []
 
 
-def test_a_share_is_not_a_number_of_its_digits():
+def test_percentage_is_not_bound_by_plain_number():
     assert unbound(new_markdown_cell("25 % are right"), code("count = 25")) == ["25 %"]
 
 
-def test_a_check_binds_words_of_its_own_section_alone():
+def test_check_binds_words_of_its_own_section_only():
     first, second = (
         new_markdown_cell("## One\n\nIt is twice as good."),
         new_markdown_cell("## Two\n\nHalf of the rest."),
@@ -88,18 +88,18 @@ def test_a_check_binds_words_of_its_own_section_alone():
     assert unbound(first, check, second, half) == ["half of"]
 
 
-def test_titles_of_pictures_are_prose_and_what_they_compute_is_not():
+def test_literal_picture_titles_count_as_prose():
     assert unbound(code("title = 'right in 83 %'\nview.lines(x, title='twice as good')")) == ["83 %", "twice"]
     assert unbound(code("title = f'right in {share:.0%}'\nview.lines(x, title=f'{n} times')")) == []
 
 
-def test_comparisons_are_listed_when_they_are_wanted():
+def test_comparisons_are_listed_on_request():
     text = new_markdown_cell("Two heads are better than one, and most of it is lost.")
     assert unbound(text) == []
     assert unbound(text, comparisons=True) == ["better than", "most"]
 
 
-def test_the_command_lists_what_is_unbound(tmp_path, monkeypatch):
+def test_claims_command_lists_unbound_figures(tmp_path, monkeypatch):
     from tfviz.suite import notebooks
 
     monkeypatch.setattr(notebooks, "find", lambda names: [tmp_path / "01_a.ipynb"])

@@ -1,4 +1,4 @@
-"""`tfviz clean`: what a commit keeps of a notebook, and the pictures for the README."""
+"""`tfviz clean`: what it keeps of a notebook, and the pictures it writes for the README."""
 
 import base64
 import io
@@ -26,7 +26,7 @@ def pixels(content):
 
 
 @pytest.fixture
-def ran(tmp_path):
+def executed_notebook(tmp_path):
     """A notebook that papermill ran, with a tagged picture."""
     data = {"image/png": base64.b64encode(png([[255, 255, 255]])).decode(), "text/html": "<b>", "text/plain": "hi"}
     outputs = [
@@ -47,14 +47,14 @@ def ran(tmp_path):
     return file
 
 
-def test_text_and_pictures_are_kept_and_the_parameters_are_told(ran, tmp_path):
-    before = ran.read_text(encoding="utf-8")
-    assert tfviz("clean", ran, "--to", tmp_path / "to").exit_code == 0
-    assert ran.read_text(encoding="utf-8") == before
-    assert tfviz("clean", ran).output == f"cleaned {ran}\n"
-    assert tfviz("clean", ran).output == ""
-    assert ran.read_text(encoding="utf-8") == (tmp_path / "to" / "ran.ipynb").read_text(encoding="utf-8")
-    kept = nbformat.read(ran, as_version=4)
+def test_clean_keeps_text_and_pictures_and_states_parameters(executed_notebook, tmp_path):
+    before = executed_notebook.read_text(encoding="utf-8")
+    assert tfviz("clean", executed_notebook, "--to", tmp_path / "to").exit_code == 0
+    assert executed_notebook.read_text(encoding="utf-8") == before
+    assert tfviz("clean", executed_notebook).output == f"cleaned {executed_notebook}\n"
+    assert tfviz("clean", executed_notebook).output == ""
+    assert executed_notebook.read_text(encoding="utf-8") == (tmp_path / "to" / "ran.ipynb").read_text(encoding="utf-8")
+    kept = nbformat.read(executed_notebook, as_version=4)
     assert kept.metadata.keys() == {"kernelspec", "language_info"}
     parameters, cell = kept.cells
     assert parameters.outputs[0].text == "The outputs below were made with: n = 5, m = 6\n"
@@ -64,7 +64,7 @@ def test_text_and_pictures_are_kept_and_the_parameters_are_told(ran, tmp_path):
     assert found == ["ab", ["image/png", "text/plain"], ["text/html"]]
 
 
-def test_a_lesson_gets_one_link_to_its_living_page(suite, tmp_path):  # noqa: F811
+def test_clean_adds_one_live_link_to_lesson(suite, tmp_path):  # noqa: F811
     file = suite / "01_good.ipynb"
     for _ in range(2):
         tfviz("clean", file)
@@ -75,14 +75,14 @@ def test_a_lesson_gets_one_link_to_its_living_page(suite, tmp_path):  # noqa: F8
     assert clean.LIVE_LINK not in clean.without_live_link("\n\n".join([title, link, promise]))
 
 
-def test_pictures_are_written_for_light_and_for_dark_pages(ran, tmp_path):
-    tfviz("clean", ran, "--pictures", tmp_path / "docs")
+def test_pictures_are_written_for_light_and_dark_pages(executed_notebook, tmp_path):
+    tfviz("clean", executed_notebook, "--pictures", tmp_path / "docs")
     drawn = {file.name: pixels(file.read_bytes()) for file in (tmp_path / "docs").iterdir()}
     assert drawn == {"a.png": [[255, 255, 255]], "a-dark.png": [[18, 18, 18]]}
 
 
 @pytest.mark.parametrize("palette", [True, False])
-def test_a_dark_picture_is_what_a_browser_makes_of_the_filter(palette):
+def test_darken_matches_browser_filter(palette):
     """The numbers were read from a Chromium's screenshot of `filter: invert(93%) hue-rotate(180deg)`."""
     light = [[255, 255, 255], [0, 0, 0], [200, 30, 60]]
     browser = [[18, 18, 18], [237, 237, 237], [255, 145, 171]]
@@ -90,24 +90,25 @@ def test_a_dark_picture_is_what_a_browser_makes_of_the_filter(palette):
 
 
 @pytest.mark.parametrize("name", ["../../x", "/x", "", "..", "a\\b", "a" * 999])
-def test_a_tag_that_names_no_file_is_refused(ran, tmp_path, name):
-    ran.write_text(
-        ran.read_text(encoding="utf-8").replace("picture:a", f"picture:{json.dumps(name)[1:-1]}"), encoding="utf-8"
+def test_picture_tag_with_invalid_file_name_is_rejected(executed_notebook, tmp_path, name):
+    executed_notebook.write_text(
+        executed_notebook.read_text(encoding="utf-8").replace("picture:a", f"picture:{json.dumps(name)[1:-1]}"),
+        encoding="utf-8",
     )
-    before = ran.read_text(encoding="utf-8")
-    ended = tfviz("clean", ran, "--pictures", tmp_path / "docs")
+    before = executed_notebook.read_text(encoding="utf-8")
+    ended = tfviz("clean", executed_notebook, "--pictures", tmp_path / "docs")
     assert ended.exit_code == 1
     assert "names no file" in ended.output
-    assert ran.read_text(encoding="utf-8") == before
+    assert executed_notebook.read_text(encoding="utf-8") == before
     assert not (tmp_path / "docs").exists()
 
 
-def test_all_are_cleaned_or_none(ran, tmp_path):
+def test_clean_changes_nothing_if_any_notebook_is_invalid(executed_notebook, tmp_path):
     (tmp_path / "b.ipynb").write_text("", encoding="utf-8")
     (tmp_path / "other").mkdir()
     twin = write(tmp_path / "other", "ran")
-    before = ran.read_text(encoding="utf-8")
+    before = executed_notebook.read_text(encoding="utf-8")
     for more in ([tmp_path / "b.ipynb"], [twin, "--to", tmp_path / "to"], [tmp_path / "gone.ipynb"]):
-        assert tfviz("clean", ran, *more).exit_code == 1
-        assert ran.read_text(encoding="utf-8") == before
+        assert tfviz("clean", executed_notebook, *more).exit_code == 1
+        assert executed_notebook.read_text(encoding="utf-8") == before
     assert not (tmp_path / "to").exists()

@@ -1,4 +1,4 @@
-"""The small commands: lab, demo, doctor, data; and what the installation asks for."""
+"""`tfviz lab`, `demo`, `doctor` and `data`, and the dependencies of the installation."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from tfviz.suite.worker import child_environment
 ROOT = Path(__file__).parents[2]
 
 
-def test_lab_becomes_jupyterlab_on_the_lessons_of_the_clone(monkeypatch):
+def test_lab_starts_jupyterlab_in_notebooks_folder(monkeypatch):
     became = []
     monkeypatch.setattr(os, "execve", lambda *arguments: became.append(arguments))
     lab.open_lab(("--no-browser",))
@@ -27,7 +27,7 @@ def test_lab_becomes_jupyterlab_on_the_lessons_of_the_clone(monkeypatch):
     assert environment == child_environment()
 
 
-def test_copies_that_the_reader_changed_are_never_written_over(tmp_path):
+def test_copy_lessons_keeps_edited_copies(tmp_path):
     originals, mine = tmp_path / "originals", tmp_path / "mine"
     originals.mkdir()
     for name in ("01_a", "02_b"):
@@ -43,7 +43,7 @@ def test_copies_that_the_reader_changed_are_never_written_over(tmp_path):
     }
 
 
-def test_an_installed_package_opens_copies_of_its_version(tmp_path, monkeypatch):
+def test_lab_of_installed_package_opens_copies(tmp_path, monkeypatch):
     package = tmp_path / "tfviz"
     (package / "notebooks").mkdir(parents=True)
     monkeypatch.setattr(lab.tfviz, "__file__", str(package / "__init__.py"))
@@ -56,7 +56,7 @@ def test_an_installed_package_opens_copies_of_its_version(tmp_path, monkeypatch)
     assert (tmp_path / lab.COPIES_FOLDER).is_dir()
 
 
-def test_the_demo_holds_the_model_and_opens_only_if_asked(tmp_path, monkeypatch):
+def test_demo_writes_page_and_opens_browser_unless_disabled(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(demo.webbrowser, "open", lambda *given: opened.extend(given))
     out = tmp_path / "a page.html"
@@ -67,7 +67,7 @@ def test_the_demo_holds_the_model_and_opens_only_if_asked(tmp_path, monkeypatch)
     assert opened == [out.resolve().as_uri()]
 
 
-def test_the_demo_knows_its_text():
+def test_demo_model_has_learned_its_text():
     model, letters = demo.load()
     ids = letters.encode("KING RICHARD III:\nNow is the winter of our discontent\n")
     with torch.no_grad():
@@ -75,7 +75,7 @@ def test_the_demo_knows_its_text():
     assert loss < 2.2  # by chance ln 65 = 4.2
 
 
-def test_the_demo_is_saved_in_half_precision_and_damage_is_seen(tmp_path):
+def test_demo_weights_round_trip_and_damaged_file_raises(tmp_path):
     torch.manual_seed(0)
     model, path = models.GPT(4, **demo.CONFIG), tmp_path / "m.safetensors"
     demo.save(model, text.Characters("abc\n"), path)
@@ -111,7 +111,7 @@ def test_doctor_and_data_run_without_a_network(monkeypatch, tmp_path):
         (["verify"], "nowhere, which is not a folder"),
     ],
 )
-def test_data_that_is_not_there_is_named(arguments, says, tmp_path):
+def test_data_command_rejects_unknown_names_and_folders(arguments, says, tmp_path):
     local = "nowhere" if "nowhere" in says else str(tmp_path)
     ended = tfviz("data", *arguments, TFVIZ_DATA=local)
     assert ended.exit_code == 1
@@ -120,7 +120,7 @@ def test_data_that_is_not_there_is_named(arguments, says, tmp_path):
     assert "nowhere is not a folder" in tfviz("doctor", TFVIZ_DATA="nowhere").output
 
 
-def test_letters_that_a_terminal_does_not_know_are_shown_by_number(tmp_path):
+def test_unencodable_output_is_escaped(tmp_path):
     command = [sys.executable, "-m", "tfviz", "run", "語"]
     ended = subprocess.run(
         command, env={**os.environ, "PYTHONIOENCODING": "latin-1"}, capture_output=True, encoding="utf-8"
@@ -128,7 +128,7 @@ def test_letters_that_a_terminal_does_not_know_are_shown_by_number(tmp_path):
     assert r"\u8a9e" in ended.stderr
 
 
-def test_the_environments_ask_for_the_same():
+def test_environment_files_agree_with_pyproject():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     assert "-e .[lessons]" in pip

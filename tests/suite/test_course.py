@@ -1,4 +1,4 @@
-"""The course: what stands on its main line, what pages of lessons show, what the search knows."""
+"""Lessons: their order and prerequisites, their pages, and the search index."""
 
 import base64
 import io
@@ -23,30 +23,30 @@ def page(folder, name, *cells, **given):
     return (folder / f"{name}.html").read_text(encoding="utf-8")
 
 
-def injected(source, values):
+def parameter_cells(source, values):
     pairs = [(source, "parameters"), (values, "injected-parameters")]
     return [v4.new_code_cell(text, metadata={"tags": [tag]}) for text, tag in pairs]
 
 
-def test_the_main_line_builds_on_nothing_beside_it():
+def test_main_line_lessons_need_only_main_line_lessons():
     line = [lesson for lesson in LESSONS.values() if lesson.place == "line"]
     assert len(line) >= 6
     assert {name for lesson in line for name in lesson.needs} <= {lesson.name for lesson in line}
     assert all(name < lesson.name for lesson in LESSONS.values() for name in lesson.needs)
 
 
-def test_the_readme_promises_what_the_course_does():
+def test_readme_promises_match_lessons():
     readme = (notebooks.folder().parent / "README.md").read_text(encoding="utf-8")
     assert dict(PROMISES.findall(readme)) == {name: lesson.promise for name, lesson in LESSONS.items()}
 
 
-def test_minutes_are_those_of_words_and_lines():
+def test_minutes_follow_words_and_code_lines():
     cells = [v4.new_markdown_cell("word " * 2000), v4.new_code_cell("\n".join(["x"] * 200))]
     assert course.describe(v4.new_notebook(cells=cells), "x").minutes == 15  # 10 of prose, 5 of code
     assert course.describe(v4.new_notebook(), "x").minutes == 5
 
 
-def test_what_helps_is_not_what_one_needs():
+def test_helpful_lessons_are_not_prerequisites():
     assert LESSONS["02_recommender"].needs == ()  # whose introduction names a lesson that helps
     assert LESSONS["07_transformer"].needs == ("01_attention_from_nothing", "03_masks", "04_positions")
 
@@ -55,28 +55,28 @@ def test_what_helps_is_not_what_one_needs():
     ("name", "expected"),
     [("01_a", (None, "02_b", "03_c")), ("02_b", ("01_a", "03_c", None)), ("03_c", ("02_b", None, None))],
 )  # fmt: skip
-def test_before_a_side_road_the_main_line_is_shown_too(name, expected):
+def test_neighbours_include_next_main_line_lesson(name, expected):
     places = {"01_a": "line", "02_b": "side", "03_c": "line"}
     lessons = [Lesson(each, each, "", 5, (), place) for each, place in places.items()]
     assert tuple(each and each.name for each in course.neighbours(lessons, name)) == expected
 
 
-def test_injected_values_stand_beside_the_comments_of_the_defaults():
+def test_injected_parameters_keep_comments_of_defaults():
     source = 'word = "é"  # of all\nsizes = [\n    1,\n    2,\n]  # two\nkept: int = 3  # so'
     values = '# Parameters\nsizes = [4]\nword = "it\'s"\nother = None\n'
     expected = 'word = "it\'s"  # of all\nsizes = [4]  # two\nkept: int = 3  # so\nother = None'
-    notebook = v4.new_notebook(cells=[*injected(source, values), v4.new_code_cell("print(word)")])
+    notebook = v4.new_notebook(cells=[*parameter_cells(source, values), v4.new_code_cell("print(word)")])
     injected_parameters.merge(notebook)
     assert [cell.source for cell in notebook.cells] == [expected, "print(word)"]
 
 
-def test_parameters_that_are_no_python_stay_two_cells():
-    notebook = v4.new_notebook(cells=injected("%%bash", "steps = 1"))
+def test_non_python_parameters_are_not_merged():
+    notebook = v4.new_notebook(cells=parameter_cells("%%bash", "steps = 1"))
     injected_parameters.merge(notebook)
     assert len(notebook.cells) == 2
 
 
-def test_the_contents_are_the_headings(tmp_path):
+def test_contents_match_headings(tmp_path):
     prose = "# One <b>\n\n## Two `x` and $y$\n\n```\n## no heading\n```\n\n### Three?\n\n#### Four\n\n## [Five](https://a.b)"
     text = page(tmp_path, "x", v4.new_markdown_cell(prose))
     contents, _, main = text.partition("<main")
@@ -89,16 +89,16 @@ def test_the_contents_are_the_headings(tmp_path):
     assert len(re.findall("<h1", text)) == 1
 
 
-def test_a_page_with_one_section_has_no_contents(tmp_path):
+def test_page_with_one_section_has_no_contents(tmp_path):
     assert 'class="contents"' not in page(tmp_path, "x", v4.new_markdown_cell("# One\n\n## Two"))
 
 
-def test_a_page_without_a_title_is_called_as_its_file(tmp_path):
+def test_page_without_title_is_named_after_its_file(tmp_path):
     text = page(tmp_path, "some_file", v4.new_code_cell("x = 1"))
     assert re.findall("<h1>(.*?)</h1>", text) == ["some_file"]
 
 
-def test_lessons_lead_to_each_other(tmp_path):
+def test_lesson_page_links_to_other_lessons(tmp_path):
     lessons = [Lesson(name, f"About {name}", "", 5, (), "line") for name in ("01_a", "02_b", "03_c")]
     prose = "# B\n\nSee `01_a`, `02_b`, [c](03_c.ipynb#Part), [d](./04_d.ipynb), [e](https://x.y/01_a.ipynb)."
     text = page(tmp_path, "02_b", v4.new_markdown_cell(prose), lessons=lessons)
@@ -108,14 +108,14 @@ def test_lessons_lead_to_each_other(tmp_path):
     assert "Lesson 2 · 5 minutes" in text
 
 
-def test_code_folds_and_is_open(tmp_path):
+def test_code_cells_are_foldable_and_open(tmp_path):
     answer = v4.new_code_cell("z = 3", metadata={"tags": ["answer"]})
     text = page(tmp_path, "x", v4.new_code_cell("x = 1\ny = 2"), v4.new_code_cell(""), answer)
     cells = BeautifulSoup(text, "html.parser").find_all("details", class_="code")
     assert [(cell.has_attr("open"), cell.summary.text) for cell in cells] == [(True, "Code, 2 lines")]
 
 
-def test_tables_scroll_and_numbers_are_not_broken(tmp_path):
+def test_tables_scroll_and_numbers_do_not_wrap(tmp_path):
     cell = v4.new_code_cell("x", execution_count=1)
     frame = '<div><table border="1" class="dataframe"><tr><td>-1.5</td><td>two words</td></tr></table></div>'
     cell.outputs = [v4.new_output("display_data", data={"text/html": frame})]
@@ -128,16 +128,16 @@ def test_tables_scroll_and_numbers_are_not_broken(tmp_path):
 @pytest.mark.parametrize(
     "text", ["1", "−0.5", "12 %", "1,024", "3.6 MB", "265 MB/s", "0.12 ± 0.03", "<0.1", "~5", "2×", "+3"]
 )
-def test_a_number_is_known(text):
+def test_number_pattern_matches_numbers(text):
     assert html_parts.NUMBER.fullmatch(text)
 
 
 @pytest.mark.parametrize("text", ["", "–", "3 of 5", "1 and more", "a 1", "GPT-2", "1; 2", "3 sentences"])
-def test_other_words_are_no_number(text):
+def test_number_pattern_rejects_other_text(text):
     assert not html_parts.NUMBER.fullmatch(text)
 
 
-def test_the_gallery_of_the_course_says_what_each_lesson_builds_on(tmp_path):
+def test_course_gallery_lists_prerequisites(tmp_path):
     names = ["01_attention_from_nothing", "02_recommender", "03_masks"]
     listed = [runs.Run(name, {"steps": 3}, notebooks.read(notebooks.folder() / f"{name}.ipynb"), "") for name in names]
     for run in listed:
@@ -150,7 +150,7 @@ def test_the_gallery_of_the_course_says_what_each_lesson_builds_on(tmp_path):
     assert len(re.findall("<h1", text)) == 1
 
 
-def test_the_search_knows_headings_and_prose_and_no_code(tmp_path):
+def test_search_sections_contain_headings_and_prose_without_code(tmp_path):
     prose = (
         "# A title\n\nAbove.\n\n## On *masks*\n\nForbidden `cell`s.\n\n```python\nhidden = 1\n```\n\n- item\n\n## Last"
     )
@@ -164,7 +164,7 @@ def test_the_search_knows_headings_and_prose_and_no_code(tmp_path):
     ]
 
 
-def test_the_index_is_a_script(tmp_path):
+def test_search_index_is_a_script(tmp_path):
     (tmp_path / "notebooks").mkdir()
     page(tmp_path / "notebooks", "01_a", v4.new_markdown_cell("# A\n\nAn *induction* head copies."))
     (tmp_path / "notebooks/01_a.ipynb").write_text("{}", encoding="utf-8")
@@ -176,14 +176,14 @@ def test_the_index_is_a_script(tmp_path):
     assert (tmp_path / "site-search.js").stat().st_size < 25_000
 
 
-def test_a_description_ends_with_a_word():
+def test_description_ends_at_word_boundary():
     assert html_parts.description("short") == "short"
     text = html_parts.description("some words, " * 30)
     assert len(text) <= html_parts.DESCRIPTION_LENGTH + 2
     assert text.endswith(("some …", "words …"))
 
 
-def test_a_lesson_begins_with_its_picture_at_half_its_dots(tmp_path):
+def test_lesson_page_opens_with_downscaled_thumbnail(tmp_path):
     made = io.BytesIO()
     Image.new("RGB", (1520, 400), "teal").save(made, "PNG")
     data = {"image/png": base64.b64encode(made.getvalue()).decode(), "text/plain": "teal"}

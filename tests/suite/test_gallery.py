@@ -14,7 +14,7 @@ def page(tmp_path, *cells):
     return (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_questions_are_folded_above_the_cards_and_lead_to_notebooks_that_ran(tmp_path):
+def test_gallery_lists_questions_and_links_finished_notebooks(tmp_path):
     notebook = notebooks.read(write(tmp_path, "05_memory"))
     ended = runs.Run("05_memory", {"word": "<i>"}, notebook, "", outcome=runs.Outcome("ok", 3.4, error="a < b"))
     waiting = runs.Run("javascript:a#?%", {}, notebook, "")
@@ -39,7 +39,7 @@ def test_questions_are_folded_above_the_cards_and_lead_to_notebooks_that_ran(tmp
 
 
 @pytest.mark.parametrize(("tags", "shown"), [(["thumbnail"], "Zmlyc3Q="), ([], "bGFzdA==")])
-def test_the_thumbnail_is_the_picture_that_is_tagged_or_else_the_last(tags, shown):
+def test_thumbnail_is_tagged_or_last_picture(tags, shown):
     cells = [v4.new_code_cell("x", metadata={"tags": each}) for each in (tags, [])]
     for cell, data in zip(cells, ("Zmly\nc3Q=", "bGFzdA==")):
         cell.outputs = [v4.new_output("display_data", data={"image/png": data})]
@@ -48,14 +48,14 @@ def test_the_thumbnail_is_the_picture_that_is_tagged_or_else_the_last(tags, show
     assert runs.outcome(v4.new_notebook(), "ok", 1.0).thumbnail == ""
 
 
-def test_a_page_shows_of_a_progress_bar_what_it_printed_last(tmp_path):
+def test_page_shows_last_state_of_progress_bar(tmp_path):
     cell = v4.new_code_cell("x", execution_count=1)
     cell.outputs = [v4.new_output("stream", name="stderr", text=f"\r{share} % done") for share in (0, 50, 100)]
     text = page(tmp_path, cell)
     assert [share for share in ("0 %", "50 %", "100 %") if f">{share}" in text] == ["100 %"]
 
 
-def test_a_page_has_no_widget_and_no_link_to_itself(tmp_path):
+def test_page_has_no_widget_and_no_live_link(tmp_path):
     cell = v4.new_code_cell("x", execution_count=1)
     cell.outputs = [v4.new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {"model_id": "m"},
                                                          "text/html": "<em>view</em>"})]  # fmt: skip
@@ -67,7 +67,7 @@ def test_a_page_has_no_widget_and_no_link_to_itself(tmp_path):
     assert "<title>A title</title>" in text
 
 
-def test_formulas_are_drawn_without_a_network(tmp_path):
+def test_formulas_are_rendered_without_network(tmp_path):
     code = v4.new_raw_cell("$raw$")
     prose = "## About $a$\n\n$$b$$ and `$c$`\n\n\\begin{equation}d\\end{equation}"
     text = page(tmp_path, v4.new_markdown_cell(prose), code)
@@ -77,13 +77,13 @@ def test_formulas_are_drawn_without_a_network(tmp_path):
 
 
 @pytest.mark.parametrize("formula", ["x^", "{" * 3000, r"\begin{x", "<script>"])
-def test_a_formula_that_cannot_be_converted_is_code(formula):
+def test_unconvertible_formula_is_shown_as_code(formula):
     assert "<script>" not in mathml(formula)
     assert mathml(formula).startswith(("<code>$", "<math"))
     assert mathml("x^") == "<code>$x^$</code>"
 
 
-def test_a_folded_answer_stays_folded(tmp_path):
+def test_folded_answer_stays_folded(tmp_path):
     prose = "<details><summary>Answer</summary>\n\nIt is *this*.\n\n</details>\n\nAfter."
     code = v4.new_code_cell("answer = 1", metadata={"tags": ["answer"]})
     text = page(tmp_path, v4.new_markdown_cell(prose), code)
@@ -93,6 +93,6 @@ def test_a_folded_answer_stays_folded(tmp_path):
     assert 'class="tfviz-answer"' in folded[2]
 
 
-def test_a_notebook_of_nothing_has_a_page(tmp_path):
+def test_empty_notebook_has_a_page(tmp_path):
     assert course.questions(v4.new_notebook()) == []
     assert page(tmp_path).rstrip().endswith("</html>")

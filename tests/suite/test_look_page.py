@@ -1,4 +1,4 @@
-"""`tfviz look`: one page of a checkpoint, or of two compared; and checkpoints that are damaged, or name code."""
+"""`tfviz look`: pages of one checkpoint or of two compared, and damaged or unsafe checkpoints."""
 
 import json
 import os
@@ -55,8 +55,8 @@ def parts_of(kind):
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """`saved("gpt2")`: the folder of a checkpoint of that kind."""
+def checkpoint_folder(tmp_path_factory):
+    """`checkpoint_folder("gpt2")`: the folder of a checkpoint of that kind."""
     folder = tmp_path_factory.mktemp("checkpoints")
 
     def save(kind):
@@ -88,38 +88,38 @@ def words():
     return subwords.as_vocabulary(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
 
 
-def test_a_language_model_and_its_studio(saved, look):
-    _, (heads, studio), output = look(saved("gpt2"), TEXT)
+def test_look_shows_heads_and_write_studio_of_language_model(checkpoint_folder, look):
+    _, (heads, studio), output = look(checkpoint_folder("gpt2"), TEXT)
     assert (heads["kind"], studio["kind"]) == ("heads", "write")
     assert heads["parts"][0]["rows"] == words()
     assert "gpt2: 2 modules look like attention, 2 gave maps" in output
     assert "transformer.h.*.attn: 2 × 3 ×" in output
 
 
-def test_hidden_words_are_filled(saved, look):
-    _, (heads, studio), _ = look(saved("bert"), "the [MASK] house")
+def test_look_shows_heads_and_fill_studio_of_masked_model(checkpoint_folder, look):
+    _, (heads, studio), _ = look(checkpoint_folder("bert"), "the [MASK] house")
     assert (heads["kind"], studio["kind"]) == ("heads", "fill")
 
 
-def test_an_encoder_decoder_has_the_words_of_both_texts(saved, look):
-    _, (view,), _ = look(saved("t5"), TEXT)
+def test_look_shows_both_texts_of_encoder_decoder(checkpoint_folder, look):
+    _, (view,), _ = look(checkpoint_folder("t5"), TEXT)
     encoder, decoder, cross = view["parts"]
     assert encoder["rows"] == cross["cols"] == words()
     assert decoder["rows"] == cross["rows"] == decoder["cols"]
     assert len(decoder["rows"]) > len(encoder["rows"])
 
 
-def test_a_model_of_pictures(saved, look, tmp_path):
+def test_look_shows_patches_of_vision_model(checkpoint_folder, look, tmp_path):
     Image.new("RGB", (90, 60), "red").save(tmp_path / "a.png")
-    _, (view,), _ = look(saved("vit"), "--image", tmp_path / "a.png")
+    _, (view,), _ = look(checkpoint_folder("vit"), "--image", tmp_path / "a.png")
     assert view["parts"][0]["patches"]["rows"] == {"first": 1, "rows": 4, "columns": 4, "upward": False}
 
 
-def test_two_checkpoints_by_what_changed(saved, look):
-    page, (view,), _ = look(saved("gpt2"), TEXT, "--compare", saved("tuned"))
+def test_compare_ranks_heads_by_change(checkpoint_folder, look):
+    page, (view,), _ = look(checkpoint_folder("gpt2"), TEXT, "--compare", checkpoint_folder("tuned"))
     table = page.partition("<tbody>")[2].partition("</tbody>")[0]
     rows = [re.findall("<td>(.*?)</td>", row) for row in table.split("<tr>")[1:]]
-    one, other = (Checkpoint(str(saved(kind))) for kind in ("gpt2", "tuned"))
+    one, other = (Checkpoint(str(checkpoint_folder(kind))) for kind in ("gpt2", "tuned"))
     first, second = (next(iter(each.attention(each.prepare(TEXT))[0].values())) for each in (one, other))
     apart = (first.weights - second.weights).abs().sum(-1).mean(-1) / 2
     every = [(float(apart[layer, head]), layer, head) for layer in range(2) for head in range(3)]
@@ -131,31 +131,31 @@ def test_two_checkpoints_by_what_changed(saved, look):
     assert (view["state"]["layer"], view["state"]["head"]) == expected[0][1:]
 
 
-def test_two_that_generate_otherwise_are_compared_on_one_text(saved, look, tmp_path):
+def test_compare_encoder_decoders_that_generate_different_texts(checkpoint_folder, look, tmp_path):
     """Under one folder name, too."""
     torch.manual_seed(5)
     for part in parts_of("t5"):
         part.save_pretrained(tmp_path / "other" / "t5")
-    assert len(look(saved("t5"), TEXT, "--compare", tmp_path / "other" / "t5")[1]) == 3
+    assert len(look(checkpoint_folder("t5"), TEXT, "--compare", tmp_path / "other" / "t5")[1]) == 3
 
 
-def test_names_are_text(saved, look, tmp_path):
-    folder = shutil.copytree(saved("gpt2"), tmp_path / "<script>alert(1)<")
+def test_checkpoint_name_is_escaped(checkpoint_folder, look, tmp_path):
+    folder = shutil.copytree(checkpoint_folder("gpt2"), tmp_path / "<script>alert(1)<")
     page, *_ = look(folder, TEXT)
     assert "<title>&lt;script&gt;alert(1)&lt;: what" in page
     assert "<script>alert" not in page
 
 
-def test_a_head_of_another_task_is_left_out(saved, tmp_path):
-    folder = shutil.copytree(saved("gpt2"), tmp_path / "gpt2")
+def test_weights_of_another_task_head_are_ignored(checkpoint_folder, tmp_path):
+    folder = shutil.copytree(checkpoint_folder("gpt2"), tmp_path / "gpt2")
     weights(lambda found: found.update({"score.weight": torch.ones(2, 24)}))(folder)
-    assert Checkpoint(str(folder)).size == Checkpoint(str(saved("gpt2"))).size
+    assert Checkpoint(str(folder)).size == Checkpoint(str(checkpoint_folder("gpt2"))).size
 
 
 @pytest.mark.parametrize("chosen", ["flash_attention_2", "eager", "sdpa", "paged|sdpa", None])
-def test_a_config_does_not_choose_how_attention_is_computed(chosen, saved, tmp_path):
+def test_config_does_not_choose_attention_implementation(chosen, checkpoint_folder, tmp_path):
     """One that names a kernel that is not installed makes transformers fetch another."""
-    folder = shutil.copytree(saved("gpt2"), tmp_path / "gpt2")
+    folder = shutil.copytree(checkpoint_folder("gpt2"), tmp_path / "gpt2")
     config(attn_implementation=chosen)(folder)
     before = transformers.logging.get_verbosity()
     model = Checkpoint(str(folder)).model
@@ -163,7 +163,7 @@ def test_a_config_does_not_choose_how_attention_is_computed(chosen, saved, tmp_p
     assert transformers.logging.get_verbosity() == before
 
 
-def test_without_transformers_it_says_what_to_install(monkeypatch):
+def test_look_without_transformers_suggests_installation(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     ended = tfviz("look", "gpt2", TEXT)
     assert ended.exit_code == 1
@@ -187,13 +187,13 @@ def test_without_transformers_it_says_what_to_install(monkeypatch):
         (["{gpt2}", TEXT, "--compare", "{t5}"], "no maps of one name and shape"),
     ],
 )
-def test_what_cannot_be_is_said_and_nothing_is_written(saved, tmp_path, arguments, says):
+def test_invalid_arguments_fail_without_writing(checkpoint_folder, tmp_path, arguments, says):
     Image.new("RGB", (90, 60), "red").save(tmp_path / "a.png")
-    kinds = {kind: saved(kind) for kind in ("gpt2", "vit", "bare", "t5")}
-    refused(tmp_path, [each.format(tmp=tmp_path, **kinds) for each in arguments], says)
+    kinds = {kind: checkpoint_folder(kind) for kind in ("gpt2", "vit", "bare", "t5")}
+    check_failure(tmp_path, [each.format(tmp=tmp_path, **kinds) for each in arguments], says)
 
 
-def refused(tmp_path, arguments, says):
+def check_failure(tmp_path, arguments, says):
     ended = tfviz("look", *arguments, "--out", tmp_path / "x.html")
     assert ended.exit_code == 1, ended.output
     (error,) = [line for line in ended.output.splitlines() if line.startswith("Error: ")]
@@ -201,7 +201,7 @@ def refused(tmp_path, arguments, says):
     assert not (tmp_path / "x.html").exists()
 
 
-class Evil:
+class MaliciousPickle:
     def __reduce__(self):
         return os.mkdir, ("run by a pickle",)
 
@@ -231,9 +231,9 @@ def cut(folder):
     (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:-99])
 
 
-def pickled(folder):
+def replace_with_pickle(folder):
     (folder / WEIGHTS).unlink()
-    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Evil()))
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(MaliciousPickle()))
 
 
 def third_layer(found):
@@ -244,7 +244,7 @@ KERNEL = "somebody/kernels"
 DAMAGED = {
     "weights cut short": (cut, "cannot load GPT2LMHeadModel of"),
     "no weights": (lambda folder: (folder / WEIGHTS).unlink(), "cannot load GPT2LMHeadModel of"),
-    "a pickle": (pickled, "cannot load GPT2LMHeadModel of"),
+    "a pickle": (replace_with_pickle, "cannot load GPT2LMHeadModel of"),
     "a layer too few": (config(n_layer=3), "holds no transformer.h.2.attn.c_attn.bias, .* and 9 more"),
     "a layer too many": (weights(third_layer), "also holds transformer.h.2"),
     "another width": (config(n_embd=12), "holds other sizes of .*: its config.json and weights are not of one model"),
@@ -271,10 +271,10 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("case", DAMAGED)
-def test_a_damaged_folder_is_told_in_a_sentence_and_runs_no_code(case, saved, tmp_path, monkeypatch):
+def test_damaged_checkpoint_fails_without_running_code(case, checkpoint_folder, tmp_path, monkeypatch):
     change, says = DAMAGED[case]
-    folder = shutil.copytree(saved("gpt2"), tmp_path / "gpt2")
+    folder = shutil.copytree(checkpoint_folder("gpt2"), tmp_path / "gpt2")
     change(folder)
     monkeypatch.chdir(tmp_path)
-    refused(tmp_path, [folder, TEXT], says)
+    check_failure(tmp_path, [folder, TEXT], says)
     assert not (tmp_path / "run by a pickle").exists()

@@ -1,4 +1,4 @@
-"""`tfviz run`: results, errors, grids, what is run again, and how it ends."""
+"""`tfviz run`: results, errors, grids, reuse of earlier runs, and termination."""
 
 import csv
 import json
@@ -23,7 +23,7 @@ from tfviz.suite.worker import child_environment
 pytest_plugins = ["small_notebooks"]
 
 
-def test_notebooks_that_fail_are_named_and_do_not_stop_the_others(suite, tmp_path, monkeypatch):
+def test_failing_notebooks_are_reported_and_do_not_stop_others(suite, tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     environment = dict(os.environ)
     told = "import os\nprint(os.environ['OMP_WAIT_POLICY'], os.environ['OMP_NUM_THREADS'])"
@@ -56,7 +56,7 @@ def test_notebooks_that_fail_are_named_and_do_not_stop_the_others(suite, tmp_pat
     assert "02_bad: failed" in again.output
 
 
-def test_every_combination_of_what_a_notebook_has(suite, tmp_path):
+def test_grid_runs_every_combination(suite, tmp_path):
     write(suite, "02_bad", "assert dim != 2", parameters="dim = 1")
     command = ["run", "--out", tmp_path, "--grid", "dim=2,3", "-p", "word=b", "--jobs", 2]
     ended = tfviz(*command, "--grid", "steps=1")
@@ -80,7 +80,7 @@ def fingerprint(path, preset="cpu", **overrides):
     return planned.fingerprint
 
 
-def test_a_run_is_the_same_if_cells_parameters_and_package_are(suite, monkeypatch):
+def test_fingerprint_depends_on_cells_parameters_and_package(suite, monkeypatch):
     path = suite / "01_good.ipynb"
     first = fingerprint(path)
     assert fingerprint(path, gone=1) == fingerprint(path, steps=3) == first
@@ -92,7 +92,7 @@ def test_a_run_is_the_same_if_cells_parameters_and_package_are(suite, monkeypatc
     assert len({first, *changed}) == 7
 
 
-def test_what_is_run_again(suite, tmp_path, monkeypatch):
+def test_finished_run_is_reused_unless_forced_or_changed(suite, tmp_path, monkeypatch):
     """A run that ended well is taken over with its results, unless it is forced or something of it is missing."""
     notebook = notebooks.read(suite / "01_good.ipynb")
     notebook.metadata["tfviz"] = {"fingerprint": fingerprint(suite / "01_good.ipynb"), "seconds": 7.0}
@@ -116,7 +116,7 @@ def test_what_is_run_again(suite, tmp_path, monkeypatch):
     assert status()[0] == "waiting"
 
 
-def test_a_page_that_cannot_be_made_costs_no_notebook(suite, tmp_path):
+def test_page_failure_keeps_executed_notebook(suite, tmp_path):
     book = nbformat.read(suite / "01_good.ipynb", as_version=4)
     book.cells[0].source = "# ![lost](attachment:gone.png)"
     nbformat.write(book, suite / "01_good.ipynb")
@@ -149,7 +149,7 @@ def test_a_page_that_cannot_be_made_costs_no_notebook(suite, tmp_path):
         (["01", "--out", f"{__file__}{os.sep}below"], "below"),
     ],
 )  # fmt: skip
-def test_a_wrong_word_is_refused_before_anything_runs(suite, tmp_path, monkeypatch, arguments, says):
+def test_invalid_arguments_fail_before_anything_runs(suite, tmp_path, monkeypatch, arguments, says):
     monkeypatch.setattr(runner, "_execute", None)
     ended = tfviz("run", "--out", tmp_path / "out", *arguments)
     assert ended.exit_code == 1
@@ -158,13 +158,13 @@ def test_a_wrong_word_is_refused_before_anything_runs(suite, tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
-def test_a_notebook_that_would_replace_the_gallery_is_refused(tmp_path):
+def test_notebook_named_index_is_rejected(tmp_path):
     ended = tfviz("run", write(tmp_path, "Index"), "--out", tmp_path)
     assert ended.exit_code == 1
     assert "rename the notebook" in ended.output
 
 
-def test_values_come_from_the_cell_the_preset_and_the_command_in_this_order(suite):
+def test_values_come_from_cell_then_preset_then_command(suite):
     path = suite / "01_good.ipynb"
     assert notebooks.values(path, "cpu", {}) == {"steps": 3, "word": "a"}
     assert notebooks.values(path, "smoke", {}) == {"steps": 1, "word": "a"}
@@ -182,18 +182,18 @@ KINDS = "steps: int = 3\nword = 'a'\nrate = .1\nfew = [1]\nsmall = False\nany = 
     [("word=ROMEO:", "ROMEO:"), ("word=a # b", "a # b"), ("word=no", "no"), ("word=010", "010"), ("steps=010", 10),
      ("rate=1e-2", 0.01), ("rate=2", 2.0), ("few=[4, 5]", [4, 5]), ("small=true", True), ("any=3", 3)],
 )  # fmt: skip
-def test_a_value_is_of_the_type_of_the_default(tmp_path, text, value):
+def test_value_is_parsed_as_type_of_default(tmp_path, text, value):
     (read,) = notebooks.parse_values([text], [write(tmp_path, "x", parameters=KINDS)]).values()
     assert (read, type(read)) == (value, type(value))
 
 
 @pytest.mark.parametrize("text", ["steps=abc", "steps=2.5", "rate=fast", "few=3", "few=[1", "small=1", "small=*a*"])
-def test_a_value_of_another_type_is_refused(tmp_path, text):
+def test_value_of_wrong_type_raises(tmp_path, text):
     with pytest.raises(ValueError, match=rf"^{text.partition('=')[0]} is .*, such as "):
         notebooks.parse_values([text], [write(tmp_path, "x", parameters=KINDS)])
 
 
-def test_the_values_of_a_grid_are_those_of_a_line_of_csv(tmp_path):
+def test_grid_values_are_parsed_as_csv(tmp_path):
     path = write(tmp_path, "x", parameters=KINDS)
     assert notebooks.parse_grid(["steps=1,2", 'word=no,"b, c"'], [path]) == {"steps": [1, 2], "word": ["no", "b, c"]}
 
@@ -202,7 +202,7 @@ def test_the_values_of_a_grid_are_those_of_a_line_of_csv(tmp_path):
     ("cell", "line"),
     [("a = 1\nb = 5 * x", 2), ("a, b = 1, 2", 1), ("a = 1\n\nb = = 2", 3), ("a = {1}", 1), ("%pylab", 1)],
 )
-def test_parameters_that_are_no_literals_are_named_with_their_line(tmp_path, cell, line):
+def test_non_literal_parameters_raise_with_line_number(tmp_path, cell, line):
     with pytest.raises(ValueError, match=rf"x.ipynb, parameters, line {line}: "):
         notebooks.parameters(write(tmp_path, "x", parameters=cell))
 
@@ -213,7 +213,7 @@ FOREIGN.append('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{
 
 @pytest.mark.parametrize("content", FOREIGN)
 @pytest.mark.parametrize("command", ["run", "clean"])
-def test_what_is_no_notebook_is_named_and_left_alone(tmp_path, command, content):
+def test_invalid_notebook_is_reported_and_unchanged(tmp_path, command, content):
     file = tmp_path / "x.ipynb"
     file.write_bytes(content := content if isinstance(content, bytes) else content.encode())
     ended = tfviz(command, file)
@@ -222,7 +222,7 @@ def test_what_is_no_notebook_is_named_and_left_alone(tmp_path, command, content)
     assert file.read_bytes() == content
 
 
-def test_folders_of_a_grid_are_safe_and_no_two_alike():
+def test_grid_folder_names_are_safe_and_unique():
     assert runs.folder_name({"seed": 1, "word": "ab"}) == "seed=1,word=ab"
     assert runs.folder_name({}) == ""
     names = ["a!", "a?", "a_", "../../a", "a/b", "語" * 300, "x" * 300, "x" * 301]
@@ -233,7 +233,7 @@ def test_folders_of_a_grid_are_safe_and_no_two_alike():
 
 
 @pytest.mark.parametrize("policy", [None, "ACTIVE"])
-def test_idle_threads_of_kernels_sleep_unless_the_user_says_otherwise(monkeypatch, policy):
+def test_child_environment_defaults_to_passive_wait_policy(monkeypatch, policy):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     if policy:
         monkeypatch.setenv("OMP_WAIT_POLICY", policy)
@@ -259,20 +259,22 @@ main()
 """
 
 
-def begin(books, out, mark):
+def start_run(books, out, mark):
     command = [sys.executable, "-c", COMMAND, str(books), "run", "--out", str(out), "--jobs", "2"]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
-    return subprocess.Popen(command, env={**os.environ, "TFVIZ_MARK": mark}, preexec_fn=heed_signals, **options)
+    return subprocess.Popen(
+        command, env={**os.environ, "TFVIZ_MARK": mark}, preexec_fn=reset_signal_handlers, **options
+    )
 
 
-def heed_signals():
+def reset_signal_handlers():
     """Whoever started the tests may have them ignore some, as `nohup` does."""
     for name in ("SIGTERM", "SIGHUP"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def marked(mark):
+def marked_processes(mark):
     """Every process that descends from the run, whosoever's child it is by now."""
     found = []
     for process in psutil.process_iter():
@@ -293,7 +295,7 @@ def wait_until(condition):
 
 @posix
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"])
-def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path, name):
+def test_ended_run_leaves_no_processes_and_can_be_repeated(tmp_path, name):
     how = getattr(signal, name)
     books, out, go = (tmp_path / name for name in ("books", "out", "go"))
     books.mkdir()
@@ -301,35 +303,35 @@ def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path
     write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
     write(books, "02_two", "1", parameters="a = 1")
     mark = uuid.uuid4().hex
-    run = begin(books, out, mark)
+    run = start_run(books, out, mark)
     wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
     assert run.poll() is None, run.stdout.read()
     run.send_signal(how)
     run.communicate(timeout=180)
-    wait_until(lambda: not marked(mark))
+    wait_until(lambda: not marked_processes(mark))
     assert run.returncode == (1 if how is signal.SIGINT else -how)
     assert not (out / "01_one.ipynb").exists()
     if how is signal.SIGINT:
         assert "stopped" in (out / "index.html").read_text(encoding="utf-8")
         assert "refresh" not in (out / "index.html").read_text(encoding="utf-8")
         go.touch()
-        run = begin(books, out, mark)
+        run = start_run(books, out, mark)
         output, _ = run.communicate(timeout=300)
         assert run.returncode == 0, output
         assert "2 of 2 notebooks ran" in output
         assert "done" in json.dumps(nbformat.read(out / "01_one.ipynb", as_version=4))
         assert [path.name for path in out.glob(".*")] == []
-        wait_until(lambda: not marked(mark))
+        wait_until(lambda: not marked_processes(mark))
 
 
 @posix
-def test_a_worker_that_is_terminated_takes_its_kernel_and_what_that_started_with_it(tmp_path):
+def test_terminated_worker_ends_its_kernel_and_subprocesses(tmp_path):
     books, out, go = (tmp_path / name for name in ("books", "out", "go"))
     books.mkdir()
     (books / "presets.yaml").write_text("cpu: {}", encoding="utf-8")
     write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
     mark = uuid.uuid4().hex
-    run = begin(books, out, mark)
+    run = start_run(books, out, mark)
     wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
     for worker in psutil.Process(run.pid).children():
         if worker.children():  # multiprocessing's resource tracker has none
@@ -337,4 +339,4 @@ def test_a_worker_that_is_terminated_takes_its_kernel_and_what_that_started_with
     output, _ = run.communicate(timeout=180)
     assert "01_one: failed" in output
     assert "worker failed" in output
-    wait_until(lambda: not marked(mark))
+    wait_until(lambda: not marked_processes(mark))

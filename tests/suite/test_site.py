@@ -1,7 +1,4 @@
-"""The site: every link leads somewhere, no page asks anything of another host, all read well on a telephone.
-
-`TFVIZ_SITE=folder` looks at the whole of a site that was made already.
-"""
+"""The built site: links, offline use, widths and accessibility; `TFVIZ_SITE=folder` tests a site built before."""
 
 import os
 import re
@@ -78,14 +75,14 @@ def test_every_link_has_a_target(site):
     assert wrong == []
 
 
-def test_a_lesson_is_interactive_and_does_not_link_to_itself(site):
+def test_lesson_page_is_interactive_and_has_no_live_link(site):
     page = (site / "notebooks/01_attention_from_nothing.html").read_text(encoding="utf-8")
     assert 'class="tfviz"' in page
     assert notebooks.SITE not in page
     assert "<title>Attention" in page
 
 
-def test_the_reference_has_a_page_for_each_public_module(site):
+def test_reference_has_a_page_for_each_public_module(site):
     for module in reference.modules():
         assert (site / "api" / (module.__name__.replace(".", "/") + ".html")).is_file()
         page = (site / "api" / (module.__name__.replace(".", "/") + ".html")).read_text(encoding="utf-8")
@@ -97,7 +94,7 @@ def test_the_reference_has_a_page_for_each_public_module(site):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
-def test_pages_open_without_a_request_and_fit(site, new_page, width, scheme):
+def test_pages_load_offline_and_fit_window_width(site, new_page, width, scheme):
     page = new_page(scheme, width)
     wide = []
     for path in sorted(site.rglob("*.html")):
@@ -112,7 +109,7 @@ def test_pages_open_without_a_request_and_fit(site, new_page, width, scheme):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", CHECKED)
-def test_axe_finds_nothing_serious(site, new_page, name, scheme):
+def test_axe_reports_no_serious_violations(site, new_page, name, scheme):
     page = new_page(scheme, 1000)
     page.goto((site / f"{name}.html").as_uri())
     page.wait_for_load_state()
@@ -120,7 +117,7 @@ def test_axe_finds_nothing_serious(site, new_page, name, scheme):
     assert serious(page, "document-title") == []
 
 
-def test_a_link_in_a_line_of_a_lesson_is_seen_without_colour(site, new_page):
+def test_links_in_lesson_text_are_underlined(site, new_page):
     page = new_page("light", 1000)
     page.goto((site / "notebooks/01_attention_from_nothing.html").as_uri())
     text = page.locator(".jp-RenderedMarkdown").first
@@ -129,13 +126,13 @@ def test_a_link_in_a_line_of_a_lesson_is_seen_without_colour(site, new_page):
     assert link.evaluate("link => getComputedStyle(link).textDecorationLine") == "underline"
 
 
-def test_a_link_without_a_target_is_an_error(tmp_path):
+def test_broken_markdown_link_raises(tmp_path):
     (tmp_path / "README.md").write_text("# x\n[there](docs/none.md)", encoding="utf-8")
     with pytest.raises(FileNotFoundError, match=r"README\.md links to docs/none\.md"):
         markdown_pages.write(tmp_path, tmp_path / "out")
 
 
-def test_addresses_are_those_of_the_site(tmp_path):
+def test_markdown_links_are_rewritten_for_site(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "LICENSE").write_text("MIT", encoding="utf-8")
     (tmp_path / "docs/a.svg").write_text("<svg/>", encoding="utf-8")
@@ -157,7 +154,7 @@ def test_addresses_are_those_of_the_site(tmp_path):
     assert 'class="scrolls"' in text
 
 
-def test_texts_name_the_site_by_the_one_address_that_the_package_has():
+def test_documents_use_site_address_of_package():
     clone = notebooks.folder().parent
     for name in ("README.md", "docs/README.md", "CITATION.cff"):
         named = re.findall(r"https://\w+\.github\.io/[^\s)\]\"]*", (clone / name).read_text(encoding="utf-8"))
@@ -165,14 +162,14 @@ def test_texts_name_the_site_by_the_one_address_that_the_package_has():
         assert all(url.startswith(notebooks.SITE) for url in named)
 
 
-def test_the_citation_is_of_this_version():
+def test_citation_matches_package_version():
     cited = yaml.safe_load((notebooks.folder().parent / "CITATION.cff").read_text(encoding="utf-8"))
     assert cited["cff-version"] == "1.2.0"
     assert cited["version"] == tfviz.__version__
     assert {"message", "title", "authors", "license"} <= cited.keys()
 
 
-def test_without_pdoc_it_is_said_before_anything_runs(tmp_path, monkeypatch):
+def test_missing_pdoc_fails_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(reference.importlib.util, "find_spec", lambda name: None)
     ended = CliRunner().invoke(main, ["site", "01", "--preset", "smoke", "--out", str(tmp_path)])
     assert ended.exit_code == 1

@@ -1,4 +1,4 @@
-"""Ragged batches, hidden tokens, pairs of sentences, streams of text."""
+"""Bucketed batches, padding, sentence pairs, and streams of text."""
 
 import math
 from collections import Counter
@@ -39,7 +39,7 @@ def epoch(made, number=0):
 
 @quick
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(9, 40), st.integers(0, 2**32))
-def test_every_row_comes_once_in_an_epoch_and_no_batch_is_too_large(lengths, tokens, seed):
+def test_buckets_hold_each_row_once_within_the_token_limit(lengths, tokens, seed):
     rows = rows_of(lengths)
     made = Buckets(rows, max_tokens=tokens, seed=seed)
     for number in (0, 3):
@@ -50,7 +50,7 @@ def test_every_row_comes_once_in_an_epoch_and_no_batch_is_too_large(lengths, tok
         assert all((ids != PAD).sum(1).max() == ids.shape[1] for ids in batches)
 
 
-def test_batches_differ_between_epochs():
+def test_buckets_differ_between_epochs():
     made = Buckets(rows_of([3] * 12 + [5] * 6), max_tokens=15, seed=4)
     first, second = ([unpadded(ids) for (ids,) in epoch(made, number)] for number in (0, 1))
     assert [len(batch[0]) for batch in first] != [len(batch[0]) for batch in second]
@@ -59,7 +59,7 @@ def test_batches_differ_between_epochs():
     }
 
 
-def test_a_batch_depends_on_the_seed_and_its_number_alone():
+def test_buckets_depend_only_on_seed_and_step():
     rows, labels = rows_of(LENGTHS), torch.arange(len(LENGTHS))
     made, again = (Buckets(rows, labels, max_tokens=14, seed=5) for _ in range(2))
     steps = range(3 * len(made))
@@ -73,7 +73,7 @@ def test_a_batch_depends_on_the_seed_and_its_number_alone():
     )
 
 
-def test_columns_stay_side_by_side():
+def test_buckets_keep_columns_aligned():
     source = rows_of(LENGTHS)
     target = [torch.cat([row[:1], torch.full((place % 4,), 9)]) for place, row in enumerate(source)]
     labels, scores = torch.arange(11), torch.arange(11) / 7
@@ -86,7 +86,7 @@ def test_columns_stay_side_by_side():
         assert max(ids.numel(), others.numel()) <= 21
 
 
-def test_the_longest_column_counts():
+def test_buckets_limit_the_longest_column():
     short, long = [torch.full((2,), 8)] * 6, [torch.full((5,), 9)] * 6
     assert [len(ids) for ids, _ in Buckets(short, long, max_tokens=10).in_order()] == [2, 2, 2]
     assert [len(ids) for (ids,) in Buckets(short, max_tokens=10).in_order()] == [5, 1]
@@ -94,7 +94,7 @@ def test_the_longest_column_counts():
 
 @quick
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(9, 40))
-def test_in_order_gives_the_rows_back(lengths, tokens):
+def test_in_order_returns_all_rows(lengths, tokens):
     rows = rows_of(lengths)
     made = Buckets(rows, max_tokens=tokens, seed=3)
     batches = list(made.in_order())
@@ -106,7 +106,7 @@ def test_in_order_gives_the_rows_back(lengths, tokens):
     assert back == [row.tolist() for row in rows]
 
 
-def test_pad_and_frame_by_hand():
+def test_pad_and_add_special_tokens_match_expected_rows():
     rows = [torch.tensor([7, 8, 9]), torch.tensor([7])]
     assert pad(rows).tolist() == [[7, 8, 9], [7, 0, 0]]
     assert pad(rows, -1).tolist() == [[7, 8, 9], [7, -1, -1]]
@@ -116,7 +116,7 @@ def test_pad_and_frame_by_hand():
     assert isinstance(Buckets(rows), Batches)
 
 
-def test_pairs_for_another_vocabulary():
+def test_sentence_pairs_accept_other_special_ids():
     documents = sentences((2, 3), (4,))
     rows, segments, _ = sentence_pairs(documents, 16, cls=101, sep=102)
     ours, same_segments, _ = sentence_pairs(documents, 16)
@@ -133,7 +133,7 @@ def sentences(*documents):
     ]
 
 
-def test_pairs_by_hand():
+def test_sentence_pairs_match_expected_rows():
     documents = sentences((2, 3), (1,))
     rows, segments, follows = sentence_pairs(documents, 16, seed=0)
     second = [1100, 1101, 1102] if follows[0] else [2000]
@@ -143,7 +143,7 @@ def test_pairs_by_hand():
     assert seen == {0, 1}
 
 
-def test_half_of_the_seconds_follow_and_the_others_come_from_elsewhere():
+def test_half_of_sentence_pairs_follow_each_other():
     documents = sentences(*[(1,) * 9] * 90)
     rows, segments, follows = sentence_pairs(documents, 16, seed=3)
     assert len(rows) == len(segments) == len(follows) == 90 * 8
@@ -172,7 +172,7 @@ def test_half_of_the_seconds_follow_and_the_others_come_from_elsewhere():
         (8, 8, 5, (1, 1)),
     ],
 )
-def test_long_pairs_lose_the_end_of_the_longer(first, second, length, kept):
+def test_sentence_pairs_truncate_the_longer_sentence(first, second, length, kept):
     documents = sentences((first, second), (second, first))
     for seed in range(9):
         rows, segments, follows = sentence_pairs(documents, length, seed=seed)
@@ -185,7 +185,7 @@ def test_long_pairs_lose_the_end_of_the_longer(first, second, length, kept):
 
 @quick
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 40))
-def test_streams_go_on_where_they_ended(batch, length, more):
+def test_streams_are_contiguous_across_steps(batch, length, more):
     ids = torch.arange(batch * length + 1 + more)
     streams = Streams(ids, length, batch)
     inputs, targets, places = zip(*(streams[step] for step in range(len(streams))))

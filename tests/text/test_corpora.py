@@ -1,4 +1,4 @@
-"""Corpora by name: local folder, cache, download; files that are damaged, missing or no text."""
+"""Corpora: local folder, cache and download, and damaged, missing or non-text files."""
 
 import gzip
 import os
@@ -41,7 +41,7 @@ def test_pydoc_needs_no_network():
         corpora.paths("pydoc")
 
 
-def test_a_download_lands_in_the_cache_and_is_not_repeated(publish, tmp_path):
+def test_download_is_cached(publish, tmp_path):
     requested = publish("shakespeare", SHAKESPEARE)
     assert corpora.verify("shakespeare") == "absent"
     assert corpora.load("shakespeare") == corpora.load("shakespeare") == TEXT
@@ -50,7 +50,7 @@ def test_a_download_lands_in_the_cache_and_is_not_repeated(publish, tmp_path):
     assert corpora.verify("shakespeare") == "ok"
 
 
-def test_a_wrong_hash_leaves_nothing_in_place(publish, tmp_path):
+def test_wrong_hash_raises_and_leaves_no_file(publish, tmp_path):
     publish("shakespeare", SHAKESPEARE, sha256="0" * 64)
     with pytest.raises(ValueError, match="is not shakespeare") as error:
         corpora.load("shakespeare")
@@ -59,7 +59,7 @@ def test_a_wrong_hash_leaves_nothing_in_place(publish, tmp_path):
 
 
 @pytest.mark.parametrize("broken", ["closed port", "not found"])
-def test_without_the_network_the_error_says_where_to_put_the_file(publish, tmp_path, monkeypatch, broken):
+def test_failed_download_error_names_the_file_path(publish, tmp_path, monkeypatch, broken):
     publish("shakespeare", {})
     if broken == "closed port":
         with socket.socket() as unused:
@@ -73,7 +73,7 @@ def test_without_the_network_the_error_says_where_to_put_the_file(publish, tmp_p
     assert files(tmp_path) == []
 
 
-def test_a_pair_fetches_its_two_files_and_the_corpus_the_rest(publish, tmp_path):
+def test_pairs_fetch_only_their_two_files(publish, tmp_path):
     requested = publish("multi30k", captions())
     assert corpora.verify("multi30k") == "absent"
     assert datasets.pairs("en", "de", "val")[1][2] == "val.de 2"
@@ -86,7 +86,7 @@ def test_a_pair_fetches_its_two_files_and_the_corpus_the_rest(publish, tmp_path)
     assert (corpora.fetch("multi30k"), len(requested)) == (places, 9)
 
 
-def test_one_file_of_many_in_a_local_folder_wins(publish, data):
+def test_local_file_takes_precedence(publish, data):
     publish("multi30k", captions())
     own = write(data / "multi30k/val.fr.gz", gzip.compress(b"un\ndeux\ntrois\n"))
     assert datasets.pairs("en", "fr", "val")[1] == ["un", "deux", "trois"]
@@ -95,7 +95,7 @@ def test_one_file_of_many_in_a_local_folder_wins(publish, data):
     assert corpora.verify("multi30k") == "differs"
 
 
-def test_zips_are_fetched_and_read_in_place(publish, tmp_path):
+def test_zip_is_downloaded_and_read_without_unpacking(publish, tmp_path):
     publish("enwik8", {"enwik8.zip": zipped({"enwik8": "né 漢字 and more bytes"})})
     assert corpora.load("enwik8") == "né 漢字 and more bytes"
     assert sum(map(len, datasets.enwik8())) == len("né 漢字 and more bytes".encode())
@@ -103,20 +103,20 @@ def test_zips_are_fetched_and_read_in_place(publish, tmp_path):
     assert files(tmp_path / "cache") == corpora.paths("enwik8") == [tmp_path / "cache/enwik8/enwik8.zip"]
 
 
-def test_unpacked_wins_over_an_archive_and_has_no_sum(data):
+def test_unpacked_file_takes_precedence_over_archive(data):
     write(data / "enwik8/enwik8.zip", zipped({"enwik8": "packed"}))
     assert corpora.verify("enwik8") == "differs"
     write(data / "enwik8/enwik8", "unpacked")
     assert (corpora.load("enwik8"), corpora.verify("enwik8")) == ("unpacked", "unpacked")
 
 
-def test_a_zip_without_the_member_lists_what_it_holds(data):
+def test_zip_without_the_member_raises_with_its_contents(data):
     write(data / "enwik8/enwik8.zip", zipped({"enwik9": "text", "b": "text"}))
     with pytest.raises(ValueError, match=r"enwik8\.zip has no member enwik8; it holds: enwik9, b"):
         datasets.enwik8()
 
 
-def test_a_damaged_zip_and_one_with_a_password(data):
+def test_damaged_or_encrypted_zip_raises(data):
     whole = zipped({"enwik8": os.urandom(500)})
     locked = bytearray(whole)
     for place in (6, whole.index(b"PK\x01\x02") + 8):  # the flag "encrypted", in both heads
@@ -128,7 +128,7 @@ def test_a_damaged_zip_and_one_with_a_password(data):
                 read()
 
 
-def test_your_own_file_in_utf8(tmp_path, monkeypatch):
+def test_load_reads_own_utf8_files(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     write(tmp_path / "own.txt", TEXT)
     assert corpora.load(str(tmp_path / "own.txt")) == corpora.load("~/own.txt") == TEXT
@@ -137,13 +137,13 @@ def test_your_own_file_in_utf8(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["né".encode("latin-1"), "né, né".encode("utf-16"), "ab, ab".encode("utf-16-le")])
-def test_what_is_not_utf8_is_named(tmp_path, content):
+def test_load_rejects_other_encodings(tmp_path, content):
     with pytest.raises(ValueError, match=r"own is not UTF-8 text: .*; save it as UTF-8"):
         corpora.load(str(write(tmp_path / "own", content)))
 
 
 @pytest.mark.parametrize("make", [make_pipe, os.mkdir])
-def test_a_pipe_or_a_folder_is_no_text(tmp_path, data, make):
+def test_pipes_and_folders_raise(tmp_path, data, make):
     for place in ("own", "data/shakespeare/input.txt"):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         make(tmp_path / place)
@@ -154,7 +154,7 @@ def test_a_pipe_or_a_folder_is_no_text(tmp_path, data, make):
     assert corpora.verify("shakespeare") == "absent"
 
 
-def test_a_data_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
+def test_missing_data_folder_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "typo"))
     for use in (corpora.load, corpora.fetch, corpora.paths, corpora.verify):
         with pytest.raises(ValueError, match=r"TFVIZ_DATA is .*typo', which is not a folder"):
@@ -163,20 +163,20 @@ def test_a_data_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["imdb", "multi30k", "movielens"])
-def test_what_is_not_one_text_names_its_reader(name):
+def test_load_error_names_the_dataset_reader(name):
     with pytest.raises(ValueError, match=rf"{name} is not one text; read it with tfviz\.text\.datasets\.") as error:
         corpora.load(name)
     assert hasattr(datasets, str(error.value).rpartition(".")[2].removesuffix("()"))
 
 
-def test_split_by_hand():
+def test_split_divides_text_and_rejects_empty_parts():
     assert corpora.split("abcdefghij", 0.7) == ("abcdefg", "hij")
     for text, share in (("abc", 1.0), ("abc", float("nan")), ("abc", 0.1)):
         with pytest.raises(ValueError, match=r"between 0 and 1|one part would be empty"):
             corpora.split(text, share)
 
 
-def test_the_command_shows_and_fetches_every_file(publish, tmp_path):
+def test_data_command_lists_and_fetches_files(publish, tmp_path):
     publish("multi30k", captions())
     run = partial(CliRunner().invoke, main)
     places = [str(tmp_path / "cache" / file.path) for file in corpora.CORPORA["multi30k"].files]
@@ -188,7 +188,7 @@ def test_the_command_shows_and_fetches_every_file(publish, tmp_path):
     ]
 
 
-def test_every_published_file_has_a_place_an_address_and_a_sum():
+def test_every_corpus_file_has_path_url_and_hash():
     catalogue = [file for corpus in corpora.CORPORA.values() for file in corpus.files]
     assert len({file.path for file in catalogue}) == len({file.sha256 for file in catalogue}) == len(catalogue) == 13
     for file in catalogue:

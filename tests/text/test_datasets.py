@@ -1,4 +1,4 @@
-"""Reviews, sentence pairs, ratings and bytes, from tiny files in the originals' layouts, and from the originals."""
+"""Reviews, sentence pairs, ratings and bytes, read from small files in the original layouts and from the originals."""
 
 import gzip
 import os
@@ -47,7 +47,7 @@ def put_ratings(data, movies=MOVIES, ratings=RATINGS):
 
 
 @packed
-def test_positive_and_negative_reviews_alternate_in_the_order_of_their_numbers(data, packed):
+def test_reviews_alternate_labels_in_numeric_order(data, packed):
     put_reviews(data, REVIEWS, packed)
     train, test = datasets.reviews(), datasets.reviews("test")
     assert train.texts == ["two, né\n\n漢字", "two, bad", "ten, good", "ten, bad"]
@@ -57,7 +57,7 @@ def test_positive_and_negative_reviews_alternate_in_the_order_of_their_numbers(d
     assert test.labels.tolist() == [1, 0, 0]
 
 
-def test_an_archive_may_begin_its_names_with_a_dot(data):
+def test_reviews_accept_archive_names_with_leading_dot(data):
     put_reviews(data, {f"./{name}": content for name, content in REVIEWS.items()})
     assert datasets.reviews().labels.tolist() == [1, 0, 1, 0]
 
@@ -70,13 +70,13 @@ def test_an_archive_may_begin_its_names_with_a_dot(data):
         (lambda name: f"aclImdb/{name}", "0 of pos and 0 of neg.* aclImdb/aclImdb/train/pos"),
     ],
 )
-def test_another_layout_of_reviews_is_reported_with_what_was_found(data, layout, found):
+def test_reviews_reject_another_layout(data, layout, found):
     put_reviews(data, {layout(name): content for name, content in REVIEWS.items()})
     with pytest.raises(ValueError, match=f"aclImdb_v1.tar.gz: looked for .*{found}.*original archive"):
         datasets.reviews()
 
 
-def test_an_empty_folder_of_reviews(data):
+def test_reviews_reject_empty_folder(data):
     (data / "imdb/aclImdb").mkdir(parents=True)
     with pytest.raises(ValueError, match="with files in them are: none"):
         datasets.reviews()
@@ -84,7 +84,7 @@ def test_an_empty_folder_of_reviews(data):
 
 @packed
 @pytest.mark.parametrize("name", ["1.txt", "3_9.TXT", "sub/2_2.txt"])
-def test_a_review_that_would_be_left_out_is_named(data, packed, name):
+def test_reviews_reject_misnamed_files(data, packed, name):
     put_reviews(data, {**REVIEWS, f"aclImdb/train/neg/{name}": "bad"}, packed)
     with pytest.raises(ValueError, match=rf"aclImdb/train/neg/{name} is not called ID_STARS\.txt"):
         datasets.reviews()
@@ -92,7 +92,7 @@ def test_a_review_that_would_be_left_out_is_named(data, packed, name):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 0.7, 0.99])
-def test_a_truncated_archive_never_gives_fewer_reviews(data, share):
+def test_reviews_reject_truncated_archive(data, share):
     names = [f"aclImdb/train/{kind}/{n}_{stars}.txt" for n in range(20) for kind, stars in (("pos", 8), ("neg", 2))]
     whole = tar({name: os.urandom(300).hex() for name in names})
     write(data / "imdb/aclImdb_v1.tar.gz", whole[: int(share * len(whole))])
@@ -101,33 +101,33 @@ def test_a_truncated_archive_never_gives_fewer_reviews(data, share):
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
-def test_links_and_devices_in_an_archive_are_not_followed(data, kind):
+def test_reviews_reject_links_and_devices_in_archive(data, kind):
     write(data / "imdb/aclImdb_v1.tar.gz", tar({}, links=[("aclImdb/train/pos/1_9.txt", kind)]))
     with pytest.raises(ValueError, match=r"pos/1_9\.txt is a link or a device"):
         datasets.reviews()
 
 
-def test_a_review_that_is_not_utf8_is_named(data):
+def test_reviews_reject_non_utf8_files(data):
     put_reviews(data, {**REVIEWS, "aclImdb/train/pos/0_9.txt": "né".encode("latin-1")}, packed=False)
     with pytest.raises(ValueError, match=r"train/pos/0_9\.txt is not UTF-8"):
         datasets.reviews()
 
 
-def test_two_unpacked_files_are_enough_for_a_pair(data):
+def test_pairs_read_two_unpacked_files(data):
     folder(data / "multi30k", {"train.en": "a cat\n", "train.de": "eine Katze\n"})
     assert datasets.pairs("en", "de") == (["a cat"], ["eine Katze"])
     assert datasets.pairs("de", "en") == (["eine Katze"], ["a cat"])
     assert corpora.verify("multi30k") == "partly"
 
 
-def test_only_a_line_feed_ends_a_line(tmp_path):
+def test_parallel_splits_only_at_line_feeds(tmp_path):
     source = write(tmp_path / "a.en", "\ufeffone\u2028still one\r\ntwo\x85\x0b\x0cstill two\nthree")
     target = write(tmp_path / "a.de.gz", gzip.compress(b"eins\r\n zwei \ndrei\n"))
     expected = ["one\u2028still one", "two\x85\x0b\x0cstill two", "three"]
     assert datasets.parallel(source, str(target)) == (expected, ["eins", " zwei ", "drei"])
 
 
-def test_files_of_unequal_length_are_reported_with_both_counts(tmp_path):
+def test_parallel_rejects_unequal_line_counts(tmp_path):
     source, target = write(tmp_path / "a", "1\n2\n3\n"), write(tmp_path / "b", "1\n2\n")
     with pytest.raises(ValueError, match=r"a has 3 lines and .*b has 2;"):
         datasets.parallel(source, target)
@@ -135,13 +135,13 @@ def test_files_of_unequal_length_are_reported_with_both_counts(tmp_path):
 
 @pytest.mark.parametrize(("text", "line"), [("", 1), ("1\n2\n \t\n", 3), ("1\n2\n3\n\n", 4), ("1\r\n\r\n3", 2)])
 @pytest.mark.parametrize("side", [0, 1])
-def test_an_empty_line_is_named_and_nothing_dropped(tmp_path, text, line, side):
+def test_parallel_rejects_empty_lines(tmp_path, text, line, side):
     files = [write(tmp_path / "good", "1\n2\n3\n"), write(tmp_path / "bad", text)]
     with pytest.raises(ValueError, match=rf"bad, line {line}, is empty"):
         datasets.parallel(files[side], files[1 - side])
 
 
-def test_a_damaged_gz(tmp_path):
+def test_parallel_rejects_damaged_gzip(tmp_path):
     whole = gzip.compress(b"1\n2\n3\n" * 99)
     good = write(tmp_path / "good.gz", whole)
     for content in (whole[:-9], b"1\n2\n3\n", whole[:20] + b"\xff\xff" + whole[22:]):
@@ -150,7 +150,7 @@ def test_a_damaged_gz(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["files", "folder", "zip"])
-def test_ratings_by_hand(data, form):
+def test_ratings_match_expected_values(data, form):
     files = {"movies.csv": MOVIES, "ratings.csv": "\ufeff" + RATINGS.replace("\n", "\r\n")}
     if form == "zip":
         members = {f"ml-latest-small/{name}": content for name, content in files.items()}
@@ -172,7 +172,7 @@ UNLISTED, UNQUOTED = "8,5,3,1,,", '8,70,"3"x,1'
 
 
 @pytest.mark.parametrize("row", [*ROWS, UNLISTED, UNQUOTED])
-def test_a_damaged_rating_is_named_with_its_line(data, row):
+def test_ratings_reject_invalid_rows(data, row):
     lines = RATINGS.splitlines()
     put_ratings(data, ratings="\n".join([*lines[:2], row, *lines[2:]]) + "\n")
     with pytest.raises(ValueError, match=r"ratings\.csv, line 3: "):
@@ -190,13 +190,13 @@ def test_a_damaged_rating_is_named_with_its_line(data, row):
         ({"ratings": RATINGS + "8,4,5,4,,\n"}, r"user and movie \(8, 4\) stands there 2 times"),
     ],
 )
-def test_tables_that_are_incomplete_or_contradict_themselves(data, files, reason):
+def test_ratings_reject_incomplete_or_inconsistent_tables(data, files, reason):
     put_ratings(data, **files)
     with pytest.raises(ValueError, match=reason):
         datasets.ratings()
 
 
-def test_a_split_has_every_rating_once_and_depends_on_the_seed_alone():
+def test_ratings_split_is_complete_and_deterministic():
     rows = torch.arange(70)
     ratings = datasets.Ratings(rows, rows + 100, rows / 2, ["a"] * 170)
     train, held = ratings.split(0.9, seed=5)
@@ -212,7 +212,7 @@ def test_a_split_has_every_rating_once_and_depends_on_the_seed_alone():
 
 
 @packed
-def test_bytes_are_split_90_5_5_and_not_decoded(data, packed):
+def test_enwik8_is_split_90_5_5_without_decoding(data, packed):
     content = bytes(range(200)) + b"\r\n\xff"  # 203 bytes: cuts at 182 and 192
     write(
         data / ("enwik8/enwik8.zip" if packed else "enwik8/enwik8"), zipped({"enwik8": content}) if packed else content
@@ -227,14 +227,14 @@ def test_bytes_are_split_90_5_5_and_not_decoded(data, packed):
         corpora.load("enwik8")
 
 
-def real(name):
+def requires_original(name):
     there = (REAL / name).is_dir()
     return pytest.mark.skipif(not there, reason=f"TFVIZ_DATA names no folder with the original {name}")
 
 
-@real("imdb")
+@requires_original("imdb")
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_the_original_reviews(monkeypatch, split):
+def test_reviews_read_the_original_corpus(monkeypatch, split):
     monkeypatch.setenv("TFVIZ_DATA", str(REAL))
     found = datasets.reviews(split)
     assert len(found.texts) == 25_000
@@ -244,9 +244,9 @@ def test_the_original_reviews(monkeypatch, split):
     assert found.texts[0].startswith(first[split])
 
 
-@real("multi30k")
+@requires_original("multi30k")
 @pytest.mark.parametrize(("split", "count"), [("train", 29_000), ("val", 1_014), ("test_2016_flickr", 1_000)])
-def test_the_original_pairs(monkeypatch, split, count):
+def test_pairs_read_the_original_corpus(monkeypatch, split, count):
     monkeypatch.setenv("TFVIZ_DATA", str(REAL))
     english, german = datasets.pairs("en", "de", split)
     french = datasets.pairs("fr", "en", split)[0]
@@ -254,8 +254,8 @@ def test_the_original_pairs(monkeypatch, split, count):
     assert split != "train" or german[0] == "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche."
 
 
-@real("movielens")
-def test_the_original_ratings(monkeypatch):
+@requires_original("movielens")
+def test_ratings_read_the_original_corpus(monkeypatch):
     monkeypatch.setenv("TFVIZ_DATA", str(REAL))
     found = datasets.ratings()
     counts = (len(found.values), int(found.users.max()) + 1, int(found.movies.max()) + 1)

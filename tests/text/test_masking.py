@@ -1,4 +1,4 @@
-"""Batches with hidden tokens."""
+"""Word dropout and masked tokens for language modelling."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ IDS = torch.cat([torch.randint(7, 99, (40, 50)), torch.zeros(40, 3, dtype=torch.
 BATCHES = [(IDS, torch.arange(40))] * 3
 
 
-def test_a_share_of_the_words_is_unknown_and_padding_stays():
+def test_word_dropout_replaces_a_share_and_keeps_padding():
     ids, labels = WordDropout(BATCHES, 0.3, seed=5)[1]
     assert labels.tolist() == list(range(40))
     assert (ids[:, 50:] == PAD).all()
@@ -24,7 +24,7 @@ def test_a_share_of_the_words_is_unknown_and_padding_stays():
     assert 0.27 < changed[:, :50].float().mean() < 0.33
 
 
-def test_other_words_at_each_step_and_the_same_again_for_a_seed():
+def test_word_dropout_depends_on_seed_and_step():
     dropped = WordDropout(BATCHES, 0.5, seed=5)
     assert torch.equal(dropped[0][0], WordDropout(BATCHES, 0.5, seed=5)[0][0])
     assert not torch.equal(dropped[0][0], dropped[1][0])
@@ -36,7 +36,7 @@ def values(batch):
     return [part.tolist() for part in batch]
 
 
-def test_what_is_hidden_depends_on_the_seed_and_the_step_alone():
+def test_masked_tokens_depend_only_on_seed_and_step():
     rows = [torch.randint(FIRST, 200, (length,)) for length in (3, 1, 7, 3, 2, 3, 5, 3, 7, 3, 2)]
     made, again, other = (MaskedTokens(Buckets(rows, max_tokens=14), 200, seed=seed) for seed in (1, 1, 2))
     steps = range(9)
@@ -46,14 +46,14 @@ def test_what_is_hidden_depends_on_the_seed_and_the_step_alone():
     assert not torch.equal(fixed[0][1], fixed[1][1])
 
 
-def test_at_least_one_token_is_hidden():
+def test_masked_tokens_hide_at_least_one_token():
     few = MaskedTokens(Always(torch.tensor([[CLS, 9, SEP], [CLS, 8, SEP]])), 12)
     assert all(1 <= (few[step][1] != PAD).sum() <= 2 for step in range(40))
     shown, targets = MaskedTokens(Always(torch.tensor([[CLS, SEP]])), 12)[0]
     assert (shown.tolist(), targets.tolist()) == ([[CLS, SEP]], [[0, 0]])
 
 
-def as_bert_has_them(mask="[MASK]", padding=0):
+def bert_like_vocabulary(mask="[MASK]", padding=0):
     """A vocabulary whose special tokens stand where those of BERT's checkpoints do, and 26 words behind them."""
     places = {"[PAD]": padding, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, mask: 103}
     unused = {f"[unused{place}]": place for place in range(104) if place not in places.values()}
@@ -61,10 +61,10 @@ def as_bert_has_them(mask="[MASK]", padding=0):
     return Subwords(Tokenizer(models.WordPiece(unused | places | letters, unk_token="[UNK]")))
 
 
-def test_special_tokens_are_where_the_vocabulary_has_them():
+def test_masked_tokens_use_special_ids_of_the_vocabulary():
     ids = torch.tensor([[101, *range(1, 99), 99, 100, 102, *range(104, 130), 102, 0]]).repeat(200, 1)
     specials = torch.isin(ids, torch.tensor([0, 100, 101, 102, 103]))
-    shown, targets = MaskedTokens(Always(ids), as_bert_has_them(), mlm_probability=0.5)[0]
+    shown, targets = MaskedTokens(Always(ids), bert_like_vocabulary(), mlm_probability=0.5)[0]
     chosen = targets != PAD
     assert torch.equal(shown[specials | ~chosen], ids[specials | ~chosen])
     assert not targets[specials].any()
@@ -74,14 +74,14 @@ def test_special_tokens_are_where_the_vocabulary_has_them():
     assert sorted(set(replaced.tolist())) == [place for place in range(1, 130) if not 100 <= place < 104]
 
 
-def test_a_vocabulary_built_here_is_its_number_of_tokens():
+def test_masked_tokens_accept_vocabulary_or_size():
     vocab, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
     masked, by_number = (MaskedTokens(Always(ids), tokens, seed=3)[2] for tokens in (vocab, len(vocab)))
     assert values(masked) == values(by_number)
 
 
 @pytest.mark.parametrize(("options", "share"), [({}, 0.15), ({"mlm_probability": 0.6}, 0.6)])
-def test_what_is_drawn_by_hand(options, share):
+def test_masked_tokens_match_reference(options, share):
     """What is hidden at a step must not change under a run that was stopped."""
     draw = torch.Generator().manual_seed(step_seed(5, 2))
     lots, how = (torch.rand(1, 90, generator=draw)[0].tolist() for _ in range(2))
@@ -96,11 +96,11 @@ def test_what_is_drawn_by_hand(options, share):
         assert targets[0, token] == (token if chosen else PAD)
 
 
-def test_a_vocabulary_that_cannot_hide_is_refused():
+def test_masked_tokens_reject_unsuitable_vocabularies():
     with pytest.raises(KeyError, match=r"'\[MASK\]' is not one of the 130 tokens; of the special ones there are"):
-        MaskedTokens(Always(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
+        MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(mask="<mask>"))
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
-        MaskedTokens(Always(torch.arange(9)[None]), as_bert_has_them(padding=7))
+        MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(padding=7))
     specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
     with pytest.raises(ValueError, match="vocab is 7"):
         MaskedTokens(Always(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))

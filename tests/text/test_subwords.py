@@ -1,4 +1,4 @@
-"""Vocabularies of pieces of words: what they learn, write, read back and show."""
+"""Subword vocabularies: training, encoding, decoding, saving and display."""
 
 import random
 from collections import Counter
@@ -33,7 +33,7 @@ def ids_of(vocab):
 
 @quick
 @given(st.text())
-def test_bytes_in_pairs_give_back_any_text(written):
+def test_bpe_round_trips_any_text(written):
     vocab = BUILT["bpe"]
     ids = vocab.encode(written)
     assert vocab.decode(ids) == "".join(vocab.pieces(ids)) == written
@@ -41,7 +41,7 @@ def test_bytes_in_pairs_give_back_any_text(written):
 
 
 @pytest.mark.parametrize("name", ["bpe", "letters"])
-def test_every_script_comes_back_and_every_word_can_be_seen(name):
+def test_every_script_round_trips_with_visible_words(name):
     vocab = BUILT[name]
     ids = vocab.encode(WRITINGS)
     assert vocab.decode(ids) == WRITINGS
@@ -49,14 +49,14 @@ def test_every_script_comes_back_and_every_word_can_be_seen(name):
     assert all(word.strip() == word != "" and word.isprintable() for word in vocab.words(ids))
 
 
-def test_words_come_back_with_a_space_between():
+def test_whole_words_round_trip_with_spaces():
     vocab = BUILT["whole words"]
     written = "The dog sat on the mats , for years ."
     assert vocab.decode(vocab.encode(written)) == written
     assert vocab.encode("sat zebra").tolist() == [vocab["sat"], UNKNOWN]
 
 
-def test_lower_case_is_all_that_is_lost():
+def test_lower_controls_case_folding():
     vocab = BUILT["lower bpe"]
     assert vocab.decode(vocab.encode("The\nCat  SÄT İ")) == "the\ncat  sät i̇"
     assert BUILT["wordpiece"].words(BUILT["wordpiece"].encode("Fur DIE")) == ["fur", "die"]
@@ -64,7 +64,7 @@ def test_lower_case_is_all_that_is_lost():
 
 
 @every
-def test_special_tokens_are_the_first(vocab):
+def test_special_tokens_come_first(vocab):
     assert [vocab[special] for special in subwords.SPECIAL_TOKENS] == list(range(7))
     assert [subwords.PAD, subwords.BOS, subwords.EOS, subwords.CLS, subwords.SEP, subwords.MASK] == [0, 2, 3, 4, 5, 6]
     assert tuple(vocab.words(range(7))) == subwords.SPECIAL_TOKENS
@@ -73,7 +73,7 @@ def test_special_tokens_are_the_first(vocab):
 
 
 @every
-def test_a_text_that_names_special_tokens_has_none(vocab, tmp_path):
+def test_text_never_encodes_to_special_tokens(vocab, tmp_path):
     vocab.save(tmp_path / "tokenizer.json")
     for there in (vocab, Subwords.load(tmp_path)):
         ids = there.encode("The [MASK] [PAD] sat[SEP][UNK] [CLS]")
@@ -83,7 +83,7 @@ def test_a_text_that_names_special_tokens_has_none(vocab, tmp_path):
 
 
 @every
-def test_saved_and_loaded_it_is_the_same(vocab, tmp_path):
+def test_save_and_load_round_trips(vocab, tmp_path):
     """Also when another library on `tokenizers` has read it, and written it again without the checksum."""
     vocab.save(tmp_path / "tokenizer.json")
     theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
@@ -100,7 +100,7 @@ def test_saved_and_loaded_it_is_the_same(vocab, tmp_path):
 
 
 @pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
-def test_the_same_text_makes_the_same_vocabulary(build):
+def test_training_is_deterministic(build):
     first = build(TEXTS).tokenizer.to_str()
     assert all(build(iter(TEXTS)).tokenizer.to_str() == first for _ in range(5))
 
@@ -108,12 +108,12 @@ def test_the_same_text_makes_the_same_vocabulary(build):
 @every
 @quick
 @given(st.data())
-def test_pieces_are_the_decoded_text(vocab, data):
+def test_pieces_join_to_the_decoded_text(vocab, data):
     ids = data.draw(ids_of(vocab))
     assert "".join(vocab.pieces(iter(ids))) == vocab.decode(ids)
 
 
-def test_a_character_of_several_tokens_comes_when_it_is_whole():
+def test_pieces_yield_whole_characters():
     vocab = bpe("a", 264)
     ids = vocab.encode("a漢é")
     assert len(ids) == 6
@@ -121,21 +121,21 @@ def test_a_character_of_several_tokens_comes_when_it_is_whole():
     assert list(vocab.pieces(ids[:3])) == ["a", "�"] == [*vocab.decode(ids[:3])]
 
 
-def test_words_of_bytes():
+def test_bpe_words_show_spaces_and_bytes():
     vocab = bpe("né né né\n\n\n\n", 269)
     words = vocab.words(vocab.encode("né né\n\n x漢\x07"))
     assert words == ["né", "␣né", "⏎⏎", "␣", "x", "e6", "bc", "a2", "07"]
     assert bpe("a##b", 264).words(bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
 
 
-def test_letters_that_bytes_are_written_with_are_letters():
+def test_words_keep_letters_of_the_byte_alphabet():
     for name in ("letters", "whole words", "cased wordpiece"):
         vocab = BUILT[name]
         assert "".join(vocab.words(vocab.encode("für"))) == "für"
         assert vocab["ü" if name == "letters" else "für"] > UNKNOWN
 
 
-def test_words_of_pieces():
+def test_wordpiece_words_mark_continuations():
     vocab = wordpiece("sat sat sat mat mats", 19)  # 7, then ##a ##m ##s ##t, a m s t, then what is joined most often
     pieces = "##a ##m ##s ##t a m s t ##at sat mat mats"
     assert " ".join(vocab.words(range(7, len(vocab)))) == pieces
@@ -143,7 +143,7 @@ def test_words_of_pieces():
     assert vocab.decode(vocab.encode("satmats tam")) == "satmats tam"
 
 
-def test_spans_by_hand():
+def test_spans_match_expected_values():
     vocab = bpe("a", 264)
     assert vocab.words(vocab.encode("\n Té\tb漢 ")) == ["⏎", "␣", "T", "c3", "a9", "⇥", "b", "e6", "bc", "a2", "␣"]
     assert vocab.spans("\n Té\tb漢 ") == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
@@ -157,7 +157,7 @@ def test_spans_by_hand():
     assert vocab.spans("\n") == [0]
 
 
-def merged(words, joins):
+def reference_merges(words, joins):
     """Byte-pair encoding as its paper writes it: join the most frequent pair, of equals the first in the alphabet."""
     pieces, order, made = {word: list(word) for word in words}, sorted(set("".join(words))), []
     for _ in range(joins):
@@ -178,18 +178,18 @@ def merged(words, joins):
     return made
 
 
-def test_merges_by_hand():
+def test_bpe_merges_match_reference():
     words = {"low": 5, "lower": 2, "newest": 6, "widest": 3}  # Sennrich et al. 2016
     texts = [word for word, count in words.items() for _ in range(count)]
     merges = bpe(texts, 7 + 256 + 10).merges()
     assert merges[:4] == [("e", "s"), ("es", "t"), ("l", "o"), ("lo", "w")]
-    assert merges == merged(words, 10)
+    assert merges == reference_merges(words, 10)
     assert bpe([" é"] * 2, 7 + 256 + 2).merges() == [("c3", "a9"), ("␣", "é")]
     assert BUILT["wordpiece"].merges() == BUILT["letters"].merges() == []
 
 
 @pytest.mark.parametrize("lower", [True, False])
-def test_wordpiece_is_that_of_bert(lower):
+def test_wordpiece_matches_bert_tokenizer(lower):
     from transformers import BertTokenizerFast
 
     vocab = wordpiece(TEXTS, 110, lower=lower)
@@ -209,7 +209,7 @@ def test_wordpiece_is_that_of_bert(lower):
 @pytest.mark.parametrize(
     ("build", "least"), [(bpe, 264), (wordpiece, 7 + 4 + 4 + 1), (whole_words, 8), (characters, 8)]
 )
-def test_a_vocabulary_too_small_says_how_large_it_must_be(build, least):
+def test_too_small_vocabulary_raises_with_minimum_size(build, least):
     with pytest.raises(ValueError, match=f"is too small; .* ask for {least}$"):
         build("mats mats", least - 1)
     assert len(build("mats mats", least)) == least
@@ -217,13 +217,13 @@ def test_a_vocabulary_too_small_says_how_large_it_must_be(build, least):
 
 @pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
 @pytest.mark.parametrize("texts", [[], "", [" \n", ""]])
-def test_no_text_makes_no_vocabulary(build, texts):
+def test_empty_texts_raise(build, texts):
     with pytest.raises(ValueError, match="no text to build a vocabulary of"):
         build(texts)
 
 
 @every
-def test_many_texts_are_encoded_as_each_and_nothing_is_an_empty_row(vocab):
+def test_encode_all_matches_encode(vocab):
     texts = [*TEXTS, ""]
     assert [row.tolist() for row in vocab.encode_all(texts)] == [vocab.encode(each).tolist() for each in texts]
     ids = vocab.encode("")
@@ -232,7 +232,7 @@ def test_many_texts_are_encoded_as_each_and_nothing_is_an_empty_row(vocab):
     assert vocab.words(ids) == vocab.encode_all([]) == []
 
 
-def test_the_size_is_that_asked_for():
+def test_vocabulary_has_the_requested_size():
     assert len(BUILT["bpe"]) == BUILT["bpe"].tokenizer.get_vocab_size() == 300
     assert len(wordpiece(TEXTS, 100)) == 100
     assert len(whole_words("a b c d a b", 9)) == 9
@@ -242,7 +242,7 @@ def test_the_size_is_that_asked_for():
 
 
 @every
-def test_a_single_bit_that_changed_is_told(vocab, tmp_path):
+def test_load_detects_single_bit_damage(vocab, tmp_path):
     vocab.save(tmp_path)
     file, draw = tmp_path / "tokenizer.json", random.Random(5)
     whole = file.read_bytes()
@@ -260,13 +260,13 @@ def test_a_single_bit_that_changed_is_told(vocab, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", "3", '{"model": 3}', "[" * 100_000, "\0"])
-def test_what_is_no_tokenizer_is_told(tmp_path, content):
+def test_load_rejects_invalid_files(tmp_path, content):
     (tmp_path / "tokenizer.json").write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"tokenizer.json is .*damaged"):
         Subwords.load(tmp_path)
 
 
-def test_a_word_without_end_is_learned_in_parts():
+def test_training_splits_very_long_words():
     draw = random.Random(1)
     endless = "".join(draw.choices("abcdefgh", k=60_000))
     assert len(wordpiece([endless], 300)) == 300  # byte pairs: tests/bad_input/cases_text.py

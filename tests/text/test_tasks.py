@@ -1,4 +1,4 @@
-"""Made tasks: their answers and their gold alignments."""
+"""Synthetic tasks: their answers, gold alignments and seeds."""
 
 import re
 from datetime import date
@@ -37,7 +37,7 @@ def links(example):
     ]
 
 
-def in_words(number, language):
+def number_example(number, language):
     return tasks._number_example(number, tasks._spell(language))
 
 
@@ -47,7 +47,7 @@ def months(language):
     return {name.rstrip("."): month for form in ("wide", "abbreviated") for month, name in names[form].items()}
 
 
-def written(day, language):
+def babel_renderings(day, language):
     """All that Babel writes for this day with a four-digit year, without white space."""
     locale = Locale.parse(language)
     texts = [format_date(day, form, language) for form in ("full", "long", "medium", "short")]
@@ -56,7 +56,7 @@ def written(day, language):
 
 
 @made
-def test_lists_depend_on_the_seed_alone(name):
+def test_examples_depend_only_on_the_seed(name):
     with pytest.raises(ValueError, match="count is 0"):
         make(name, 0, seed=0)
     first = make(name, 20, seed=3)
@@ -70,7 +70,7 @@ def test_lists_depend_on_the_seed_alone(name):
 @made
 @quick
 @given(seed=seeds)
-def test_links_lie_within_and_words_hold_no_white_space(name, seed):
+def test_words_have_no_whitespace_and_links_are_in_range(name, seed):
     for example in make(name, 3, seed):
         words = example.words if name == "reviews" else example.source + example.target
         assert all(word == "".join(word.split()) != "" for word in words)
@@ -82,12 +82,12 @@ def test_links_lie_within_and_words_hold_no_white_space(name, seed):
 @pytest.mark.parametrize("language", ORDER)
 @quick
 @given(seed=seeds)
-def test_a_source_is_its_date_as_babel_writes_it_and_gold_finds_the_fields(language, seed):
+def test_dates_match_babel_and_gold_links_the_fields(language, seed):
     names = months(language)
     for example in dates(3, language, seed=seed):
         date_of_target = date.fromisoformat("".join(example.target))
         assert 1950 <= date_of_target.year <= 2049
-        assert "".join(example.source) in written(date_of_target, language)
+        assert "".join(example.source) in babel_renderings(date_of_target, language)
         (year,), dash, (month, *dot), other_dash, (day,) = links(example)
         assert dash == other_dash == []
         assert year == example.target[0]
@@ -99,7 +99,7 @@ def test_a_source_is_its_date_as_babel_writes_it_and_gold_finds_the_fields(langu
 
 
 @pytest.mark.parametrize("language", ORDER)
-def test_every_date_of_the_calendar_and_every_format_come_up(language):
+def test_dates_cover_the_calendar_and_formats(language):
     drawn = dates(1200, language)
     days = [date.fromisoformat("".join(example.target)) for example in drawn]
     assert {day.month for day in days} == set(range(1, 13))
@@ -124,7 +124,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("language", "pattern", "source", "gold"), BY_HAND)
-def test_dates_by_hand(language, pattern, source, gold):
+def test_dates_match_hand_written_examples(language, pattern, source, gold):
     example = tasks._align(
         tasks._date_words(DAY, pattern, language), tasks._date_words(DAY, tasks.ISO_DATE_FORMAT, "en")
     )
@@ -133,7 +133,7 @@ def test_dates_by_hand(language, pattern, source, gold):
     assert example.gold == gold
 
 
-def test_the_dot_of_an_abbreviation_belongs_to_its_month():
+def test_abbreviation_dots_align_with_their_month():
     read = tasks._date_words(date(2021, 1, 5), "d MMM y", "fr")
     assert read == [("d", "5"), ("M", "janv"), ("M", "."), ("y", "2021")]
     example = tasks._align(read, tasks._date_words(date(2021, 1, 5), "d. MMM y", "de"))
@@ -143,7 +143,7 @@ def test_the_dot_of_an_abbreviation_belongs_to_its_month():
 
 @pytest.mark.parametrize(("target", "separators"), [("en", {","}), ("de", {"."}), ("fr", set()), ("zh", set("年月日"))])
 @pytest.mark.parametrize("source", ORDER)
-def test_another_language_writes_the_same_day(source, target, separators):
+def test_date_targets_match_babel(source, target, separators):
     iso = {example.source: date.fromisoformat("".join(example.target)) for example in dates(50, source)}
     for example in dates(50, source, target):
         expected = format_date(iso[example.source], "long", target)
@@ -177,21 +177,21 @@ SPOKEN = [
 
 
 @pytest.mark.parametrize(("language", "number", "source", "expected"), SPOKEN)
-def test_numbers_by_hand(language, number, source, expected):
-    example = in_words(number, language)
+def test_numbers_match_hand_written_examples(language, number, source, expected):
+    example = number_example(number, language)
     assert " ".join(example.source) == source
     assert "".join(example.target) == str(number)
     assert [" ".join(words) for words in links(example)] == expected
 
 
-def test_german_compounds_come_back():
+def test_german_numbers_match_num2words():
     from num2words import num2words
 
     for example in numbers(300, "de"):
         assert "".join(example.source) == num2words(int("".join(example.target)), lang="de")
 
 
-def test_short_and_long_numbers_are_equally_frequent():
+def test_numbers_have_uniform_lengths_below_the_limit():
     lengths = [len(example.target) for example in numbers(1200)]
     assert {length: 150 < lengths.count(length) < 250 for length in lengths} == dict.fromkeys(range(1, 7), True)
     small = {"".join(example.target) for example in numbers(400, below=12)}
@@ -202,7 +202,7 @@ def test_short_and_long_numbers_are_equally_frequent():
 @pytest.mark.parametrize("task", [copy, reverse, sort])
 @quick
 @given(seeds, st.integers(1, 4), st.integers(0, 5), st.integers(1, 26))
-def test_letters_are_moved_and_never_changed(task, seed, low, more, vocab):
+def test_letter_tasks_permute_their_source(task, seed, low, more, vocab):
     for example in task(4, (low, low + more), vocab, seed=seed):
         size = len(example.source)
         assert low <= size <= low + more
@@ -221,7 +221,7 @@ def test_letters_are_moved_and_never_changed(task, seed, low, more, vocab):
             assert all(source_of[t] < source_of[u] for t, u in equal)
 
 
-def test_all_lengths_and_letters_come_up():
+def test_copy_covers_all_lengths_and_letters():
     drawn = copy(300, (2, 5), vocab=7)
     assert {len(example.source) for example in drawn} == {2, 3, 4, 5}
     assert {letter for example in drawn for letter in example.source} == set("abcdefg")
@@ -244,7 +244,7 @@ def clauses(review):
 
 @quick
 @given(seeds)
-def test_a_grade_is_the_sum_of_its_clauses_and_of_the_cues_on_their_words(seed):
+def test_review_grade_is_the_sum_of_clauses_and_of_cues(seed):
     telling = {*synthetic_reviews.ADJECTIVES, *synthetic_reviews.INTENSIFIERS, *synthetic_reviews.NEGATIONS}
     for review in reviews(5, seed=seed):
         for word, cue in zip(review.words, review.cues, strict=True):
@@ -271,7 +271,7 @@ PHRASES = {
 }
 
 
-def test_phrases_by_hand():
+def test_review_phrases_match_hand_written_cues():
     found = {}
     for review in reviews(4000):
         cues = " ".join(f"{word}:{cue}" for word, cue in zip(review.words, review.cues))
@@ -282,7 +282,7 @@ def test_phrases_by_hand():
     assert not any(re.match("(not|never) slightly", phrase) for phrase in found)
 
 
-def test_a_bag_of_words_is_often_wrong_and_only_where_words_turn_or_scale():
+def test_bag_of_words_errs_only_on_modified_words():
     drawn = reviews(2000)
     wrong = []
     for review in drawn:

@@ -1,4 +1,4 @@
-"""Characters, bytes, and windows of a text."""
+"""Character and byte vocabularies, and windows over a text."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ WRITINGS = "né 漢字 👩‍👧 שלום\n\t\0🏳️‍🌈"
 
 @quick
 @given(st.text(min_size=1))
-def test_characters_come_back(text):
+def test_characters_round_trip(text):
     vocab = Characters.of(text)
     ids = vocab.encode(text)
     assert vocab.decode(ids) == text
@@ -24,7 +24,7 @@ def test_characters_come_back(text):
 
 @quick
 @given(st.text())
-def test_bytes_come_back(text):
+def test_bytes_round_trip(text):
     ids = Bytes().encode(text)
     assert bytes(ids.tolist()) == text.encode()
     assert Bytes().decode(ids) == text
@@ -32,14 +32,14 @@ def test_bytes_come_back(text):
 
 
 @pytest.mark.parametrize("vocab", [Characters.of(WRITINGS), Bytes()], ids=repr)
-def test_every_script_comes_back_and_every_word_can_be_seen(vocab):
+def test_every_script_round_trips_with_visible_words(vocab):
     ids = vocab.encode(WRITINGS)
     assert vocab.decode(ids) == WRITINGS
     assert ids.dtype == torch.long
     assert not set(" \n\t\0") & set("".join(vocab.words(ids)))
 
 
-def test_the_order_of_a_vocabulary_is_its_own():
+def test_characters_keep_their_order():
     vocab = Characters("cab")
     assert vocab.encode("abcab").tolist() == [1, 2, 0, 1, 2]
     assert vocab.decode(torch.tensor([2, 0])) == "bc"
@@ -48,13 +48,13 @@ def test_the_order_of_a_vocabulary_is_its_own():
         vocab.decode(torch.tensor([3]))
 
 
-def test_bytes_that_are_not_utf8_become_a_sign():
+def test_bytes_decode_invalid_utf8_to_replacement_character():
     assert Bytes().decode(torch.tensor([97, 195, 98])) == "a�b"
 
 
 @quick
 @given(st.integers(4, 40), st.integers(1, 3), st.integers(1, 5), st.integers(0, 2**32), st.integers(0, 10**9))
-def test_windows_are_stretches_and_their_targets_come_one_later(size, length, batch, seed, step):
+def test_windows_are_contiguous_with_shifted_targets(size, length, batch, seed, step):
     ids = torch.arange(100, 100 + size)
     inputs, targets = Windows(ids, length, batch, seed)[step]
     assert inputs.shape == targets.shape == (batch, length)
@@ -64,7 +64,7 @@ def test_windows_are_stretches_and_their_targets_come_one_later(size, length, ba
     assert targets.max() < 100 + size
 
 
-def test_windows_depend_on_seed_and_step_only():
+def test_windows_depend_only_on_seed_and_step():
     ids = torch.arange(1000)
     first = Windows(ids, 7, 5, seed=3)[11][0]
     torch.manual_seed(99)
@@ -76,7 +76,7 @@ def test_windows_depend_on_seed_and_step_only():
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int16, torch.int32, torch.int64])
-def test_a_text_in_small_numbers_gives_ids(kind):
+def test_small_integer_dtypes_yield_int64_batches(kind):
     small = torch.arange(70, 120, dtype=kind)
     made = [Windows(small, 3, 2, seed=4)[5], Streams(small, 3, 2)[1][:2], *in_order(small, 3, 5)]
     ids = small.long()
@@ -88,7 +88,7 @@ def test_a_text_in_small_numbers_gives_ids(kind):
     assert Streams(small, 3, 2).inputs.untyped_storage().data_ptr() == small.untyped_storage().data_ptr()
 
 
-def test_windows_reach_both_ends():
+def test_windows_reach_both_ends_of_the_text():
     drawn = Windows(torch.arange(5), length=3, batch=64)[0][0]
     assert set(drawn[:, 0].tolist()) == {0, 1}
 
@@ -107,7 +107,7 @@ def test_in_order_covers_the_text_once(size, length, batch):
     assert size - 1 - count < length
 
 
-def test_growing_windows_are_those_of_their_length():
+def test_growing_windows_match_windows_of_their_length():
     ids = torch.arange(40)
     growing = GrowingWindows(ids, length=11, batch=3, steps=7, seed=2)
     lengths = {0: (2, 12), 1: (2, 12), 2: (2, 12), 3: (5, 6), 4: (5, 6), 5: (11, 3), 6: (11, 3), 90: (11, 3)}
@@ -118,7 +118,7 @@ def test_growing_windows_are_those_of_their_length():
         assert inputs.equal(Windows(ids, length, batch, seed=2)[step][0])
 
 
-def test_repeats_are_blocks_that_come_again():
+def test_repeated_tokens_repeat_random_blocks():
     repeats = RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
     inputs, targets = repeats[4]
     assert inputs.shape == targets.shape == (200, 13)

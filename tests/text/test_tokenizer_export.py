@@ -1,4 +1,4 @@
-"""What a page gets of a vocabulary: plain values from which it encodes, or only decodes."""
+"""Vocabularies exported to pages: JSON specifications for encoding, or for decoding only."""
 
 import json
 
@@ -16,22 +16,22 @@ EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, whole_words(T
 
 
 @pytest.mark.parametrize("vocab", EVERY, ids=str)
-def test_a_description_is_plain(vocab):
+def test_spec_is_json_serializable(vocab):
     plain = vocab.to_spec()
     assert json.loads(json.dumps(plain)) == plain
 
 
-def test_characters_stay_apart():
+def test_characters_spec_keeps_surrogates_apart():
     assert EVERY[0].to_spec()["tokens"][-2:] == ["\ud83d", "\ude00"]
 
 
-def test_a_description_is_ones_own():
+def test_spec_is_a_fresh_copy():
     mine = PAIRS.to_spec()
     mine["splitter"]["letters"].clear()
     assert PAIRS.to_spec()["splitter"]["letters"][:4] == [65, 26, 6, 26]  # A to Z and a to z
 
 
-def test_lengths_outside_and_inside_make_a_set():
+def test_spec_stores_character_sets_as_run_lengths():
     plain = PAIRS.to_spec()["splitter"]
     assert plain["numbers"][:6] == [48, 10, 120, 2, 5, 1]  # 0 to 9, ² and ³, ¹
     assert plain["spaces"][:6] == [9, 5, 18, 1, 100, 1]  # tab to carriage return, space, U+0085
@@ -57,7 +57,7 @@ def padded():
     return vocab
 
 
-def cut():
+def truncated():
     vocab = changed()
     vocab.tokenizer.enable_truncation(9)
     return vocab
@@ -85,12 +85,12 @@ REFUSED = {
     r"unknown, '\[UNK\]', is not one of": lambda: changed(model=models.WordPiece({"a": 7}, unk_token="[UNK]")),
     "the added token 'dog' is not a special one": lambda: with_added(AddedToken("dog", special=False)),
     "it has padding; take that away with tokenizer.no_padding": padded,
-    "it has truncation; take that away with tokenizer.no_truncation": cut,
+    "it has truncation; take that away with tokenizer.no_truncation": truncated,
 }
 
 
 @pytest.mark.parametrize("said", REFUSED)
-def test_what_a_page_does_not_know_is_said(said):
+def test_to_spec_rejects_unsupported_parts(said):
     vocab = REFUSED[said]()
     with pytest.raises(ValueError, match=f"a page cannot encode as this vocabulary does, since .*{said}"):
         vocab.to_spec()
@@ -111,7 +111,7 @@ def joined(spec, ids):
 
 @every
 @pytest.mark.parametrize("written", WRITTEN)
-def test_what_tokens_say_is_what_the_tokenizer_decodes(tokenizer, written):
+def test_decoding_spec_matches_tokenizer_decode(tokenizer, written):
     vocab = Subwords(tokenizer)
     ids = vocab.encode(written).tolist()
     front = " " if tokenizer in (KINDS["unigram"], KINDS["fallback"], OWN["wordpiece"]) else ""
@@ -119,7 +119,7 @@ def test_what_tokens_say_is_what_the_tokenizer_decodes(tokenizer, written):
 
 
 @every
-def test_a_page_shows_the_words_that_python_shows(tokenizer):
+def test_decoding_spec_names_match_python_words(tokenizer):
     vocab = Subwords(tokenizer)
     spec = vocab.to_decoding_spec()
     for index, word in enumerate(vocab.words(range(len(vocab)))):
@@ -128,18 +128,18 @@ def test_a_page_shows_the_words_that_python_shows(tokenizer):
 
 
 @pytest.mark.parametrize("tokenizer", KINDS.values(), ids=KINDS)
-def test_these_cannot_travel(tokenizer):
+def test_to_spec_rejects_unportable_tokenizers(tokenizer):
     with pytest.raises(ValueError, match="a page cannot encode as this vocabulary does"):
         Subwords(tokenizer).to_spec()
 
 
-def test_spaces_and_bytes_of_sentencepiece_can_be_seen():
+def test_sentencepiece_spaces_and_bytes_are_visible():
     vocab = Subwords(KINDS["fallback"])
     assert vocab.words(vocab.encode("the é")) == ["␣the", "␣", "c3", "a9"]
     assert vocab.to_decoding_spec()["bytes"][3 + 0xC3] == [0xC3]
 
 
-def test_special_tokens_have_the_roles_that_transformers_gives_them():
+def test_special_token_roles_match_transformers():
     transformers = pytest.importorskip("transformers")
     named = {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>", "unk_token": "<unk>"}
     tokenizer = fallback()

@@ -1,4 +1,4 @@
-"""Tables of analyses and tokens with numbers: what the document says, and what is refused."""
+"""`view.table` and `view.tokens`: documents, scales and input checks."""
 
 import numpy
 import pytest
@@ -13,7 +13,7 @@ def floats(shown, panel):
     return numpy.frombuffer(shown.data[offset : offset + length], numpy.float32).reshape(len(panel["rows"]), -1)
 
 
-def test_signs_have_a_scale_with_zero_in_the_middle():
+def test_table_with_signed_values_has_diverging_scale():
     table = effects()
     shown = view.table(table)
     (sheet,) = shown.document["sheets"]
@@ -24,7 +24,7 @@ def test_signs_have_a_scale_with_zero_in_the_middle():
     assert "2 layers x 3 heads: from" in repr(shown)
 
 
-def test_shares_end_at_one_and_other_numbers_at_the_largest():
+def test_table_scale_ends_at_one_for_shares_else_at_maximum():
     scale = {}
     for unit, largest in (("share of attention", 0.4), ("probability", 0.4), ("nats", 0.4), ("share", 1.5)):
         values = torch.tensor([[0.1, largest]])
@@ -35,7 +35,7 @@ def test_shares_end_at_one_and_other_numbers_at_the_largest():
     }  # fmt: skip
 
 
-def test_one_axis_is_a_column_and_three_are_sheets_on_one_scale():
+def test_table_shows_one_axis_as_column_and_three_as_sheets():
     column = view.table(study.Table(torch.tensor([1.0, -3.0]), {"part": ["a", "b"]}, "logit"))
     (panel,) = column.document["sheets"][0]["panels"]
     assert (panel["rows"], panel["cols"]) == (["a", "b"], ["logit"])
@@ -46,7 +46,7 @@ def test_one_axis_is_a_column_and_three_are_sheets_on_one_scale():
     assert {sheet["panels"][0]["limit"] for sheet in sheets} == {11.0}
 
 
-def test_a_lens_carries_its_tokens():
+def test_lens_table_contains_tokens_and_probabilities():
     lens = lens_table()
     (panel,) = view.table(lens).document["sheets"][0]["panels"]
     assert panel["texts"] == [[tokens[0] for tokens in row] for row in lens.tokens]
@@ -64,17 +64,17 @@ def test_a_lens_carries_its_tokens():
         (torch.zeros(30, 1, 1), {"a": list(map(str, range(30))), "b": ["0"], "c": ["0"]}, "sheets"),
     ],
 )
-def test_tables_that_cannot_be_shown(values, axes, message):
+def test_table_rejects_unsupported_axes(values, axes, message):
     with pytest.raises(ValueError, match=message):
         view.table(study.Table(values, axes))
 
 
-def test_a_table_without_numbers_is_shown_as_such():
+def test_table_of_nan_has_no_number_summary():
     shown = view.table(study.Table(torch.full((1, 2), torch.nan), {"layer": ["0"], "head": ["0", "1"]}))
     assert "no number" in repr(shown)
 
 
-def test_tokens_have_one_scale():
+def test_tokens_share_one_scale():
     shown = view.tokens(["a", "b"], torch.tensor([0.25, -2.0]), unit="nats")
     document = shown.document
     assert (document["scale"], document["limit"], document["state"]) == ("diverging", 2.0, {"token": 1})
@@ -91,6 +91,6 @@ def test_tokens_have_one_scale():
         (["a"] * 20_001, torch.ones(20_001), "tokens"),
     ],
 )
-def test_tokens_that_cannot_be_shown(words, numbers, message):
+def test_tokens_reject_invalid_input(words, numbers, message):
     with pytest.raises(ValueError, match=message):
         view.tokens(words, numbers)

@@ -1,4 +1,4 @@
-"""The beam as a tree: the way of the text that won, what was dropped, what had ended."""
+"""`view.tree` draws a beam search: the best path, dropped texts and finished texts."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ BEAMS = [
 ]
 
 
-def drawn(picture):
+def drawn_tree(picture):
     """Tokens with their places, and lines as (start row, end row, style, strong)."""
     (axes,) = picture.figure().axes
     tokens = {(*text.get_position(), text.get_text()) for text in axes.texts if text.get_text()[0] not in "−0123456789"}
@@ -43,8 +43,8 @@ def drawn(picture):
     return tokens, lines
 
 
-def test_the_way_of_the_best_is_strong_and_what_had_ended_is_dotted():
-    tokens, lines = drawn(tree(BEAMS, WORDS))
+def test_best_path_is_bold_and_finished_text_is_dotted():
+    tokens, lines = drawn_tree(tree(BEAMS, WORDS))
     assert tokens == {(0, 0, "a"), (0, 1, "b"), (0, 2, "c"), (1, 0, "a"), (1, 1, "end"), (1, 2, "c"),
                       (2, 1, "end"), (2, 2, "a")}  # fmt: skip
     assert lines == {
@@ -54,23 +54,23 @@ def test_the_way_of_the_best_is_strong_and_what_had_ended_is_dotted():
     }  # fmt: skip
 
 
-def test_it_says_what_won():
+def test_summary_names_best_text():
     assert repr(tree(BEAMS, WORDS)) == "Beam search\nof 3 texts at each step the best is: a end (−2.25)"
 
 
-def test_a_text_that_is_impossible_is_not_drawn():
+def test_impossible_text_is_not_drawn():
     only = beam([[1, 3], [1, 0]], [-1.0, -torch.inf], [0, 0], [False, False])
-    tokens, lines = drawn(view.tree([only], WORDS))
+    tokens, lines = drawn_tree(view.tree([only], WORDS))
     assert tokens == {(0, 0, "a")}
     assert len(lines) == 1
 
 
-def test_formulas_stay_text():
+def test_token_with_math_markup_is_accepted():
     odd = [*WORDS[:3], "$x^2$", "b", "c"]
     with matplotlib.rc_context({"text.usetex": False}):
         assert tree(BEAMS, odd).figure()
 
 
-def test_no_steps_are_refused():
+def test_empty_steps_raise():
     with pytest.raises(ValueError, match="no steps to draw"):
         tree([], WORDS)

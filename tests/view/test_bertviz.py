@@ -1,4 +1,4 @@
-"""bertviz's own views, offline: what is in the page, and what Chromium makes of it."""
+"""bertviz's own views, offline: contents of the page and behaviour in Chromium."""
 
 import base64
 import importlib
@@ -59,7 +59,7 @@ def params(picture):
 
 
 @kinds
-def test_a_page_holds_bertviz_own_script_and_asks_for_nothing(kind):
+def test_page_contains_bertviz_script_and_no_external_resources(kind):
     picture = bertviz(maps(), kind)
     data, _ = picture._repr_mimebundle_()
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
@@ -71,7 +71,7 @@ def test_a_page_holds_bertviz_own_script_and_asks_for_nothing(kind):
     assert page == bertviz(maps(), kind).page()
 
 
-def test_the_data_is_there_once_in_four_decimals():
+def test_attention_data_is_stored_once_in_four_decimals():
     for some in (maps(rows=WORDS), AttentionMaps((torch.rand(1, 2, 3, 4) * 255).to(torch.uint8), "abc", "wxyz")):
         (data,) = params(bertviz(some))["attention"]
         torch.testing.assert_close(torch.tensor(data["attn"]), some.weights, atol=5.1e-5, rtol=0)
@@ -80,7 +80,7 @@ def test_the_data_is_there_once_in_four_decimals():
         assert max(map(len, weights)) <= 6
 
 
-def test_parts_come_in_bertviz_order():
+def test_parts_are_in_bertviz_order():
     picture = bertviz(parts(cross=2, decoder=2, encoder=2))
     assert [part["name"] for part in params(picture)["attention"]] == ["encoder", "decoder", "cross"]
     assert picture.summary.count("AttentionMaps: 2 layers x 3 heads") == 3
@@ -105,12 +105,12 @@ LAYER = torch.zeros(1, 1, 1).expand(12, 300, 300)
         (AttentionMaps([LAYER[:, :150]] * 24), "head", "51,840,000 bytes or more, and 32,000,000"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(given, kind, says):
+def test_bertviz_rejects_invalid_maps(given, kind, says):
     with pytest.raises(ValueError, match=says):
         bertviz(given, kind)
 
 
-def test_a_page_that_became_too_large_is_refused(monkeypatch):
+def test_oversized_page_raises(monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES", 100_000)
     with pytest.raises(ValueError, match="bytes or more"):
         bertviz(maps())
@@ -118,7 +118,7 @@ def test_a_page_that_became_too_large_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("package", ["mpld3", "XStatic-jQuery", "bertviz"])
 @pytest.mark.parametrize("how", ["no package", "no file"])
-def test_a_missing_package_says_how_to_get_it(monkeypatch, package, how):
+def test_missing_package_raises_with_install_hint(monkeypatch, package, how):
     def lacking(name):
         if name == package and how == "no package":
             raise PackageNotFoundError(name)
@@ -137,7 +137,7 @@ def texts(page):
     return page.locator("svg text").evaluate_all("texts => texts.map(text => text.textContent)")
 
 
-def test_the_head_view_is_drawn_and_its_layers_change(page, tmp_path):
+def test_head_view_draws_weights_of_selected_layer_and_head(page, tmp_path):
     some = maps(rows=WORDS)
     page.shows(bertviz(some).save(tmp_path / "saved.html").read_text("utf-8"))
     assert texts(page) == WORDS * 2
@@ -151,7 +151,7 @@ def test_the_head_view_is_drawn_and_its_layers_change(page, tmp_path):
     assert page.locator("line[visibility=visible]").count() == 15
 
 
-def test_the_model_view_is_drawn_and_a_head_opens(page):
+def test_model_view_draws_all_weights_and_opens_head(page):
     some = maps(rows=WORDS)
     page.shows(bertviz(some, "model").page())
     torch.testing.assert_close(torch.tensor(opacities(page)), some.weights.flatten(), atol=1e-4, rtol=0)
@@ -160,7 +160,7 @@ def test_the_model_view_is_drawn_and_a_head_opens(page):
 
 
 @kinds
-def test_parts_can_be_chosen(page, kind):
+def test_parts_can_be_selected(page, kind):
     some = parts(encoder=2, decoder=2, cross=2)
     some["cross"] = maps(queries=4, keys=6, rows="abcd", cols="uvwxyz")
     page.shows(bertviz(some, kind).page())
@@ -172,7 +172,7 @@ def test_parts_can_be_chosen(page, kind):
 
 
 @kinds
-def test_any_word_is_shown_and_none_is_run(page, kind):
+def test_hostile_words_are_shown_as_text(page, kind):
     words = list(SHOWN)
     page.shows(output(bertviz(maps(1, 2, len(words), len(words), rows=words), kind)))
     frame = page.frames[1]
@@ -181,7 +181,7 @@ def test_any_word_is_shown_and_none_is_run(page, kind):
     assert texts(frame)[-2 * len(words) :] == list(SHOWN.values()) * 2
 
 
-def test_views_of_a_notebook_keep_to_themselves_and_are_as_tall_as_they_need(page):
+def test_notebook_views_are_independent_and_fit_their_frames(page):
     cells = []
     for kind in ("head", "head", "model"):
         data, metadata = bertviz(maps(rows=WORDS), kind)._repr_mimebundle_()
@@ -202,7 +202,7 @@ def test_views_of_a_notebook_keep_to_themselves_and_are_as_tall_as_they_need(pag
     assert [svg.bounding_box()[side] for side in ("width", "height")] == pytest.approx(wanted, abs=1)
 
 
-def test_a_picture_stands_where_no_script_runs(chromium, tmp_path):
+def test_picture_is_shown_without_javascript(chromium, tmp_path):
     picture = bertviz(maps())
     (tmp_path / "output.html").write_text(output(picture), encoding="utf-8")
     context = chromium.new_context(java_script_enabled=False)

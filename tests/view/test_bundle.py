@@ -1,4 +1,4 @@
-"""The page's scripts: built from their sources, self-contained, once in a page."""
+"""Page scripts: bundles match their sources, are self-contained and appear once per page."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in STATIC.glob("*.js"))
 
 
-def test_the_bundles_are_those_of_the_sources():
+def test_bundles_match_sources():
     if not (ROOT / "node_modules").is_dir() or shutil.which("npm") is None:
         pytest.skip("npm ci has not been run")
     done = subprocess.run(["npm", "run", "--silent", "build:check"], cwd=ROOT, capture_output=True, encoding="utf-8")
@@ -26,21 +26,21 @@ def test_the_bundles_are_those_of_the_sources():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_bundle_names_no_host_and_no_path_and_ends_no_script(name):
+def test_bundle_contains_no_url_local_path_or_script_end_tag(name):
     code = (STATIC / f"{name}.js").read_text("utf-8")
     assert "://" not in code.replace("http://www.w3.org/2000/svg", "")
     assert str(ROOT) not in code
     assert "</script" not in code
 
 
-def test_a_page_has_the_bundles_of_its_kind_only():
+def test_page_contains_only_bundles_of_its_kind():
     masks = view.masks({"all": torch.ones(2, 2, dtype=torch.bool)}).html(still=False)
     assert [bundle(name)[1] in masks for name in NAMES if not name.endswith("-widget")] == [
         name == "charts" for name in NAMES if not name.endswith("-widget")
     ]
 
 
-def test_a_bundle_stands_once_and_first_in_what_is_put_together():
+def test_deduplicate_keeps_first_copy_of_each_bundle():
     (one, first), (_, second) = bundle("maps"), bundle("charts")
     assert deduplicate(f"a{first}b{second}c{first}d", set()) == f"a{first}b{second}cd"
     seen = {one}
@@ -48,7 +48,7 @@ def test_a_bundle_stands_once_and_first_in_what_is_put_together():
     assert len(seen) == 2
 
 
-def test_views_on_one_page_are_alive_and_each_can_be_taken_away(new_page, tmp_path):
+def test_together_page_has_live_views_that_can_be_saved(new_page, tmp_path):
     path = tmp_path / "together.html"
     path.write_text(together("all", {name: make() for name, make in KINDS.items()}), "utf-8")
     assert path.read_text("utf-8").count("<script data-bundle=") == len({"maps", "charts", "neurons"})

@@ -1,4 +1,4 @@
-"""The files of view import one another in one direction, also where they do so late; its folders stand in one order."""
+"""Imports within `tfviz.view`, late ones included, are acyclic and respect its folders."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -13,7 +13,7 @@ FILES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path i
 FILES = {name: path for name, path in FILES.items() if not name.endswith("__init__")}
 
 
-def imported(tree):
+def view_imports(tree):
     """The files of view that a file names, at its top or inside a function."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tfviz.view"):
@@ -21,17 +21,17 @@ def imported(tree):
             yield from [inner] if inner in FILES else [f"{inner}.{alias.name}".lstrip(".") for alias in node.names]
 
 
-EDGES = {name: {*imported(ast.parse(path.read_text(encoding="utf-8")))} for name, path in FILES.items()}
+EDGES = {name: {*view_imports(ast.parse(path.read_text(encoding="utf-8")))} for name, path in FILES.items()}
 
 
-def test_no_file_needs_one_that_needs_it():
+def test_imports_are_acyclic():
     assert all(found <= FILES.keys() for found in EDGES.values())
     assert {"still.picture", "page.heads"} <= EDGES["page.live_widget"]
     assert len(list(TopologicalSorter(EDGES).static_order())) == len(FILES)  # a CycleError names the circle
 
 
 @pytest.mark.parametrize("folder", ["still", "page"])
-def test_still_pictures_know_nothing_of_pages_nor_either_of_the_public_functions(folder):
+def test_still_and_page_folders_import_only_allowed_folders(folder):
     allowed = {"documents", "spec", "still"} | {folder}
     for name, found in EDGES.items():
         if name.partition(".")[0] == folder:

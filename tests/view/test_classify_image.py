@@ -1,4 +1,4 @@
-"""What the studio of a vision transformer sends: the model with its picture, where its patches lie, what it refuses."""
+"""`view.classify_image` without a browser: documents, programs, patch grids and input checks."""
 
 import re
 from functools import cache
@@ -61,11 +61,11 @@ def pixels():
     return torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(1))
 
 
-def made(**given):
+def image_studio(**given):
     return view.classify_image(**{"model": vit(), "pixels": pixels(), "labels": LABELS, "weights": "float32", **given})
 
 
-def covered(hidden):
+def hide_patches(hidden):
     """By hand: each channel of a hidden patch of 2 x 2 pixels is the mean of that channel."""
     by_hand = pixels().clone()
     for patch in hidden:
@@ -75,10 +75,10 @@ def covered(hidden):
     return by_hand[None]
 
 
-def test_the_verdict_is_said_and_the_page_is_told_where_the_patches_lie():
+def test_document_contains_prediction_and_patch_grid():
     shares = vit()(pixels()[None])[0].softmax(-1)
     best = int(shares.argmax())
-    shown = made()
+    shown = image_studio()
     assert shown.summary == f"What does it see? 3 × 4 patches\nhighest probability: {LABELS[best]!r} {shares[best]:.3g}"
     described = shown.document
     assert described["kind"] == "classify-image"
@@ -87,35 +87,35 @@ def test_the_verdict_is_said_and_the_page_is_told_where_the_patches_lie():
     assert len(described["words"]) == 13
     state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "off")}
     assert state == {"hidden_patches": [], "label": best, "shade": "attention", "off": []}
-    assert shown.html() == made().html()
+    assert shown.html() == image_studio().html()
 
 
 @pytest.mark.parametrize("hidden", [[], [0], [11], [1, 5, 6], list(range(12))])
-def test_the_program_without_patches_is_the_model_of_pixels_without_them(hidden):
+def test_program_matches_model_with_hidden_patches(hidden):
     patched = patched_pixels(vit(), pixels()[None], None)
     mask = torch.zeros(12, dtype=torch.bool)
     mask[hidden] = True
-    torch.testing.assert_close(patched.without(mask), covered(hidden))
-    live = made(kernel=True)
+    torch.testing.assert_close(patched.without(mask), hide_patches(hidden))
+    live = image_studio(kernel=True)
     outputs = live._programs["read"](mask)["logits"]
-    torch.testing.assert_close(outputs, vit()(covered(hidden)).detach(), rtol=0, atol=1e-5)
+    torch.testing.assert_close(outputs, vit()(hide_patches(hidden)).detach(), rtol=0, atol=1e-5)
 
 
-def test_pixels_travel_with_the_weights_in_the_same_bytes():
-    stored = made().document["programs"]["read"]["weights"]
+def test_pixels_are_stored_exactly_with_weights():
+    stored = image_studio().document["programs"]["read"]["weights"]
     (own,) = (weight for weight in stored if weight["shape"] == [1, 3, 6, 8])
     start, length = own["at"]
-    sent = numpy.frombuffer(made().data[start : start + length], numpy.float32).reshape(3, 6, 8)
+    sent = numpy.frombuffer(image_studio().data[start : start + length], numpy.float32).reshape(3, 6, 8)
     assert (sent == pixels().numpy()).all()
 
 
 @pytest.mark.parametrize(("extra", "first"), [(1, 1), (2, 2), (5, 5)])
-def test_tokens_before_the_patches_are_found(extra, first):
-    described = made(model=vit(extra=extra)).document
+def test_tokens_before_patches_are_detected(extra, first):
+    described = image_studio(model=vit(extra=extra)).document
     assert (described["patches"]["first"], described["patches"]["columns"]) == (first, 4)
 
 
-def test_square_patches_are_found_before_a_square_of_patches():
+def test_square_patches_are_preferred_to_square_grid():
     """16 x 4 pixels in 16 patches: 8 x 2 squares of 2 pixels, not 4 x 4 of 4 x 1."""
 
     class Tall(ViT):
@@ -127,7 +127,7 @@ def test_square_patches_are_found_before_a_square_of_patches():
     assert [described["patches"][side] for side in ("first", "rows", "columns")] == [1, 8, 2]
 
 
-def test_a_model_of_hugging_face_is_a_classifier_too():
+def test_hugging_face_vit_is_supported():
     transformers = pytest.importorskip("transformers")
     config = transformers.ViTConfig(
         image_size=32, patch_size=8, hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=16,
@@ -140,8 +140,8 @@ def test_a_model_of_hugging_face_is_a_classifier_too():
     assert shown.summary.endswith(f"{LABELS[int(share.argmax())]!r} {share.max():.3g}")
 
 
-def test_the_still_shows_the_picture_and_the_likeliest():
-    figure = made(picture=Image.new("RGB", (800, 600), "red")).figure()
+def test_still_picture_shows_image_and_sorted_probabilities():
+    figure = image_studio(picture=Image.new("RGB", (800, 600), "red")).figure()
     left, right = figure.axes
     assert tuple(left.images[0].get_array()[0, 0]) == (255, 0, 0)
     shares = vit()(pixels()[None])[0].softmax(-1).sort(descending=True)
@@ -149,8 +149,8 @@ def test_the_still_shows_the_picture_and_the_likeliest():
     numpy.testing.assert_allclose([bar.get_width() for bar in right.patches], shares.values.detach(), atol=1e-5)
 
 
-def test_a_kernel_answers_without_patches_and_heads_and_leaves_what_it_said():
-    live = made(kernel=True)
+def test_kernel_matches_model_and_saves_static_view():
+    live = image_studio(kernel=True)
     hidden = [int(patch in (2, 7)) for patch in range(12)]
     sent = []
     live.send = lambda content, buffers=None: sent.append((content, buffers))
@@ -161,7 +161,7 @@ def test_a_kernel_answers_without_patches_and_heads_and_leaves_what_it_said():
     ((content, buffers),) = sent
     assert "error" not in content, content
     with torch.no_grad(), look.capture(vit(), "*.pattern", edit={off[0]["site"]: look.edits.zero(2)}):
-        expected = vit()(covered([2, 7]))[0]
+        expected = vit()(hide_patches([2, 7]))[0]
     torch.testing.assert_close(
         torch.frombuffer(bytearray(buffers[0]), dtype=torch.float32), expected, rtol=0, atol=1e-5
     )
@@ -192,12 +192,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "says"), WRONG, ids=[says for _, says in WRONG])
-def test_what_is_wrong_is_said_in_a_sentence(given, says):
+def test_invalid_arguments_raise(given, says):
     with pytest.raises(ValueError, match=re.escape(says)):
-        made(**given)
+        image_studio(**given)
 
 
-def test_a_model_whose_tokens_are_no_grid_is_refused():
+def test_model_without_patch_grid_raises():
     class Odd(ViT):
         def __init__(self):
             super().__init__()
@@ -209,4 +209,4 @@ def test_a_model_whose_tokens_are_no_grid_is_refused():
             return self.head(self.blocks[0](x)[:, 0])
 
     with pytest.raises(ValueError, match="its 11 tokens fit no grid of 6 × 8 pixels; give grid="):
-        made(model=Odd())
+        image_studio(model=Odd())

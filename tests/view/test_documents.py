@@ -1,4 +1,4 @@
-"""The documents of views are what their types say, in Python and in the page's scripts."""
+"""View documents match their declared types, in Python and in the page's scripts."""
 
 import pytest
 from still_pictures import STILLS
@@ -12,12 +12,12 @@ EACH = CollectionCheckStrategy.ALL_ITEMS
 
 
 @pytest.mark.parametrize(("path", "text"), generated_files().items(), ids=lambda value: getattr(value, "name", ""))
-def test_what_python_and_the_page_share_is_the_same_in_both(path, text):
+def test_generated_files_are_up_to_date(path, text):
     assert path.read_text("utf-8") == text, "stale: python -m tfviz.view.documents.generate"
 
 
 @pytest.mark.parametrize("name", STILLS)
-def test_a_document_has_the_members_of_its_type(name):
+def test_document_matches_its_type(name):
     made = STILLS[name]()
     if isinstance(made, view.View):
         check_type(made.document, ViewDocument, collection_check_strategy=EACH)

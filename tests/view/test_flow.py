@@ -1,4 +1,4 @@
-"""The data flow of a function: what its run was, and where the boxes stand."""
+"""`view.flow`: the traced data flow of a function and the layout of its boxes."""
 
 import sys
 from itertools import combinations, pairwise
@@ -36,7 +36,7 @@ def named(values):
     return [(value.name, value.shape, [values[parent].name for parent in value.parents]) for value in values]
 
 
-def test_every_line_is_a_value_of_the_run():
+def test_trace_lists_each_assigned_value():
     values = trace(attend, [torch.ones(5, 4)], {})
     assert named(values) == [
         ("x", (5, 4), []),
@@ -68,7 +68,7 @@ class Part(nn.Module):
         return hidden * self.scale
 
 
-def test_of_a_module_it_is_the_forward():
+def test_trace_of_module_follows_forward():
     for function in (Part(), Part().forward):
         values = trace(function, [torch.ones(5, 4)], {})
         assert named(values) == [
@@ -81,7 +81,7 @@ def test_of_a_module_it_is_the_forward():
         assert [(value.learned, value.output) for value in values[2:]] == [(True, False), (False, True)]
 
 
-def test_the_picture_says_what_it_shows():
+def test_flow_summary_and_figure_show_values():
     picture = view.flow(attend, torch.ones(5, 4), title="Flow", axes={5: "word", 3: "d"})
     assert repr(picture).split("\n")[:4] == [
         "Flow",
@@ -223,7 +223,7 @@ at the left"""
     ],
     ids=lambda one: getattr(one, "__name__", None),
 )
-def test_what_flows_through_python_of_all_kinds(function, count, flow):
+def test_trace_handles_python_constructs(function, count, flow):
     arguments = [torch.randn(4, 4, requires_grad=function is moved), torch.randn(4, 4)][:count]
     arguments = [arguments[0], nn.LayerNorm(4), torch.relu] if function is layers.pre_norm else arguments
     values = trace(function, arguments, {})
@@ -231,11 +231,11 @@ def test_what_flows_through_python_of_all_kinds(function, count, flow):
     assert values[-1].output
 
 
-def test_the_branch_is_followed_that_is_taken():
+def test_trace_follows_branch_taken():
     assert [value.code for value in trace(branches, [torch.ones(2)], {})] == ["", "x - 1"]
 
 
-def test_the_tracer_of_a_debugger_is_set_again():
+def test_trace_restores_debugger_tracer():
     tracer = sys.gettrace()
     sys.settrace(other := lambda *_: None)
     trace(branches, [torch.ones(3)], {})
@@ -261,7 +261,7 @@ def crowded(x):
         (crowded, "two statements"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(function, says):
+def test_flow_rejects_untraceable_functions(function, says):
     with pytest.raises(ValueError, match=says):
         view.flow(function, 3)
 
@@ -273,7 +273,7 @@ graphs = st.integers(1, 9).flatmap(
 
 @settings(max_examples=40, deadline=None)
 @given(graphs.map(lambda parents: [sorted(its) for its in parents]))
-def test_boxes_do_not_overlap_and_stand_below_their_parents(parents):
+def test_layout_places_boxes_below_parents_without_overlap(parents):
     boxes = [Box(30.0 + 17 * (number % 4), 20.0 + 9 * (number % 3)) for number in range(len(parents))]
     layout = layered_layout(boxes, parents)
     spans = [(x - w / 2, x + w / 2, y, y + h) for (x, y), (w, h) in zip(layout.tops, boxes)]
@@ -286,7 +286,7 @@ def test_boxes_do_not_overlap_and_stand_below_their_parents(parents):
         assert all(upper[1] <= lower[1] for upper, lower in pairwise(edge))
 
 
-def test_a_chain_stands_in_one_line_and_an_input_just_above_what_takes_it():
+def test_layout_aligns_chain_and_puts_input_just_above_its_use():
     layout = layered_layout([Box(40.0, 20.0)] * 5, [[], [0], [1], [], [2, 3]])
     columns, rows = zip(*layout.tops)
     assert columns[0] == pytest.approx(columns[1], abs=8)
@@ -294,5 +294,5 @@ def test_a_chain_stands_in_one_line_and_an_input_just_above_what_takes_it():
     assert rows[3] == rows[2] > rows[1]
 
 
-def test_values_that_take_all_before_them_are_laid_out():
+def test_layout_handles_fully_connected_graph():
     assert len(layered_layout([Box(60.0, 20.0)] * 16, [list(range(n)) for n in range(16)]).edges) == 120

@@ -1,4 +1,4 @@
-"""Numbers as text: one table of cases for Python and for the page."""
+"""Number formatting: Python and the page's scripts write the same text."""
 
 import math
 import random
@@ -55,7 +55,7 @@ FLAT = [(name, *case) for name, cases in CASES.items() for case in cases]
 PAGE = {"in_cell": "inCell"}
 
 
-def page(node, calls):
+def call_page(node, calls):
     """What the page's functions give: numbers travel as their bytes, so that none is changed."""
     node.load("base/numbers")
     return node.evaluate(
@@ -65,17 +65,17 @@ def page(node, calls):
     )
 
 
-def sent(value):
+def encode_argument(value):
     return f"0x{struct.pack('>d', value).hex()}" if isinstance(value, float) else value
 
 
 @pytest.mark.parametrize(("name", "given", "says"), FLAT)
-def test_a_number_is_written(name, given, says):
+def test_number_is_formatted(name, given, says):
     assert getattr(formatting, name)(*given) == says
 
 
-def test_the_page_writes_the_same(node):
-    made = page(node, [[PAGE.get(name, name), *map(sent, given)] for name, given, _ in FLAT])
+def test_page_formats_all_cases_like_python(node):
+    made = call_page(node, [[PAGE.get(name, name), *map(encode_argument, given)] for name, given, _ in FLAT])
     assert made == [says for *_, says in FLAT]
 
 
@@ -89,18 +89,18 @@ def numbers(count=1500):
     return [*found, *(struct.unpack("f", struct.pack("f", value))[0] for value in found)]
 
 
-def test_the_page_writes_any_number_as_python_does(node):
+def test_page_formats_random_numbers_like_python(node):
     calls = [
         (name, value, more)
         for value in numbers()
         for name, more in (("formatted", 2), ("fixed", 2), ("in_cell", 2.0), ("in_cell", 1.0))
     ]
     calls += [("percent", value) for value in numbers() if abs(value) < 2]
-    made = page(node, [[PAGE.get(name, name), *map(sent, given)] for name, *given in calls])
+    made = call_page(node, [[PAGE.get(name, name), *map(encode_argument, given)] for name, *given in calls])
     assert [got for got, (name, *given) in zip(made, calls) if got != getattr(formatting, name)(*given)] == []
 
 
-def test_what_is_written_is_within_half_of_its_last_digit():
+def test_formatted_is_within_half_of_its_last_digit():
     for value in numbers():
         said = formatting.formatted(value).replace("−", "-").replace(",", "")
         mantissa, _, power = said.partition("e")
@@ -108,7 +108,7 @@ def test_what_is_written_is_within_half_of_its_last_digit():
         assert abs(Decimal(said) - Decimal(value)) <= last / 2
 
 
-def test_a_bound_is_rounded_up():
+def test_at_most_rounds_up():
     assert [at_most(value) for value in (0.1201, 0.12, 0.0996, 0.0, 0.00021)] == ["0.13", "0.12", "0.1", "0", "0.00022"]
     assert at_most(0.0031, 1) == "0.004"
     for value in (abs(value) for value in numbers(200)):

@@ -1,4 +1,4 @@
-"""Where tokens lie on a picture, what is drawn over it, and pictures of all kinds."""
+"""`view.image` and `view.audio`: patch grids, documents, still pictures and input checks."""
 
 import base64
 import io
@@ -41,12 +41,12 @@ def picture(height=60, width=80):
         (23, SQUARE, None, None), (3, SQUARE, None, None), (20, SQUARE, (3, 7), None), (63, SQUARE, (3, 7), None),
     ],
 )  # fmt: skip
-def test_where_tokens_lie(count, size, grid, found):
+def test_find_grid_locates_patches(count, size, grid, found):
     places = find_grid(numbers(count), size, grid)
     assert (places and (places.first, places.rows, places.columns)) == found
 
 
-def test_words_lie_nowhere_but_a_run_of_one_does():
+def test_find_grid_ignores_words_but_finds_image_tokens():
     assert find_grid(list("abcdefghi"), SQUARE, None) is None
     prompt = ["<s>", "look", *["<image>"] * 12, "what", "is", "this"]
     grid = find_grid(prompt, WIDE, None)
@@ -66,12 +66,12 @@ def test_words_lie_nowhere_but_a_run_of_one_does():
         (17, ["a", "b"], ["a", "(0,0)"]),
     ],
 )
-def test_tokens_before_the_picture_have_names(count, names, words):
+def test_tokens_before_patches_are_named(count, names, words):
     grid = find_grid(numbers(count), SQUARE, None)
     assert grid.words(numbers(count), names)[: len(words)] == words
 
 
-def test_the_page_is_told_where_and_says_it():
+def test_document_contains_patch_grid_and_note():
     made = view.image(maps(13), picture(), title="A picture")
     (part,) = made.document["parts"]
     there = {"first": 1, "rows": 3, "columns": 4, "upward": False}
@@ -84,7 +84,7 @@ def test_the_page_is_told_where_and_says_it():
     assert str(made).startswith("A picture\n")
 
 
-def test_words_over_a_picture_in_several_resolutions():
+def test_cross_attention_of_several_resolutions():
     words = ["one", "two", "three", "four", "five"]
     parts = {"fine": maps(48, 5, cols=words), "coarse": maps(12, 5, cols=words)}
     weights = parts["fine"].weights
@@ -103,7 +103,7 @@ def test_words_over_a_picture_in_several_resolutions():
     assert view.image(parts, picture(), token=-1).document["state"]["cols"] == [4]
 
 
-def test_a_language_model_that_sees_begins_with_a_word_that_sees():
+def test_multimodal_prompt_opens_at_word_attending_to_image():
     words = ["<s>", "look", *["<image>"] * 12, "what", "is", "this"]
     causal = torch.ones(17, 17).tril().bool()
     scores = torch.randn(1, 1, 17, 17, generator=torch.Generator().manual_seed(0)).masked_fill(~causal, -torch.inf)
@@ -112,7 +112,7 @@ def test_a_language_model_that_sees_begins_with_a_word_that_sees():
     assert view.image(seen, picture()).document["state"]["rows"] == [15]
 
 
-def test_the_still_ends_its_scale_where_the_page_does():
+def test_still_scale_includes_tokens_beside_image():
     """At the largest of all the token's weights, also of the one beside the picture."""
     weights = torch.full((1, 1, 101, 101), 0.0012)
     weights[..., 0] = 0.88
@@ -121,7 +121,7 @@ def test_the_still_ends_its_scale_where_the_page_does():
     assert [label.get_text() for label in bar.get_yticklabels()][-1] == "0.88"
 
 
-def test_an_even_head_leaves_the_picture_to_be_seen():
+def test_uniform_head_leaves_image_visible():
     """64 patches and a class token, no weight above 0.017: the scale ends at 16 / 65, and even weights are pale."""
     draw = torch.Generator().manual_seed(0)
     weights = 1 + 0.1 * torch.rand(1, 2, 65, 65, generator=draw)
@@ -137,7 +137,7 @@ def test_an_even_head_leaves_the_picture_to_be_seen():
 
 
 @pytest.mark.parametrize("size", [(64, 64), (96, 32), (32, 64)])
-def test_a_picture_keeps_its_sides_when_it_is_drawn(size):
+def test_still_picture_keeps_aspect_ratio(size):
     figure = view.image(maps(12), Image.new("RGB", size), (4, 3)).figure()
     figure.draw_without_rendering()
     for panel in figure.axes[:2]:
@@ -145,20 +145,20 @@ def test_a_picture_keeps_its_sides_when_it_is_drawn(size):
         assert box.width / box.height == pytest.approx(size[0] / size[1], rel=0.02)
 
 
-def test_without_a_class_token_the_middle_is_shown_first():
+def test_centre_patch_is_selected_without_class_token():
     assert view.image(maps(12), picture()).document["state"]["rows"] == [1 * 4 + 2]
     assert view.image(maps(12), picture(), token="(2,1)", layer=0, head=2).document["state"] == {
         **view.image(maps(12), picture()).document["state"], "rows": [9], "layer": 0, "head": 2
     }  # fmt: skip
 
 
-def test_steps_begin_at_the_last():
+def test_steps_open_at_last_step():
     parts = {f"step {n}": maps(12, 5, cols=list("abcde")) for n in range(3)}
     assert view.image(parts, picture(), arrange="steps").document["state"]["part"] == 2
 
 
 @pytest.mark.parametrize("style", ["light", "dark"])
-def test_ink_over_a_pale_picture(style):
+def test_tinted_blends_ink_and_hatches_forbidden_cells(style):
     """By hand, on a white picture: where the weight is 0 it is pale, at the largest it is almost the ink."""
     white = Image.new("RGB", (8, 6), "white")
     shares = numpy.array([[0.0, 0.5], [1.0, 0.25]])
@@ -188,27 +188,27 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_picture_of_any_kind(kind):
+def test_read_image_accepts_image_types(kind):
     rgb = picture(5, 7)
     seen = numpy.asarray(read_image(KINDS[kind](rgb)))
     assert numpy.abs(seen / 255 - rgb.numpy()).max() <= 0.5 / 255 + 1e-6
 
 
 @pytest.mark.parametrize("kind", ["uint16", "float32", "int32"])
-def test_more_than_eight_bits_are_stretched_not_cut_off(kind):
+def test_read_image_rescales_high_bit_depths(kind):
     values = torch.linspace(0, 60_000, 35).view(5, 7).numpy().astype(kind)
     seen = numpy.asarray(read_image(Image.fromarray(values)))
     assert numpy.abs(seen[..., 0] / 255 - values / 60_000).max() < 0.01
 
 
 @pytest.mark.parametrize("numbers", [(picture(5, 7) - 0.45) / 0.22, picture(5, 7) * 1.02 + 0.001])
-def test_numbers_beyond_0_to_1_are_stretched(numbers):
+def test_read_image_rescales_values_outside_zero_to_one(numbers):
     low, high = float(numbers.min()), float(numbers.max())
     seen = numpy.asarray(read_image(numbers))
     assert numpy.abs(seen / 255 - ((numbers - low) / (high - low)).numpy()).max() <= 0.5 / 255 + 1e-6
 
 
-def test_a_photograph_is_turned_as_its_camera_was(tmp_path):
+def test_read_image_applies_exif_orientation(tmp_path):
     red = Image.new("RGB", (8, 4), "red")
     marks = red.getexif()
     marks[0x0112] = 6  # turned by a quarter
@@ -216,7 +216,7 @@ def test_a_photograph_is_turned_as_its_camera_was(tmp_path):
     assert read_image(tmp_path / "a.jpg").size == (4, 8)
 
 
-def test_a_large_picture_travels_small_and_bare(tmp_path):
+def test_image_spec_downscales_and_strips_metadata(tmp_path):
     marks = Image.Exif()
     marks[0x010E] = "secret place"
     Image.fromarray((picture(900, 1200) * 255).to(torch.uint8).numpy()).save(tmp_path / "a.png", exif=marks)
@@ -227,7 +227,7 @@ def test_a_large_picture_travels_small_and_bare(tmp_path):
     assert (told["width"], told["height"]) == (1200, 900)
 
 
-def test_sound_lies_in_time():
+def test_audio_places_tokens_along_time():
     spectrogram = torch.linspace(0, 1, 40).expand(8, 40) + torch.linspace(0, 3, 8)[:, None]
     made = view.audio(maps(20, 20), spectrogram)
     assert made.document["parts"][0]["patches"]["cols"] == {"first": 0, "rows": 1, "columns": 20, "upward": True}
@@ -238,7 +238,7 @@ def test_sound_lies_in_time():
     assert patches.document["parts"][0]["patches"]["rows"] == {"first": 1, "rows": 3, "columns": 10, "upward": True}
 
 
-def test_windows_of_a_picture_are_hatched_beyond():
+def test_windowed_mask_is_kept_in_document():
     mask = torch.block_diag(*[torch.ones(6, 6)] * 2).bool()
     made = view.image(maps(12, mask=mask), picture())
     assert made.document["masks"]
@@ -272,7 +272,7 @@ TWO = {"fine": maps(48), "coarse": maps(12)}
         (lambda path: view.audio(maps(20), torch.rand(4)), ValueError, "it is [frequency, time]"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said(tmp_path, wrong, error, says):
+def test_invalid_arguments_raise(tmp_path, wrong, error, says):
     (tmp_path / "text.png").write_text("no picture", encoding="utf-8")
     stream = io.BytesIO()
     Image.new("RGB", (64, 64), "red").save(stream, "PNG")
@@ -282,7 +282,7 @@ def test_what_is_wrong_is_said(tmp_path, wrong, error, says):
     assert says in str(raised.value)
 
 
-def test_a_vision_transformer_in_five_lines():
+def test_captured_hugging_face_vit_is_shown_in_patches():
     transformers = pytest.importorskip("transformers")
     config = transformers.ViTConfig(
         image_size=32, patch_size=8, hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=16
@@ -295,14 +295,14 @@ def test_a_vision_transformer_in_five_lines():
 
 
 @pytest.mark.parametrize("grid", [(9, 9), (3, 3), (1, 1), (4, 4), {"a": (2, 2), "b": (3, 3)}])
-def test_a_grid_that_no_tokens_have_is_refused(grid):
+def test_grid_that_no_tokens_fit_raises(grid):
     four = AttentionMaps(torch.full((1, 1, 4, 4), 0.25))
     with pytest.raises(ValueError, match=r"grid is (\d) x \1 cells( of 'b')?, and the tokens lie in 2 x 2"):
         view.image({"a": four, "b": four} if isinstance(grid, dict) else four, torch.rand(36, 36, 3), grid=grid)
 
 
 @pytest.mark.parametrize("grid", [(6, 6), (2, 2)])
-def test_keys_may_be_larger_patches_than_queries(grid):
+def test_key_patches_may_be_larger_than_query_patches(grid):
     coarse = AttentionMaps(torch.rand(1, 1, 36, 4).softmax(-1))
     (part,) = view.image(coarse, torch.rand(36, 36, 3), grid=grid).document["parts"]
     assert [part["patches"][side]["rows"] for side in ("rows", "cols")] == [6, 2]

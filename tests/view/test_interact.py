@@ -1,4 +1,4 @@
-"""`view.interact` as Python makes it: controls, programs, what is drawn, the still picture, a kernel's answers."""
+"""`view.interact` without a browser: controls, programs, drawings, still pictures and kernel answers."""
 
 import io
 import math
@@ -45,7 +45,7 @@ def controls(made):
     return made.document["controls"]
 
 
-def test_the_lesson_has_its_controls_and_pictures():
+def test_document_contains_controls_and_panels():
     made = lesson(title="Attention")
     words, sharpness = controls(made)["words"], controls(made)["sharpness"]
     assert (words["kind"], words["names"], words["start"]) == (
@@ -61,7 +61,7 @@ def test_the_lesson_has_its_controls_and_pictures():
     assert made.document["state"] == {"values": {"words": words["start"], "sharpness": 2.55}}
 
 
-def test_the_summary_says_what_the_function_returns():
+def test_summary_describes_arguments_and_results():
     shares = attention(torch.tensor(list(WORDS.values())), 2.55)["shares"]
     said = lesson().summary
     assert said.startswith("attention\nwords = cat (1, 2), sat (2, 0.5), mat (0.5, 1.5); sharpness = 2.55\n")
@@ -89,13 +89,13 @@ SLIDERS = [  # given, the default of the signature, then low, high, step, start,
 
 
 @pytest.mark.parametrize(("given", "default", "expected"), SLIDERS)
-def test_sliders_are_read_as_ipywidgets_reads_them(given, default, expected):
+def test_sliders_follow_ipywidgets_conventions(given, default, expected):
     slider = bind("x", given, default)
     assert tuple(slider.spec[key] for key in ("low", "high", "step", "start", "integer")) == expected
     assert slider.values == (range(expected[0], expected[1] + 1, expected[2]) if expected[4] else None)
 
 
-def test_menus_and_switches_give_python_values():
+def test_menus_and_checkboxes_return_python_values():
     menu = bind("x", {"one": 1, "many": [1, 2]}, None)
     assert (menu.spec["names"], menu.values, menu.start, menu.argument(1)) == (["one", "many"], [1, [1, 2]], 0, [1, 2])
     assert bind("x", ["a", "b"], "b").start == 1
@@ -103,7 +103,7 @@ def test_menus_and_switches_give_python_values():
     assert bind("x", [True, 1], 1).start == 1  # 1 is not True
 
 
-def test_each_choice_is_a_program_and_weights_travel_once():
+def test_each_choice_is_a_program_and_weights_are_stored_once():
     layer = nn.Linear(300, 7)
 
     def called(x, twice, kind, times):
@@ -124,12 +124,12 @@ def test_each_choice_is_a_program_and_weights_travel_once():
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
-def test_too_many_choices_are_refused_with_the_remedy():
+def test_too_many_choices_raise_with_hint():
     with pytest.raises(ValueError, match=r"42 programs \(21 of plus, 2 of times\).*room for 24.*kernel=True"):
         view.interact(scaled, x=(0.0, 1.0), plus=(0, 20), times=[1, 2])
 
 
-def test_a_model_is_taken_as_it_computes_in_eval_mode():
+def test_model_runs_in_eval_mode_and_keeps_its_mode():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(2, 5), nn.Dropout(0.5)).train()
     made = view.interact(lambda place: model(place), place=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
@@ -140,13 +140,13 @@ def test_a_model_is_taken_as_it_computes_in_eval_mode():
     assert f"from {formatted(float(expected.min()))}" in again.summary
 
 
-def test_arguments_without_a_control_keep_their_defaults():
+def test_arguments_without_control_keep_defaults():
     made = view.interact(scaled, x=view.cells([[1.0, 2.0, 3.0]]))
     assert "from 3 to 7" in made.summary
     assert list(made.document["controls"]) == ["x"]
 
 
-def test_special_controls_give_the_tensors_they_promise():
+def test_special_controls_return_expected_tensors():
     vocab = text.Characters.of("the cat")
     given = {
         "points": view.points({"a": (1, 2), "b": (3, -4)}),
@@ -171,7 +171,7 @@ def test_special_controls_give_the_tensors_they_promise():
     assert given["cells"].labels(None) == (["r", "s"], ["0", "1", "2"])
 
 
-def test_axes_are_named_by_the_only_control_with_as_many_words():
+def test_axes_are_labelled_by_the_only_control_of_matching_size():
     """A square table by its rows' words, but not the two coordinates of two points; what an author says stays."""
 
     def named(function, draw=None, **controls):
@@ -197,14 +197,14 @@ def test_axes_are_named_by_the_only_control_with_as_many_words():
     assert both == {"output": ([], [])}  # either could be meant
 
 
-def test_tries_set_controls_that_there_are():
+def test_tries_set_existing_controls_only():
     made = view.interact(lambda a: a * 2, a=(0.0, 1.0), tries={"One": {"a": 1.0}})
     assert made.document["tries"] == [["One", {"a": 1.0}]]
     with pytest.raises(ValueError, match=r"tries\['One'\] sets b; it can set a"):
         view.interact(lambda a: a * 2, a=(0.0, 1.0), tries={"One": {"b": 1.0}})
 
 
-def test_booleans_are_switches():
+def test_boolean_cells_are_switches():
     table, row = torch.tensor([[True, False], [True, True]]), torch.tensor([False, True, True])
     controls = {"table": view.cells(table, ["r", "s"], ["x", "y"]), "row": view.cells(row)}
     assert [one.spec["kind"] for one in controls.values()] == ["switches", "switches"]
@@ -217,7 +217,7 @@ def test_booleans_are_switches():
     assert "'0' 0, '1' 1" in made.summary
 
 
-def test_the_nodes_of_a_filled_graph_have_colours_of_their_own():
+def test_filled_graph_colours_nodes_and_omits_loops():
     def tied(x):
         return torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]) + torch.diag(x)
 
@@ -237,7 +237,7 @@ def test_the_nodes_of_a_filled_graph_have_colours_of_their_own():
     assert loops == 2
 
 
-def test_typed_text_has_a_length_that_changes():
+def test_text_inputs_have_dynamic_lengths():
     vocab = text.Characters.of("the cat sat")
     torch.manual_seed(2)
     table = nn.Embedding(len(vocab), 3)
@@ -253,7 +253,7 @@ def test_typed_text_has_a_length_that_changes():
     assert "3 x 1, from" in made.summary
 
 
-def test_results_are_drawn_by_their_axes_unless_told():
+def test_results_are_drawn_by_number_of_axes_unless_specified():
     def many(x):
         return {"none": x, "one": x * torch.ones(3), "two": x * torch.ones(2, 4), "three": x * torch.ones(5, 2, 4),
                 "batch": x * torch.ones(1, 2, 4)}  # fmt: skip
@@ -282,7 +282,7 @@ COLOURS = [  # numbers, drawn as, the scale and where it ends
 
 
 @pytest.mark.parametrize(("numbers", "scale", "expected"), COLOURS)
-def test_a_scale_follows_the_numbers_unless_told(numbers, scale, expected):
+def test_result_scale_follows_values_unless_specified(numbers, scale, expected):
     assert result_scale("grid", torch.tensor(numbers), scale) == Scale(*expected)
     assert result_scale("grid", torch.tensor(numbers), scale, 9.0) == Scale(expected[0], 9.0)
 
@@ -298,11 +298,11 @@ PLANES = [  # in a plane there is room for names, and points do not leave it whe
 
 
 @pytest.mark.parametrize(("kind", "numbers", "least", "expected"), PLANES)
-def test_a_plane_ends_where_its_points_can_go(kind, numbers, least, expected):
+def test_plane_scale_leaves_room_for_points_and_names(kind, numbers, least, expected):
     assert result_scale(kind, torch.tensor(numbers), min_limit=least) == Scale(*expected)
 
 
-def test_a_page_has_the_same_scales(node):
+def test_page_scales_match_python(node):
     node.load("interact/scales")
     cases = [("grid", numbers, scale, 0.0, expected) for numbers, scale, expected in COLOURS]
     cases += [(kind, numbers, None, least, expected) for kind, numbers, least, expected in PLANES]
@@ -318,11 +318,11 @@ def test_a_page_has_the_same_scales(node):
         assert [tuple(one.values()) for one in found] == [expected, (expected[0], 9)]
 
 
-def test_truth_values_are_shares():
+def test_boolean_results_have_linear_scale():
     assert result_scale("grid", torch.tensor([[True, True], [False, True]])) == Scale("linear")
 
 
-def test_scales_end_at_round_numbers():
+def test_round_up_returns_round_numbers():
     assert [round_up(value) for value in (0, 0.011, 1, 1.2, 2.5, 9, 14)] == [1, 0.015, 1, 1.5, 3, 10, 15]
     assert [round_up(value, (1, 2, 5)) for value in (0.03, 5.1)] == [0.05, 10]
 
@@ -331,7 +331,7 @@ def size(made, style="light"):
     return Image.open(io.BytesIO(made._png(style))).size
 
 
-def test_the_still_picture_shows_the_first_state_in_both_themes():
+def test_still_picture_shows_initial_state_in_both_themes():
     made = lesson(title="Attention by hand")
     texts = [one.get_text() for one in made.figure().findobj(lambda one: hasattr(one, "get_text")) if one.get_text()]
     assert {"Attention by hand", "scores", "shares", "mixture", "cat", "13", "0.97", "·"} <= set(texts)
@@ -344,7 +344,7 @@ def test_the_still_picture_shows_the_first_state_in_both_themes():
     assert made._png("light") == lesson(title="Attention by hand")._png("light")
 
 
-def test_every_kind_has_a_still_picture_within_bounds():
+def test_still_picture_of_every_drawing_kind_fits_width():
     words = ["the", "cat", "sat", "on", "the", "mat"]
 
     def all_kinds(angle):
@@ -366,7 +366,7 @@ def test_every_kind_has_a_still_picture_within_bounds():
     assert {"the sum", "angle = 57°", "sin", "mat"} <= texts
 
 
-def test_bars_in_the_order_of_their_numbers():
+def test_bars_with_top_are_sorted():
     drawing = {"output": view.draw.bars(list("abcd"), top=3)}
     made = view.interact(lambda x: x * torch.tensor([1.0, 3.0, torch.nan, 2.0]), x=(0.0, 1.0), draw=drawing)
     assert made.document["panels"][0]["top"] == 3
@@ -375,7 +375,7 @@ def test_bars_in_the_order_of_their_numbers():
         view.draw.bars(top=0)
 
 
-def test_words_of_any_kind_are_drawn():
+def test_hostile_words_are_drawn_and_escaped():
     bad = ["</script>", "שלום", "\0", "x" * 1000]
     made = view.interact(
         lambda x: x * torch.eye(4), x=(0.0, 1.0), draw={"output": view.draw.grid(bad, bad)}, title="<b>\0"
@@ -384,14 +384,14 @@ def test_words_of_any_kind_are_drawn():
     assert "</script>" not in made.html(still=False).partition("tfviz-document")[2].partition("</script>")[0]
 
 
-def cannot(x):
+def unexportable(x):
     return x if x.sum() > 0 else -x
 
 
 PAIR = view.cells([1.0, 2.0])
 
 
-def drawn(drawing, x=PAIR):
+def interact_with(drawing, x=PAIR):
     return view.interact(scaled, x=x, draw={"output": drawing})
 
 
@@ -405,12 +405,16 @@ WRONG = [
     (lambda: view.interact(scaled, x=(0.0, math.inf)), ValueError, "from a smaller number"),
     (lambda: view.interact(scaled, x=(0.0, 1.0, 0.0)), ValueError, "the step must be above 0"),
     (lambda: view.interact(scaled, x=[]), ValueError, "x is an empty menu"),
-    (lambda: view.interact(cannot, x=(0.0, 1.0)), ValueError, "cannot be exported: .*torch.where.*with kernel=True"),
+    (
+        lambda: view.interact(unexportable, x=(0.0, 1.0)),
+        ValueError,
+        "cannot be exported: .*torch.where.*with kernel=True",
+    ),
     (lambda: view.interact(scaled, x=PAIR, draw={"y": view.draw.number()}), LookupError, "draw names y; .* output"),
-    (lambda: drawn(view.draw.grid(), (0.0, 1.0)), ValueError, r"\[\]; grid draws \[row, col\]"),
-    (lambda: drawn(view.draw.bars("y")), LookupError, "the controls that have words: x"),
-    (lambda: drawn(view.draw.bars(["a"])), ValueError, "rows of output has 1 words, for 2 rows"),
-    (lambda: drawn(view.draw.arrows()), ValueError, r"arrows draws \[word, 2\]"),
+    (lambda: interact_with(view.draw.grid(), (0.0, 1.0)), ValueError, r"\[\]; grid draws \[row, col\]"),
+    (lambda: interact_with(view.draw.bars("y")), LookupError, "the controls that have words: x"),
+    (lambda: interact_with(view.draw.bars(["a"])), ValueError, "rows of output has 1 words, for 2 rows"),
+    (lambda: interact_with(view.draw.arrows()), ValueError, r"arrows draws \[word, 2\]"),
     (lambda: view.interact(lambda x: x * torch.ones(2, 2, 2, 2), x=PAIR), ValueError, r"\[2, 2, 2, 2\]: return a part"),
     (lambda: view.interact(lambda x: x * torch.ones(99, 2, 2), x=PAIR), ValueError, "99 grids"),
     (lambda: view.interact(lambda x: None, x=(0.0, 1.0)), ValueError, "returns no tensor"),
@@ -432,17 +436,17 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("make", "error", "says"), WRONG)
-def test_what_makes_no_sense_is_told_at_once(make, error, says):
+def test_invalid_arguments_raise(make, error, says):
     with pytest.raises(error, match=says):
         make()
 
 
-def test_what_is_wrong_with_the_function_itself_is_its_own_error():
+def test_error_of_the_function_propagates():
     with pytest.raises(RuntimeError, match="must match the size"):
         view.interact(lambda x: x * torch.ones(2) + torch.ones(3), x=(0.0, 1.0))
 
 
-def asks(live, **question):
+def ask_kernel(live, **question):
     sent = []
     live.send = lambda content, buffers=None: sent.append((content, buffers))
     live._on_message(live, {"id": "7", **question}, [])
@@ -451,16 +455,16 @@ def asks(live, **question):
     return content, buffers
 
 
-def test_a_whole_number_that_a_page_cannot_show_is_told():
+def test_kernel_reports_integers_beyond_32_bits():
     live = view.interact(lambda x: torch.tensor(2**40), x=(0.0, 1.0), kernel=True)
-    content, _ = asks(live, values={"x": 0.5})
+    content, _ = ask_kernel(live, values={"x": 0.5})
     assert content["error"].startswith("ValueError: output holds integers past 32 bits")
 
 
-def test_a_kernel_answers_for_what_cannot_travel():
-    live = view.interact(cannot, x=(-1.0, 1.0), kernel=True)
+def test_kernel_runs_function_that_cannot_be_exported():
+    live = view.interact(unexportable, x=(-1.0, 1.0), kernel=True)
     assert live.values == {"x": 0.0}
-    content, (data,) = asks(live, values={"x": -0.5})
+    content, (data,) = ask_kernel(live, values={"x": -0.5})
     told = content["results"]["output"]
     assert (told["shape"], told["dtype"]) == ([], "float32")
     assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
@@ -476,16 +480,16 @@ def test_a_kernel_answers_for_what_cannot_travel():
     assert "image/png" in data
 
 
-def test_a_kernel_tells_what_a_function_raises_and_refuses_strange_values():
+def test_kernel_reports_exceptions_and_rejects_invalid_values():
     def breaks(x, y):
         if x > 0.9:
             raise LookupError("no such x")
         return x + y
 
     live = view.interact(breaks, x=(0.0, 1.0), y=[1, 2], kernel=True)
-    assert asks(live, values={"x": 0.95, "y": 0})[0]["error"] == "LookupError: no such x"
-    assert "error" in asks(live, values="nonsense")[0]
-    page = asks(live, page=True)[1][0].decode()
+    assert ask_kernel(live, values={"x": 0.95, "y": 0})[0]["error"] == "LookupError: no such x"
+    assert "error" in ask_kernel(live, values="nonsense")[0]
+    page = ask_kernel(live, page=True)[1][0].decode()
     assert page.startswith("<!doctype html>")
     for wrong in ({"x": 0.5}, {"x": "a", "y": 0}, {"x": 0.5, "y": 9}):
         with pytest.raises(Exception, match=r"values has|cannot be"):
@@ -493,11 +497,11 @@ def test_a_kernel_tells_what_a_function_raises_and_refuses_strange_values():
     assert live.values == {"x": 0.5, "y": 0}
 
 
-def test_the_same_function_gives_the_same_bytes():
+def test_html_is_deterministic():
     assert lesson().html() == lesson().html()
 
 
-def test_numbers_stand_in_a_column_beside_what_is_taller():
+def test_still_numbers_are_stacked_beside_taller_panel():
     def written(day=16.0, month=7.0):
         return {"looks": torch.eye(6, 3) * day / 31, "day": day, "month": month, "sum": day + month}
 
@@ -513,7 +517,7 @@ def test_numbers_stand_in_a_column_beside_what_is_taller():
 
 
 @pytest.mark.parametrize(("shades", "bars"), [(1, 0), (2, 0), (3, 1)])
-def test_a_grid_of_one_or_two_shades_needs_no_colour_bar(shades, bars):
+def test_grid_of_one_or_two_values_has_no_colorbar(shades, bars):
     def shaded(x=1.0):
         grid = x * (torch.arange(20 * 20).view(20, 20) % shades + 1)
         return {"grid": grid.masked_fill(torch.ones(20, 20).triu(1).bool(), -torch.inf)}
@@ -522,7 +526,7 @@ def test_a_grid_of_one_or_two_shades_needs_no_colour_bar(shades, bars):
     assert [axes.get_label() for axes in figure.axes].count("<colorbar>") == bars
 
 
-def test_four_panels_too_wide_for_a_row_stand_in_two_rows_of_two():
+def test_four_wide_panels_are_laid_out_two_by_two():
     def squares(x=1.0):
         return {name: x * torch.eye(5) for name in "abcd"}
 
@@ -534,7 +538,7 @@ def test_four_panels_too_wide_for_a_row_stand_in_two_rows_of_two():
 
 
 @pytest.mark.parametrize("kind", ["arrows", "dots"])
-def test_names_in_a_plane_cover_neither_each_other_nor_the_points(kind):
+def test_plane_labels_overlap_neither_each_other_nor_points(kind):
     close = torch.tensor([[0.6, 0.4], [0.8, 0.5], [0.5, 0.7], [0.9, 0.4], [0.05, 0.0], [-0.9, -0.9]])
     words = ["the", "cat", "walks", "street", "middle", "corner"]
     drawing = getattr(view.draw, kind)(words, limit=1.5)

@@ -1,4 +1,4 @@
-"""The laboratories beside attention, as Python makes them: what they are given, refuse and send."""
+"""`view.masks`, `view.positions`, `view.similarity` and `view.gates`: documents, still pictures and input checks."""
 
 import zlib
 
@@ -26,7 +26,7 @@ def bits(lab, number):
     return cells[: shape[0] * shape[1]].reshape(shape).astype(bool)
 
 
-def test_a_mask_lab_holds_every_predicate_at_every_size():
+def test_masks_document_contains_every_rule_at_every_size():
     sizes = {size: masks.window(size).dense(5, 7) for size in (1, 2, 6)}
     lab = view.masks({"causal": masks.causal.dense(5, 7), "window": sizes}, WORDS, cols=list("abcdefg"))
     causal, window = lab.document["predicates"]
@@ -68,12 +68,12 @@ WRONG_MASKS = [
 
 
 @pytest.mark.parametrize(("make", "error", "says"), WRONG_MASKS)
-def test_what_makes_no_sense_is_refused(make, error, says):
+def test_invalid_arguments_raise(make, error, says):
     with pytest.raises(error, match=says):
         make()
 
 
-def test_positions_are_shown_with_how_alike_they_are():
+def test_positions_document_contains_values_and_cosines():
     table = positions.sinusoids(torch.arange(9), 6)
     lab = view.positions({"sinusoidal": table, "ALiBi": view.similarity(positions.alibi(9, 4)[1])}, trained=5)
     first, second = lab.document["sheets"]
@@ -88,7 +88,7 @@ def test_positions_are_shown_with_how_alike_they_are():
     assert isinstance(view.similarity(table[:6]), Similarity)
 
 
-def test_the_still_of_several_kinds_shows_each():
+def test_positions_still_picture_shows_similarity_of_each_kind():
     table, bias = positions.sinusoids(torch.arange(9), 6), positions.alibi(9, 4)[1]
     kinds = {"sinusoidal": table, "ALiBi": view.similarity(bias)}
     drawn = {axes.get_title(loc="left"): axes for axes in view.positions(kinds).figure().axes if axes.images}
@@ -99,7 +99,7 @@ def test_the_still_of_several_kinds_shows_each():
         assert image.get_clim() == pytest.approx((-float(wanted.abs().max()), float(wanted.abs().max())))
 
 
-def test_gates_stand_word_by_word():
+def test_gates_document_contains_values_by_word():
     gates = {"input": torch.rand(5, 3), "cell": torch.randn(5, 3) * 2}
     lab = view.gates(gates, WORDS)
     everything, *single = lab.document["sheets"]
@@ -110,7 +110,7 @@ def test_gates_stand_word_by_word():
     assert [panel["scale"] for panel in everything["panels"]] == ["linear", "diverging"]
 
 
-def test_linear_biases_are_the_papers():
+def test_alibi_matches_paper():
     slopes = -positions.alibi(3, 8)[:, 2, 1]
     assert slopes.tolist() == [2.0**-n for n in range(1, 9)]  # Press et al. 2022, section 3, for 8 heads
     bias = positions.alibi(5, 4)
@@ -118,7 +118,7 @@ def test_linear_biases_are_the_papers():
         assert bias[head, query, key] == -(2.0 ** (-2 * (head + 1))) * abs(query - key)
 
 
-def test_rotary_agreement_is_the_score_of_a_vector_with_itself():
+def test_rotary_agreement_matches_mean_rotated_score():
     kind = positions.Rotary(7, 10, 1)
     vectors = torch.nn.functional.normalize(torch.randn(4000, 10, generator=torch.Generator().manual_seed(0)), dim=-1)
     turned = kind.rotate(vectors[:, None, None].expand(-1, 1, 7, -1))[:, 0]
@@ -126,14 +126,14 @@ def test_rotary_agreement_is_the_score_of_a_vector_with_itself():
     torch.testing.assert_close(kind.cosine_by_distance(7), scores, atol=0.02, rtol=0)
 
 
-def test_relative_positions_depend_on_the_distance_alone():
+def test_relative_positions_depend_only_on_distance():
     table = positions.relative(6, 8)
     for distance in range(6):
         assert table.diagonal(distance).unique().numel() == 1 or table.diagonal(distance).std() < 1e-6
     torch.testing.assert_close(table.diagonal(), torch.ones(6))
 
 
-def test_no_more_positions_were_trained_on_than_there_are():
+def test_positions_reject_trained_beyond_longest_table():
     with pytest.raises(ValueError, match="trained is 9; the longest table has 5 positions"):
         view.positions(torch.eye(5), trained=9)
     with pytest.raises(ValueError, match="trained is 6"):

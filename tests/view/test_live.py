@@ -1,4 +1,4 @@
-"""The widget, as Python sees it: its traits, its answers, what it leaves behind."""
+"""`view.live`: traits, messages to the page, and the static view left behind."""
 
 import zlib
 
@@ -22,7 +22,7 @@ def maps(layers=2, heads=3, size=6):
     return AttentionMaps(scores.masked_fill(~mask, -torch.inf).softmax(-1), mask=mask)
 
 
-def asked(live, **question):
+def ask_widget(live, **question):
     """What the widget sends back to a view that asks."""
     sent = []
     live.send = lambda content, buffers=None: sent.append((content, buffers))
@@ -32,7 +32,7 @@ def asked(live, **question):
     return content, buffers
 
 
-def test_every_choice_is_a_trait_of_the_same_default():
+def test_every_state_entry_is_a_synced_trait_with_its_default():
     live = view.live(maps())
     assert isinstance(live, LiveView)
     synced = {name for name in live.trait_names(sync=True) if not name.startswith("_")}
@@ -40,7 +40,7 @@ def test_every_choice_is_a_trait_of_the_same_default():
     assert {name: getattr(live, name) for name in page_heads.HEADS_STATE} == page_heads.HEADS_STATE
 
 
-def test_python_reads_sets_and_is_told():
+def test_traits_can_be_set_and_observed():
     live = view.live(maps(), mode="head", layer=1, rows=[2])
     assert (live.mode, live.layer, live.rows) == ("head", 1, [2])
     told = []
@@ -50,7 +50,7 @@ def test_python_reads_sets_and_is_told():
 
 
 @pytest.mark.parametrize(("name", "value"), [("layer", 2), ("head", 3), ("part", 1), ("layer", -1), ("mode", "circle")])
-def test_what_is_not_there_cannot_be_chosen(name, value):
+def test_out_of_range_traits_raise(name, value):
     live = view.live(maps())
     with pytest.raises(traitlets.TraitError):
         setattr(live, name, value)
@@ -60,7 +60,7 @@ def test_what_is_not_there_cannot_be_chosen(name, value):
 
 @pytest.mark.parametrize("name", ["part", "layer", "head"])
 @pytest.mark.parametrize("value", [-1, 10**9, "1", 1.0, True, None, [0]])
-def test_a_page_that_asks_for_what_is_not_there_gets_an_error_and_no_bytes(name, value):
+def test_invalid_head_requests_return_error_without_data(name, value):
     live, sent = view.live(maps()), []
     live.send = lambda answer, buffers=(): sent.append((answer, buffers))
     live._on_message(live, {"id": "7", "part": 0, "layer": 1, "head": 2, name: value}, [])
@@ -69,12 +69,12 @@ def test_a_page_that_asks_for_what_is_not_there_gets_an_error_and_no_bytes(name,
     assert answer["error"].startswith(f"LookupError: {name} is {value!r}; there are")
 
 
-def test_an_unknown_choice_is_an_error():
+def test_unknown_keyword_raises():
     with pytest.raises(TypeError, match=r"no such choice: layers; there are: mode, part, layer"):
         view.live(maps(), layers=2)
 
 
-def lazy(size=40):
+def lazy_maps(size=40):
     query, key = (torch.randn(1, 3, size, 4, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
     return AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))] * 2)
 
@@ -82,11 +82,11 @@ def lazy(size=40):
 @pytest.mark.parametrize(
     ("rows", "cols", "block"), [([0, 40], [0, 40], 4), ([7, 20], [3, 21], 2), ([9, 10], [0, 40], 1)]
 )
-def test_parts_of_a_head_that_is_computed_come_when_they_are_looked_at(rows, cols, block):
-    some = lazy()
+def test_lazy_head_tiles_are_sent_on_request(rows, cols, block):
+    some = lazy_maps()
     live = view.live(some, budget=3_000)
     assert live.document["parts"][0]["key_ranges"] == [0] * 6
-    _, (piece,) = asked(live, part=0, layer=1, head=2, rows=rows, cols=cols, block=block)
+    _, (piece,) = ask_widget(live, part=0, layer=1, head=2, rows=rows, cols=cols, block=block)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
     expected = some.tile(1, 2, slice(*rows), slice(*cols), block)
     assert abs((codes / 255.0) ** 2 - expected.flatten().numpy()).max() <= 0.004
@@ -95,41 +95,41 @@ def test_parts_of_a_head_that_is_computed_come_when_they_are_looked_at(rows, col
 @pytest.mark.parametrize(
     "wrong", [{"rows": [0, 41]}, {"cols": [3, 3]}, {"rows": None}, {"cols": [0.0, 5]}, {"block": "2"}, {"block": 10**9}]
 )
-def test_parts_that_are_not_there_are_told(wrong):
+def test_invalid_ranges_return_error(wrong):
     given = {"rows": [0, 40], "cols": [0, 40], "block": 2, **wrong}
-    content, buffers = asked(view.live(lazy(), budget=3_000), part=0, layer=1, head=2, **given)
+    content, buffers = ask_widget(view.live(lazy_maps(), budget=3_000), part=0, layer=1, head=2, **given)
     assert content["error"].startswith(f"LookupError: {next(iter(wrong))} is ")
     assert not buffers
 
 
-def test_heads_past_the_budget_come_when_asked_for():
+def test_heads_beyond_budget_are_sent_on_request():
     some = maps(3, 4, 48)
     live = view.live(some, budget=9_000)
     assert {blob[2] for blob in live.document["parts"][0]["weights"]} > {1}
     assert "as you open them" in live.document["note"]
-    _, (piece,) = asked(live, part=0, layer=2, head=3)
+    _, (piece,) = ask_widget(live, part=0, layer=2, head=3)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
     allowed = some.allowed(2, 3)
     assert abs((codes / 255.0) ** 2 - some[2, 3][allowed].numpy()).max() <= 0.004
 
 
 @pytest.mark.parametrize("question", [{"part": 0, "layer": 9, "head": 0}, {"part": 3, "layer": 0, "head": 0}, {"x": 1}])
-def test_a_question_without_sense_gets_an_error_not_silence(question):
-    content, buffers = asked(view.live(maps()), **question)
+def test_malformed_requests_return_error(question):
+    content, buffers = ask_widget(view.live(maps()), **question)
     assert content["error"]
     assert buffers is None
 
 
-def test_a_view_leaves_its_state_in_a_page(tmp_path):
+def test_saved_page_contains_current_state(tmp_path):
     live = view.live({"one": maps(), "two": maps(1, 1, 4)}, mode="lines", layer=1, title="mine")
     live.rows = [3]
-    content, (page,) = asked(live, page=True)
+    content, (page,) = ask_widget(live, page=True)
     assert "error" not in content
     assert b'"rows":[3]' in page
     assert page.decode() == live.view().page()
     assert live.view().document["state"]["mode"] == "lines"
 
 
-def test_a_small_widget_stands_beside_its_picture():
+def test_mimebundle_contains_widget_picture_and_text():
     data, _ = view.live(maps())._repr_mimebundle_()
     assert {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"} <= set(data)

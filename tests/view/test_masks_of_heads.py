@@ -1,4 +1,4 @@
-"""A mask that differs from head to head reaches the page of a studio whose model stays in Python as what it is."""
+"""Masks that differ between heads reach the page of a kernel studio unchanged."""
 
 import numpy
 import pytest
@@ -13,13 +13,13 @@ VOCAB = text.Characters("abcdefghijkl")
 MASK = causal & per_head(window(2), dilated(3))
 
 
-def writer():
+def write_studio():
     torch.manual_seed(1)
     model = models.GPT(len(VOCAB), context=12, layers=2, heads=2, dim=8, mask=MASK)
     return view.write(model, VOCAB, "abcdefghijkl", kernel=True)
 
 
-def masks_told(told, pieces):
+def unpack_masks(told, pieces):
     """[head, query, key] of each site, as the page puts them together."""
     made = {}
     for site, shape, number in told["patterns"]:
@@ -28,13 +28,13 @@ def masks_told(told, pieces):
     return made
 
 
-def test_each_head_has_its_own_mask():
-    live = writer()
+def test_packed_maps_keep_mask_of_each_head():
+    live = write_studio()
     _, seen = live._programs["read"].run([torch.arange(12)[None]])
     told, pieces = packed_maps(seen)
     wanted = MASK.dense(12, 12, heads=2)[0]
     assert not torch.equal(wanted[0], wanted[1])
-    for site, made in masks_told(told, pieces).items():
+    for site, made in unpack_masks(told, pieces).items():
         assert torch.equal(made, wanted), site
     assert told["masks"] == 1  # that of both layers is sent once
     assert len(pieces[0]) == 2 * 12 * 12
@@ -47,7 +47,7 @@ def test_each_head_has_its_own_mask():
         "of each head": (per_head(causal, window(2)), 2 * 49),
     }.values(),
 )  # fmt: skip
-def test_a_mask_of_all_heads_is_sent_once(mask, size):
+def test_mask_shared_by_all_heads_is_sent_once(mask, size):
     model = models.GPT(7, context=7, layers=1, heads=2, dim=8, mask=causal if mask is None else mask)
     if mask is None:
         model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True, dropout=0.0), 1).eval()
@@ -58,7 +58,7 @@ def test_a_mask_of_all_heads_is_sent_once(mask, size):
     assert (told["masks"], len(pieces[0])) == (1, size)
 
 
-def test_weights_without_an_axis_of_heads_have_one_mask():
+def test_weights_without_head_axis_have_one_mask():
     """Given as [batch, query, key]: what differs there are queries, not heads."""
     allowed = torch.ones(5, 7).tril(2).bool()
 

@@ -1,4 +1,4 @@
-"""Neurons: what is multiplied, added and summed is what the model multiplied; the page computes the same."""
+"""`view.neurons`: products and scores match the model, and the page matches Python."""
 
 import csv
 
@@ -38,7 +38,7 @@ MODELS = {
 
 @pytest.mark.parametrize("kind", MODELS)
 @torch.no_grad()
-def test_sum_times_scale_plus_bias_is_the_score_that_the_model_has(kind):
+def test_head_parts_match_model_scores_and_weights(kind):
     model = MODELS[kind]().eval()
     for parameter in model.parameters():
         if parameter.dim() > 1:
@@ -50,7 +50,7 @@ def test_sum_times_scale_plus_bias_is_the_score_that_the_model_has(kind):
     maps = AttentionMaps.of(lazily, VOCAB.words(IDS[0]))
     found = 0
     for number, layer in enumerate(maps.layers):
-        scores, pattern = _both(seen, number)
+        scores, pattern = scores_and_pattern(seen, number)
         for head in range(layer.shape[0]):
             parts = HeadParts.of(layer, head)
             assert (parts.bias is not None) == (kind == "alibi")
@@ -65,19 +65,19 @@ def test_sum_times_scale_plus_bias_is_the_score_that_the_model_has(kind):
     assert found >= 2 * 3 * 7
 
 
-def _both(seen, number):
+def scores_and_pattern(seen, number):
     sites = [site for site in seen if f".{number}." in site]
     return seen[next(s for s in sites if s.endswith(".scores"))], seen[next(s for s in sites if s.endswith(".pattern"))]
 
 
-def test_heads_that_share_a_key_send_it_once():
+def test_shared_keys_are_stored_once():
     document = view.neurons(multiplied()).document
     assert [len(layer["keys"]) for layer in document["layers"]] == [2, 2]
     assert [len(layer["queries"]) for layer in document["layers"]] == [4, 4]
     assert len(document["masks"]) == 1
 
 
-def test_the_page_computes_what_python_has(open_view, tmp_path):
+def test_page_matches_python(open_view, tmp_path):
     maps = multiplied()
     page = open_view(view.neurons(maps, 0, 1, 2))
     control(page, "Head").select_option("3")
@@ -102,7 +102,7 @@ def test_the_page_computes_what_python_has(open_view, tmp_path):
     torch.testing.assert_close(products, parts.query[4] * parts.key, rtol=1e-3, atol=1e-6)
 
 
-def test_key_and_dimension_are_read_by_keys(open_view):
+def test_keys_and_dimensions_are_read_by_keyboard(open_view):
     maps = multiplied()
     page = open_view(view.neurons(maps, 1, 0, 4))
     parts = HeadParts.of(maps.layers[1], 0)
@@ -119,13 +119,13 @@ def test_key_and_dimension_are_read_by_keys(open_view):
     assert page.locator(".word[aria-selected='true']").text_content() == ROWS[0]
 
 
-def test_of_a_long_text_the_strongest_keys_are_drawn(open_view):
-    page = open_view(view.neurons(_long()))
+def test_long_text_shows_strongest_keys_only(open_view):
+    page = open_view(view.neurons(long_maps()))
     assert page.locator(".neurons p.soft").text_content() == "the 60 keys with the largest weights; CSV has all"
     assert page.locator("canvas").bounding_box()["height"] < 1400
 
 
-def _long():
+def long_maps():
     maps = multiplied(5, 7)
     layer = maps.layers[0]
     key = torch.randn(1, 2, 90, 6, generator=torch.Generator().manual_seed(1))
@@ -133,7 +133,7 @@ def _long():
     return AttentionMaps([type(layer).of(call, 0)], ROWS, [f"word{number}" for number in range(90)])
 
 
-def test_the_still_picture_says_where_the_query_looks():
+def test_summary_names_most_attended_key():
     maps = multiplied()
     made = view.neurons(maps, 0, 1, 3)
     weights = HeadParts.of(maps.layers[0], 1).weights(3)

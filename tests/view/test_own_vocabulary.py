@@ -1,6 +1,4 @@
-"""Studios of a model that has room for more tokens than its vocabulary, as those whose sizes are rounded up; and of
-models that are none for them.
-"""
+"""Studios of models whose vocabulary size differs from the tokenizer's, and models that studios reject."""
 
 from types import SimpleNamespace
 
@@ -62,14 +60,14 @@ where = pytest.mark.parametrize("kernel", [False, True])
 
 @each
 @where
-def test_a_size_that_is_rounded_up_is_taken(studio, kernel):
+def test_studio_accepts_slightly_larger_model_vocabulary(studio, kernel):
     make, tokens = STUDIOS[studio]
     check_type(make(tokens + 2, kernel=kernel).document, StudioDocument, collection_check_strategy=EACH)
 
 
 @each
 @where
-def test_a_model_with_fewer_tokens_is_refused(studio, kernel):
+def test_studio_rejects_smaller_model_vocabulary(studio, kernel):
     make, tokens = STUDIOS[studio]
     with pytest.raises(ValueError, match=r"(reads fewer than|chooses among).*model's own"):
         make(tokens - 1, kernel=kernel)
@@ -77,7 +75,7 @@ def test_a_model_with_fewer_tokens_is_refused(studio, kernel):
 
 @each
 @where
-def test_a_vocabulary_that_is_plainly_another_ones_is_refused(studio, kernel):
+def test_studio_rejects_much_larger_model_vocabulary(studio, kernel):
     make, tokens = STUDIOS[studio]
     if studio == "classify":
         pytest.skip("a classifier does not say how many tokens it reads")
@@ -85,7 +83,7 @@ def test_a_vocabulary_that_is_plainly_another_ones_is_refused(studio, kernel):
         make(int(ROOM * tokens) + 1, kernel=kernel)
 
 
-class Head(nn.Module):
+class PrefersUnknownTokens(nn.Module):
     """Prefers what the vocabulary does not have."""
 
     def __init__(self, model, tokens):
@@ -97,8 +95,8 @@ class Head(nn.Module):
         return torch.cat([logits[..., : self.tokens], logits[..., self.tokens :] + 9.0], -1)
 
 
-def test_the_still_picture_shares_out_among_the_tokens_that_there_are():
-    model = Head(gpt(30), 28)
+def test_write_summary_normalizes_over_vocabulary_tokens():
+    model = PrefersUnknownTokens(gpt(30), 28)
     made = view.write(model, LETTERS, "abc", weights="float32")
     with torch.no_grad():
         shares = model(LETTERS.encode("abc")[None])[0, -1, :28].softmax(-1)
@@ -106,7 +104,7 @@ def test_the_still_picture_shares_out_among_the_tokens_that_there_are():
     assert f"probability: {top!r} {float(shares.max()):.3f}".rstrip("0") in made.summary
 
 
-def test_a_tokenizer_with_holes_in_its_ids_has_all_its_tokens():
+def test_subwords_with_gaps_in_ids_count_up_to_largest_id():
     tokenizer = Tokenizer(token_models.WordLevel({"a": 0, "b": 1, "[UNK]": 2, "z": 6}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = unigram().pre_tokenizer.__class__()
     vocab = Subwords(tokenizer)
@@ -134,7 +132,7 @@ class Headless(nn.Module):
         return SimpleNamespace(last_hidden_state=self.inner(ids))
 
 
-class Hub(nn.Module):
+class BidirectionalWithLogits(nn.Module):
     """Logits as those of transformers have them, of a model that looks both ways."""
 
     def __init__(self):
@@ -150,18 +148,18 @@ class Hub(nn.Module):
     ("model", "prompt", "says"),
     {
         "both ways": (lambda: bert(28), "abc", r"BERT does not write from left to right.*view\.fill"),
-        "both ways, of others": (Hub, "abc", r"Hub does not write from left to right.*view\.fill"),
+        "both ways, of others": (BidirectionalWithLogits, "abc", r"Hub does not write from left to right.*view\.fill"),
         "no head": (Headless, "abc", "the model gives a SimpleNamespace without logits; give the model with its head"),
         "no prompt": (lambda: gpt(28), "", "the prompt has 0 tokens.*at least for it to go on from"),
         "a long prompt": (lambda: gpt(28), "a" * 13, "the prompt has 13 tokens; the model takes 1 to 12: give a"),
     }.values(),
 )  # fmt: skip
-def test_write_takes_what_writes(model, prompt, says, kernel):
+def test_write_rejects_unsuitable_models_and_prompts(model, prompt, says, kernel):
     with pytest.raises(ValueError, match=says):
         view.write(model(), LETTERS, prompt, kernel=kernel)
 
 
-def test_fill_says_that_a_head_is_missing():
+def test_fill_rejects_model_without_head():
     class Base(nn.Module):
         def __init__(self):
             super().__init__()
@@ -175,14 +173,14 @@ def test_fill_says_that_a_head_is_missing():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-def test_quantized_weights_stay_here():
+def test_write_rejects_torch_quantized_model():
     model = gpt(28)
     torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8, inplace=True)
     with pytest.raises(ValueError, match=r'was quantized by PyTorch.*weights="int8".*kernel=True'):
         view.write(model, LETTERS, "abc")
 
 
-def test_translate_says_what_it_wants():
+def test_translate_rejects_unsuitable_models_and_vocabularies():
     with pytest.raises(ValueError, match=r"GPT has no encode and decode.*view\.sources or view\.live"):
         view.translate(gpt(28), WORDS, "the plot")
     plain = Subwords(unigram())
@@ -194,6 +192,6 @@ def test_translate_says_what_it_wants():
 
 @pytest.mark.parametrize("given", [(0, 10**30), 10**23 - 1, (-(10**20), 0, 7)])
 @where
-def test_a_slider_ends_where_whole_numbers_of_a_page_do(given, kernel):
+def test_interact_rejects_integers_beyond_page_range(given, kernel):
     with pytest.raises(ValueError, match="whole numbers of a page end at 9,007,199,254,740,991: give floats"):
         view.interact(lambda x: torch.ones(2) * x, x=given, kernel=kernel)

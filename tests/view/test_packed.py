@@ -1,4 +1,4 @@
-"""What a page is sent: unpacked again here, by other means than the page's own."""
+"""The packed data of a page, unpacked independently, matches the attention maps."""
 
 import zlib
 
@@ -54,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_page_has_every_weight(name):
+def test_document_contains_every_weight_and_mask(name):
     some = CASES[name]()
     described, data = page_heads.heads_document({"": some}, page_heads.HEADS_STATE, None, 1e6)
     (part,) = described["parts"]
@@ -69,14 +69,14 @@ def test_the_page_has_every_weight(name):
     assert described["note"] == ""
 
 
-def test_a_mask_is_stored_once_however_many_heads_share_it():
+def test_shared_mask_is_stored_once():
     some = maps(4, 5, 6, 6, mask=masks.causal.dense(6, 6)[0, 0])
     described, _ = page_heads.heads_document({"one": some, "two": some}, page_heads.HEADS_STATE, None, 1e6)
     assert len(described["masks"]) == 1
     assert described["parts"][1]["masks"] == [0] * 20
 
 
-def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
+def test_heads_beyond_budget_are_stored_as_block_maxima():
     some = maps(3, 4, 64, 64, seed=5)
     described, data = page_heads.heads_document(
         {"": some}, {**page_heads.HEADS_STATE, "layer": 1, "head": 2}, None, 12_000
@@ -95,7 +95,7 @@ def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
         assert abs((code / 255) ** 2 - largest) <= 0.004
 
 
-def computed():
+def lazy_maps():
     draw = torch.Generator().manual_seed(3)
     layers = []
     for _ in range(2):
@@ -105,9 +105,9 @@ def computed():
 
 
 @pytest.mark.parametrize("kind", ["weights", "computed"])
-def test_all_of_it_takes_no_more_than_the_budget(kind, monkeypatch):
+def test_document_data_fits_budget(kind, monkeypatch):
     monkeypatch.setattr(payload, "MAX_PAGE_CELLS", 0 if kind == "computed" else payload.MAX_PAGE_CELLS)
-    some = computed() if kind == "computed" else maps(3, 4, 64, 64, seed=5)
+    some = lazy_maps() if kind == "computed" else maps(3, 4, 64, 64, seed=5)
     forms = set()
     for budget in range(4_000, 44_000, 2_000):
         described, data = page_heads.heads_document({"": some}, page_heads.HEADS_STATE, None, budget)
@@ -117,7 +117,7 @@ def test_all_of_it_takes_no_more_than_the_budget(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("top", [1, 4])
-def test_the_strongest_keys_take_the_budget_and_no_more(top):
+def test_top_keys_beyond_budget_raise(top):
     def size(budget):
         return len(page_heads.heads_document({"": maps()}, page_heads.HEADS_STATE, None, budget, top=top)[1]) * 4 / 3
 
@@ -127,13 +127,13 @@ def test_the_strongest_keys_take_the_budget_and_no_more(top):
         size(needed - 1)
 
 
-def test_a_budget_too_small_for_anything_is_an_error():
+def test_too_small_budget_raises():
     with pytest.raises(ValueError, match="not even blocks"):
         page_heads.heads_document({"": maps(8, 8, 50, 50)}, page_heads.HEADS_STATE, None, 100)
 
 
 @pytest.mark.parametrize("bad", [torch.nan, -0.5, 1.5, torch.inf])
-def test_what_is_no_weight_is_refused(bad):
+def test_invalid_weights_raise(bad):
     weights = torch.rand(2, 3, 5, 7)
     weights[1, 2, 3, 4] = bad
     with pytest.raises(ValueError, match=r"layer 1, head 2.*softmax"):
@@ -152,17 +152,17 @@ GROUPS = [
 
 
 @pytest.mark.parametrize(("pieces", "numbers"), GROUPS)
-def test_pieces_belong_to_words(pieces, numbers):
+def test_token_groups_join_subwords_to_words(pieces, numbers):
     assert token_groups(pieces) == numbers
 
 
-def test_blocks_are_the_largest_of_their_cells():
+def test_packed_blocks_are_maxima_of_their_cells():
     codes = torch.arange(15, dtype=torch.uint8).view(1, 1, 3, 5)
     assert AttentionMaps(codes).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
     assert AttentionMaps((codes / 255) ** 2).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
 
 
-def test_the_sharpest_look_of_a_map_that_is_computed_is_that_of_the_whole():
+def test_largest_weight_of_lazy_maps_matches_argmax():
     draw = torch.Generator().manual_seed(7)
     query, key = torch.randn(1, 8, 150, 4, generator=draw), torch.randn(1, 8, 200, 4, generator=draw)
     some = AttentionMaps([LazyAttention(AttentionCall(query, key, key[..., :0], None, 1.0))])

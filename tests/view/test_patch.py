@@ -1,4 +1,4 @@
-"""The program that the studio of patching computes with: patched anywhere, its logits are those of the model."""
+"""`view.patch` without a browser: its program matches capture with edits."""
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ MODELS = {**{kind: lambda kind=kind: gpt(**KINDS[kind]) for kind in KINDS}, "neo
 
 @pytest.mark.parametrize("kind", MODELS)
 @torch.no_grad()
-def test_several_places_at_once_are_those_of_edits(kind):
+def test_patching_program_matches_capture_edits(kind):
     torch.manual_seed(2)
     model = MODELS[kind]().eval()
     sites = find_sites(model)
@@ -60,7 +60,7 @@ def test_several_places_at_once_are_those_of_edits(kind):
     assert (patched - getattr(unpatched, "logits", unpatched)[0, -1]).abs().max() > 1e-4
 
 
-def test_the_model_keeps_its_hooks_its_mode_and_its_numbers():
+def test_patch_leaves_model_hooks_mode_and_weights_unchanged():
     model = gpt().train()
     hooked = []
     model.blocks[0].register_forward_pre_hook(lambda *_: hooked.append(1))
@@ -74,7 +74,7 @@ def test_the_model_keeps_its_hooks_its_mode_and_its_numbers():
     assert hooked
 
 
-def test_the_still_picture_has_the_likeliest_tokens_of_both_runs():
+def test_summary_contains_top_probability_of_both_runs():
     model = gpt()
     made = view.patch(model, VOCAB, "abc", "abd", answers=("g", 3), title="Names")
     with torch.no_grad():
@@ -84,7 +84,7 @@ def test_the_still_picture_has_the_likeliest_tokens_of_both_runs():
     assert (made.document["state"]["answer"], made.document["state"]["other"]) == (VOCAB.encode("g").item(), 3)
 
 
-def test_layers_that_differ_in_their_heads_are_told():
+def test_layers_with_different_heads_raise():
     model = gpt()
     other = gpt(heads=4)
     model.blocks[1] = other.blocks[1]
@@ -92,7 +92,7 @@ def test_layers_that_differ_in_their_heads_are_told():
         view.patch(model, VOCAB, "abc", "abd")
 
 
-def test_a_block_that_is_called_twice_is_told():
+def test_block_called_twice_raises():
     class Twice(nn.Module):
         def __init__(self):
             super().__init__()

@@ -1,4 +1,4 @@
-"""A PNG keeps the exact colours of what was drawn: every shade of a scale, and the ink of its words."""
+"""PNGs keep exact colours: every shade of a scale, and the inks of a theme."""
 
 import io
 
@@ -29,14 +29,14 @@ def colours(picture, style):
     return set((pixels @ [65536, 256, 1]).ravel().tolist())
 
 
-def coded(colour):
+def colour_code(colour):
     return int((numpy.asarray(to_rgb(colour)) * 255).round() @ [65536, 256, 1])
 
 
 @styles
 @pytest.mark.parametrize("scale", [palette.sequential_colormap, palette.diverging_colormap])
 @pytest.mark.parametrize("drawn", ["bar", "heatmap"])
-def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
+def test_png_keeps_every_shade_of_colormap(drawn, scale, style):
     def draw():
         figure = Figure(figsize=(2, 4) if drawn == "bar" else (8, 1))
         axes = figure.add_axes((0.1, 0.05, 0.3, 0.9) if drawn == "bar" else (0, 0, 1, 1))
@@ -50,18 +50,18 @@ def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
         return figure
 
     with view.theme(style):
-        shades = {coded(shade) for shade in scale().colors}
+        shades = {colour_code(shade) for shade in scale().colors}
         ends = (
             (palette.LOW_COLOURS, palette.HIGH_COLOURS)
             if scale is palette.diverging_colormap
             else (palette.RAMP_COLOURS,)
         )
-        assert {coded(palette._ink(pair)) for pair in ends} <= shades
+        assert {colour_code(palette._ink(pair)) for pair in ends} <= shades
     assert len(shades) >= 199
     assert shades - colours(Picture(draw, "a scale"), style) == set()
 
 
-def test_rare_shades_come_back_among_many_blends():
+def test_png_keeps_rare_shades_among_blended_text():
     def draw():
         figure = Figure(figsize=(8, 3))
         axes = figure.add_axes((0, 0, 1, 0.004))  # each shade in a few dots only
@@ -73,25 +73,25 @@ def test_rare_shades_come_back_among_many_blends():
         return figure
 
     with view.theme():
-        shades = {coded(shade) for shade in palette.sequential_colormap().colors}
+        shades = {colour_code(shade) for shade in palette.sequential_colormap().colors}
     assert shades - colours(Picture(draw, "words"), "light") == set()
 
 
 @styles
-def test_words_lines_and_paper_have_the_inks_of_the_theme(style):
+def test_png_contains_theme_inks(style):
     with view.theme(style):
         names = ("text.color", "xtick.labelcolor", "axes.edgecolor", "figure.facecolor")
-        inks = {name: coded(matplotlib.rcParams[name]) for name in names}
+        inks = {name: colour_code(matplotlib.rcParams[name]) for name in names}
     there = colours(view.heads(AttentionMaps(torch.rand(2, 3, 5, 7).softmax(-1))), style)
     assert [name for name, ink in inks.items() if ink not in there] == []
     series = {str(number): ([0, 1], [number, number]) for number in range(8)}
     there = colours(view.lines(series, x="x", y="y", title="t"), style)
     series_inks = {"light": OKABE_ITO, "dark": ON_DARK}[style]
-    assert {colour for colour in series_inks if coded(f"#{colour}") not in there} == set()
+    assert {colour for colour in series_inks if colour_code(f"#{colour}") not in there} == set()
 
 
 @styles
-def test_a_png_is_what_was_drawn(style):
+def test_png_matches_savefig(style):
     picture, stream = view.head(AttentionMaps(torch.rand(2, 3, 5, 7).softmax(-1)), 1, 2), io.BytesIO()
     with view.theme(style):
         picture.figure(style).savefig(stream, bbox_inches="tight", pad_inches=0.08)
@@ -101,7 +101,7 @@ def test_a_png_is_what_was_drawn(style):
     assert (off > 24).mean() < 1e-3
 
 
-def test_more_flat_colours_than_a_palette_holds_are_all_kept():
+def test_png_keeps_more_colours_than_a_palette_holds():
     shades = numpy.stack(numpy.meshgrid(range(17), range(17), [7]), -1).reshape(17, 17, 3) * 15
 
     def draw():
@@ -121,7 +121,7 @@ def test_more_flat_colours_than_a_palette_holds_are_all_kept():
     ("limit", "seen"),
     [(1, ["·", "0.01", "0.05", "0.99", ">0.99", "−0.12", "0"]), (15, ["·", "·", "·", "1", "1", "−0.1", "0"])],
 )
-def test_cells_show_hundredths_of_their_scales_unit(limit, seen):
+def test_heatmap_cell_numbers_follow_scale_limit(limit, seen):
     values = numpy.array([[0.004, 0.0055, 0.046, 0.994, 0.996, -0.1234, 0.0]])
     with palette.theme():
         figure, axes = pyplot.subplots()
@@ -131,7 +131,7 @@ def test_cells_show_hundredths_of_their_scales_unit(limit, seen):
 
 
 @styles
-def test_every_ink_is_told_from_the_page(style):
+def test_theme_inks_have_sufficient_contrast(style):
     def luminance(colour):
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,4 +1,4 @@
-"""How a page draws the next token: numbers and probabilities of `generate.Sampler`, costs of torch."""
+"""The page's sampler: random numbers, probabilities and token costs match `generate.Sampler` and torch."""
 
 import pytest
 import torch
@@ -23,23 +23,25 @@ SAMPLERS = [
 
 
 @pytest.fixture
-def ask(node):
-    """`ask(function, given)`: what JavaScript makes of it, with the sampler's functions at hand."""
+def run_js(node):
+    """`run_js(function, given)`: what JavaScript makes of it, with the sampler's functions at hand."""
     node.load("studios/logits", "studios/sampler")
     return node.evaluate
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_numbers_are_torchs_draw_by_draw(ask, seed):
+def test_mersenne_twister_matches_torch(run_js, seed):
     draw = torch.Generator().manual_seed(seed)
     expected = [torch.rand((), dtype=torch.float64, generator=draw).item() for _ in range(700)]  # past two turns
     assert (
-        ask("seed => { const t = new MersenneTwister(seed); return Array.from(Array(700), () => t.number()); }", seed)
+        run_js(
+            "seed => { const t = new MersenneTwister(seed); return Array.from(Array(700), () => t.number()); }", seed
+        )
         == expected
     )
 
 
-def rows():
+def logit_rows():
     """Logits of all sorts: near and far, alike, some impossible."""
     draw = torch.Generator().manual_seed(2)
     wide = [scale * torch.randn(17, generator=draw) for scale in (0.01, 1, 5, 60)]
@@ -48,11 +50,11 @@ def rows():
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=str)
-def test_probabilities_and_tokens_are_the_samplers(ask, sampler):
+def test_probabilities_and_tokens_match_sampler(run_js, sampler):
     given = {"temperature": sampler.temperature, "topK": sampler.top_k, "topP": sampler.top_p}
-    for logits in rows():
+    for logits in logit_rows():
         expected = sampler.probabilities(logits)
-        made = ask(
+        made = run_js(
             "([row, settings]) => [...probabilities(Float32Array.from(row), settings)]", [logits.tolist(), given]
         )
         torch.testing.assert_close(torch.tensor(made, dtype=torch.float32), expected, rtol=1e-5, atol=1e-7)
@@ -60,7 +62,7 @@ def test_probabilities_and_tokens_are_the_samplers(ask, sampler):
             continue
         draw = torch.Generator().manual_seed(9)
         tokens = [sampler.choose(logits, draw) for _ in range(60)]
-        told = ask(
+        told = run_js(
             "([row, settings]) => { const t = new MersenneTwister(9);"
             " const shares = probabilities(Float32Array.from(row), settings);"
             " return Array.from({ length: 60 }, () => sampleFrom(shares, t.number())); }",
@@ -69,23 +71,23 @@ def test_probabilities_and_tokens_are_the_samplers(ask, sampler):
         assert told == tokens
 
 
-def test_the_last_possible_token_is_drawn_when_the_sum_falls_short(ask):
-    assert ask("() => sampleFrom([0.25, 0.75, 0], 1)", None) == 1
-    assert ask("() => sampleFrom([0, 1], 0)", None) == 1
+def test_sample_from_returns_last_possible_token_at_rounding_edge(run_js):
+    assert run_js("() => sampleFrom([0.25, 0.75, 0], 1)", None) == 1
+    assert run_js("() => sampleFrom([0, 1], 0)", None) == 1
 
 
 @pytest.mark.parametrize("bad", ["NaN", "Infinity"])
-def test_logits_that_are_not_finite_are_refused(ask, bad):
+def test_non_finite_logits_raise(run_js, bad):
     with pytest.raises(Exception, match="not finite; there is nothing to draw from"):
-        ask(f"() => probabilities(Float32Array.of(0, {bad}, 1), {{}})", None)
+        run_js(f"() => probabilities(Float32Array.of(0, {bad}, 1), {{}})", None)
     with pytest.raises(Exception, match="not finite"):
-        ask("() => probabilities(Float32Array.of(-Infinity, -Infinity), {})", None)
+        run_js("() => probabilities(Float32Array.of(-Infinity, -Infinity), {})", None)
 
 
-def test_costs_are_nats_of_each_token_after_the_first(ask):
+def test_token_costs_match_cross_entropy(run_js):
     logits = 4 * torch.randn(5, 7, generator=torch.Generator().manual_seed(3))
     ids = [6, 0, 3, 3, 1]
-    told = ask("([row, ids]) => tokenCosts(Float32Array.from(row), ids, 7)", [logits.flatten().tolist(), ids])
+    told = run_js("([row, ids]) => tokenCosts(Float32Array.from(row), ids, 7)", [logits.flatten().tolist(), ids])
     expected = functional.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
     torch.testing.assert_close(torch.tensor(told), expected, rtol=1e-5, atol=1e-6)
-    assert ask("() => tokenCosts(new Float32Array(7), [2], 7)", None) == []
+    assert run_js("() => tokenCosts(new Float32Array(7), [2], 7)", None) == []

@@ -1,4 +1,4 @@
-"""Pictures do not depend on the reader's settings of matplotlib, nor change them."""
+"""Pictures neither depend on the user's matplotlib settings nor change them."""
 
 import io
 import re
@@ -40,7 +40,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-def drawn(name, tmp_path):
+def render(name, tmp_path):
     """A picture as it is saved, its numbers apart, and as the pixels of a figure that is saved by hand.
 
     Names of clip paths are digests of places, in whose last digits matplotlib's solver of layouts is free.
@@ -64,22 +64,22 @@ def check_alike(one, other):
 
 
 @pytest.mark.parametrize("name", STILLS)
-def test_no_setting_of_the_reader_changes_a_picture(name, tmp_path):
-    usual = drawn(name, tmp_path)
+def test_picture_ignores_user_rcparams(name, tmp_path):
+    usual = render(name, tmp_path)
     with matplotlib.rc_context(HOSTILE):
         before = dict(matplotlib.rcParams)
-        check_alike(drawn(name, tmp_path), usual)
+        check_alike(render(name, tmp_path), usual)
         assert dict(matplotlib.rcParams) == before
 
 
 @pytest.mark.parametrize("context", [lambda: style.context(["classic", "dark_background"]), pyplot.xkcd])
-def test_no_style_sheet_changes_a_picture(context, tmp_path):
-    usual = drawn("head", tmp_path)
+def test_picture_ignores_style_sheets(context, tmp_path):
+    usual = render("head", tmp_path)
     with context():
-        check_alike(drawn("head", tmp_path), usual)
+        check_alike(render("head", tmp_path), usual)
 
 
-def test_a_figure_to_go_on_with_is_saved_as_it_was_drawn():
+def test_figure_saved_later_ignores_user_rcparams():
     """Settings that matplotlib reads only as it draws or saves: ticks, minus signs, resolution, background."""
 
     def saved(settings, title=""):
@@ -95,7 +95,7 @@ def test_a_figure_to_go_on_with_is_saved_as_it_was_drawn():
     assert saved({}, "by hand") != saved({})
 
 
-def test_the_theme_leaves_the_session_alone():
+def test_theme_keeps_session_settings():
     """What belongs to the session and not to a picture stays: the backend, whether it is interactive."""
     with matplotlib.rc_context({"interactive": True, "figure.max_open_warning": 3, "timezone": "Europe/Paris"}):
         with view.theme("dark"):

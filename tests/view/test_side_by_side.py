@@ -1,4 +1,4 @@
-"""Pictures of sentences and of heads side by side: what they draw, exactly, and what they refuse."""
+"""Still pictures of links, words, alignments, comparisons and steps: exact contents and input checks."""
 
 import base64
 import io
@@ -104,7 +104,7 @@ VERMILLION = "#d55e00"
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_is_a_picture_and_always_the_same(name, caplog, tmp_path):
+def test_still_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_path):
     sound(VIEWS[name], caplog, tmp_path)
 
 
@@ -126,7 +126,7 @@ def test_a_view_is_a_picture_and_always_the_same(name, caplog, tmp_path):
         ),
     ],
 )
-def test_any_text_can_stand_anywhere(make, caplog):
+def test_unusual_text_is_drawn_anywhere(make, caplog):
     draws(make(sentence(NASTY)), caplog, "svg")
 
 
@@ -134,7 +134,7 @@ SHAPES = [(1, 1, 1, 1), (1, 1, 1, 7), (2, 2, 40, 2), (1, 12, 3, 3), (1, 1, 450, 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_any_shape_can_be_drawn(shape, caplog):
+def test_maps_of_any_shape_are_drawn(shape, caplog):
     some = maps(*shape)
     draws(links.links(some, heads=range(shape[1])), caplog)
     draws(running_text.words(some), caplog)
@@ -143,7 +143,7 @@ def test_any_shape_can_be_drawn(shape, caplog):
     draws(attention.steps({"one": some, "two": maps(1, 1, 2, 3)}), caplog)
 
 
-def test_a_line_for_each_weight_that_is_not_too_small():
+def test_links_draw_one_line_per_weight_above_threshold():
     weights = torch.tensor([[0.5, 0.3, 0.19, 0.01], [0.02, 0.98, 0.0, 0.0]])
     mask = torch.tensor([[True, True, False, True], [True, True, True, True]])
     some = AttentionMaps(weights[None, None], mask=mask)
@@ -157,7 +157,7 @@ def test_a_line_for_each_weight_that_is_not_too_small():
     assert "4 weights" in links.links(some).summary
 
 
-def test_a_head_has_one_colour_everywhere():
+def test_links_use_one_colour_per_head():
     some = maps(1, 12, 4, 4)
     alone = to_hex(lines(links.links(some, heads=(3,)))[0].get_colors()[0])
     together = lines(links.links(some, heads=(11, 3, 0, 3)))
@@ -170,7 +170,7 @@ def test_a_head_has_one_colour_everywhere():
     assert not links.links(some, heads=(3,)).figure().legends
 
 
-def test_links_say_how_many_words_they_leave_out():
+def test_links_state_number_of_omitted_words():
     long = maps(1, 1, 200, 3)
     left, right = links.links(long).figure().axes
     words = [tick.get_text() for tick in left.get_yticklabels()]
@@ -181,7 +181,7 @@ def test_links_say_how_many_words_they_leave_out():
     assert left.get_ylim() == right.get_ylim()
 
 
-def test_words_are_shaded_by_what_the_row_looks_at():
+def test_words_shading_matches_weights_of_row():
     some = sentence()
     picture = running_text.words(some, 1, 2, row=6)
     for style in palette.THEMES:
@@ -198,7 +198,7 @@ def test_words_are_shaded_by_what_the_row_looks_at():
 
 
 @pytest.mark.parametrize("style", palette.THEMES)
-def test_shaded_words_can_be_read(style):
+def test_words_have_sufficient_contrast_on_shading(style):
     weights = torch.linspace(0, 1, 40).expand(40, 40)
     axes = running_text.words(AttentionMaps(weights[None, None])).figure(style).axes[0]
 
@@ -212,7 +212,7 @@ def test_shaded_words_can_be_read(style):
         assert (high + 0.05) / (low + 0.05) > 3.8
 
 
-def test_running_text_is_inside_its_shade_and_nothing_overlaps():
+def test_words_fit_their_shading_without_overlap():
     words = [*SENTENCE, " of", "\n", "a", "b", "c", "W" * 30] * 9
     figure = running_text.words(sentence(words)).figure()
     figure.set_dpi(200)  # as it is saved: glyphs are rounded to pixels
@@ -229,7 +229,7 @@ def test_running_text_is_inside_its_shade_and_nothing_overlaps():
     assert max(frame.x1 for frame in frames) <= figure.bbox.x1
 
 
-def test_running_text_breaks_at_a_newline_and_says_what_it_leaves_out():
+def test_words_break_at_newlines_and_state_omitted_words():
     laid = list(running_text._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0))
     feed = palette.drawable("\n")
     assert [(index, line, text) for index, _, line, _, text in laid] == [
@@ -240,7 +240,7 @@ def test_running_text_breaks_at_a_newline_and_says_what_it_leaves_out():
     assert shown[1:-1] == [str(word) for word in range(101, 501)]
 
 
-def test_two_sentences_stand_one_above_the_other():
+def test_words_stack_query_above_key_sentence():
     some = maps(1, 1, 2, 3, rows=["un", "chat"], cols=["a", "small", "cat"])
     axes = running_text.words(some, row=1).figure().axes[0]
     assert [text.get_text() for text in axes.texts] == ["query", "un", "chat", "key", "a", "small", "cat"]
@@ -250,7 +250,7 @@ def test_two_sentences_stand_one_above_the_other():
     assert marked.get_y() < chat[1] < marked.get_y() + marked.get_height()
 
 
-def test_gold_cells_are_outlined_and_counted():
+def test_alignment_outlines_and_counts_gold_cells():
     weights = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.0, 0.0, 0.0]])
     picture = attention.alignment(AttentionMaps(weights[None, None]), [(0, 0), (1, 1), (2, 2), (0, 0)])
     assert "1 of 3 gold cells are the strongest of their row" in picture.summary
@@ -260,7 +260,7 @@ def test_gold_cells_are_outlined_and_counted():
     assert not boxes(attention.alignment(maps()).figure().axes[0])
 
 
-def test_a_difference_is_the_second_minus_the_first():
+def test_compare_difference_is_second_minus_first():
     first, second = sentence(), sentence(seed=2)
     shown = panels(attention.compare(first, second, 1, 2, ("before", "after")).figure())
     assert [axes.get_xlabel() for axes in shown] == ["before", "after", "after − before"]
@@ -273,32 +273,32 @@ def test_a_difference_is_the_second_minus_the_first():
     numpy.testing.assert_array_equal(b.filled(0), second[1, 2].numpy())
 
 
-def test_no_difference_is_the_page_and_small_ones_show():
+def test_difference_scale_is_square_root_centred_at_zero():
     norm = heatmap.norm(DIFFERENCE_SCALE)
     numpy.testing.assert_allclose(norm([-1, -0.25, 0, 0.01, 1]), [0, 0.25, 0.5, 0.55, 1])
     numpy.testing.assert_allclose(norm.inverse(norm([-0.3, 0.7])), [-0.3, 0.7])
 
 
 @pytest.mark.parametrize("size", [5, 900])
-def test_a_single_difference_is_not_lost(size):
+def test_compare_keeps_single_difference_when_downsampled(size):
     weights = torch.zeros(1, 1, size, size)
     weights[0, 0, 3, 2] = 0.5
     shown = panels(attention.compare(AttentionMaps(weights), AttentionMaps(weights * 0)).figure())
     assert shown[2].images[0].get_array().min() == -0.5
 
 
-def test_words_that_differ_are_both_named():
+def test_compare_labels_differing_words_with_both():
     shown = panels(attention.compare(sentence(["a", "b"]), sentence(["a", "c"])).figure())
     assert [tick.get_text() for tick in shown[2].get_yticklabels()] == ["a", "b/c"]
 
 
-def test_maps_of_two_sizes_have_no_difference():
+def test_compare_of_different_shapes_has_no_difference_panel():
     picture = attention.compare(maps(), maps(1, 1, 3, 3))
     assert len(panels(picture.figure())) == 2
     assert "5 queries x 7 keys and 3 queries x 3 keys" in picture.summary
 
 
-def test_what_is_not_there_yet_is_blank_and_not_hatched():
+def test_steps_leave_future_tokens_blank_without_hatching():
     parts = {"one": sentence(SENTENCE[:2]), "two": sentence(SENTENCE[:4])}
     for name, axes in zip(parts, panels(attention.steps(parts, 1, 1).figure())):
         size = len(parts[name].rows)
@@ -317,7 +317,7 @@ def test_what_is_not_there_yet_is_blank_and_not_hatched():
 
 
 @pytest.mark.parametrize("count", [1, 2, 6, 7, 10])
-def test_at_most_six_steps_with_the_first_and_the_last(count):
+def test_steps_draw_at_most_six_including_first_and_last(count):
     picture = attention.steps(growing(count))
     names = [axes.get_xlabel() for axes in panels(picture.figure())]
     assert len(names) == min(6, count)
@@ -326,7 +326,7 @@ def test_at_most_six_steps_with_the_first_and_the_last(count):
     assert picture.summary.partition("\n")[0].endswith(left_out) == (count > 6)
 
 
-def test_flat_maps_of_the_same_words_name_them_once():
+def test_steps_label_shared_words_once_for_flat_maps():
     words, other = [*"abcdefghijkl"], [*"abcdefghijkm"]
     flat = {name: AttentionMaps(torch.rand(1, 1, 2, 12), ["x", "y"], words) for name in ("one", "two", "three")}
     named = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels(attention.steps(flat).figure())]
@@ -336,7 +336,7 @@ def test_flat_maps_of_the_same_words_name_them_once():
     assert named == [words, other, words]
 
 
-def test_a_line_stands_before_the_key_that_divides():
+def test_divide_draws_line_before_key():
     parts = growing(3)
     step, alone = attention.steps(parts, divide=1).figure(), attention.head(maps(), 0, 0, divide=1).figure()
     for shown in (panels(step)[-1], alone.axes[0]):
@@ -369,6 +369,6 @@ def test_a_line_stands_before_the_key_that_divides():
         (lambda: attention.steps({}), ValueError, r"no step"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(make, error, says):
+def test_invalid_arguments_raise(make, error, says):
     with pytest.raises(error, match=says):
         make()

@@ -1,4 +1,4 @@
-"""Studios as Python makes them: what is told to the page, what stands where no script runs."""
+"""`view.write` without a browser: document, programs, summary and tries."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from tfviz.view.page.heads import HEADS_STATE
 COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "open"}
 
 
-def test_the_still_picture_has_the_likeliest_next_tokens():
+def test_summary_contains_probability_of_likeliest_token():
     model, made = written()
     with torch.no_grad():
         shares = model(VOCAB.encode("abc")[None])[0, -1].softmax(-1)
@@ -51,7 +51,7 @@ def test_the_still_picture_of_a_long_text_has_the_bars_alone():
     assert maps == []
 
 
-def test_the_page_is_told_all_choices_and_where_to_look():
+def test_document_contains_state_and_attention_sites():
     model, made = written()
     assert set(made.document["state"]) == COMES | set(HEADS_STATE)
     assert made.document["context"] == CONTEXT
@@ -63,7 +63,7 @@ def test_the_page_is_told_all_choices_and_where_to_look():
     assert [state[name] for name in ("temperature", "top_k", "top_p", "seed")] == [0, 5, 0.5, 9]
 
 
-def test_the_model_stays_as_it_was_and_the_page_is_the_same_twice():
+def test_write_is_deterministic_and_leaves_model_unchanged():
     model = gpt().train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     one, two = (view.write(model, VOCAB, "abc") for _ in range(2))
@@ -73,7 +73,7 @@ def test_the_model_stays_as_it_was_and_the_page_is_the_same_twice():
     assert one.html() == two.html()
 
 
-def test_weights_are_kept_as_asked_and_once_for_both_programs():
+def test_weights_are_stored_once_in_requested_precision():
     model = gpt()
     count = sum(parameter.numel() for parameter in model.parameters())
     sizes = {kind: len(view.write(model, VOCAB, "abc", weights=kind).data) for kind in ("float32", "int8")}
@@ -81,7 +81,7 @@ def test_weights_are_kept_as_asked_and_once_for_both_programs():
     assert sizes["int8"] < sizes["float32"] / 2
 
 
-def test_a_model_without_a_cache_only_reads():
+def test_model_without_cache_has_only_read_program():
     class Plain(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -95,7 +95,7 @@ def test_a_model_without_a_cache_only_reads():
     assert made.document["context"] == 1024
 
 
-def test_a_tokenizer_of_transformers_is_taken_as_it_is_and_stays_so():
+def test_transformers_tokenizer_is_accepted_and_unchanged():
     transformers = pytest.importorskip("transformers")
     words = bpe(["the cat sat on the mat and the dog sat on the cat"], 300).tokenizer
     words.encode_special_tokens = False
@@ -117,7 +117,7 @@ def test_a_tokenizer_of_transformers_is_taken_as_it_is_and_stays_so():
     assert view.interact(lambda x: x.float(), x=view.text("the cat", tokenizer)).summary
 
 
-def test_what_eight_bits_cost_is_said():
+def test_note_states_cost_of_int8_weights():
     model, vocab = gpt(), VOCAB
     ids = vocab.encode("face.bad")
     made = view.write(model, vocab, "face.bad", weights="int8", budget=None)
@@ -133,7 +133,7 @@ def test_what_eight_bits_cost_is_said():
     assert "note" not in view.write(model, vocab, "face.bad").document
 
 
-def test_tries_set_what_a_studio_has():
+def test_tries_set_existing_state_only():
     made = view.write(gpt(), VOCAB, "face", tries={"Backwards": {"prompt": "ecaf"}})
     assert made.document["tries"] == [["Backwards", {"prompt": "ecaf"}]]
     with pytest.raises(ValueError, match=r"tries\['x'\] sets text; it can set "):

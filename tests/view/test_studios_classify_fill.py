@@ -1,4 +1,4 @@
-"""What the studios of a text that is there send: still pictures, the state they begin in, what they refuse."""
+"""`view.classify` and `view.fill` without a browser: summaries and initial documents."""
 
 from functools import cache
 
@@ -33,7 +33,7 @@ def bert():
     return seeded(lambda: BERT(len(VOCAB), context=11, layers=1, heads=2, dim=8))
 
 
-def test_the_verdict_is_said_and_the_text_travels_in_its_frame():
+def test_classify_document_contains_prediction_and_special_tokens():
     ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
     shares = classifier()(ids)[0].softmax(-1)
     made, again = (
@@ -53,7 +53,7 @@ def test_the_verdict_is_said_and_the_text_travels_in_its_frame():
     assert made.html() == again.html()
 
 
-def test_a_fine_tuned_bert_is_a_classifier_too():
+def test_classify_accepts_bert_classifier():
     model = seeded(lambda: BERTClassifier(BERT(len(VOCAB), context=11, layers=1, heads=2, dim=8)))
     made = view.classify(model, VOCAB, ["no", "yes"], TEXT, before=CLS, weights="float32")
     share = model(torch.tensor([[CLS, *VOCAB.encode(TEXT)]]))[0].softmax(-1)
@@ -61,7 +61,7 @@ def test_a_fine_tuned_bert_is_a_classifier_too():
 
 
 @pytest.mark.parametrize(("hidden", "places"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
-def test_words_are_hidden_by_number_and_the_guess_is_said(hidden, places):
+def test_fill_masks_words_by_number_and_matches_model(hidden, places):
     ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
     ids[0, [place + 1 for place in places]] = MASK
     share = bert()(ids).tokens[0, places[0] + 1].softmax(-1)
@@ -76,7 +76,7 @@ def test_words_are_hidden_by_number_and_the_guess_is_said(hidden, places):
     assert "compare_with" not in made.document
 
 
-def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
+def test_fill_masks_all_pieces_of_word_without_special_tokens():
     pieces = wordpiece(["sing sings singing the ring"], 60)
     count = len(pieces.encode("ringing"))
     assert count == 2
@@ -87,7 +87,7 @@ def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
     assert made.document["special_tokens"] == {"before": None, "after": None}
 
 
-def test_a_model_beside_is_asked_for_what_follows_the_left():
+def test_fill_compare_with_predicts_from_left_context():
     gpt = seeded(lambda: GPT(len(VOCAB), context=7, layers=1, heads=2, dim=8))
     made = view.fill(bert(), VOCAB, TEXT, masked=3, compare_with=(gpt, VOCAB, CLS), weights="float32")
     share = gpt(torch.tensor([[CLS, *VOCAB.encode("the plot was")]]))[0, -1].softmax(-1)

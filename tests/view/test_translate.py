@@ -1,4 +1,4 @@
-"""What `view.translate` tells the page, and the programs it sends along."""
+"""`view.translate` without a browser: programs, document and summary."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from tfviz.view.still.formatting import formatted
 
 
 @pytest.mark.parametrize("parts", [{}, {"positions": layers.positions.Rotary}, {"positions": layers.positions.ALiBi}])
-def test_programs_compute_what_the_model_computes(parts):
+def test_programs_match_model(parts):
     made = model(**parts)
     programs = export_encoder_decoder(made, "float32")
     draw = torch.Generator().manual_seed(5)
@@ -29,14 +29,14 @@ def test_programs_compute_what_the_model_computes(parts):
         torch.testing.assert_close(logits, made.decode(target, spread), rtol=1e-4, atol=1e-4)
 
 
-def test_sites_are_those_of_capture():
+def test_program_sites_match_capture():
     programs = export_encoder_decoder(model())
     assert programs["encode"].sites == [f"encoder.{i}.attention.pattern" for i in range(2)]
     kinds = [(layer, kind) for layer in range(2) for kind in ("attention", "cross")]
     assert programs["decode"].sites == [f"decoder.{layer}.{kind}.pattern" for layer, kind in kinds]
 
 
-def test_one_table_for_both_languages_travels_once():
+def test_shared_embedding_is_stored_once():
     torch.manual_seed(0)
     made = models.Transformer(50, context=12, layers=1, heads=2, dim=8)
     programs = export_encoder_decoder(made, "float32")
@@ -45,7 +45,7 @@ def test_one_table_for_both_languages_travels_once():
     assert len(data) < sum(program.nbytes for program in programs.values()) - table + 100
 
 
-def test_what_the_page_is_told():
+def test_document_contains_tokens_limits_and_state():
     _, shown = translated()
     source, target = vocabs()
     told = shown.document
@@ -56,12 +56,12 @@ def test_what_the_page_is_told():
     assert [told["state"][name] for name in ("width", "alpha", "steps")] == [4, 0.6, LENGTH]
 
 
-def test_texts_end_where_the_model_ends():
+def test_max_tokens_is_limited_by_model_context():
     made = model(context=10)
     assert view.translate(made, vocabs(), "one", weights="float32").document["max_tokens"] == 10
 
 
-def test_the_still_picture_has_the_greedy_translation():
+def test_summary_names_most_certain_word_of_greedy_translation():
     made, shown = translated()
     _, target = vocabs()
     how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "max_new_tokens": LENGTH}
@@ -79,19 +79,19 @@ def test_the_still_picture_has_the_greedy_translation():
     )
 
 
-def test_the_same_bytes_each_time():
+def test_html_is_deterministic():
     made = model()
     first, second = (view.translate(made, vocabs(), "one", max_new_tokens=3).html() for _ in range(2))
     assert first == second
 
 
-def test_the_model_stays_as_it_was():
+def test_translate_keeps_training_mode():
     made = model().train()
     view.translate(made, vocabs(), "one", max_new_tokens=2)
     assert all(part.training for part in made.modules())
 
 
-def test_one_vocabulary_for_both():
+def test_shared_vocabulary_is_stored_once():
     both = whole_words([f"{READ} {WRITE}"])
     torch.manual_seed(0)
     made = models.Transformer(len(both), context=12, layers=1, heads=2, dim=8)
@@ -100,7 +100,7 @@ def test_one_vocabulary_for_both():
 
 
 @pytest.mark.parametrize("attention", [layers.Additive, None])
-def test_recurrent_translators_are_told_what_to_use(attention):
+def test_recurrent_models_raise_with_hint(attention):
     both = whole_words([f"{READ} {WRITE}"])
     made = models.Seq2Seq(len(both), attention=attention, dim=8, hidden=12)
     with pytest.raises(ValueError, match=r"Seq2Seq reads .* in a loop.* use a model such as models\.Transformer"):

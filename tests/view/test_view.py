@@ -1,4 +1,4 @@
-"""Pictures: what they answer with, what they can draw, their colours."""
+"""Still pictures and saved files: output formats, determinism, unusual text, themes and axes."""
 
 import base64
 import itertools
@@ -41,7 +41,7 @@ def maps(layers=2, heads=3, queries=5, keys=7, **given):
     return AttentionMaps(weights / weights.sum(-1, keepdim=True).clamp(min=1e-9), **given)
 
 
-def nasty():
+def hostile_maps():
     return maps(1, 2, len(NASTY), len(NASTY), rows=NASTY)
 
 
@@ -82,7 +82,7 @@ def draws(picture, caplog, most=10_000):
 
 
 @every
-def test_a_view_is_a_png_and_a_text(name, caplog):
+def test_mimebundle_contains_png_and_text(name, caplog):
     torch.manual_seed(0)
     picture = VIEWS[name]()
     assert len(repr(picture).splitlines()) == 2
@@ -90,7 +90,7 @@ def test_a_view_is_a_png_and_a_text(name, caplog):
 
 
 @every
-def test_the_same_input_gives_the_same_bytes(name, tmp_path):
+def test_saved_files_are_deterministic(name, tmp_path):
     both = []
     for turn in ("one", "two"):
         torch.manual_seed(0)
@@ -102,7 +102,7 @@ def test_the_same_input_gives_the_same_bytes(name, tmp_path):
     assert both[0][1].startswith(b"<?xml")
 
 
-def test_dark_is_another_picture(tmp_path):
+def test_dark_theme_changes_picture_but_not_size(tmp_path):
     picture = view.heads(maps())
     light, dark = (picture.save(tmp_path / f"{style}.png", style).read_bytes() for style in palette.THEMES)
     assert light != dark
@@ -110,7 +110,7 @@ def test_dark_is_another_picture(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.gif", "x", "x.PNG.bak"])
-def test_another_ending_is_an_error(tmp_path, name):
+def test_save_rejects_unknown_suffix(tmp_path, name):
     with pytest.raises(ValueError, match=r"as \.png, \.svg or \.html"):
         view.heads(maps()).save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
@@ -120,7 +120,7 @@ NASTY_TITLE = '</title> "&" {x}'
 LINKS = r"https?://(?!www\.w3\.org/2000/svg)|<link|@import|url\("
 
 
-def test_a_still_page_needs_nothing_else(tmp_path):
+def test_still_html_is_self_contained_and_escaped(tmp_path):
     picture = view.bars(["</script><b>", "b"], {"one": [0.25, 0.5]}, NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert not re.search(LINKS, page)
@@ -134,7 +134,7 @@ def test_a_still_page_needs_nothing_else(tmp_path):
     assert '<meta charset="utf-8">' in page
 
 
-def test_a_page_that_is_alive_needs_nothing_else(tmp_path):
+def test_interactive_html_is_self_contained_and_escaped(tmp_path):
     picture = view.head(maps(rows=["</script><b>", *"abcd"], cols="abcdefg"), 0, 0, title=NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert not re.search(LINKS, page)
@@ -144,8 +144,10 @@ def test_a_page_that_is_alive_needs_nothing_else(tmp_path):
     assert '<meta charset="utf-8">' in page
 
 
-@pytest.mark.parametrize("words", [nasty(), *(maps(1, 1, 3, 3, rows=[word, "b", "c"]) for word in NASTY)], ids=ascii)
-def test_any_word_can_be_drawn(words, caplog, tmp_path):
+@pytest.mark.parametrize(
+    "words", [hostile_maps(), *(maps(1, 1, 3, 3, rows=[word, "b", "c"]) for word in NASTY)], ids=ascii
+)
+def test_head_draws_any_word(words, caplog, tmp_path):
     draws(view.head(words, 0, 0), caplog)
     view.head(words, 0, 0).save(tmp_path / "x.html")
 
@@ -156,19 +158,19 @@ def test_any_word_can_be_drawn(words, caplog, tmp_path):
         lambda: view.bars(NASTY, {"漢 $x$": torch.rand(len(NASTY))}, "bars"),
         lambda: view.rows(NASTY, {"漢 $x$": torch.rand(len(NASTY)), "b": [0.0] * len(NASTY)}, "rows"),
         lambda: view.mask(masks.causal.dense(len(NASTY), len(NASTY)), rows=NASTY),
-        lambda: view.head(nasty(), 0, 0, title="漢字"),
-        lambda: view.heads(nasty(), title="שלום 👩"),
+        lambda: view.head(hostile_maps(), 0, 0, title="漢字"),
+        lambda: view.heads(hostile_maps(), title="שלום 👩"),
         lambda: view.shares({"$x_$ 漢": torch.rand(2, 3)}),
         lambda: view.lines({"漢 $_$": ([1.0, 2.0], [1.0, 2.0]), "b": ([1.0], [1.0])}, x="漢", y="漢", title="t"),
         lambda: view.curves(HISTORY, title="漢", **{"$x_$": [(1, 2.0)]}),
     ],
 )
-def test_any_text_can_stand_anywhere(make, caplog, tmp_path):
+def test_unusual_text_is_drawn_anywhere(make, caplog, tmp_path):
     draws(make(), caplog)
     make().save(tmp_path / "x.svg")
 
 
-def test_words_show_themselves_and_are_not_cut_without_a_sign():
+def test_axis_labels_show_invisible_characters_and_mark_truncation():
     shown = dict(zip(NASTY, palette.axis_labels(NASTY)))
     assert shown["a\nb\tc"] == "a⏎b⇥c"
     assert shown[" "] == "␣"
@@ -177,7 +179,7 @@ def test_words_show_themselves_and_are_not_cut_without_a_sign():
     assert shown["$x_$ $"] == "$x_$␣$"
     assert shown["x" * 99] == "x" * 17 + "…"
     assert palette.axis_labels(["x" * 18]) == ["x" * 18]
-    ticks = view.head(nasty(), 0, 0).figure().axes[0].get_yticklabels()
+    ticks = view.head(hostile_maps(), 0, 0).figure().axes[0].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == list(shown.values())
 
 
@@ -185,19 +187,19 @@ SHAPES = [(1, 1, 1, 1), (1, 1, 1, 7), (3, 2, 40, 2), (12, 12, 8, 8), (1, 1, 2000
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_any_shape_can_be_drawn(shape, caplog):
+def test_maps_of_any_shape_are_drawn(shape, caplog):
     some = maps(*shape)
     raw = draws(view.heads(some), caplog)
     assert len(raw) < 2_000_000
     draws(view.head(some, 0, 0), caplog)
 
 
-def test_no_words_are_drawn_or_refused(caplog):
+def test_heads_of_empty_maps_raise(caplog):
     with pytest.raises(ValueError, match=r"\b0\b"):
         draws(view.heads(maps(1, 1, 0, 0)), caplog)
 
 
-def test_a_single_weight_is_not_lost_among_many():
+def test_single_weight_survives_downsampling():
     weights = torch.zeros(1, 1, 2000, 2000)
     weights[0, 0, 1999, 3] = 1
     image = view.head(AttentionMaps(weights), 0, 0).figure().axes[0].images[0].get_array()
@@ -206,7 +208,7 @@ def test_a_single_weight_is_not_lost_among_many():
     assert image[-1].max() == 1
 
 
-def test_what_is_forbidden_is_not_zero(caplog):
+def test_forbidden_cells_are_masked_and_hatched(caplog):
     mask = masks.causal.dense(5, 7)[0, 0].index_fill(0, torch.tensor([3]), False)
     some = AttentionMaps(pack(torch.rand(1, 2, 5, 7) * mask), mask=mask)
     for picture in (view.heads(some), view.head(some, 0, 1)):
@@ -217,7 +219,7 @@ def test_what_is_forbidden_is_not_zero(caplog):
     draws(view.mask(torch.zeros(2, 3, dtype=torch.bool)), caplog)
 
 
-def test_all_heads_share_one_scale():
+def test_heads_share_one_scale():
     figure = view.heads(maps()).figure()
     norms = [axes.images[0].norm for axes in figure.axes[:6]]
     assert {(norm.vmin, norm.vmax) for norm in norms} == {(0, 1)}
@@ -226,7 +228,7 @@ def test_all_heads_share_one_scale():
 
 
 @pytest.mark.parametrize("style", palette.THEMES)
-def test_the_ramp_is_even_and_begins_at_the_page(style):
+def test_colormap_is_perceptually_even_and_starts_at_background(style):
     with view.theme(style):
         page = numpy.array(matplotlib.colors.to_rgb(matplotlib.rcParams["figure.facecolor"]))
         ramp, both = numpy.array(palette.sequential_colormap().colors), numpy.array(palette.diverging_colormap().colors)
@@ -240,7 +242,7 @@ def test_the_ramp_is_even_and_begins_at_the_page(style):
     assert steps.max() < 2.5 * steps.min()
 
 
-def test_a_theme_leaves_matplotlib_as_it_was():
+def test_drawing_restores_rcparams():
     before = dict(matplotlib.rcParams)
     png(view.heads(maps()))
     view.heads(maps()).figure("dark")
@@ -258,7 +260,7 @@ def test_a_theme_leaves_matplotlib_as_it_was():
         ((32, 64, 128), {"xticks": [50, 100]}, ["50", "100"]),  # as asked for
     ],
 )
-def test_a_log_axis_can_be_read(xs, given, shown):
+def test_lines_log_axis_ticks_are_readable(xs, given, shown):
     series = {"a": (xs, [0.0013 * x for x in xs])}
     drawn = view.lines(series, x="x", y="y", title="t", xscale="log", yscale="log", **given).figure()
     drawn.draw_without_rendering()
@@ -272,7 +274,7 @@ def test_a_log_axis_can_be_read(xs, given, shown):
 
 
 @pytest.mark.parametrize(("names", "beside"), [(("a", "b", "c", "d"), 0), (("a", "b", "c", "d", "a long name"), 1)])
-def test_the_names_of_many_lines_stand_beside_them(names, beside):
+def test_lines_legend_moves_beside_axes_when_crowded(names, beside):
     series = {name: (range(7), [float(start + x) for x in range(7)]) for start, name in enumerate(names)}
     figure = view.lines(series, x="step", y="loss", title="lines that leave no corner free").figure()
     figure.draw_without_rendering()
@@ -284,14 +286,14 @@ def test_the_names_of_many_lines_stand_beside_them(names, beside):
 
 
 @pytest.mark.parametrize(("top", "longest"), [(None, [1.0, 1.0]), (1.0, [0.5, 0.25])])
-def test_rows_on_scales_of_their_own_or_on_one(top, longest):
+def test_rows_scale_per_column_or_shared(top, longest):
     drawn = view.rows(["a", "b"], {"one": [0.5, 0.1], "other": [0.25, 0.2]}, "t", top).figure()
     ends = [axes.get_xlim()[1] for axes in drawn.axes]
     widths = [max(bar.get_width() for bar in axes.patches) for axes in drawn.axes]
     assert [width / end for width, end in zip(widths, ends)] == pytest.approx([share / 1.22 for share in longest])
 
 
-def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference():
+def test_repeated_runs_are_drawn_as_mean_and_range_with_reference():
     trained = torch.tensor([[0.1, 0.5], [0.2, 0.8], [0.6, 0.8]])
     series = {"one": ([1, 2], trained), "other": ([1, 2], [0.3, 0.3])}
     axes = view.lines(series, x="x", y="y", title="t", references={"by chance": 0.25}).figure().axes[0]
@@ -324,18 +326,18 @@ def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference(
         ([0.0, 0.0, 0.0], ["0", "0", "0"]),
     ],
 )
-def test_the_numbers_of_a_column_end_at_the_same_place(column, said):
+def test_rows_numbers_of_column_share_decimal_places(column, said):
     rows = view.rows(["a", "b", "c"], {"one": column}, "t").figure().axes[0]
     assert [text.get_text() for text in rows.texts] == said
 
 
-def test_groups_are_listed_in_the_order_in_which_they_come():
+def test_scatter_legend_keeps_group_order():
     points, groups = torch.eye(3, 2), ["cold", "mild", "hot"]
     figure = view.scatter(points, ["a", "b", "c"], "t", groups=groups).figure()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == groups
 
 
-def test_no_name_of_a_point_covers_another_or_leaves_the_plane():
+def test_scatter_labels_do_not_overlap_or_leave_axes():
     points = torch.rand(80, 2, generator=torch.Generator().manual_seed(1))
     figure = view.scatter(points, [f"point {i}" for i in range(80)], "t", mark=["point 7"]).figure()
     (axes,) = figure.axes
@@ -347,7 +349,7 @@ def test_no_name_of_a_point_covers_another_or_leaves_the_plane():
     assert all(frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1) for box in boxes)
 
 
-def test_the_mean_of_the_losses_stands_where_they_are():
+def test_curves_running_mean_is_centred():
     history = [Step(step, float(step), 0.1, 9.0) for step in range(400)]
     axes = view.curves(history, held_out=[(0, 3.0), (399, 2.0)]).figure().axes[0]
     strong = axes.lines[1]
@@ -355,7 +357,7 @@ def test_the_mean_of_the_losses_stands_where_they_are():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training, mean of 10 steps", "held out"]
 
 
-def test_lines_apart_have_a_panel_each_on_one_scale_and_a_shaded_stretch():
+def test_lines_apart_share_scale_and_show_shaded_range():
     series = {name: ([1, 2, 3, 4], [rise * x for x in (1, 2, 3, 4)]) for rise, name in enumerate("abcdefg", 1)}
     figure = view.lines(
         series, x="place", y="loss", title="t", apart=True, shaded={"trained": (1, 2)}, references={"base": 3.0}
@@ -372,12 +374,12 @@ def test_lines_apart_have_a_panel_each_on_one_scale_and_a_shaded_stretch():
     assert [text.get_text() for text in axes.texts] == ["trained"]
 
 
-def test_a_line_that_ends_in_a_gap_has_no_last_number():
+def test_lines_summary_of_series_ending_in_nan_has_no_value():
     line = view.lines({"a": ([1, 2], [1.0, float("nan")]), "b": ([1, 2], [3.0, 4.0])}, x="x", y="y", title="t")
     assert "a none, b 4" in line.summary
 
 
-def test_half_a_character_in_a_title_is_written_as_its_code(tmp_path):
+def test_lone_surrogates_in_text_are_written_as_codes(tmp_path):
     for name, make in {
         "bars": lambda t: view.bars(["\ud800", "b"], {"one": [0.7, 0.3]}, t),
         "lines": lambda t: view.lines({"\udfff": ([1], [2.0])}, x="x", y="y", title=t),
@@ -387,7 +389,7 @@ def test_half_a_character_in_a_title_is_written_as_its_code(tmp_path):
         assert "a⟨D800⟩b⟨0⟩" in (tmp_path / f"{name}.html").read_text("utf-8"), path
 
 
-def test_the_threshold_of_lines_is_that_of_the_still_picture():
+def test_links_min_weight_counts_match_drawn_lines():
     weights = torch.tensor([[[[0.7, 0.2, 0.1], [0.34, 0.33, 0.33], [1.0, 0.0, 0.0]]]])
     for least, count in (
         (0.02, "7 weights"),
@@ -401,7 +403,7 @@ def test_the_threshold_of_lines_is_that_of_the_still_picture():
         assert len(picture.figure().axes[0].collections[0].get_segments()) == int(count.split()[0])
 
 
-def test_steps_name_their_rows_and_columns_where_these_are_not_queries_and_keys():
+def test_steps_use_custom_axis_names():
     parts = {"before": maps(1, 1), "after": maps(1, 1)}
     shown = view.steps(parts, axes=("letter that comes next", "place"))
     assert shown.document["axes"] == ["letter that comes next", "place"]

@@ -1,4 +1,4 @@
-"""What a model is made of, drawn: places and sizes are those of its parameters."""
+"""`view.modules`: positions and sizes of the boxes match the model's parameters."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ def boxes(model, depth=5):
     return list(_boxes(model, "model", 0, {}, depth))
 
 
-def test_places_and_sizes_by_hand():
+def test_boxes_match_parameter_counts():
     assert boxes(Two()) == [
         Box("model", 0, 0, 82),
         Box("first", 1, 0, 20),
@@ -33,14 +33,14 @@ def test_places_and_sizes_by_hand():
     assert [box.name for box in boxes(Two(), depth=1)] == ["model", "first", "pair"]
 
 
-def test_what_two_modules_share_is_drawn_once():
+def test_shared_module_is_drawn_once():
     model = Two()
     model.again = nn.Sequential(model.first, nn.Linear(1, 1))
     assert boxes(model)[-2:] == [Box("again", 1, 78, 2), Box("1", 2, 78, 2)]
 
 
 @pytest.mark.parametrize("model", [models.GPT(11, dim=12, heads=3), models.Transformer(7, dim=8, heads=2)])
-def test_parts_lie_in_their_whole_side_by_side(model):
+def test_boxes_of_one_level_do_not_overlap(model):
     drawn = boxes(model)
     assert drawn[0].size == sum(p.numel() for p in model.parameters())
     for level in range(5):
@@ -51,7 +51,7 @@ def test_parts_lie_in_their_whole_side_by_side(model):
     assert len(axes.patches) == 2 * len(drawn)
 
 
-def test_a_name_without_room_is_left_out():
+def test_names_that_do_not_fit_are_omitted():
     names = [text.get_text() for text in modules(Two(), "Two").figure().axes[0].texts]
     assert names == ["Two", "100%", "first", "24%", "pair", "71%", "0", "51%", "1", "20%"]
     wide = nn.Sequential()
@@ -65,6 +65,6 @@ def test_a_name_without_room_is_left_out():
     ]
 
 
-def test_a_model_without_parameters_is_refused():
+def test_model_without_parameters_raises():
     with pytest.raises(ValueError, match="ReLU has no parameters"):
         modules(nn.ReLU())

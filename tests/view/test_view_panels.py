@@ -1,4 +1,4 @@
-"""Pictures of tables and masks in panels: what they draw, exactly, and what they refuse."""
+"""Still pictures of tables and masks in panels: exact contents and input checks."""
 
 import numpy
 import pytest
@@ -37,24 +37,24 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_is_a_picture_and_always_the_same(name, caplog, tmp_path):
+def test_still_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_path):
     sound(VIEWS[name], caplog, tmp_path)
 
 
-def test_any_text_can_stand_anywhere(caplog):
+def test_unusual_text_is_drawn_anywhere(caplog):
     draws(tables({word: torch.rand(2, len(NASTY)) for word in NASTY}, NASTY), caplog, "svg")
     masks = {word: (f"{word} = \ud800", torch.eye(3).bool()) for word in ("$x_$ $", "\ud800", "\n")}
     draws(still_masks.mask_lab(masks, title="שלום"), caplog, "svg")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_any_shape_can_be_drawn(shape, caplog):
+def test_tables_of_any_shape_are_drawn(shape, caplog):
     table = maps(*shape)[0, 0]
     draws(tables({"t": table}), caplog)
     draws(still_masks.mask_lab({"t": ("t", table > 0.5)}), caplog)
 
 
-def test_each_table_has_its_own_scale():
+def test_stacked_tables_have_their_own_scales():
     named = {
         "gate": torch.tensor([[0.0, 0.5]]),
         "cell": torch.tensor([[-4.0, 2.0]]),
@@ -69,7 +69,7 @@ def test_each_table_has_its_own_scale():
     assert [axes.get_ylabel() for axes in shown] == list(named)
 
 
-def test_all_masks_together_are_their_intersection():
+def test_mask_lab_combines_masks_by_intersection():
     picture = still_masks.mask_lab(rules())
     shown = drawn(picture.figure())
     assert [axes.get_xlabel() for axes in shown] == ["causal", "window = 2", "not itself", "all together"]
@@ -80,7 +80,7 @@ def test_all_masks_together_are_their_intersection():
     assert "1 of 6 rows has no key left" in picture.summary
 
 
-def test_the_masks_in_use_are_joined_as_the_page_joins_them():
+def test_mask_lab_combines_masks_by_use():
     causal, window, other = (table for _, table in rules().values())
     for use, formula, expected in (
         ({"causal": "all", "window": "not"}, "causal & ~window(2)", causal & ~window),
@@ -96,7 +96,7 @@ def test_the_masks_in_use_are_joined_as_the_page_joins_them():
         assert f"allowed by {formula};" in picture.summary
 
 
-def test_lines_apart_have_their_numbers_on_a_log_axis():
+def test_lines_apart_label_log_axis_with_plain_numbers():
     """Panels once said 10 to the 0 in markup, one over the other."""
     series = {name: ([1, 2, 4, 8], [4, 3, 2, 1]) for name in "ab"}
     axes = view.lines(series, x="x", y="y", title="t", apart=True, xscale="log").figure().axes

@@ -1,4 +1,4 @@
-"""Vocabularies in a page: text to ids, back, and to visible words, exactly as in Python, on text of every kind."""
+"""Vocabularies in the page encode, decode and display text exactly as in Python."""
 
 import json
 import random
@@ -56,16 +56,16 @@ LONG = [MOST, MOST.replace(" ", ""), "a" * 10_000, " " * 9_999 + "a"]
 
 @settings(max_examples=300, derandomize=True, database=None, deadline=None)
 @given(st.text() | st.text("aàÀ\u0301\u0334Σ's 1½\t\n漢😀.,_\0\xa0\u0345", max_size=30))
-def draw(written):
+def collect_random_texts(written):
     DRAWN.append(written)
 
 
 DRAWN: list[str] = []
-draw()
+collect_random_texts()
 EVERY = [*HOSTILE, *LONG, *DRAWN]
 
 
-def on_bytes(normalizer, texts=STORY, size=330):
+def bpe_with_normalizer(normalizer, texts=STORY, size=330):
     """Byte pairs, which show all that a normalizer does."""
     tokenizer = Tokenizer.from_str(bpe(texts, size).tokenizer.to_str())
     tokenizer.normalizer = normalizer
@@ -79,7 +79,7 @@ def changed(vocab=None, **parts):
     return Subwords(tokenizer)
 
 
-def joined_to(signs):
+def bpe_joining(signs):
     """Byte pairs of each of these signs with any byte: what stands in one word is seen."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pairs = [(sign, byte) for sign in signs for byte in alphabet]
@@ -99,8 +99,8 @@ BUILT = {
     "lower words": whole_words(STORY, 20, lower=True),
     "letters": characters([*STORY, *HOSTILE]),
     "few letters": characters(STORY, 20),
-    "accents kept": on_bytes(normalizers.BertNormalizer(lowercase=True, strip_accents=False)),
-    "accents only": on_bytes(
+    "accents kept": bpe_with_normalizer(normalizers.BertNormalizer(lowercase=True, strip_accents=False)),
+    "accents only": bpe_with_normalizer(
         normalizers.BertNormalizer(False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
     ),
 }
@@ -129,14 +129,14 @@ def units(written):
     return [low + 256 * high for low, high in zip(raw[::2], raw[1::2])]
 
 
-def asked(node, plain, texts=(), rows=(), shown=()):
+def run_page(node, plain, texts=(), rows=(), shown=()):
     """What a page makes of these texts; of these rows of ids, as texts; and of others, as words."""
     given = {"described": plain, "texts": [units(written) for written in texts], "rows": rows, "shown": shown}
     node.load("text/make-vocabulary")
     return json.loads(node.evaluate(ASK, json.dumps(given)))
 
 
-def encoded(vocab, written):
+def encode_or_none(vocab, written):
     try:
         return vocab.encode(written).tolist()
     except ValueError:
@@ -151,18 +151,18 @@ def words(vocab, ids):
     return [units(word) for word in vocab.words(torch.tensor(ids, dtype=torch.long))]
 
 
-def refused(answers):
+def errors_to_none(answers):
     return [None if isinstance(answer, str) and answer.startswith("Error: ") else answer for answer in answers]
 
 
 @every
-def test_a_page_encodes_decodes_and_shows_as_python_does(vocab, node):
+def test_vocabulary_matches_python(vocab, node):
     draws, size, texts = random.Random(2), len(vocab), EVERY + HALVES
     shown = [list(range(size)), *([draws.randrange(size) for _ in range(draws.randrange(30))] for _ in range(300))]
-    ids = [encoded(vocab, written) for written in texts]
+    ids = [encode_or_none(vocab, written) for written in texts]
     rows = [*shown, *(row for row in ids if row is not None)]
-    told = asked(node, vocab.to_spec(), texts, rows, shown)
-    for written, here, there in zip(texts, ids, refused(told["ids"]), strict=True):
+    told = run_page(node, vocab.to_spec(), texts, rows, shown)
+    for written, here, there in zip(texts, ids, errors_to_none(told["ids"]), strict=True):
         assert (written, there) == (written, here)
     assert told["texts"] == [decoded(vocab, row) for row in rows]
     assert told["words"] == [words(vocab, row) for row in shown]
@@ -170,37 +170,37 @@ def test_a_page_encodes_decodes_and_shows_as_python_does(vocab, node):
     assert any(row for row in ids if row)
 
 
-def test_every_letter_is_taken_as_python_takes_it(node):
+def test_encode_matches_python_for_all_code_points(node):
     """Each code point between others, and with marks that go before or behind it; of ideographs and the like, some."""
     dense = numpy.r_[0:0x3400, 0xA000:0xAC00, 0xD7A0:0xD800, 0xF900:0x17000, 0x1AFF0:0x20000, 0xE0000:0xE0200]
     codes = sorted({*dense.tolist(), *range(0, 0x110000, 61)} - {*range(0xD800, 0xE000)})
     parts = [codes[start : start + 2000] for start in range(0, len(codes), 2000)]
     marked, alone = "a{0}\u0301\u0334{0}1 \u0345{0}", "a{0}1 "
-    bert = on_bytes(normalizers.BertNormalizer(lowercase=True), size=264)
+    bert = bpe_with_normalizer(normalizers.BertNormalizer(lowercase=True), size=264)
     some = (
         (bert, marked),
-        (joined_to("a1."), "a{0} 1{0} .{0} "),
+        (bpe_joining("a1."), "a{0} 1{0} .{0} "),
         (BUILT["lower words"], alone),
         (changed(normalizer=None), alone),
     )
     for vocab, frame in some:
         texts = ["".join(frame.format(chr(code)) for code in part) for part in parts]
-        told = asked(node, vocab.to_spec(), texts)["ids"]
+        told = run_page(node, vocab.to_spec(), texts)["ids"]
         for part, written, ids in zip(parts, texts, told, strict=True):
             assert ids == vocab.encode(written).tolist(), f"from U+{part[0]:04X} to U+{part[-1]:04X}"
 
 
 @every
-def test_special_tokens_have_their_ids(vocab, node):
-    told = asked(node, vocab.to_spec())["special"]
+def test_special_tokens_match_python(vocab, node):
+    told = run_page(node, vocab.to_spec())["special"]
     names = ["pad", "unknown", "begin", "end", "classification", "separator", "mask"]
     assert told == ({} if vocab.__class__ is not Subwords else {name: place for place, name in enumerate(names)})
     assert [vocab[token] for token in subwords.SPECIAL_TOKENS] == list(told.values()) if told else True
 
 
-def test_ids_that_are_none_and_halves_of_characters_are_told(node):
+def test_invalid_ids_and_lone_surrogates_return_errors(node):
     few, given = BUILT["few characters"], [[9], [-1], [0.5], ["0"], [None], [0, 8]]
-    told = asked(node, few.to_spec(), ["the b"], given, given)
+    told = run_page(node, few.to_spec(), ["the b"], given, given)
     assert told["ids"] == ['Error: the character "b" (U+0062) at place 4 is not among the 9 of this vocabulary']
     for kind, expected in (("texts", decoded(few, [0, 8])), ("words", words(few, [0, 8]))):
         *wrong, right = told[kind]
@@ -208,12 +208,12 @@ def test_ids_that_are_none_and_halves_of_characters_are_told(node):
         assert wrong == [
             f"Error: id {name} is not one of the 9 tokens, 0 to 8" for name in ("9", "-1", "0.5", "0", "null")
         ]
-    assert asked(node, {"kind": "bytes"}, ["\ud800"])["ids"] == [
+    assert run_page(node, {"kind": "bytes"}, ["\ud800"])["ids"] == [
         'Error: the character "\\ud800" (U+D800) is half of a character, which has no bytes'
     ]
 
 
-def wrong(name, change):
+def spec_change(name, change):
     def changes(plain):
         change(plain)
         return plain
@@ -261,19 +261,19 @@ def all_seen(plain):
 @pytest.mark.parametrize(
     ("vocab", "change"),
     [
-        *(wrong("bpe", change) for change in (merges_backwards, no_spaces, no_silence, all_seen)),
-        *(wrong("wordpiece", change) for change in (no_normalizer, no_marks, nothing_decomposed, all_words_long)),
-        *(wrong("whole words", change) for change in (no_signs, no_silence)),
-        wrong("lower bpe", no_normalizer),
+        *(spec_change("bpe", change) for change in (merges_backwards, no_spaces, no_silence, all_seen)),
+        *(spec_change("wordpiece", change) for change in (no_normalizer, no_marks, nothing_decomposed, all_words_long)),
+        *(spec_change("whole words", change) for change in (no_signs, no_silence)),
+        spec_change("lower bpe", no_normalizer),
     ],
 )
-def test_each_part_of_a_description_counts(vocab, change, node):
+def test_each_part_of_spec_affects_result(vocab, change, node):
     right, given = vocab.to_spec(), (HOSTILE, [[index] for index in range(len(vocab))], [list(range(len(vocab)))])
-    assert asked(node, right, *given) != asked(node, change(deepcopy(right)), *given)
+    assert run_page(node, right, *given) != run_page(node, change(deepcopy(right)), *given)
 
 
-def test_a_special_token_that_the_model_does_not_know_is_no_word(node):
+def test_special_token_unknown_to_model_encodes_as_unk(node):
     tokenizer = Tokenizer.from_str(BUILT["whole words"].tokenizer.to_str())
     tokenizer.add_special_tokens(["zebra"])
     vocab = Subwords(tokenizer)
-    assert vocab.encode("zebra").tolist() == asked(node, vocab.to_spec(), ["zebra"])["ids"][0] == [subwords.UNK]
+    assert vocab.encode("zebra").tolist() == run_page(node, vocab.to_spec(), ["zebra"])["ids"][0] == [subwords.UNK]
