@@ -52,7 +52,7 @@ def words_and_stretches(model: Averaged, batch: Sequence[Tensor]) -> tuple[Tenso
     ids, targets = batch
     hidden = targets != 0
     x = model.encode(ids)
-    guessed = model.mlm_norm(functional.gelu(model.to_word(x[hidden])))
+    guessed = model.mlm_norm(functional.gelu(model.mlm_dense(x[hidden])))
     words = functional.linear(guessed, model.tokens.weight, model.mlm_bias)
     first, second = functional.normalize(model.pool(x)).chunk(2)
     alike, own = SHARPNESS * first @ second.T, torch.arange(len(first), device=ids.device)
