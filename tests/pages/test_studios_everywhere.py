@@ -34,7 +34,7 @@ def twice(x):
     return {"twice": 2 * x}"""
 STUDIOS = [
     'view.write(gpt, vocab, "the plot", **exact)',
-    "view.translate(translator, (vocab, vocab), 'the plot', width=1, length=5, **exact)",
+    "view.translate(translator, (vocab, vocab), 'the plot', width=1, max_new_tokens=5, **exact)",
     'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", **exact)',
     'view.fill(bert, vocab, "the plot was good", masked=[1], **exact)',
     "view.interact(twice, x=(0.0, 4.0))",
@@ -44,7 +44,7 @@ ANSWERED = [
     "asking = view.interact(twice, x=(0.0, 4.0), kernel=True)\nasking",
     'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", kernel=True)',
     'view.fill(bert, vocab, "the plot was good", masked=[1], kernel=True)',
-    "view.translate(translator, vocab, 'the plot', width=1, length=5, kernel=True)",
+    "view.translate(translator, vocab, 'the plot', width=1, max_new_tokens=5, kernel=True)",
     'writing.state = {**writing.state, "prompt": "the music"}\nasking.values = {"x": 3.0}',
 ]
 
