@@ -131,7 +131,7 @@ def use_fill(expect, view, models_scope):
     view.locator(".passage .word").nth(3).click()
     ids = [vocab["[CLS]"], *vocab.encode("the music was").tolist(), vocab["[MASK]"], vocab["[SEP]"]]
     with torch.no_grad():
-        tokens = models_scope["bert"](torch.tensor([ids])).tokens[0, 4]
+        tokens = models_scope["bert"](torch.tensor([ids])).logits[0, 4]
     check_top_share(expect, view, tokens.softmax(-1), vocab.words(range(len(vocab))))
 
 

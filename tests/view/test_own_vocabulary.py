@@ -140,7 +140,7 @@ class BidirectionalWithLogits(nn.Module):
         self.inner = bert(28)
 
     def forward(self, ids):
-        return SimpleNamespace(logits=self.inner(ids).tokens)
+        return SimpleNamespace(logits=self.inner(ids).logits)
 
 
 @where
@@ -166,7 +166,7 @@ def test_fill_rejects_model_without_head():
             self.inner = bert(len(WORDS))
 
         def forward(self, ids):
-            return SimpleNamespace(last_hidden_state=self.inner(ids).tokens)
+            return SimpleNamespace(last_hidden_state=self.inner(ids).logits)
 
     with pytest.raises(ValueError, match="the model gives a SimpleNamespace without logits"):
         view.fill(Base(), WORDS, "the plot was good")

@@ -64,7 +64,7 @@ def test_classify_accepts_bert_classifier():
 def test_fill_masks_words_by_number_and_matches_model(hidden, places):
     ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
     ids[0, [place + 1 for place in places]] = MASK
-    share = bert()(ids).tokens[0, places[0] + 1].softmax(-1)
+    share = bert()(ids).logits[0, places[0] + 1].softmax(-1)
     made = view.fill(bert(), VOCAB, TEXT, masked=hidden, weights="float32")
     assert made.document["state"]["masked"] == places
     word = TEXT.split()[places[0]]
