@@ -81,7 +81,7 @@ def test_over_time_follows_beams(how, search, seed):
     for number, ids in enumerate(out.sequences):
         maps = AttentionMaps.over_time(seen, list(map(str, ids[:-1])), batch=number, beams=out.beam_indices)
         assert_same_maps(maps, one_pass(model, input_ids=ids[None, :-1]))
-    with pytest.raises(ValueError, match=r"rows of the batch .* give beams=out.beam_indices"):
+    with pytest.raises(ValueError, match=r"batch rows .* give beams=out.beam_indices"):
         AttentionMaps.over_time(seen)
 
 
@@ -218,7 +218,7 @@ def test_over_time_rejects_reordered_rows_without_beams():
         model(IDS[:, :5], past_key_values=cache)
         cache.reorder_cache(torch.tensor([1, 0]))
         model(IDS[[1, 0], 5:6], past_key_values=cache)
-    with pytest.raises(ValueError, match="rows of the batch"):
+    with pytest.raises(ValueError, match="batch rows"):
         AttentionMaps.over_time(seen)
     maps = AttentionMaps.over_time(seen, batch=0, beams=torch.tensor([[1, 0]]))
     assert_same_maps(maps, one_pass(model, input_ids=IDS[1:, :6]))
