@@ -8,13 +8,8 @@ from torch import Tensor, nn
 
 from tfviz.learn.distributed import shard_like
 
-PARAMETER_SHAPED = (
-    "exp_avg",
-    "exp_avg_sq",
-    "max_exp_avg_sq",
-    "momentum",
-    "momentum_buffer",
-)  # state shaped like its parameter
+# optimizer state that is shaped like its parameter
+PARAMETER_SHAPED = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum", "momentum_buffer")
 
 
 class CheckpointMismatchError(ValueError):

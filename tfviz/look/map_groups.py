@@ -14,9 +14,8 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.look.recorder import Firing
 from tfviz.validation import describe
 
-CROSS_ATTENTION_NAME = re.compile(
-    r"cross|encoder_attn|encdec|encoder_decoder|src_attn", re.IGNORECASE
-)  # of one text to another
+# parts of a path that mark attention from one text to another
+CROSS_ATTENTION_NAME = re.compile(r"cross|encoder_?attn|enc_?dec|encoder_?decoder_?att|src_attn", re.IGNORECASE)
 LAYER_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a path that is a number
 Words = Sequence[str] | Mapping[str, Sequence[str]]
 Shape = tuple[int, ...]

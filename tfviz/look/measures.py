@@ -2,8 +2,8 @@
 
 For `AttentionMaps`, or the `Capture` of one text, a measure is the mean over the queries that see something.
 Padding is removed as if the text did not contain it: keys that no query may look at (if the mask is known), and in
-    self-attention the queries at
-their positions. So the first key is the first that is not padding, and distances do not count padding.
+self-attention the queries at their positions. So the first key is the first that is not padding, and distances do not
+count padding.
 """
 
 from collections.abc import Callable

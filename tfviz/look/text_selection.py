@@ -101,7 +101,7 @@ class SequenceSelector:
                     f"{firings.site} fired {len(firings.infos)} times, more than once on the same {len(text.keys)} "
                     "keys: these are not steps in time; AttentionMaps.of(seen, firings='layers') shows each"
                 )
-            if text.is_self_attention:  # prefixes of the text are earlier full_prefix_firings of it
+            if text.is_self_attention:  # firings of a prefix are earlier firings of the same text
                 left -= {number for number in left if firings.is_prefix(number, self._last_row, text.keys)}
             text.has_earlier = bool(left)
             yield text

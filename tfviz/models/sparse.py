@@ -33,9 +33,8 @@ class SparseTransformer(GPT):
         patterns = [pattern] if callable(pattern) else pattern
         mask = masks.causal & masks.per_head(*(make(stride) for make in patterns))
         super().__init__(vocab, mask=mask, **parts)
-        self.block_masks: dict[
-            tuple[int, torch.device], Any
-        ] = {}  # at most one is stored: making it costs more than using it
+        # at most one is stored: making it costs more than using it
+        self.block_masks: dict[tuple[int, torch.device], Any] = {}
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
         unbiased = type(self.positions).bias is Positions.bias

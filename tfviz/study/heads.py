@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from tfviz.look.capture import Capture
 from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind, Marks, check_kinds
 from tfviz.look.map_arguments import range_labels
+from tfviz.look.map_groups import CROSS_ATTENTION_NAME
 from tfviz.shapes import Bool, Float, Int
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
@@ -23,7 +23,6 @@ from tfviz.study.table import Table
 from tfviz.validation import unchecked
 
 BASELINE = "uniform attention"
-CROSS_ATTENTION_PATH = re.compile(r"cross|encoder_?attn|enc_?dec", re.IGNORECASE)  # paths of cross-attention
 
 
 class HeadScores:
@@ -74,7 +73,7 @@ class HeadScores:
 
     def _text(self, site: str, inputs: Inputs, known: dict[int, _Text]) -> _Text:
         """Return the text at a site, and its marks."""
-        if CROSS_ATTENTION_PATH.search(site):
+        if any(map(CROSS_ATTENTION_NAME.search, site.split("."))):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
         ids = ids_at(inputs, site)
         if id(ids) not in known:

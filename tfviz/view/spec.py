@@ -21,9 +21,7 @@ from tfviz.look.map_arguments import range_labels
 MAX_NUMBERED_CELLS = 100  # a heatmap of more cells shows no numbers and has no linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
-MIN_SCALE_EVEN_WEIGHTS = (  # the scale of weights on a picture ends at this multiple of 1 / keys or later
-    16  # the scale of weights on a picture ends here at the earliest, in even weights: one of 1 / keys
-)
+MIN_SCALE_EVEN_WEIGHTS = 16  # the scale of weights on a picture ends at this multiple of 1 / keys, or later
 STACK_COLOURS = (5, 3, 7, 2, 1, 4)  # of the parts of a stack, among the colours of heads
 
 ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]

@@ -16,10 +16,8 @@ from tfviz.view.still.palette import axis_labels, soft
 
 HALF_SIDE_POINTS = 80.0  # from the middle of a plane to its edge, about
 LETTER_POINTS, NAME_HEIGHT_POINTS = 5.2, 10.0  # width of a letter in a name, and height of a name
-POINT_CLEARANCE_POINTS, EDGE_CLEARANCE_POINTS = (  # free space around a point, and how far a name may cross the edge
-    3.0,
-    4.0,
-)  # points around a point that a name keeps clear, and that it may go beyond the edge
+POINT_CLEARANCE_POINTS = 3.0  # free space around a point
+EDGE_CLEARANCE_POINTS = 4.0  # how far a name may cross the edge
 NAME_DISTANCES_POINTS = (5.0, 9.0, 14.0, 20.0)  # between a point and its name
 ARROW_STOPS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # shares of an arrow's length that names must not cover
 NAME_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))  # from a point to its name
@@ -88,7 +86,7 @@ def circle(count: int) -> numpy.ndarray:
 
 
 def colour(at: int) -> int:
-    """Return one of eight colours: blue first, since yellow and black are weak on one of the two themes."""
+    """Return one of six colours: blue first, since yellow and black are weak on one of the two themes."""
     return (5, 6, 3, 7, 1, 2)[at % 6]
 
 

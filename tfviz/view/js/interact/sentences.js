@@ -13,7 +13,7 @@ const MAX_DEFAULT_SENTENCES = 2;
 const MAX_WORD_LETTERS = 30;
 const ROW_KINDS = ["bars", "words", "stack"]; // a number for each word
 
-/** Return what a view sentence. @param {Content[]} contents of its panels */
+/** Return the sentence of a view. @param {Content[]} contents of its panels */
 export function sentences(contents) {
   const custom = contents.filter(({ sentence }) => sentence).map(filled);
   const automatic = contents.map(defaultSentence).filter(Boolean);

@@ -49,7 +49,7 @@ export class PatchingStudio extends Studio {
     const { store, described, vocab, frame } = this;
     this.texts = new PatchingTexts(vocab, described.context, store);
     this.runs = new PatchingRuns(described, vocab.size, (...call) => this.run(...call));
-    this.filler = new PatchingSweep(this);
+    this.sweep = new PatchingSweep(this);
     this.next = new PatchingAnswers(vocab, store, (text) => this.announce(text));
     /** What the pointer or the cursor is at, in words. */
     this.reading = h("p", { class: "soft how-to", role: "status" }, HOW_TO);
@@ -62,7 +62,7 @@ export class PatchingStudio extends Studio {
           announce: (text) => {
             this.reading.textContent = text || HOW_TO;
           },
-          fill: (kind) => void this.filler.fill(kind),
+          fill: (kind) => void this.sweep.fill(kind),
         }),
     );
     this.layOutPanes();
@@ -125,7 +125,7 @@ export class PatchingStudio extends Studio {
     const { problem, ids } = this.texts;
     this.texts.show(this.markedPosition);
     if (problem) {
-      this.filler.stop();
+      this.sweep.stop();
       return void this.announce(problem);
     }
     this.announce("");
@@ -133,7 +133,7 @@ export class PatchingStudio extends Studio {
       const pair = await this.runs.read(ids);
       if (!pair || !isCurrent()) return;
       const other = this.pair !== pair;
-      if (other) this.filler.stop();
+      if (other) this.sweep.stop();
       this.pair = pair;
       const { place } = this;
       const patched = place && (await this.runs.patch("patch", pair, place));
@@ -141,7 +141,7 @@ export class PatchingStudio extends Studio {
       this.patchedLogits = patched;
       this.answers = answersOf(pair, [this.store.get("answer"), this.store.get("other")]);
       this.show(pair);
-      if (other) await this.filler.fillIfQuick(pair);
+      if (other) await this.sweep.fillIfQuick(pair);
     } catch (error) {
       if (isCurrent()) this.frame.showError(/** @type {Error} */ (error));
     }
@@ -182,7 +182,7 @@ export class PatchingStudio extends Studio {
         place: this.place,
       });
       const known = values.filter((value) => value !== null).length;
-      patchingTable.showProgress(known, places.length, this.filler.kind === kind);
+      patchingTable.showProgress(known, places.length, this.sweep.kind === kind);
     }
   }
 
@@ -234,7 +234,7 @@ export class PatchingStudio extends Studio {
   async findStrongest(kind) {
     const { pair } = this;
     if (!pair || this.texts.problem) return;
-    await (this.filler.kind === kind ? this.filler.running : this.filler.fill(kind));
+    await (this.sweep.kind === kind ? this.sweep.running : this.sweep.fill(kind));
     if (this.pair !== pair) return;
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
     const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
