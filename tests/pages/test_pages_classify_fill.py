@@ -94,7 +94,7 @@ def logits(model, ids, off=()):
     edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in off}
     with torch.no_grad(), look.capture(model, SITES, edit=edit) as seen:
         made = model(torch.tensor([ids]))
-    return getattr(made, "tokens", made)[0], seen
+    return getattr(made, "logits", made)[0], seen
 
 
 def check_against_torch(page, model, ids, off=(), atol=1e-4, run="read"):
