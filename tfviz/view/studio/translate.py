@@ -159,7 +159,7 @@ def _cross_words(source: Any, target: Any) -> AxisWords:
 def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, LocalProgram]:
     """Return both halves as programs that stay in Python."""
     encode, decode, _ = encode_and_decode(model)
-    inputs: dict[str, str | int] = {"target": len(target), "states": "float32", "words": "bool"}
+    inputs: dict[str, str | int] = {"target": len(target), "states": "float32", "attention_mask": "bool"}
     return {
         "encode": LocalProgram(model, encode, {"source": len(source)}),
         "decode": LocalProgram(model, decode, inputs),
