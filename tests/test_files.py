@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from systems import links, make_pipe
+from operating_systems import links, make_pipe
 
 from tfviz import files, schema
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from operating_systems import make_pipe, posix
 from safetensors.torch import load_file, save_file, save_model
-from systems import make_pipe, posix
 from test_fit import equal_states, gpt, run, state_of, train, windows
 from torch import nn
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from systems import posix
+from operating_systems import posix
 from test_fit import TEXT, equal_states, gpt, run, state_of, train, windows
 from torch import nn
 

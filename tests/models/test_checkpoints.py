@@ -5,9 +5,9 @@ import os
 
 import pytest
 import torch
+from operating_systems import links, make_pipe
 from safetensors.torch import load_file, save_file
 from small_models import close
-from systems import links, make_pipe
 from torch import nn
 
 from tfviz.models import BERT, GPT, pretrained

@@ -14,8 +14,8 @@ import nbformat
 import psutil
 import pytest
 from nbformat.sign import NotebookNotary
+from operating_systems import posix
 from small_notebooks import tfviz, write
-from systems import posix
 
 from tfviz.suite import notebooks, runner, runs
 from tfviz.suite.worker import child_environment

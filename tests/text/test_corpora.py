@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from operating_systems import make_pipe
 from packing import write, zipped
-from systems import make_pipe
 
 from tfviz.suite.cli import main
 from tfviz.text import corpora, datasets
