@@ -42,7 +42,7 @@ CASES = [
     ("lesson('06', hidden=33)", "hidden is 33; it must be a multiple of 2, such as 34"),
     ("lesson('07', task='nothing')", "task is 'nothing'; it must be one of: numbers, dates, multi30k"),
     ("lesson('07', task='dates')", "sentence has 'quatre', a word that is not in these texts"),
-    ("lesson('07', sentence='Seventeen thousand cents')", "= cell 41 trains"),
+    ("lesson('07', sentence='Seventeen thousand cents')", "= cell 42 trains"),
     ("lesson('07', dropout=1.0)", r"dropout is 1\.0; it must be at least 0 and below 1"),
     ("lesson('08', dim=20)", "dim is 20; it must be a multiple of 8, such as 24"),
     ("lesson('08', few=0)", "few is 0; it must be from 1 to 100"),
