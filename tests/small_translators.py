@@ -49,7 +49,7 @@ def source_ids(sentence):
     return torch.tensor([[*source.encode(sentence).tolist(), source["[EOS]"]]])
 
 
-def search(model, sentence, prefix=(), width=1, alpha=0.0, length=LENGTH):
+def search(model, sentence, prefix=(), width=1, alpha=0.0, max_new_tokens=LENGTH):
     """Texts as [tokens, sum, ended], best first, after each step: a search in plain lists."""
     _, target = vocabs()
     begin, end = target["[BOS]"], target["[EOS]"]
@@ -59,7 +59,7 @@ def search(model, sentence, prefix=(), width=1, alpha=0.0, length=LENGTH):
     def score(text):
         return text[1] / ((5 + len(text[0])) / 6) ** alpha
 
-    while len(columns) < length and not all(ended for _, _, ended in texts):
+    while len(columns) < max_new_tokens and not all(ended for _, _, ended in texts):
         found = []
         for tokens, total, ended in texts:
             if ended:

@@ -67,7 +67,7 @@ def test_mean_activations_and_patching_match_reference(name, by_position, tmp_pa
 
             changed.append(score(run(model, clean, module, change, at)) - base)
     torch.testing.assert_close(table.values[0], torch.stack(changed), rtol=1e-4, atol=1e-4)
-    assert table.notes["by"] == "given"
+    assert table.notes["by"] == "custom"
     edit = look.edits.paste(found[site], head=0 if heads else None, positions=None if heads else 0)
     with torch.no_grad(), look.capture(model, [], edit={site: edit}):
         torch.testing.assert_close(score(call(model, clean)) - base, changed[0], rtol=1e-4, atol=1e-4)
