@@ -148,7 +148,7 @@ class BidirectionalWithLogits(nn.Module):
     ("model", "prompt", "says"),
     {
         "both ways": (lambda: bert(28), "abc", r"BERT does not write from left to right.*view\.fill"),
-        "both ways, of others": (BidirectionalWithLogits, "abc", r"Hub does not write from left to right.*view\.fill"),
+        "both ways, of others": (BidirectionalWithLogits, "abc", r"BidirectionalWithLogits does not write from left to right.*view\.fill"),
         "no head": (Headless, "abc", "the model gives a SimpleNamespace without logits; give the model with its head"),
         "no prompt": (lambda: gpt(28), "", "the prompt has 0 tokens.*at least for it to go on from"),
         "a long prompt": (lambda: gpt(28), "a" * 13, "the prompt has 13 tokens; the model takes 1 to 12: give a"),
@@ -193,5 +193,5 @@ def test_translate_rejects_unsuitable_models_and_vocabularies():
 @pytest.mark.parametrize("given", [(0, 10**30), 10**23 - 1, (-(10**20), 0, 7)])
 @where
 def test_interact_rejects_integers_beyond_page_range(given, kernel):
-    with pytest.raises(ValueError, match="whole numbers of a page end at 9,007,199,254,740,991: give floats"):
+    with pytest.raises(ValueError, match="integers of a page end at 9,007,199,254,740,991: give floats"):
         view.interact(lambda x: torch.ones(2) * x, x=given, kernel=kernel)
