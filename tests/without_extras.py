@@ -19,7 +19,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "tfviz", *arguments], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "tfviz", *arguments], capture_output=True, encoding="utf-8")
 
 
 def check_installation() -> None:

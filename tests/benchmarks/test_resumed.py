@@ -19,7 +19,7 @@ def test_what_was_measured_is_not_measured_again(tmp_path, capsys):
 
     first = Measurements(path, ["cpu", 3], minutes=1)
     first.measure("one", rows)
-    assert json.loads(path.read_text())["measurements"]["one"]["rows"] == [["a", "1"], ["b", "2"]]
+    assert json.loads(path.read_text(encoding="utf-8"))["measurements"]["one"]["rows"] == [["a", "1"], ["b", "2"]]
     again = Measurements(path, ["cpu", 3], minutes=1)
     again.measure("one", rows)
     assert len(calls) == 1

@@ -25,7 +25,7 @@ def test_code_that_uses_the_public_api_passes_mypy_strict(tmp_path):
     checked = [*command, str(tmp_path), public_api.__file__]
     variables = {**os.environ, "MYPYPATH": str(PACKAGE.parent)}
     pytest.importorskip("mypy")
-    done = subprocess.run(checked, cwd=tmp_path, env=variables, capture_output=True, text=True)
+    done = subprocess.run(checked, cwd=tmp_path, env=variables, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -69,7 +69,7 @@ def test_arguments_can_be_seen(level):
 
 
 def test_the_command_is_there_by_both_names():
-    done = subprocess.run([sys.executable, "-m", "tfviz", "--version"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "tfviz", "--version"], capture_output=True, encoding="utf-8")
     assert tfviz.__version__ in done.stdout, done.stderr
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module, _, name = project["scripts"]["tfviz"].partition(":")

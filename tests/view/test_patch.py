@@ -88,7 +88,7 @@ def test_layers_with_different_heads_raise():
     model = gpt()
     other = gpt(heads=4)
     model.blocks[1] = other.blocks[1]
-    with pytest.raises(ValueError, match=r"its layers differ in the number or size of their heads; study.patch"):
+    with pytest.raises(ValueError, match=r"its layers differ in the number or size of their heads; use study.patch"):
         view.patch(model, VOCAB, "abc", "abd")
 
 

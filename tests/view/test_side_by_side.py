@@ -230,7 +230,8 @@ def test_words_fit_their_shading_without_overlap():
 
 
 def test_words_break_at_newlines_and_state_omitted_words():
-    laid = list(running_text._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0))
+    line = running_text.LINE_WIDTH_INCHES, running_text.SHADE_PADDING_INCHES
+    laid = list(running_text._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0, *line))
     feed = palette.drawable("\n")
     assert [(index, line, text) for index, _, line, _, text in laid] == [
         (0, 0, "a"), (1, 0, feed), (2, 1, "b"), (3, 1, f"c{feed}"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
