@@ -61,7 +61,7 @@ def test_names_that_do_not_fit_are_omitted():
         "Sequential",
         "100%",
         "rest",
-        "99.96%",
+        "> 99.9%",
     ]
 
 

@@ -59,10 +59,19 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
         if keys:
             _draw_key(parts[-1], keys)
         set_title(figure, title)
-        return figure
+        return _settled(figure)
 
     words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
     return Picture(draw, "\n".join([title, "; ".join(line), *words, *(text for text in (statement, note) if text)]))
+
+
+def _settled(figure: Figure) -> Figure:
+    """Lay out the panels now, at rounded places, since the last digits of the solver differ from run to run."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position([round(number, 5) for number in axes.get_position().bounds])
+    return figure
 
 
 def _draw_key(part: SubFigure, keys: Sequence[ScaleKey]) -> None:
