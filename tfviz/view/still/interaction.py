@@ -70,7 +70,8 @@ def _settled(figure: Figure) -> Figure:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:
-        axes.set_position([round(number, 5) for number in axes.get_position().bounds])
+        left, bottom, width, height = (round(number, 5) for number in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))
     return figure
 
 
