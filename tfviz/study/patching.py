@@ -104,7 +104,7 @@ def patch(
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, kind)
-    with eval_mode(model), torch.no_grad():
+    with eval_mode(model):
         sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), kind, seed, means)
         axes, places = sweep.axes(each, words), sweep.places(each)
         if kind == "gradient":
