@@ -18,27 +18,27 @@ from tfviz import generate, models
 
 SEED, WIDTH, BATCH = 0, 4, 32
 BOS, EOS = 2, 3
-LESSON = {"layers": 4, "heads": 4, "dim": 128, "inner": 256, "vocab": 6000}
-BASE = {"layers": 6, "heads": 8, "dim": 512, "inner": 2048, "vocab": 32000}  # the paper's base model
+LESSON = {"layers": 4, "heads": 4, "dim": 128, "inner": 256, "vocab_size": 6000}
+BASE = {"layers": 6, "heads": 8, "dim": 512, "inner": 2048, "vocab_size": 32000}  # the paper's base model
 
 
-def transformer(vocab: int, **shape: int) -> nn.Module:
+def transformer(vocab_size: int, **shape: int) -> nn.Module:
     torch.manual_seed(SEED)
-    model = models.Transformer(vocab, context=128, **shape).eval()
+    model = models.Transformer(vocab_size, context=128, **shape).eval()
     with torch.no_grad():
         model.target.weight[EOS] = 0.0  # a logit of 0, which is never among the likeliest: texts do not end
     return model
 
 
 @torch.no_grad()
-def hugging(model: nn.Module, vocab: int, layers: int, heads: int, dim: int, inner: int) -> nn.Module:
+def hugging(model: nn.Module, vocab_size: int, layers: int, heads: int, dim: int, inner: int) -> nn.Module:
     """The same model as transformers has it."""
     from transformers import M2M100Config, M2M100ForConditionalGeneration
 
     both = {"layers": layers, "attention_heads": heads, "ffn_dim": inner, "layerdrop": 0.0}
     shape = {f"{half}_{name}": value for half in ("encoder", "decoder") for name, value in both.items()}
     special = {"pad_token_id": 0, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
-    parts = {"vocab_size": vocab, "d_model": dim, "max_position_embeddings": 128, "scale_embedding": True}
+    parts = {"vocab_size": vocab_size, "d_model": dim, "max_position_embeddings": 128, "scale_embedding": True}
     twin = M2M100ForConditionalGeneration(M2M100Config(**shape, **special, **parts)).eval()
     twin.model.shared.weight.copy_(model.source.weight)
     places = model.positions(torch.zeros(1, 128, dim))[0]
@@ -69,16 +69,16 @@ def _block(there: nn.Module, here: nn.Module) -> None:
     there.fc2.load_state_dict(here.feed_forward[2].state_dict())
 
 
-def sources(vocab: int) -> Tensor:
+def sources(vocab_size: int) -> Tensor:
     """Texts of 8 to 16 tokens, padded."""
     draw = torch.Generator().manual_seed(SEED)
-    ids = torch.randint(4, vocab, (BATCH, 16), generator=draw)
+    ids = torch.randint(4, vocab_size, (BATCH, 16), generator=draw)
     return ids * (torch.arange(16) < torch.randint(8, 17, (BATCH, 1), generator=draw))
 
 
 def runs(shape: dict[str, int], length: int) -> dict[str, Run]:
     """Row -> how to search; each gives the best text of each source, batch position."""
-    model, source = transformer(**shape), sources(shape["vocab"])
+    model, source = transformer(**shape), sources(shape["vocab_size"])
     twin = hugging(model, **shape)
     target = source[:, :7].clamp(min=4)
     with torch.no_grad():
@@ -104,9 +104,8 @@ def rows(shape: dict[str, int], length: int, rounds: int) -> Iterator[list[str]]
     assert torch.equal(*found), f"{(found[0] != found[1]).any(1).sum()} of {BATCH} texts differ"
     times = race(racing, rounds)
     for name, seconds in times.items():
-        what = (
-            f"{shape['layers']} + {shape['layers']} blocks, width {shape['dim']}, vocabulary {shape['vocab']:,}: {name}"
-        )
+        size = f"{shape['layers']} + {shape['layers']} blocks, width {shape['dim']}, vocabulary {shape['vocab_size']:,}"
+        what = f"{size}: {name}"
         speed = f"{BATCH * length / median(seconds):,.0f} tokens/s"
         yield [what, speed, f"{1 / ratio(times, name, 'transformers'):.2f}"]
 

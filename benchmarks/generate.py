@@ -23,21 +23,21 @@ from torch.nn import functional
 from tfviz import generate, models
 
 SEED, PROMPT = 0, 8
-CHARACTERS = {"vocab": 65, "layers": 4, "heads": 4, "dim": 128, "context": 256}
-SMALL = {"vocab": 50257, "layers": 12, "heads": 12, "dim": 768, "context": 1024}
+CHARACTERS = {"vocab_size": 65, "layers": 4, "heads": 4, "dim": 128, "context": 256}
+SMALL = {"vocab_size": 50257, "layers": 12, "heads": 12, "dim": 768, "context": 1024}
 
 
-def gpt(vocab: int, **shape: int) -> nn.Module:
+def gpt(vocab_size: int, **shape: int) -> nn.Module:
     torch.manual_seed(SEED)
-    return models.GPT(vocab, **shape).eval()
+    return models.GPT(vocab_size, **shape).eval()
 
 
 @torch.no_grad()
-def hugging(model: nn.Module, vocab: int, layers: int, heads: int, dim: int, context: int) -> nn.Module:
+def hugging(model: nn.Module, vocab_size: int, layers: int, heads: int, dim: int, context: int) -> nn.Module:
     """The same model as Hugging Face has it."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    shape = {"n_layer": layers, "n_head": heads, "n_embd": dim, "n_positions": context, "vocab_size": vocab}
+    shape = {"n_layer": layers, "n_head": heads, "n_embd": dim, "n_positions": context, "vocab_size": vocab_size}
     special = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
     config = GPT2Config(activation_function="gelu", attn_implementation="sdpa", **shape, **special)
     twin = GPT2LMHeadModel(config).eval()
@@ -59,7 +59,7 @@ def hugging(model: nn.Module, vocab: int, layers: int, heads: int, dim: int, con
 def runs(shape: dict[str, int], count: int) -> dict[str, Run]:
     """Row -> how to write the text; each gives the new ids."""
     model = gpt(**shape)
-    prompt = torch.randint(shape["vocab"], (PROMPT,), generator=torch.Generator().manual_seed(SEED))
+    prompt = torch.randint(shape["vocab_size"], (PROMPT,), generator=torch.Generator().manual_seed(SEED))
 
     def tfviz() -> list[int]:
         return list(generate.ids(model, prompt, count, generate.GREEDY))
@@ -94,7 +94,7 @@ def texts(shape: dict[str, int], count: int, rounds: int) -> Iterator[list[str]]
     assert len(written[0]) == count
     assert all(text == written[0] for text in written), "the texts differ"
     times = race(racing, rounds)
-    what = f"{shape['layers']} layers, width {shape['dim']}, vocabulary {shape['vocab']:,}; {count} tokens"
+    what = f"{shape['layers']} layers, width {shape['dim']}, vocabulary {shape['vocab_size']:,}; {count} tokens"
     base = "Hugging Face" if "Hugging Face" in times else "tfviz"
     for name, seconds in times.items():
         yield [f"{what}: {name}", f"{count / median(seconds):.1f} tokens/s", f"{1 / ratio(times, name, base):.2f}"]
@@ -121,10 +121,10 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=7)
     given = options.parse_args()
-    small = {**SMALL, "layers": 2, "vocab": 20000} if given.quick else SMALL
+    small = {**SMALL, "layers": 2, "vocab_size": 20000} if given.quick else SMALL
     rows = [*texts(CHARACTERS, 16 if given.quick else 128, given.rounds)]
     rows += texts(small, 4 if given.quick else 48, given.rounds)
-    rows += bandwidth(small["vocab"], 768, 10 * given.rounds)
+    rows += bandwidth(small["vocab_size"], 768, 10 * given.rounds)
     notes = ["Times as fast: as Hugging Face in the same part; in the last two rows, as the plain product."]
     header = ["", "speed", "times as fast"]
     report("generate", "Generation on a CPU", header, rows, seeds=[SEED], quick=given.quick, notes=notes)

@@ -36,8 +36,8 @@ from resumed import Measurements
 from tfviz import generate, layers, learn, look, models, text
 
 SEED, WARMUP = 0, 10
-LARGE = {"vocab": 50304, "layers": 24, "heads": 16, "dim": 1024, "context": 1024}
-TINY = {"vocab": 500, "layers": 2, "heads": 2, "dim": 128, "context": 64}
+LARGE = {"vocab_size": 50304, "layers": 24, "heads": 16, "dim": 1024, "context": 1024}
+TINY = {"vocab_size": 500, "layers": 2, "heads": 2, "dim": 128, "context": 64}
 HEADER = ["", "speed", "compared", "peak memory above the weights, MB"]
 Rows = Iterator[list[str]]
 
@@ -71,7 +71,7 @@ def twins(shape: dict[str, int], dtype: torch.dtype, device: str) -> dict[str, t
 
 @torch.inference_mode()
 def capture(shape: dict[str, int], dtype: torch.dtype, device: str, rounds: int) -> Rows:
-    x = torch.randint(shape["vocab"], (1, shape["context"]), device=device)
+    x = torch.randint(shape["vocab_size"], (1, shape["context"]), device=device)
     for name, model in twins(shape, dtype, device).items():
 
         def plain(model=model) -> object:
@@ -92,7 +92,7 @@ def train(shape: dict[str, int], batch: int, steps: int, compile: bool, device: 
     torch.manual_seed(SEED)
     model = models.GPT(positions=layers.positions.Rotary, **shape)
     context, started = shape["context"], 0.0
-    batches = text.Windows(torch.randint(shape["vocab"], (1_000_000,)), context, batch, seed=SEED)
+    batches = text.Windows(torch.randint(shape["vocab_size"], (1_000_000,)), context, batch, seed=SEED)
 
     def run() -> None:
         nonlocal started
@@ -110,7 +110,7 @@ def train(shape: dict[str, int], batch: int, steps: int, compile: bool, device: 
 
 
 def write(shape: dict[str, int], dtype: torch.dtype, device: str, count: int, rounds: int) -> Rows:
-    prompt = torch.randint(shape["vocab"], (PROMPT,), device=device)
+    prompt = torch.randint(shape["vocab_size"], (PROMPT,), device=device)
     pair = twins(shape, dtype, device)
     ours = pair["tfviz GPT"]
     runs: dict[str, Run] = {"tfviz GPT": lambda: list(generate.ids(ours, prompt, count, generate.GREEDY))}
@@ -126,7 +126,7 @@ def write(shape: dict[str, int], dtype: torch.dtype, device: str, count: int, ro
 def measurements(given: Namespace, peak: Callable[[], float]) -> dict[str, Callable[[], Rows]]:
     """Return what is measured, by name, the quickest first; `peak` is the ceiling in FLOPs a second."""
     quick, device, rounds = given.quick, given.device, given.rounds
-    small = {**SMALL, "layers": 2, "vocab": 500, "context": 128} if quick else SMALL
+    small = {**SMALL, "layers": 2, "vocab_size": 500, "context": 128} if quick else SMALL
     large, steps, count = (TINY, 3, 8) if quick else (LARGE, 40, 128)
     found: dict[str, Callable[[], Rows]] = {"ceiling": lambda: ceiling(256 if quick else 8192, device)}
     for dtype in (torch.bfloat16, torch.float32):

@@ -83,11 +83,11 @@ def attention() -> view.View:
 
 def translator() -> tuple[view.View, int]:
     torch.manual_seed(SEED)
-    vocab = whole_words([" ".join(f"word{i}" for i in range(5000))])
-    model = Transformer(len(vocab), context=48, layers=3, heads=4, dim=128)
+    tokenizer = whole_words([" ".join(f"word{i}" for i in range(5000))])
+    model = Transformer(len(tokenizer), context=48, layers=3, heads=4, dim=128)
     count = sum(one.numel() for one in model.parameters())
     sentence = " ".join(f"word{i}" for i in range(12))
-    return view.translate(model, vocab, sentence, max_new_tokens=40), count
+    return view.translate(model, tokenizer, sentence, max_new_tokens=40), count
 
 
 def opened(page: Page, made: view.View, folder: Path) -> None:

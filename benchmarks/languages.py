@@ -19,8 +19,8 @@ DISTANCES = (1, 4, 16, 48)
 
 def shakespeare() -> tuple[text.Characters, Tensor, Tensor]:
     corpus = text.corpora.load("shakespeare")
-    vocab = text.Characters.of(corpus)
-    return vocab, *(vocab.encode(part) for part in text.corpora.split(corpus))
+    tokenizer = text.Characters.of(corpus)
+    return tokenizer, *(tokenizer.encode(part) for part in text.corpora.split(corpus))
 
 
 def bits(nats: float) -> str:
@@ -29,7 +29,7 @@ def bits(nats: float) -> str:
 
 def characters(trial: Trial) -> Rows:
     """All that read one character after the other: same data, windows, steps."""
-    vocab, ids, held = shakespeare()
+    tokenizer, ids, held = shakespeare()
     held = held[:2000] if trial.quick else held
     wide = {"dim": 128, "hidden": 256}
     made: dict[str, Callable[..., nn.Module]] = {
@@ -40,7 +40,7 @@ def characters(trial: Trial) -> Rows:
         "GPT": partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary),
     }
     for system, make in made.items():
-        model = trial.built(make, len(vocab))
+        model = trial.built(make, len(tokenizer))
         batches = text.Windows(ids, CONTEXT, BATCH, seed=trial.seed)
         learned = trial.learned(f"characters-{system}", model, batches, STEPS, lr=3e-3)
         loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
@@ -71,12 +71,12 @@ def gradient_norms(model: nn.Module, ids: Tensor) -> dict[int, float]:
 class Plain(nn.Module):
     """The reference: 12 post-norm blocks of `torch.nn`, learned positions, as tutorials build it."""
 
-    def __init__(self, vocab: int, context: int = CONTEXT, dim: int = 128, heads: int = 4, blocks: int = 12):
+    def __init__(self, vocab_size: int, context: int = CONTEXT, dim: int = 128, heads: int = 4, blocks: int = 12):
         super().__init__()
-        self.tokens, self.places = nn.Embedding(vocab, dim), nn.Embedding(context, dim)
+        self.tokens, self.places = nn.Embedding(vocab_size, dim), nn.Embedding(context, dim)
         block = nn.TransformerEncoderLayer(dim, heads, 4 * dim, dropout=0.0, batch_first=True)
         self.blocks = nn.TransformerEncoder(block, blocks, enable_nested_tensor=False)
-        self.to_logits = nn.Linear(dim, vocab)
+        self.to_logits = nn.Linear(dim, vocab_size)
         self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(context), persistent=False)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -96,14 +96,14 @@ def seconds_a_step(model: nn.Module, batches: text.Windows, rate: float, steps: 
 
 def equal_time(trial: Trial) -> Rows:
     """GPT and the plain reference, as many processor-seconds each; bits a byte."""
-    vocab, ids, held = shakespeare()
+    tokenizer, ids, held = shakespeare()
     held = held[:2000] if trial.quick else held
     budget = 1.0 if trial.quick else 240.0
     gpt = partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary)
     for system, make, rate in (("GPT", gpt, 3e-3), ("plain 12-block post-norm", Plain, 3e-4)):
-        model = trial.built(make, len(vocab))
+        model = trial.built(make, len(tokenizer))
         batches = text.Windows(ids, CONTEXT, 4 if trial.quick else BATCH, seed=trial.seed)
-        each = seconds_a_step(trial.built(make, len(vocab)), batches, rate, steps=10 if trial.quick else 60)
+        each = seconds_a_step(trial.built(make, len(tokenizer)), batches, rate, steps=10 if trial.quick else 60)
         clock = Clock()
         learned = trial.learned(f"equal-time-{system}", model, batches, max(1, int(budget / each)), lr=rate)
         took = clock()
@@ -116,9 +116,9 @@ def equal_time(trial: Trial) -> Rows:
 
 def six_minutes(trial: Trial) -> Rows:
     """The GPT of lesson 12 on windows of 192 characters, short ones first, for the steps that six minutes hold."""
-    vocab, ids, held = shakespeare()
+    tokenizer, ids, held = shakespeare()
     context = 192
-    model = trial.built(models.GPT, len(vocab), context=context, positions=layers.positions.Rotary)
+    model = trial.built(models.GPT, len(tokenizer), context=context, positions=layers.positions.Rotary)
     windows = text.GrowingWindows(ids, context, 2 if trial.quick else 12, SIX_MINUTES, seed=trial.seed)
     learned = trial.learned("six-minutes", model, windows, SIX_MINUTES)
     loss = learn.evaluate.loss(model, text.in_order(held[:2000] if trial.quick else held, context, 64))
@@ -128,7 +128,7 @@ def six_minutes(trial: Trial) -> Rows:
 
 def sparse(trial: Trial) -> Rows:
     """Strided, fixed and dense attention over 256 characters; and how the number of cells grows."""
-    vocab, ids, held = shakespeare()
+    tokenizer, ids, held = shakespeare()
     held = held[:3000] if trial.quick else held[:60_000]
     length, stride = 256, 16
     fixed = partial(layers.masks.fixed, summary=4)
@@ -139,7 +139,7 @@ def sparse(trial: Trial) -> Rows:
     }
     dense = math.inf
     for kind, make in kinds.items():
-        model = trial.built(partial(make, positions=layers.positions.Rotary), len(vocab))
+        model = trial.built(partial(make, positions=layers.positions.Rotary), len(tokenizer))
         windows = text.Windows(ids, length, 4, seed=trial.seed)
         learned = trial.learned(f"sparse-{kind}", model, windows, STEPS, lr=2e-3)
         loss = learn.evaluate.loss(model, text.in_order(held, length, 8))

@@ -33,7 +33,7 @@ from torch.nn import functional
 from tfviz import learn, models, text
 from tfviz.layers import positions
 
-SEED, VOCAB, DROPOUT = 0, 512, 0.1
+SEED, VOCAB_SIZE, DROPOUT = 0, 512, 0.1
 COMPILER = shutil.which(os.environ.get("CXX", "g++"))
 ACCUMULATED, RECOMPUTED = {"gradient_accumulation_steps": 8}, {"gradient_checkpointing": True}
 MEANS: list[dict[str, Any]] = [{}, {"precision": "bfloat16"}, ACCUMULATED, RECOMPUTED, ACCUMULATED | RECOMPUTED]
@@ -54,7 +54,7 @@ feed_forward\.0 linear1  feed_forward\.2 linear2  attention\. self_attn.  cross\
 class PlainGPT(nn.Module):
     def __init__(self, layers: int, dim: int, heads: int, context: int) -> None:
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(VOCAB, dim), nn.Embedding(context, dim)
+        self.tokens, self.positions = nn.Embedding(VOCAB_SIZE, dim), nn.Embedding(context, dim)
         self.dropout = nn.Dropout(DROPOUT)
         layer = nn.TransformerEncoderLayer(dim, heads, 4 * dim, DROPOUT, "gelu", batch_first=True, norm_first=True)
         self.stack = nn.TransformerEncoder(layer, layers, nn.LayerNorm(dim))
@@ -67,7 +67,7 @@ class PlainGPT(nn.Module):
 class PlainTransformer(nn.Module):
     def __init__(self, layers: int, dim: int, heads: int, inner: int, context: int) -> None:
         super().__init__()
-        self.source = self.target = nn.Embedding(VOCAB, dim)
+        self.source = self.target = nn.Embedding(VOCAB_SIZE, dim)
         self.dropout, self.mask_target = nn.Dropout(DROPOUT), True
         self.stack = nn.Transformer(dim, heads, layers, layers, inner, DROPOUT, batch_first=True, norm_first=True)
         self.register_buffer("waves", positions.sinusoids(torch.arange(context), dim), persistent=False)
@@ -114,7 +114,7 @@ def loop(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list, loss
 
 def beside(name: str, quick: bool) -> tuple[dict[str, Run], int]:
     """Training by each kind of modules, and the number of parameters."""
-    shape, draw = BESIDE[name] | (TINY if quick else {}), partial(torch.randint, 1, VOCAB)
+    shape, draw = BESIDE[name] | (TINY if quick else {}), partial(torch.randint, 1, VOCAB_SIZE)
     torch.manual_seed(SEED)
     if "batch" in shape:
         ours, plain, loss = models.GPT, PlainGPT, learn.losses.next_token
@@ -127,7 +127,7 @@ def beside(name: str, quick: bool) -> tuple[dict[str, Run], int]:
         )
     batches = [some[step] for step in range(2)]
     inputs = batches[0][: 1 if plain is PlainGPT else 2]
-    found = {"tfviz": ours(VOCAB, dropout=DROPOUT, **shape)}
+    found = {"tfviz": ours(VOCAB_SIZE, dropout=DROPOUT, **shape)}
     found |= {who: twin(found["tfviz"], plain(**shape), inputs) for who in ("as it comes", "trimmed")}
     found["trimmed"].apply(trim).mask_target = False
     runs = {who: partial(loop, m.train(), learn.adamw(m, lr=1e-3), batches, loss) for who, m in found.items()}
@@ -141,8 +141,8 @@ def means(_: str, quick: bool) -> tuple[dict[str, Run], int]:
     runs: dict[str, Run] = {}
     for mean in MEANS:
         torch.manual_seed(SEED)
-        batches = text.Windows(torch.randint(VOCAB, (20_000,)), shape["context"], 16, seed=SEED)
-        model = models.GPT(VOCAB, positions=positions.Rotary, **shape)
+        batches = text.Windows(torch.randint(VOCAB_SIZE, (20_000,)), shape["context"], 16, seed=SEED)
+        model = models.GPT(VOCAB_SIZE, positions=positions.Rotary, **shape)
         name = ", ".join(f"{key}={value}" for key, value in mean.items()) or "plain"
         runs[name] = partial(lambda steps: next(steps).loss, fit(model, batches, 1000, **mean))
     return runs, sum(map(Tensor.numel, model.parameters()))
@@ -190,7 +190,7 @@ def main() -> None:
         f"{LARGE}, batch 16; {given.rounds} rounds; losses in nats after {given.rounds + 3} steps.",
         "## Beside plain torch.nn\n\n"
         + "\n".join(f"| {' | '.join(row)} |" for row in [second, ["---", *5 * ["---:"]], *others]),
-        f"Dropout {DROPOUT}, vocabulary {VOCAB}; tokens are those that are predicted. The encoder-decoder's rows have "
+        f"Dropout {DROPOUT}, vocabulary {VOCAB_SIZE}; tokens are those predicted. The encoder-decoder's rows have "
         "5 to 40 tokens, its batches at most 2,000 a language, padding included.",
     ]
     report("large", "Training large models", first, trained, seeds=[SEED], quick=given.quick, notes=notes)

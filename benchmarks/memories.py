@@ -53,15 +53,15 @@ def texts(quick: bool) -> dict[str, tuple[int, list[Tensor], Tensor, float]]:
     letters = text.Characters.of(plays)
     train, held = (letters.encode(part) for part in text.corpora.split(plays))
     reviews = text.datasets.reviews("train").texts[: 60 if quick else 20_000]
-    vocab = text.bpe(reviews[:5000], 400 if quick else 4000)
-    rows = vocab.encode_all(reviews)
+    tokenizer = text.bpe(reviews[:5000], 400 if quick else 4000)
+    rows = tokenizer.encode_all(reviews)
     cut = int(0.95 * len(rows))
     unseen = torch.cat(rows[cut:])
     width = sum(len(one.encode()) for one in reviews[cut:]) / len(unseen)
     most = 2000 if quick else 100_000
     return {
         "Shakespeare": (len(letters), [train], held[:most], 1.0),  # every letter of it is one byte
-        "IMDb text": (len(vocab), rows[:cut], unseen[:most], width),
+        "IMDb text": (len(tokenizer), rows[:cut], unseen[:most], width),
     }
 
 

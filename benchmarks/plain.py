@@ -36,9 +36,9 @@ class ReferenceBlock(nn.Module):
 
 
 class Reference(nn.Module):
-    def __init__(self, vocab: int) -> None:
+    def __init__(self, vocab_size: int) -> None:
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(vocab, DIM), nn.Embedding(CONTEXT, DIM)
+        self.tokens, self.positions = nn.Embedding(vocab_size, DIM), nn.Embedding(CONTEXT, DIM)
         self.blocks = nn.ModuleList(ReferenceBlock() for _ in range(LAYERS))
         self.norm = nn.LayerNorm(DIM, bias=False)
         for name, weight in self.named_parameters():
@@ -60,9 +60,9 @@ def rate(step: int, steps: int) -> float:
     return LOW + (TOP - LOW) * (1 + math.cos(math.pi * through)) / 2
 
 
-def trained(ids: Tensor, vocab: int, steps: int, seed: int) -> nn.Module:
+def trained(ids: Tensor, vocab_size: int, steps: int, seed: int) -> nn.Module:
     torch.manual_seed(seed)
-    model = Reference(vocab)
+    model = Reference(vocab_size)
     matrices, vectors = ([p for p in model.parameters() if (p.dim() > 1) == wide] for wide in (True, False))
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=TOP, betas=(0.9, 0.99), fused=True)

@@ -27,10 +27,10 @@ RATE = 3e-3
 WHOLE = "the recipe"
 
 
-def gpt(vocab: int, normed: bool = False, quiet: bool = True) -> nn.Module:
+def gpt(vocab_size: int, normed: bool = False, quiet: bool = True) -> nn.Module:
     attention = partial(layers.MultiHead, norm=nn.RMSNorm) if normed else layers.MultiHead
     shape = {"context": plain.CONTEXT, "layers": plain.LAYERS, "heads": plain.HEADS, "dim": plain.DIM}
-    model = models.GPT(vocab, positions=layers.positions.Rotary, attention=attention, **shape)
+    model = models.GPT(vocab_size, positions=layers.positions.Rotary, attention=attention, **shape)
     for block in () if quiet else model.blocks:
         for last in (block.attention.out_proj, block.feed_forward[-1]):
             nn.init.normal_(last.weight, std=last.in_features**-0.5)
@@ -44,8 +44,8 @@ class Squared(nn.Module):
         return x.relu().square()
 
 
-def squared(vocab: int) -> nn.Module:
-    model = gpt(vocab)
+def squared(vocab_size: int) -> nn.Module:
+    model = gpt(vocab_size)
     for block in model.blocks:
         block.feed_forward[1] = Squared()
     return model
@@ -67,8 +67,8 @@ class Gated(nn.Module):
         return self.out(functional.silu(gate) * up)
 
 
-def gated(vocab: int) -> nn.Module:
-    model = gpt(vocab)
+def gated(vocab_size: int) -> nn.Module:
+    model = gpt(vocab_size)
     for block in model.blocks:
         block.feed_forward = Gated(plain.DIM)
     return model
@@ -126,10 +126,10 @@ ROWS: dict[str, tuple[Callable[[int], nn.Module], dict[str, Any]]] = {
 }
 
 
-def trained(name: str, ids: Tensor, vocab: int, steps: int, seed: int) -> nn.Module:
+def trained(name: str, ids: Tensor, vocab_size: int, steps: int, seed: int) -> nn.Module:
     make, how = ROWS[name]
     torch.manual_seed(seed)
-    model, how = make(vocab), dict(how)
+    model, how = make(vocab_size), dict(how)
     if "optimizer" in how:
         how["optimizer"] = how["optimizer"](model, RATE)
     average = Averaged(model, how.pop("average")) if "average" in how else None
@@ -150,12 +150,12 @@ def main() -> None:
     seeds, steps = (given.seeds[:1], 6) if given.quick else (given.seeds, given.steps)
     many = 12 if given.quick else plain.STEPS
     corpus = text.corpora.load("shakespeare")
-    vocab = text.Characters.of(corpus)
-    ids, held = (vocab.encode(part) for part in text.corpora.split(corpus))
+    vocab_size = text.Characters.of(corpus)
+    ids, held = (vocab_size.encode(part) for part in text.corpora.split(corpus))
     held = held[:2000] if given.quick else held
     reference = f"plain reference, {many:,} steps"
-    runs = {reference: (partial(plain.trained, ids, len(vocab)), many)}
-    runs |= {name: (partial(trained, name, ids, len(vocab)), steps) for name in ROWS}
+    runs = {reference: (partial(plain.trained, ids, len(vocab_size)), many)}
+    runs |= {name: (partial(trained, name, ids, len(vocab_size)), steps) for name in ROWS}
     found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in runs}
     for make, _ in runs.values():
         make(steps=2, seed=0)  # to warm up

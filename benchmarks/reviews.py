@@ -75,13 +75,13 @@ def made_reviews(trial: Trial) -> Rows:
     train, test = (text.tasks.reviews(50 if trial.quick else many, seed=seed) for many, seed in ((8000, 1), (2000, 2)))
     joined = [[" ".join(one.words) for one in part] for part in (train, test)]
     labels = [torch.tensor([one.label for one in part]) for part in (train, test)]
-    vocab = text.whole_words(joined[0])
+    tokenizer = text.whole_words(joined[0])
     train_batches, test_batches = (
-        text.Buckets(vocab.encode_all(rows), given, max_tokens=1500, seed=trial.seed)
+        text.Buckets(tokenizer.encode_all(rows), given, max_tokens=1500, seed=trial.seed)
         for rows, given in zip(joined, labels)
     )
     for pooling in (models.classifier.mean, models.classifier.maximum):
-        model = trial.built(models.Classifier, len(vocab), dim=64, pooling=pooling)
+        model = trial.built(models.Classifier, len(tokenizer), dim=64, pooling=pooling)
         how = {"lr": 2e-3, "loss": learn.losses.classification}
         learned = trial.learned(f"made-reviews-{pooling.__name__}", model, train_batches, 1500, **how)
         right = learn.evaluate.accuracy(model, test_batches.in_order())
@@ -98,11 +98,11 @@ def imdb(trial: Trial) -> Rows:
     """All 25,000 reviews to train on, all 25,000 to measure on."""
     train, test = (text.datasets.reviews(split) for split in ("train", "test"))
     few = slice(0, 60) if trial.quick else slice(None)
-    vocab = text.whole_words(train.texts[few], 30_000, lower=True)
-    rows = [cut(vocab.encode_all(part.texts[few]), 800) for part in (train, test)]
+    tokenizer = text.whole_words(train.texts[few], 30_000, lower=True)
+    rows = [cut(tokenizer.encode_all(part.texts[few]), 800) for part in (train, test)]
     batches = text.Buckets(rows[0], train.labels[few], max_tokens=12_000, seed=trial.seed)
     parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
-    model = trial.built(models.Classifier, len(vocab), embedding=layers.BigramEmbedding, **parts)
+    model = trial.built(models.Classifier, len(tokenizer), embedding=layers.BigramEmbedding, **parts)
     how = {"lr": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
     unsure = text.WordDropout(batches, 0.3, seed=trial.seed)
     learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
@@ -118,12 +118,12 @@ def bert(trial: Trial) -> Rows:
     """
     train, test = (text.datasets.reviews(split) for split in ("train", "test"))
     few = slice(0, 60) if trial.quick else slice(None)
-    vocab = text.wordpiece(train.texts[few], 400 if trial.quick else 8000)
-    ids = [vocab.encode_all(part.texts[few]) for part in (train, test)]
+    tokenizer = text.wordpiece(train.texts[few], 400 if trial.quick else 8000)
+    ids = [tokenizer.encode_all(part.texts[few]) for part in (train, test)]
     rows = [text.add_special_tokens(cut(part, 191), CLS, None) for part in ids]
     parts = {"positions": layers.positions.Rotary, "residual": layers.pre_norm}
-    make = partial(stretches.Averaged, len(vocab), context=192, **parts)
-    hidden = text.MaskedTokens(stretches.Stretches(ids[0], trial.seed), len(vocab), seed=trial.seed)
+    make = partial(stretches.Averaged, len(tokenizer), context=192, **parts)
+    hidden = text.MaskedTokens(stretches.Stretches(ids[0], trial.seed), len(tokenizer), seed=trial.seed)
     how = {"lr": 3e-3, "loss": stretches.words_and_stretches}
     first = trial.learned("bert", trial.built(make), hidden, 4000, **how)
     labels, last = train.labels[few], len(rows[0])

@@ -39,11 +39,11 @@ RIGHT, OTHER = 3, 5
 
 
 def sizes(quick: bool) -> Size:
-    return Size(layers=2, heads=2, dim=64, vocab=500, tokens=TOKENS) if quick else Size(tokens=TOKENS)
+    return Size(layers=2, heads=2, dim=64, vocab_size=500, tokens=TOKENS) if quick else Size(tokens=TOKENS)
 
 
 def prompts(size: Size) -> Tensor:
-    return torch.randint(size.vocab, (PROMPTS, TOKENS), generator=torch.Generator().manual_seed(SEED))
+    return torch.randint(size.vocab_size, (PROMPTS, TOKENS), generator=torch.Generator().manual_seed(SEED))
 
 
 difference = study.logit_difference(RIGHT, OTHER)
@@ -132,14 +132,14 @@ def scores(which: str, quick: bool, processor: bool, rounds: int) -> tuple[float
     texts = TEXTS // 8 if quick or which == "GPT-2 small" else TEXTS
     if which == "GPT-2 small":
         model = ways.hugging(
-            Size(layers=2, heads=2, dim=64, vocab=500, tokens=LENGTH) if quick else Size(tokens=LENGTH)
+            Size(layers=2, heads=2, dim=64, vocab_size=500, tokens=LENGTH) if quick else Size(tokens=LENGTH)
         )
-        vocab = 500 if quick else 50257
+        vocab_size = 500 if quick else 50257
     else:
         torch.manual_seed(SEED)
-        vocab = 65
-        model = models.GPT(vocab, layers=4, heads=4, dim=128, context=LENGTH).eval()
-    ids = torch.randint(vocab, (texts, LENGTH), generator=torch.Generator().manual_seed(SEED))
+        vocab_size = 65
+        model = models.GPT(vocab_size, layers=4, heads=4, dim=128, context=LENGTH).eval()
+    ids = torch.randint(vocab_size, (texts, LENGTH), generator=torch.Generator().manual_seed(SEED))
     batches = list(ids.split(BATCH))
 
     def plain() -> None:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from tfviz import look, study
 
-VOCAB, TOLERANCE = 50, 1e-4
+TOKENIZER, TOLERANCE = 50, 1e-4
 MANY = 500  # numbers of an answer that is not stored
 STORED = RESULTS / "transformerlens.json"
 SMALL = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 20}
@@ -57,7 +57,7 @@ def model_of(kind: str, attention: str = "sdpa") -> nn.Module:
 
     special = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
     config = getattr(transformers, f"{kind}Config")(
-        vocab_size=VOCAB, attn_implementation=attention, **special, **KINDS[kind]
+        vocab_size=TOKENIZER, attn_implementation=attention, **special, **KINDS[kind]
     )
     model = getattr(transformers, f"{kind}{HEADS.get(kind, 'ForCausalLM')}")(config).eval()
     with torch.no_grad():

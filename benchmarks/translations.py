@@ -37,10 +37,10 @@ def as_before(model: nn.Module, rate: float) -> dict[str, Any]:
 
 
 def columns(
-    vocab: text.Subwords, sources: Sequence[str], targets: Sequence[str], after: int | None = EOS
+    tokenizer: text.Subwords, sources: Sequence[str], targets: Sequence[str], after: int | None = EOS
 ) -> tuple[list[Tensor], list[Tensor]]:
     add = text.add_special_tokens
-    return add(vocab.encode_all(sources), after=after), add(vocab.encode_all(targets), before=BOS)
+    return add(tokenizer.encode_all(sources), after=after), add(tokenizer.encode_all(targets), before=BOS)
 
 
 def sentences(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
@@ -63,25 +63,25 @@ def made_task(task: str, trial: Trial) -> Rows:
     seen = {one.source for one in examples}
     held = [one for one in made(task, 5 if trial.quick else 300, seed=2) if one.source not in seen]
     sources, targets = sentences(examples)
-    vocab = text.whole_words(sources + targets)
-    batches = text.Buckets(*columns(vocab, sources, targets, None), max_tokens=1500, seed=trial.seed)
+    tokenizer = text.whole_words(sources + targets)
+    batches = text.Buckets(*columns(tokenizer, sources, targets, None), max_tokens=1500, seed=trial.seed)
     for system, make in MODELS.items():
-        model = trial.built(make, len(vocab))
+        model = trial.built(make, len(tokenizer))
         how = {"lr": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
         learned = trial.learned(f"{task}-{system}", model, batches, 2000, **how)
-        found = generate.translate(model, sentences(held)[0], vocab, width=1, max_new_tokens=30, after=None)
+        found = generate.translate(model, sentences(held)[0], tokenizer, width=1, max_new_tokens=30, after=None)
         right = learn.evaluate.exact_match(found, sentences(held)[1])
         aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
         yield Row(system, task, "exact", f"{right:.1%}", aim, **learned.facts, note=f"{len(held)} unseen")
         if "Bahdanau" in system or "Transformer" in system:
-            rates = alignment_errors(model, vocab, held)
+            rates = alignment_errors(model, tokenizer, held)
             best = min(rates, key=lambda site: rates[site])
             aim = "<= 5 %" if task == "dates" and "Bahdanau" in system else ""
             note = best if len(rates) > 1 else ""
             yield Row(system, task, "alignment error rate", f"{rates[best]:.1%}", aim, **learned.facts, note=note)
 
 
-def alignment_errors(model: nn.Module, vocab: text.Subwords, examples: Sequence[Example]) -> dict[str, float]:
+def alignment_errors(model: nn.Module, tokenizer: text.Subwords, examples: Sequence[Example]) -> dict[str, float]:
     """For each site of attention between the texts, the error of its strongest links, heads averaged.
 
     A gold link is sure where its target word has no other, else possible.
@@ -92,7 +92,7 @@ def alignment_errors(model: nn.Module, vocab: text.Subwords, examples: Sequence[
     gold = [(number, *link) for number, example in enumerate(examples) for link in example.gold]
     links = Counter((number, target) for number, target, _ in gold)
     sure = [link for link in gold if links[link[:2]] == 1]
-    rows = zip(*columns(vocab, *sentences(examples), None))
+    rows = zip(*columns(tokenizer, *sentences(examples), None))
     for number, (example, (source, target)) in enumerate(zip(examples, rows)):
         with torch.no_grad(), look.capture(model, glob) as seen:
             model(source[None], target[None, :-1])
@@ -127,16 +127,16 @@ def captions(source: str, target: str, systems: dict[str, int], trial: Trial) ->
     train, (asked, answers) = pairs["train"], pairs["test_2016_flickr"]
     if trial.quick:
         train, asked, answers = (train[0][:300], train[1][:300]), asked[:20], answers[:20]
-    vocab = text.bpe(train[0] + train[1], 600 if trial.quick else 6000, lower=True)
-    batches = text.Buckets(*columns(vocab, *train), max_tokens=2048, seed=trial.seed)
+    tokenizer = text.bpe(train[0] + train[1], 600 if trial.quick else 6000, lower=True)
+    batches = text.Buckets(*columns(tokenizer, *train), max_tokens=2048, seed=trial.seed)
     for system, steps in systems.items():
         make, rate, how = CAPTIONS[system]
-        model = trial.built(make, len(vocab))
+        model = trial.built(make, len(tokenizer))
         given = how(model, rate) | {"lr": rate, "loss": learn.losses.translation(0.1)}
         task = f"Multi30k {source}-{target}"
         learned = trial.learned(f"{task}-{system}", model, batches, steps, **given)
         found = generate.translate(
-            model, asked, vocab, max_new_tokens=8 if trial.quick else 60, progress=not trial.quick
+            model, asked, tokenizer, max_new_tokens=8 if trial.quick else 60, progress=not trial.quick
         )
         aim = ">= 41" if (source, target) == ("en", "de") and "Transformer" in system else ""
         yield Row(system, task, "sacreBLEU", f"{learn.evaluate.bleu(found, answers):.1f}", aim, **learned.facts)

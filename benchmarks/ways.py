@@ -20,17 +20,17 @@ class Size:
     layers: int = 12
     heads: int = 12
     dim: int = 768
-    vocab: int = 50257
+    vocab_size: int = 50257
     tokens: int = 1024
 
     @classmethod
     def of(cls, quick: bool) -> "Size":
-        return cls(layers=2, heads=2, dim=64, vocab=500, tokens=128) if quick else cls()
+        return cls(layers=2, heads=2, dim=64, vocab_size=500, tokens=128) if quick else cls()
 
 
 @cache
 def ids(size: Size) -> Tensor:
-    return torch.randint(size.vocab, (1, size.tokens), generator=torch.Generator().manual_seed(SEED))
+    return torch.randint(size.vocab_size, (1, size.tokens), generator=torch.Generator().manual_seed(SEED))
 
 
 @cache
@@ -40,14 +40,16 @@ def hugging(size: Size, attention: str = "sdpa") -> nn.Module:
     torch.manual_seed(SEED)
     shape = {"n_layer": size.layers, "n_head": size.heads, "n_embd": size.dim, "n_positions": size.tokens}
     special = {"bos_token_id": None, "eos_token_id": None, "use_cache": False}
-    return GPT2LMHeadModel(GPT2Config(vocab_size=size.vocab, attn_implementation=attention, **shape, **special)).eval()
+    return GPT2LMHeadModel(
+        GPT2Config(vocab_size=size.vocab_size, attn_implementation=attention, **shape, **special)
+    ).eval()
 
 
 @cache
 def gpt(size: Size) -> nn.Module:
     torch.manual_seed(SEED)
     shape = {"layers": size.layers, "heads": size.heads, "dim": size.dim, "context": size.tokens}
-    return models.GPT(size.vocab, **shape).eval()
+    return models.GPT(size.vocab_size, **shape).eval()
 
 
 @cache
@@ -61,7 +63,7 @@ def lens(size: Size) -> nn.Module:
         own = copy.deepcopy(hugging(size, "eager"))
         return build_bridge_from_module(own, "GPT2LMHeadModel", hf_config=own.config)
     shape = {"n_layers": size.layers, "n_heads": size.heads, "d_model": size.dim, "d_head": size.dim // size.heads}
-    config = HookedTransformerConfig(**shape, n_ctx=size.tokens, d_vocab=size.vocab, act_fn="gelu_new", seed=SEED)
+    config = HookedTransformerConfig(**shape, n_ctx=size.tokens, d_vocab=size.vocab_size, act_fn="gelu_new", seed=SEED)
     return HookedTransformer(config).eval()
 
 

@@ -45,7 +45,7 @@ def run(code, setup=""):
 
 @cache
 def words():
-    return bpe([(TEXT + "the red house by the sea. ") * 20], 400).tokenizer.to_str()
+    return bpe([(TEXT + "the red house by the sea. ") * 20], 400).backend_tokenizer.to_str()
 
 
 def tokenizer():

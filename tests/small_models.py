@@ -27,8 +27,8 @@ def random(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape) + seed))
 
 
-def ids(batch=2, length=7, vocab=11, seed=3):
-    return torch.randint(1, vocab, (batch, length), generator=torch.Generator().manual_seed(seed))
+def ids(batch=2, length=7, vocab_size=11, seed=3):
+    return torch.randint(1, vocab_size, (batch, length), generator=torch.Generator().manual_seed(seed))
 
 
 def source():

@@ -19,14 +19,14 @@ NODES = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAl
 
 
 @cache
-def vocabs():
+def tokenizers():
     return whole_words([READ]), whole_words([WRITE])
 
 
 def model(seed=2, **parts):
     """Far from even: each matrix is drawn anew, wide; the end is likely enough to come."""
     torch.manual_seed(seed)
-    source, target = vocabs()
+    source, target = tokenizers()
     sizes = {"context": 24, "layers": 2, "heads": 3, "dim": 24, **parts}
     made = Transformer(len(source), len(target), **sizes)
     for parameter in made.parameters():
@@ -40,18 +40,18 @@ def translated(sentence="one two three", weights="float32", **given):
     """The model and its view, made once."""
     made = model()
     return made, view.translate(
-        made, vocabs(), sentence, weights=weights, max_new_tokens=LENGTH, **{"width": 4, **given}
+        made, tokenizers(), sentence, weights=weights, max_new_tokens=LENGTH, **{"width": 4, **given}
     )
 
 
 def source_ids(sentence):
-    source, _ = vocabs()
+    source, _ = tokenizers()
     return torch.tensor([[*source.encode(sentence).tolist(), source["[EOS]"]]])
 
 
 def search(model, sentence, prefix=(), width=1, alpha=0.0, max_new_tokens=LENGTH):
     """Texts as [tokens, sum, ended], best first, after each step: a search in plain lists."""
-    _, target = vocabs()
+    _, target = tokenizers()
     begin, end = target["[BOS]"], target["[EOS]"]
     memory = model.encode(source_ids(sentence))
     texts, columns = [([], 0.0, False)], []

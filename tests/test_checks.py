@@ -48,10 +48,10 @@ def test_seed_range_is_valid_for_torch_generator():
 
 
 def test_fits_memory_rejects_huge_sizes_except_on_meta_device():
-    with pytest.raises(ValueError, match="vocab 1000000000000 x dim 3 are 12,000 GB"):
-        checks.fits_memory(vocab=10**12, dim=3)
+    with pytest.raises(ValueError, match="vocab_size 1000000000000 x dim 3 are 12,000 GB"):
+        checks.fits_memory(vocab_size=10**12, dim=3)
     with torch.device("meta"):
-        checks.fits_memory(vocab=10**12, dim=3)
+        checks.fits_memory(vocab_size=10**12, dim=3)
 
 
 def test_error_messages_suggest_valid_values():

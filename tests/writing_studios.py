@@ -12,7 +12,7 @@ from tfviz.text import Characters
 from tfviz.view.still.formatting import percent
 
 SIGNS = "\u202e\0<b>&\"'שלום漢😀"
-VOCAB = Characters.of("abcdefgh .\n" + SIGNS)
+TOKENIZER = Characters.of("abcdefgh .\n" + SIGNS)
 CONTEXT = 16
 KINDS = {
     "learned": {},
@@ -25,7 +25,7 @@ KINDS = {
 def gpt(**parts):
     """Far from even: each matrix is drawn anew, wide."""
     torch.manual_seed(3)
-    model = GPT(len(VOCAB), **{"context": CONTEXT, "layers": 2, "heads": 3, "dim": 24, **parts})
+    model = GPT(len(TOKENIZER), **{"context": CONTEXT, "layers": 2, "heads": 3, "dim": 24, **parts})
     for parameter in model.parameters():
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.35)
@@ -36,7 +36,7 @@ def gpt(**parts):
 def written(kind="learned"):
     """The model and its view, made once: the weights are kept exactly."""
     model = gpt(**KINDS[kind])
-    return model, view.write(model, VOCAB, "abc", weights="float32")
+    return model, view.write(model, TOKENIZER, "abc", weights="float32")
 
 
 def shown(page):

@@ -120,7 +120,7 @@ def token_ids(**tensors: Tensor) -> None:
 
     >>> token_ids(prompt=torch.tensor([0.9, 1.9]))
     Traceback (most recent call last):
-    ValueError: prompt is float32; ids are integers from 0 on (int64), such as a vocabulary's encode gives
+    ValueError: prompt is float32; ids are integers from 0 on (int64), such as a tokenizer's encode gives
     """
     for name, ids in tensors.items():
         kind = str(ids.dtype).removeprefix("torch.")
@@ -128,7 +128,7 @@ def token_ids(**tensors: Tensor) -> None:
             continue
         if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
             raise ValueError(
-                f"{name} is {kind}; ids are integers from 0 on (int64), such as a vocabulary's encode gives"
+                f"{name} is {kind}; ids are integers from 0 on (int64), such as a tokenizer's encode gives"
             )
         if ids.dtype.is_signed and not ids.is_meta and ids.min() < 0:
             raise ValueError(f"{name} holds {int(ids.min())}; ids are integers from 0 on")
@@ -199,9 +199,9 @@ def fits_memory(**sizes: int) -> None:
     Sizes are checked before a large table is allocated, which could take minutes to fail, or end the process. On
     devices other than the CPU, the allocator itself fails at once.
 
-    >>> fits_memory(vocab=10**12, dim=128)
+    >>> fits_memory(vocab_size=10**12, dim=128)
     Traceback (most recent call last):
-    ValueError: vocab 1000000000000 x dim 128 are 512,000 GB, more than this machine's memory; take less
+    ValueError: vocab_size 1000000000000 x dim 128 are 512,000 GB, more than this machine's memory; take less
     """
     at_least(1, **sizes)
     needed = 4 * math.prod(sizes.values())

@@ -8,7 +8,7 @@ from tfviz.look import measures
 NAN, INF = float("nan"), float("inf")
 torch.manual_seed(1)
 gpt = models.GPT(11, context=7, layers=1, heads=3, dim=6).eval()
-vocab = text.Characters("abcdefghijk")
+tokenizer = text.Characters("abcdefghijk")
 pair = models.Transformer(11, heads=3, dim=6, layers=1, context=9).eval()
 source = torch.tensor([[1, 2, 3], [4, 5, 0]])
 words = text.whole_words("one two three four five", 12)
@@ -41,7 +41,7 @@ CASES = [
     ("ids(torch.tensor([1]), 3, seed=-1)", "seed is -1; it must be from 0"),
     ("ids(torch.tensor([1]), 3, seed=2**64)", "seed is 18446744073709551616"),
     ("len(ids([1, 2], 3))", "= 3"),
-    ("generate.text(gpt, vocab, 'xyz', 3)", r"character 'x' \(U\+0078\) at place 0"),
+    ("generate.text(gpt, tokenizer, 'xyz', 3)", r"character 'x' \(U\+0078\) at place 0"),
     (
         "generate.text(gpt, text.Characters('ab'), 'a', 40, Sampler(temperature=INF))",
         "id .* is not one of the 2 tokens",
@@ -85,8 +85,8 @@ CASES = [
     ("Sampler().probabilities(torch.ones(2, 3))", r"logits are \[2, 3\]; give those of one token"),
     ("Sampler().probabilities([0.0, 1.0])", "logits are a list; give those of one token"),
     (
-        "generate.text(models.GPT(5, context=7, layers=1, heads=3, dim=6), vocab, 'abc', 3)",
-        "the model has 5 tokens, the vocabulary 11",
+        "generate.text(models.GPT(5, context=7, layers=1, heads=3, dim=6), tokenizer, 'abc', 3)",
+        "the model has 5 tokens, the tokenizer 11",
     ),
     (
         "list(generate.ids(models.GPT(11, context=7, layers=1, heads=3, dim=6).to('meta'), torch.tensor([1]), 3))",
@@ -100,7 +100,7 @@ CASES = [
     ("search(width=10_000)", "width is 10000; it must be from 1 to 1000"),
     (
         "generate.translate(models.Transformer(len(words), 5, layers=1, heads=3, dim=6), ['one'], words)",
-        "the model has 5 target tokens, the vocabulary 12",
+        "the model has 5 target tokens, the tokenizer 12",
     ),
     (
         "generate.translate(models.Transformer(5, len(words), layers=1, heads=3, dim=6), ['one'], words)",

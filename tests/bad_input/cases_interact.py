@@ -69,7 +69,7 @@ CASES = [
     ("view.cells(torch.tensor([1.0, 9.0]), limits=(0.0, 5.0))", "the matrix has 9, and limits are 0 and 5"),
     ("view.cells(torch.ones(2, 3, dtype=torch.cfloat))", "holds complex numbers"),
     ("view.cells(torch.ones(2, requires_grad=True))", "= 1, 1"),
-    ("view.text('abc', None)", "vocab is a NoneType; give one of tfviz.text"),
+    ("view.text('abc', None)", "tokenizer is a NoneType; give one of tfviz.text"),
     ("view.text('abc', text.Bytes(), max_tokens=1)", "max_tokens is 1; a text needs room for 2"),
     ("view.text('abc', text.Bytes(), max_tokens=2)", "text has 3 tokens, and max_tokens is 2"),
     ("view.text('abc', text.Bytes(), min_tokens=4)", "text has 3 tokens, and min_tokens is 4"),

@@ -5,8 +5,9 @@ import torch
 from tfviz import layers, models
 from tfviz.layers import masks, positions
 NAN, INF = float("nan"), float("inf")
-gpt = lambda **how: models.GPT(**{"vocab": 11, "context": 7, "layers": 2, "heads": 3, "dim": 6, **how})
-classifier = lambda **how: models.Classifier(**{"vocab": 11, "context": 7, "layers": 2, "heads": 3, "dim": 6, **how})
+SIZES = {"vocab_size": 11, "context": 7, "layers": 2, "heads": 3, "dim": 6}
+gpt = lambda **how: models.GPT(**{**SIZES, **how})
+classifier = lambda **how: models.Classifier(**{**SIZES, **how})
 table = lambda mask, **how: mask.dense(3, 3, **how)[0, 0].int().tolist()
 ids = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]])
 xl = lambda: models.TransformerXL(11, layers=2, heads=3, dim=6).eval()

@@ -7,9 +7,10 @@ from tfviz import view
 from tfviz.models import BERT, GPT
 from tfviz.text import Bytes, Characters, whole_words
 nan = float("nan")
-vocab = Characters("abc")
+tokenizer = Characters("abc")
 model = GPT(3, context=8, layers=2, heads=2, dim=4)
-def patch(**more): return view.patch(**{"model": model, "vocab": vocab, "clean": "abc", "corrupt": "aac", **more})
+given = {"model": model, "tokenizer": tokenizer, "clean": "abc", "corrupt": "aac"}
+def patch(**more): return view.patch(**{**given, **more})
 def sick():
     made = GPT(3, context=8, layers=1, heads=1, dim=4)
     made.norm.weight.data.fill_(nan)
@@ -53,8 +54,8 @@ CASES = [
     ("patch(answers=['a', 'a'])", "both answers are 'a'; give two that differ"),
     ("patch(answers=[0, 3])", "the answer of corrupt is 3; the ids go from 0 to 2"),
     ("patch(answers=[-1, 0])", "answer is -1; it must be at least 0"),
-    ("patch(vocab='abc')", "vocab is 'abc', which a page cannot encode with: give a vocabulary of tfviz.text"),
-    ("patch(vocab=Characters('ab'), corrupt='aab', clean='bbb')", "the model chooses among 3 tokens, .* has 2"),
+    ("patch(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz.text"),
+    ("patch(tokenizer=Characters('ab'), corrupt='aab', clean='bbb')", "the model chooses among 3 tokens, .* has 2"),
     ("patch(model=sick())", "the model's logits are not finite"),
     ("patch(model=nn.Flatten())", "Flatten has no weights; give a model that was trained"),
     ("patch(model=BERT(3, context=8, layers=1, heads=1, dim=4))", "does not write from left to right"),

@@ -7,15 +7,15 @@ from tfviz import view
 from tfviz.models import BERT, GPT, Classifier
 from tfviz.text import Bytes, whole_words
 nan, inf = float("nan"), float("inf")
-vocab = whole_words(["a b c"])
+tokenizer = whole_words(["a b c"])
 small = {"layers": 1, "heads": 1, "dim": 4}
-def reader(classes=2): return Classifier(len(vocab), classes, context=4, **small)
-def bert(): return BERT(len(vocab), context=6, **small)
-def gpt(): return GPT(len(vocab), context=6, **small)
+def reader(classes=2): return Classifier(len(tokenizer), classes, context=4, **small)
+def bert(): return BERT(len(tokenizer), context=6, **small)
+def gpt(): return GPT(len(tokenizer), context=6, **small)
 def sick(model):
     next(p for p in model.parameters() if p.dim() == 1).data.fill_(nan)
     return model
-given = {"vocab": vocab, "text": "a b"}
+given = {"tokenizer": tokenizer, "text": "a b"}
 def classify(**more): return view.classify(**{"model": reader(), "labels": ["no", "yes"], **given, **more})
 def fill(**more): return view.fill(**{"model": bert(), **given, **more})
 class Peeks(nn.Module):
@@ -30,15 +30,15 @@ CASES = [
     ("classify(model=sick(reader()))", "the model's logits are not finite"),
     ("classify(model=gpt())", r"labels has 2 names, and .* the shape \[1, 2, 10\]; it must be \[1, 2\]"),
     ("classify(model=reader(3))", r"labels has 2 names, and .* the shape \[1, 3\]; it must be \[1, 2\]"),
-    ("classify(vocab='abc')", "vocab is 'abc', which a page cannot encode with: give a vocabulary of tfviz.text"),
-    ("classify(vocab=None)", "vocab is None, which a page cannot encode with"),
+    ("classify(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz"),
+    ("classify(tokenizer=None)", "tokenizer is None, which a page cannot encode with"),
     ("classify(labels='ab')", "labels is 'ab'"),
     ("classify(labels=[])", r"labels is \[\]; give a list of two names or more"),
     ("classify(text='')", "the text has 0 tokens; the model takes 1 to 4"),
     ("classify(text='a b c a b')", "the text has 5 tokens; the model takes 1 to 4: give another one"),
     ("classify(text='a b c', before=4, after=5)", "the text has 3 tokens; the model takes 1 to 2"),
     ("classify(text='\\ud800')", "lone surrogate"),
-    ("classify(text='a', before=10)", "before is 10, and the ids of this vocabulary go from 0 to 9"),
+    ("classify(text='a', before=10)", "before is 10, and the ids of this tokenizer go from 0 to 9"),
     ("classify(text='a', after=-1)", "after is -1, and the ids"),
     ("classify(weights='float8')", "weights is 'float8'"),
     ("classify(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
@@ -46,8 +46,8 @@ CASES = [
     ("fill(model=reader())", r"the model gives the shape \[1, 2\]; it must be \[1, 4, 10\]"),
     ("fill(model=Peeks())", "cannot be exported"),
     ("fill(model=sick(bert()))", "the model's logits are not finite"),
-    ("fill(vocab=Bytes())", r"vocab has no \[MASK\] to mask words with"),
-    ("fill(vocab=3)", "vocab is 3, which a page cannot encode with"),
+    ("fill(tokenizer=Bytes())", r"tokenizer has no \[MASK\] to mask words with"),
+    ("fill(vocab_size=3)", "vocab_size is 3, which a page cannot encode with"),
     ("fill(text='')", "the text has no words; give one to mask"),
     ("fill(text=' ')", "the text has no words"),
     ("fill(text='a b c a b')", "the text has 5 tokens; the model takes 1 to 4"),
@@ -56,15 +56,15 @@ CASES = [
     ("fill(masked=-1)", r"masked is \[-1\]"),
     ("fill(masked=[])", r"masked is \[\]"),
     ("fill(masked=[0, 5])", r"masked is \[0, 5\]"),
-    ("fill(compare_with=[gpt()])", "compare_with must be a model, its vocabulary"),
-    ("fill(compare_with=(vocab, gpt()))", "compare_with must be a model, its vocabulary"),
-    ("fill(compare_with=(gpt(), 'abc'))", "vocab is 'abc', which a page cannot encode with"),
-    ("fill(compare_with=(gpt(), vocab, 10))", "the id that the texts of compare_with begin with is 10"),
-    ("fill(compare_with=(gpt(), vocab, 'x'))", "the id that the texts of compare_with begin with is 'x'"),
-    ("fill(compare_with=(sick(gpt()), vocab, 4))", "the model's logits are not finite"),
+    ("fill(compare_with=[gpt()])", "compare_with must be a model, its tokenizer"),
+    ("fill(compare_with=(tokenizer, gpt()))", "compare_with must be a model, its tokenizer"),
+    ("fill(compare_with=(gpt(), 'abc'))", "tokenizer is 'abc', which a page cannot encode with"),
+    ("fill(compare_with=(gpt(), tokenizer, 10))", "the id that the texts of compare_with begin with is 10"),
+    ("fill(compare_with=(gpt(), tokenizer, 'x'))", "the id that the texts of compare_with begin with is 'x'"),
+    ("fill(compare_with=(sick(gpt()), tokenizer, 4))", "the model's logits are not finite"),
     ("fill(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
     ('fill(model=gpt())', 'GPT reads from left to right, and knows nothing of what stands after a masked word'),
-    ("view.write(nn.Linear(2, 2), vocab, 'a b')", 'Linear cannot be called with ids of tokens'),
+    ("view.write(nn.Linear(2, 2), tokenizer, 'a b')", 'Linear cannot be called with ids of tokens'),
     ('view.angle(90)', 'start is 90(?:[.]0)?; it is in radians: math\\.radians\\(90\\)'),
     ("classify(labels=['a', 'a'])", 'labels are .*, where two are alike'),
 ]  # fmt: skip

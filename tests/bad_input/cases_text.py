@@ -1,4 +1,4 @@
-"""Cases of invalid texts, files, vocabularies and batches."""
+"""Cases of invalid texts, files, tokenizers and batches."""
 
 SETUP = r"""
 import gzip, os, random
@@ -94,14 +94,14 @@ CASES = [
     ("text.GrowingWindows(ids, length=3, batch=3, steps=6)", "length is 3"),
     ("text.GrowingWindows(ids, length=8, batch=3, steps=0)", "steps is 0"),
     ("text.GrowingWindows(ids, length=50, batch=3, steps=6)", "the text has 50 tokens"),
-    ("text.RepeatedTokens(vocab=0, length=7, batch=2)", "vocab is 0"),
+    ("text.RepeatedTokens(vocab_size=0, length=7, batch=2)", "vocab_size is 0"),
     ("text.RepeatedTokens(11, 7, 2, block=(0, 4))", "shortest is 0"),
     ("text.RepeatedTokens(11, 7, 2, block=(4, 3))", "longest is 3; it must be from 4 to 7"),
     ("text.RepeatedTokens(11, 7, 2, block=(3, 8))", "longest is 8"),
     ("text.WordDropout(text.Buckets(rows), 1.0)", "p is 1.0"),
     ("text.WordDropout(text.Buckets(rows), NAN)", "p is nan"),
     ("text.MaskedTokens(text.Buckets(rows), 20, mlm_probability=0)", "mlm_probability is 0"),
-    ("text.MaskedTokens(text.Buckets(rows), 7)", "vocab is 7"),
+    ("text.MaskedTokens(text.Buckets(rows), 7)", "vocab_size is 7"),
     # steps
     ("text.Windows(ids, 3, 2)[-1]", "step is -1"),
     ("text.Streams(ids, 3, 2)[-1]", "step is -1"),
@@ -135,20 +135,23 @@ CASES = [
     ("datasets.Ratings(ids[:2] / 2, ids[:2] * 0, torch.ones(2), ['a'])", "users is float32"),
     ("datasets.Reviews(['a', 'b'], ids[:1])", "texts 2, labels 1"),
     ("datasets.Reviews(['a'], torch.tensor([7]))", r"1 \(positive\) or 0"),
-    # vocabularies
+    # tokenizers
     ("text.wordpiece(['\\ud800'])", "text 0 has a lone surrogate"),
     ("text.bpe(['fine', 'a\\udfff'], 300)", "text 1 has a lone surrogate"),
     ("text.Bytes().encode('ab\\ud800')", "character 2 is a lone surrogate"),
     ("words.encode('\\ud800')", "has a lone surrogate"),
     ("len(text.bpe([ENDLESS], 300))", "= 300"),
     ("len(text.bpe([' ' * 2_000_000 + 'a'], 264))", "= 264"),
-    ("text.bpe('some text', 100)", "a vocabulary of 100 tokens is too small; .* ask for 264"),
+    ("text.bpe('some text', 100)", "a tokenizer of 100 tokens is too small; .* ask for 264"),
     ("text.characters('some text', 10**30)", "size is 1000000000000000000000000000000"),
     ("text.bpe(['abc'], 10**9)", "size is 1000000000"),
     ("text.whole_words(iter(['a', None]))", "text 1 is a NoneType"),
     ("text.Subwords(Tokenizer(models.BPE())).to_spec()", "its pre_tokenizer is None"),
-    ("text.Subwords(words.tokenizer, special={'msk': '[MASK]'})", "special names 'msk'"),
-    ("text.Subwords(words.tokenizer, special={'mask': '<mask>'})", "which is not one of the tokenizer's tokens"),
+    ("text.Subwords(words.backend_tokenizer, special={'msk': '[MASK]'})", "special names 'msk'"),
+    (
+        "text.Subwords(words.backend_tokenizer, special={'mask': '<mask>'})",
+        "which is not one of the tokenizer's tokens",
+    ),
     ("words['[NONE]']", r"'\[NONE\]' is not one of the 12 tokens"),
     ("words[5]", "token is 5"),
     ("words.encode_all('one')", "one string where many texts are meant"),
@@ -172,7 +175,7 @@ CASES = [
     ("changed('three', 'threw')", "its checksum is another one"),
     ("changed('Whitespace', 'WhitespaceSplit')", "its checksum is another one"),
     ("changed('  ', ' ')", r"= Subwords\(WordLevel, 12 tokens\)"),
-    ("it = tokenizer(words.tokenizer.to_str())", r"= Subwords\(WordLevel, 12 tokens\)"),
+    ("it = tokenizer(words.backend_tokenizer.to_str())", r"= Subwords\(WordLevel, 12 tokens\)"),
     ("text.Subwords.load(pipe('tokenizer.json'))", "there is no tokenizer at tokenizer.json"),
     ("text.Subwords(None)", "tokenizer is a NoneType"),
     # tasks
@@ -185,8 +188,8 @@ CASES = [
     ("tasks.numbers(1, below=1_000_001)", "below is 1000001"),
     ("tasks.copy(1, (0, 3))", r"length is \(0, 3\)"),
     ("tasks.sort(1, (4, 3))", r"length is \(4, 3\)"),
-    ("tasks.reverse(1, vocab=0)", "vocab is 0; it must be from 1 to 26"),
-    ("tasks.copy(1, vocab=27)", "vocab is 27"),
+    ("tasks.reverse(1, vocab_size=0)", "vocab_size is 0; it must be from 1 to 26"),
+    ("tasks.copy(1, vocab_size=27)", "vocab_size is 27"),
     ("tasks.copy(3, 4)", "length is 4"),
     ("tasks.copy(2, (1, 10**9))", "at most 1,000,000"),
     ("tasks.reviews(3, seed=-1)", "seed is -1"),

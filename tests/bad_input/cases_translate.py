@@ -9,9 +9,9 @@ from tfviz.models import GPT, Seq2Seq, Transformer
 from tfviz.models.transformer import Memory
 from tfviz.text import Bytes, Characters, bpe, whole_words
 nan, inf = float("nan"), float("inf")
-vocab, larger = whole_words(["a b c"]), whole_words(["a b c d e"])
-def made(**more): return Transformer(len(vocab), **{"context": 8, "layers": 1, "heads": 1, "dim": 4, **more})
-def translate(**more): return view.translate(**{"model": made(), "vocabs": vocab, "sentence": "a b", **more})
+tokenizer, larger = whole_words(["a b c"]), whole_words(["a b c d e"])
+def made(**more): return Transformer(len(tokenizer), **{"context": 8, "layers": 1, "heads": 1, "dim": 4, **more})
+def translate(**more): return view.translate(**{"model": made(), "tokenizers": tokenizer, "sentence": "a b", **more})
 def sick():
     model = made()
     model.decoder_norm.weight.data.fill_(nan)
@@ -32,16 +32,16 @@ CASES = [
     ("translate(model=Seq2Seq(10, dim=4, hidden=4))", "Seq2Seq reads and writes word by word in a loop"),
     ("translate(model=Peeks(10, context=8, layers=1, heads=1, dim=4))", "cannot be exported"),
     ("translate(model=sick())", "the model's logits are not finite: it has nothing to translate with"),
-    ("translate(vocabs='abc')", "vocabs has 'abc'; give vocabularies such as text.whole_words"),
-    ("translate(vocabs=[])", "there are 0 vocabularies; give one for both languages, or two"),
-    ("translate(vocabs=[vocab, Bytes()])", "vocabs has .*; give vocabularies such as text.whole_words"),
-    ("translate(vocabs=larger)", "the model reads fewer than the 12 tokens of the source's vocabulary"),
-    ("translate(vocabs=[vocab, larger])", "the model chooses among 10 tokens, the target's vocabulary has 12"),
+    ("translate(tokenizers='abc')", "tokenizers has 'abc'; give tokenizers such as text.whole_words"),
+    ("translate(tokenizers=[])", "there are 0 tokenizers; give one for both languages, or two"),
+    ("translate(tokenizers=[tokenizer, Bytes()])", "tokenizers has .*; give tokenizers such as text.whole_words"),
+    ("translate(tokenizers=larger)", "the model reads fewer than the 12 tokens of the source's tokenizer"),
+    ("translate(tokenizers=[tokenizer, larger])", "the model chooses among 10 tokens, the target's tokenizer has 12"),
     ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
     ("translate(sentence='', after=None)", "the sentence has 0 tokens"),
     ("translate(sentence='').document['source_end']", r"= \[3\]"),
     ("translate(sentence='\\ud800')", "lone surrogate"),
-    ("translate(after='[FIN]')", r"the source's vocabulary has no token \[FIN\]"),
+    ("translate(after='[FIN]')", r"the source's tokenizer has no token \[FIN\]"),
     ("translate(width=0)", "width is 0; it must be from 1 to 8"),
     ("translate(width=9)", "width is 9; it must be from 1 to 8"),
     ("translate(alpha=-1)", "alpha is -1"),

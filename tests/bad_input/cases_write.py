@@ -7,9 +7,9 @@ from tfviz import view
 from tfviz.models import GPT
 from tfviz.text import Bytes, Characters
 nan, inf = float("nan"), float("inf")
-vocab = Characters("abc")
+tokenizer = Characters("abc")
 model = GPT(3, context=8, layers=1, heads=1, dim=4)
-def write(**more): return view.write(**{"model": model, "vocab": vocab, "prompt": "ab", **more})
+def write(**more): return view.write(**{"model": model, "tokenizer": tokenizer, "prompt": "ab", **more})
 def sick():
     made = GPT(3, context=8, layers=1, heads=1, dim=4)
     made.norm.weight.data.fill_(nan)
@@ -31,10 +31,10 @@ class Peeks(nn.Module):
 CASES = [
     ("write(model=Peeks())", "cannot be exported"),
     ("write(model=sick())", "the model's logits are not finite: it has nothing to write with"),
-    ("write(vocab='abc')", "vocab is 'abc', which a page cannot encode with: give a vocabulary of tfviz.text"),
-    ("write(vocab=None)", "vocab is None, which a page cannot encode with"),
-    ("write(vocab=Bytes())", "the model chooses among 3 tokens, the vocabulary has 256: give the model's own"),
-    ("write(vocab=Characters('ab'))", "the model chooses among 3 tokens, the vocabulary has 2"),
+    ("write(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz.text"),
+    ("write(tokenizer=None)", "tokenizer is None, which a page cannot encode with"),
+    ("write(tokenizer=Bytes())", "the model chooses among 3 tokens, the tokenizer has 256: give the model's own"),
+    ("write(tokenizer=Characters('ab'))", "the model chooses among 3 tokens, the tokenizer has 2"),
     ("write(prompt='')", "the prompt has 0 tokens; the model takes 1 to 8"),
     ("write(prompt='a' * 9)", "the prompt has 9 tokens; the model takes 1 to 8: give a shorter prompt"),
     ("write(prompt='ad')", "character 'd' .U.0064. at place 1 is not among the 3"),
@@ -50,8 +50,8 @@ CASES = [
     ("write(weights='int4')", "weights is 'int4'; it can be 'float32', 'float16', 'int8'"),
     ("write(budget=10)", "the model takes .* bytes in a page, the budget is 10: keep its weights"),
     (
-        "write(kernel=True, vocab=Characters('ab'), prompt='b')",
-        "the model chooses among 3 tokens, the vocabulary has 2",
+        "write(kernel=True, tokenizer=Characters('ab'), prompt='b')",
+        "the model chooses among 3 tokens, the tokenizer has 2",
     ),
     ("asks([])", "= the inputs are .*; give ids, numbers from 0 to 2, with their shapes"),
     ("asks([3])", "= the inputs are .*; give ids, numbers from 0 to 2"),

@@ -72,9 +72,9 @@ class Row(NamedTuple):
 class FunctionModel(nn.Module):
     """P(next | source, text) from a function, and the number of calls of either half."""
 
-    def __init__(self, chances, vocab):
+    def __init__(self, chances, vocab_size):
         super().__init__()
-        self.chances, self.vocab, self.calls = chances, vocab, [0, 0]
+        self.chances, self.vocab_size, self.calls = chances, vocab_size, [0, 0]
         self.register_parameter("any", nn.Parameter(torch.zeros(())))
 
     def encode(self, source):
@@ -88,26 +88,26 @@ class FunctionModel(nn.Module):
         return torch.tensor(given).log()
 
 
-def model_from_table(table, vocab):
+def model_from_table(table, vocab_size):
     """The chances of the tokens that follow a text; after texts that are not in the table, the end."""
 
     def chances(source, text):
         following = table.get(text[1:], {EOS: 1.0})
-        return [following.get(token, 0.0) for token in range(vocab)]
+        return [following.get(token, 0.0) for token in range(vocab_size)]
 
-    return FunctionModel(chances, vocab)
+    return FunctionModel(chances, vocab_size)
 
 
-def random_model(vocab):
+def random_model(vocab_size):
     """Chances drawn once for each source and text; the end grows likelier with the length."""
 
     def chances(source, text):
         draw = torch.Generator().manual_seed(hash((source, text)) % 2**31)
-        logits = 2 * torch.randn(vocab, generator=draw)
+        logits = 2 * torch.randn(vocab_size, generator=draw)
         logits[EOS] += len(text) - 3
         return logits.softmax(-1).tolist()
 
-    return FunctionModel(chances, vocab)
+    return FunctionModel(chances, vocab_size)
 
 
 def score(total, text, alpha):
@@ -134,7 +134,7 @@ def reference_steps(model, source, width, alpha, length):
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 20, 121, 130])
 def test_steps_match_reference(alpha, width):
     """The widest one holds all texts there are: 1 + 3 + 9 + 27 + 81."""
-    model, sources = random_model(vocab=6), (5, 3, 9)
+    model, sources = random_model(vocab_size=6), (5, 3, 9)
     steps = list(
         beam.steps(model, torch.tensor(sources)[:, None], bos=BOS, eos=EOS, width=width, alpha=alpha, max_new_tokens=4)
     )
@@ -155,7 +155,7 @@ def test_steps_match_reference(alpha, width):
 
 def test_length_penalty_changes_the_best_text():
     model = model_from_table(
-        {(): {EOS: 0.3, 3: 0.7}, (3,): {EOS: 0.1, 3: 0.5, 4: 0.4}, (3, 3): {4: 0.8, EOS: 0.2}}, vocab=5
+        {(): {EOS: 0.3, 3: 0.7}, (3,): {EOS: 0.1, 3: 0.5, 4: 0.4}, (3, 3): {4: 0.8, EOS: 0.2}}, vocab_size=5
     )
     source = torch.tensor([[7]])
     best = {alpha: search(model, source, width=5, alpha=alpha) for alpha in (0.0, 1.0)}
@@ -192,9 +192,9 @@ def test_greedy_picks_the_most_likely_tokens(name):
 
 
 def test_steps_stop_when_all_texts_end_or_at_length():
-    model = model_from_table(GARDEN, vocab=6)
+    model = model_from_table(GARDEN, vocab_size=6)
     assert len(list(beam.steps(model, torch.tensor([[7]]), bos=BOS, eos=EOS, width=2))) == 3
-    endless = FunctionModel(lambda source, text: [0.0, 0.0, 0.0, 0.75, 0.25], vocab=5)
+    endless = FunctionModel(lambda source, text: [0.0, 0.0, 0.0, 0.75, 0.25], vocab_size=5)
     beams = list(beam.steps(endless, torch.tensor([[7], [8]]), bos=BOS, eos=EOS, width=3, alpha=0.0, max_new_tokens=6))
     assert len(beams) == 6
     assert not beams[-1].ended.any()
@@ -284,7 +284,7 @@ def test_found_texts_can_be_trained_on(name):
 
 def test_search_never_picks_padding_or_bos():
     """The likeliest tokens are those two; what is left has the chances that the model gave it."""
-    eager = FunctionModel(lambda source, text: [0.51, 0.3, 0.01 * len(text), 0.19 - 0.01 * len(text)], vocab=4)
+    eager = FunctionModel(lambda source, text: [0.51, 0.3, 0.01 * len(text), 0.19 - 0.01 * len(text)], vocab_size=4)
     source = torch.tensor([[7], [8]])
     found = search(eager, source, width=5, alpha=0.0, max_new_tokens=4)
     assert [found.ids(1, rank).tolist() for rank in range(5)] == [[], [3], [3, 3], [3, 3, 3, 3], [3, 3, 3]]
@@ -300,18 +300,20 @@ def test_search_never_picks_padding_or_bos():
 
 def test_greedy_supports_eos_equal_to_bos():
     """As in GPT-2 and BART, where one token stands for both."""
-    model = FunctionModel(lambda source, text: [0.3, 0.1, 0.0, 0.6] if len(text) < 4 else [0.2, 0.7, 0.0, 0.1], vocab=4)
+    model = FunctionModel(
+        lambda source, text: [0.3, 0.1, 0.0, 0.6] if len(text) < 4 else [0.2, 0.7, 0.0, 0.1], vocab_size=4
+    )
     found = beam.greedy(model, torch.tensor([[7]]), bos=BOS, eos=BOS, max_new_tokens=9)
     assert found.texts.tolist() == [[[BOS, 3, 3, 3, BOS]]]
     assert found.ids(0).tolist() == [3, 3, 3]
     assert found.ended.all()
 
 
-@pytest.mark.parametrize("vocab", [5, 63, 64, 130, 640, 701])
+@pytest.mark.parametrize("vocab_size", [5, 63, 64, 130, 640, 701])
 @pytest.mark.parametrize("some", [1, 3, 5])
-def test_topk_matches_torch(vocab, some):
-    draw = torch.Generator().manual_seed(vocab)
-    logs = torch.randn(7, vocab, generator=draw)
+def test_topk_matches_torch(vocab_size, some):
+    draw = torch.Generator().manual_seed(vocab_size)
+    logs = torch.randn(7, vocab_size, generator=draw)
     logs[0, -3:] = torch.tensor([9.0, 11.0, 10.0])  # beyond the last whole block, and
     logs[1, :5] = torch.tensor([9.0, 11.0, 10.0, 13.0, 12.0])  # all in one block
     logs[2, some:] = -inf
@@ -319,5 +321,5 @@ def test_topk_matches_torch(vocab, some):
     expected = logs.topk(some)
     assert values.equal(expected.values)
     assert tokens.equal(expected.indices)
-    logs[3, vocab // 2] = nan
+    logs[3, vocab_size // 2] = nan
     assert topk(logs, some)[0].isnan().any(1).tolist() == [row == 3 for row in range(7)]

@@ -18,9 +18,9 @@ LOGITS = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625]).log()
 PROMPT = torch.tensor([3, 1, 2])
 
 
-def gpt(vocab=11, context=7, **parts):
+def gpt(vocab_size=11, context=7, **parts):
     torch.manual_seed(29)
-    model = GPT(vocab, context=context, layers=2, heads=3, dim=6, **parts)
+    model = GPT(tokenizer, context=context, layers=2, heads=3, dim=6, **parts)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.6)
     nn.init.constant_(model.norm.weight, -1.0)  # against the tied embeddings: a token does not repeat itself
@@ -128,12 +128,12 @@ def test_non_finite_logits_raise():
 
 
 def test_streamed_pieces_join_to_the_text():
-    model, vocab = gpt(vocab=11), Characters("abcdefg h\n漢")
-    pieces = list(generate.stream(model, vocab, "bad", 20, seed=3))
+    model, tokenizer = gpt(vocab_size=11), Characters("abcdefg h\n漢")
+    pieces = list(generate.stream(model, tokenizer, "bad", 20, seed=3))
     assert len(pieces) == 20
-    assert generate.text(model, vocab, "bad", 20, seed=3) == "bad" + "".join(pieces)
-    expected = generate.ids(model, vocab.encode("bad"), 20, seed=3)
-    assert "".join(pieces) == "".join(vocab.characters[i] for i in expected)
+    assert generate.text(model, tokenizer, "bad", 20, seed=3) == "bad" + "".join(pieces)
+    expected = generate.ids(model, tokenizer.encode("bad"), 20, seed=3)
+    assert "".join(pieces) == "".join(tokenizer.characters[i] for i in expected)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import { ReadableText } from "../../tfviz/view/js/studios/readable-text.js";
 import { SourceSentence } from "../../tfviz/view/js/studios/source-sentence.js";
 import { SpecialTokens } from "../../tfviz/view/js/studios/special-tokens.js";
 
-/** A vocabulary of one token a letter; "?" is the unknown one, and "!" cannot be read. */
+/** A tokenizer of one token a letter; "?" is the unknown one, and "!" cannot be read. */
 const letters = stub({
   encode(/** @type {string} */ text) {
     if (text.includes("!")) throw new Error("no such letter");

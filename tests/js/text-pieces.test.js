@@ -9,7 +9,7 @@ import { MersenneTwister, SeededNumbers } from "../../tfviz/view/js/studios/samp
 import { signOf, TextPieces } from "../../tfviz/view/js/studios/text-pieces.js";
 
 const LETTERS = "abcdefgh";
-/** A vocabulary of letters. @param {{ kind: string } | null} joiner */
+/** A tokenizer of letters. @param {{ kind: string } | null} joiner */
 const letters = (joiner) =>
   stub({
     joiner,
@@ -42,11 +42,11 @@ test("written tokens that carry no spaces stand apart", () => {
 });
 
 test("a prompt that cannot be read is one piece", () => {
-  const vocab = letters(null);
-  vocab.encode = () => {
+  const tokenizer = letters(null);
+  tokenizer.encode = () => {
     throw new Error("no such letter");
   };
-  assert.deepEqual(places(new TextPieces(vocab).of({ text: "xyz", ids: null }, [], undefined)), ["xyz 0 -1"]);
+  assert.deepEqual(places(new TextPieces(tokenizer).of({ text: "xyz", ids: null }, [], undefined)), ["xyz 0 -1"]);
 });
 
 test("a piece that cannot be seen has a sign", () => {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { stub } from "./helpers.js";
 import { segmentsOf, segmentsWithin } from "../../tfviz/view/js/studios/word-segments.js";
 
-/** A vocabulary that cuts a text by a rule; a token is its text, "?" the unknown one. @param {RegExp} rule */
+/** A tokenizer that cuts a text by a rule; a token is its text, "?" the unknown one. @param {RegExp} rule */
 const cutting = (rule) =>
   stub({
     encode: (/** @type {string} */ text) => text.match(rule) ?? [],

@@ -69,24 +69,24 @@ class Source(NamedTuple):
 class Copy(torch.nn.Module):
     """An encoder-decoder whose translation of a text is the text."""
 
-    def __init__(self, vocab):
+    def __init__(self, tokenizer):
         super().__init__()
-        self.vocab, self.weight = vocab, torch.nn.Parameter(torch.zeros(()))
+        self.tokenizer, self.weight = tokenizer, torch.nn.Parameter(torch.zeros(()))
 
     def encode(self, source):
         return Source(source)
 
     def decode(self, target, memory):
-        end = torch.full_like(memory.ids[:, :1], self.vocab["[EOS]"])
+        end = torch.full_like(memory.ids[:, :1], self.tokenizer["[EOS]"])
         ids = torch.cat((memory.ids, end.expand(-1, 20)), 1)[:, : target.shape[1]]
-        return 9 * torch.nn.functional.one_hot(ids, len(self.vocab)).float()
+        return 9 * torch.nn.functional.one_hot(ids, len(self.tokenizer)).float()
 
 
 @pytest.mark.parametrize("tokens", [1, 3, 5, 9, 2000])
 def test_translate_keeps_the_order_of_texts(tokens):
     texts = ["one two three", "two", "", "three one", "one", "two one", "three three two one"]
-    vocab = text.whole_words(texts)
-    assert generate.translate(Copy(vocab), texts, vocab, width=2, max_new_tokens=6, max_tokens=tokens) == texts
+    tokenizer = text.whole_words(texts)
+    assert generate.translate(Copy(tokenizer), texts, tokenizer, width=2, max_new_tokens=6, max_tokens=tokens) == texts
 
 
 SYSTEMS = {
@@ -102,32 +102,37 @@ SYSTEMS = {
 def test_translate_supports_empty_texts(make, width):
     """It is the source of nothing but an end; beside other lines, too, and whatever they are."""
     texts = ["one two three", "", "two", "", " "]
-    vocab = text.whole_words(texts)
+    tokenizer = text.whole_words(texts)
     torch.manual_seed(0)
-    model = make(len(vocab)).eval()
-    found = generate.translate(model, texts, vocab, width=width, max_new_tokens=5)
+    model = make(len(tokenizer)).eval()
+    found = generate.translate(model, texts, tokenizer, width=width, max_new_tokens=5)
     alone = beam.search(
-        model, torch.tensor([[vocab["[EOS]"]]]), bos=vocab["[BOS]"], eos=vocab["[EOS]"], width=width, max_new_tokens=5
+        model,
+        torch.tensor([[tokenizer["[EOS]"]]]),
+        bos=tokenizer["[BOS]"],
+        eos=tokenizer["[EOS]"],
+        width=width,
+        max_new_tokens=5,
     )
-    assert found[1] == found[3] == found[4] == vocab.decode(alone.ids(0))
-    assert generate.translate(model, ["", ""], vocab, width=width, max_new_tokens=5) == [found[1]] * 2
-    assert generate.translate(model, [], vocab) == []
+    assert found[1] == found[3] == found[4] == tokenizer.decode(alone.ids(0))
+    assert generate.translate(model, ["", ""], tokenizer, width=width, max_new_tokens=5) == [found[1]] * 2
+    assert generate.translate(model, [], tokenizer) == []
     with pytest.raises(ValueError, match="one of the texts is empty"):
-        generate.translate(model, ["", texts[0]], vocab, after=None)
+        generate.translate(model, ["", texts[0]], tokenizer, after=None)
 
 
 def test_translate_appends_the_after_token():
     texts = ["one two three", "two"]
-    vocab = text.whole_words(texts)
+    tokenizer = text.whole_words(texts)
     torch.manual_seed(0)
-    model = Transformer(len(vocab), dim=6, heads=3, layers=1).eval()
-    row = vocab.encode(texts[0])
-    how = {"bos": vocab["[BOS]"], "eos": vocab["[EOS]"], "width": 2, "max_new_tokens": 5}
-    ends = {None: [], "[EOS]": [vocab["[EOS]"]], "[CLS]": [vocab["[CLS]"]]}
+    model = Transformer(len(tokenizer), dim=6, heads=3, layers=1).eval()
+    row = tokenizer.encode(texts[0])
+    how = {"bos": tokenizer["[BOS]"], "eos": tokenizer["[EOS]"], "width": 2, "max_new_tokens": 5}
+    ends = {None: [], "[EOS]": [tokenizer["[EOS]"]], "[CLS]": [tokenizer["[CLS]"]]}
     for after, end in ends.items():
         ids = torch.cat([row, torch.tensor(end, dtype=torch.long)])
-        expected = vocab.decode(beam.search(model, ids[None], **how).ids(0))
-        assert generate.translate(model, texts[:1], vocab, width=2, max_new_tokens=5, after=after) == [expected]
+        expected = tokenizer.decode(beam.search(model, ids[None], **how).ids(0))
+        assert generate.translate(model, texts[:1], tokenizer, width=2, max_new_tokens=5, after=after) == [expected]
 
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)

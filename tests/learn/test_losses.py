@@ -159,7 +159,9 @@ def test_adversarial_supports_shared_and_nested_embeddings():
     model = Transformer(9, layers=1, heads=3, dim=6, dropout=0.0)
     loss = losses.adversarial(losses.translation(), embedding="source")
     assert len(list(fit(model, [(SOURCE, TARGET)] * 3, 3, loss=loss, device="cpu", progress=False))) == 3
-    model = Classifier(9, layers=1, heads=2, dim=6, embedding=lambda vocab, dim: BigramEmbedding(vocab, dim, rows=7))
+    model = Classifier(
+        9, layers=1, heads=2, dim=6, embedding=lambda vocab_size, dim: BigramEmbedding(vocab_size, dim, rows=7)
+    )
     losses.adversarial()(model, (SOURCE, torch.tensor([1, 0])))[0].backward()
     assert model.tokens.pairs.weight.grad.abs().sum() > 0
 

@@ -10,41 +10,41 @@ from tfviz import layers, models
 from tfviz.layers import masks, positions
 from tfviz.look import capture
 
-VOCAB, BATCH, SOURCE, TARGET, HEADS, DIM, LAYERS = 13, 2, 7, 5, 3, 6, 2
+VOCAB_SIZE, BATCH, SOURCE, TARGET, HEADS, DIM, LAYERS = 13, 2, 7, 5, 3, 6, 2
 SMALL = {"layers": LAYERS, "heads": HEADS, "dim": DIM}
-IDS = torch.randint(1, VOCAB, (BATCH, SOURCE), generator=torch.Generator().manual_seed(1))
-WORDS = torch.randint(1, VOCAB, (BATCH, TARGET), generator=torch.Generator().manual_seed(2))
+IDS = torch.randint(1, VOCAB_SIZE, (BATCH, SOURCE), generator=torch.Generator().manual_seed(1))
+WORDS = torch.randint(1, VOCAB_SIZE, (BATCH, TARGET), generator=torch.Generator().manual_seed(2))
 FEATURES = torch.randn(BATCH, SOURCE, 4, generator=torch.Generator().manual_seed(3))
 EDGES = torch.rand(BATCH, SOURCE, SOURCE, generator=torch.Generator().manual_seed(4)) < 0.5
 
 LANGUAGE = {  # models of the next token: no position sees a later one
-    "GPT": partial(models.GPT, VOCAB, context=SOURCE, **SMALL),
-    "GPT, rotary": partial(models.GPT, VOCAB, context=SOURCE, positions=positions.Rotary, **SMALL),
-    "GPT, ALiBi": partial(models.GPT, VOCAB, context=SOURCE, positions=positions.ALiBi, **SMALL),
-    "GPT, relative": partial(models.GPT, VOCAB, context=SOURCE, positions=positions.Relative, **SMALL),
-    "sparse": partial(models.SparseTransformer, VOCAB, context=SOURCE, stride=3, **SMALL),
+    "GPT": partial(models.GPT, VOCAB_SIZE, context=SOURCE, **SMALL),
+    "GPT, rotary": partial(models.GPT, VOCAB_SIZE, context=SOURCE, positions=positions.Rotary, **SMALL),
+    "GPT, ALiBi": partial(models.GPT, VOCAB_SIZE, context=SOURCE, positions=positions.ALiBi, **SMALL),
+    "GPT, relative": partial(models.GPT, VOCAB_SIZE, context=SOURCE, positions=positions.Relative, **SMALL),
+    "sparse": partial(models.SparseTransformer, VOCAB_SIZE, context=SOURCE, stride=3, **SMALL),
     "sparse, heads apart": partial(
-        models.SparseTransformer, VOCAB, context=SOURCE, stride=3, pattern=[masks.window, masks.dilated], **SMALL
+        models.SparseTransformer, VOCAB_SIZE, context=SOURCE, stride=3, pattern=[masks.window, masks.dilated], **SMALL
     ),
-    "Transformer-XL": partial(models.TransformerXL, VOCAB, memory=4, **SMALL),
-    "LSTMN": partial(models.LSTMN, VOCAB, dim=DIM, hidden=5),
-    "RNN": partial(models.RecurrentLM, VOCAB, cell=layers.RNN, dim=DIM, hidden=5, layers=LAYERS),
-    "LSTM": partial(models.RecurrentLM, VOCAB, dim=DIM, hidden=5, layers=LAYERS),
-    "convolution": partial(models.Convolution, VOCAB, dim=DIM, layers=LAYERS),
+    "Transformer-XL": partial(models.TransformerXL, VOCAB_SIZE, memory=4, **SMALL),
+    "LSTMN": partial(models.LSTMN, VOCAB_SIZE, dim=DIM, hidden=5),
+    "RNN": partial(models.RecurrentLM, VOCAB_SIZE, cell=layers.RNN, dim=DIM, hidden=5, layers=LAYERS),
+    "LSTM": partial(models.RecurrentLM, VOCAB_SIZE, dim=DIM, hidden=5, layers=LAYERS),
+    "convolution": partial(models.Convolution, VOCAB_SIZE, dim=DIM, layers=LAYERS),
 }
 READERS = {  # models of a padded text
-    "classifier": partial(models.Classifier, VOCAB, context=SOURCE + 2, **SMALL),
-    "classifier, local": partial(models.Classifier, VOCAB, context=SOURCE + 2, mask=masks.window(2), **SMALL),
-    "BERT": partial(models.BERT, VOCAB, context=SOURCE + 2, **SMALL),
+    "classifier": partial(models.Classifier, VOCAB_SIZE, context=SOURCE + 2, **SMALL),
+    "classifier, local": partial(models.Classifier, VOCAB_SIZE, context=SOURCE + 2, mask=masks.window(2), **SMALL),
+    "BERT": partial(models.BERT, VOCAB_SIZE, context=SOURCE + 2, **SMALL),
 }
 WRITERS = {  # models of a padded text and another one
-    "Transformer": partial(models.Transformer, VOCAB, **SMALL),
-    "Transformer, post-norm, two vocabularies": partial(
-        models.Transformer, VOCAB, VOCAB, residual=layers.post_norm, **SMALL
+    "Transformer": partial(models.Transformer, VOCAB_SIZE, **SMALL),
+    "Transformer, post-norm, two tokenizers": partial(
+        models.Transformer, VOCAB_SIZE, VOCAB_SIZE, residual=layers.post_norm, **SMALL
     ),
-    "Bahdanau": partial(models.Seq2Seq, VOCAB, attention=layers.Additive, dim=DIM, hidden=8),
-    "dot scores": partial(models.Seq2Seq, VOCAB, attention=layers.Dot, dim=DIM, hidden=8),
-    "RNN encoder-decoder": partial(models.Seq2Seq, VOCAB, cell=layers.RNN, dim=DIM, hidden=8),
+    "Bahdanau": partial(models.Seq2Seq, VOCAB_SIZE, attention=layers.Additive, dim=DIM, hidden=8),
+    "dot scores": partial(models.Seq2Seq, VOCAB_SIZE, attention=layers.Dot, dim=DIM, hidden=8),
+    "RNN encoder-decoder": partial(models.Seq2Seq, VOCAB_SIZE, cell=layers.RNN, dim=DIM, hidden=8),
 }
 OTHERS = {
     "self-attention": (models.SelfAttention, (FEATURES,)),
@@ -56,7 +56,7 @@ MADE = LANGUAGE | READERS | WRITERS | {name: make for name, (make, _) in OTHERS.
 GIVEN |= {name: given for name, (_, given) in OTHERS.items()}
 WITHOUT_ATTENTION = {"RNN", "LSTM", "convolution", "RNN encoder-decoder", "recommender"}
 ATTENTIVE = [name for name in MADE if name not in WITHOUT_ATTENTION]
-PATTERNS = {"Transformer": 3 * LAYERS, "Transformer, post-norm, two vocabularies": 3 * LAYERS}
+PATTERNS = {"Transformer": 3 * LAYERS, "Transformer, post-norm, two tokenizers": 3 * LAYERS}
 PATTERNS |= dict.fromkeys(("LSTMN", "Bahdanau", "dot scores", "self-attention"), 1)
 
 

@@ -95,8 +95,8 @@ def test_classifier_applies_masks_per_text_and_per_head():
     assert classifier(mask=masks.per_head(masks.window(1), masks.full))(ids).shape == (2, 5)
 
 
-def bigrams(vocab, dim):
-    return BigramEmbedding(vocab, dim, rows=4096)
+def bigrams(vocab_size, dim):
+    return BigramEmbedding(vocab_size, dim, rows=4096)
 
 
 def test_bigrams_give_each_pair_its_own_vector():

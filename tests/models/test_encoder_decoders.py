@@ -23,11 +23,11 @@ MODELS = {
     "rnn, Additive": partial(Seq2Seq, attention=Additive, cell=RNN, dim=3, hidden=8),
 }
 models = pytest.mark.parametrize("name", MODELS)
-shared = pytest.mark.parametrize("target_vocab", [None, 13])
+shared = pytest.mark.parametrize("target_vocab_size", [None, 13])
 
 
-def model_of(name, target_vocab=13, **parts):
-    return build(partial(MODELS[name], **parts), 11, target_vocab, std=0.6)
+def model_of(name, target_vocab_size=13, **parts):
+    return build(partial(MODELS[name], **parts), 11, target_vocab_size, std=0.6)
 
 
 @models
@@ -71,9 +71,9 @@ def test_cached_decoding_matches_uncached(name, splits):
 
 @pytest.mark.parametrize("name", ["transformer, sinusoidal", "lstm, Additive"])
 @shared
-def test_checkpoint_keeps_tied_embeddings(tmp_path, name, target_vocab):
-    model, other = model_of(name, target_vocab), model_of(name, target_vocab)
-    assert (model.source is model.target) == (target_vocab is None)
+def test_checkpoint_keeps_tied_embeddings(tmp_path, name, target_vocab_size):
+    model, other = model_of(name, target_vocab_size), model_of(name, target_vocab_size)
+    assert (model.source is model.target) == (target_vocab_size is None)
     nn.init.zeros_(other.target.weight)
     checkpoint.save(tmp_path, model)
     checkpoint.load(tmp_path, other)

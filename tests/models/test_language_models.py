@@ -60,13 +60,15 @@ def test_cached_logits_match_uncached(name, splits):
 
 @models
 def test_generation_is_identical_with_and_without_cache(name):
-    vocab, model = text.Characters("abcdefg h\n漢"), model_of(name, dropout=0.5)
+    tokenizer, model = text.Characters("abcdefg h\n漢"), model_of(name, dropout=0.5)
     assert isinstance(model, LanguageModel)
-    written = generate.text(model, vocab, "bad", 20, seed=3)
+    written = generate.text(model, tokenizer, "bad", 20, seed=3)
     assert written.startswith("bad")
     assert len(written) == 23
-    cached, uncached = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
-    assert cached == uncached == vocab.encode(written)[3:].tolist()
+    cached, uncached = (
+        list(generate.ids(model, tokenizer.encode("bad"), 20, seed=3, cache=on)) for on in (True, False)
+    )
+    assert cached == uncached == tokenizer.encode(written)[3:].tolist()
 
 
 @pytest.mark.parametrize("name", ["rnn", "lstm", "lstmn", "convolution 4 2 2"])

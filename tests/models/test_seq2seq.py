@@ -19,9 +19,9 @@ weighed = pytest.mark.parametrize("attention", ATTENTIONS[1:])
 cells = pytest.mark.parametrize("cell", [RNN, LSTM])
 
 
-def seq2seq(attention=None, cell=LSTM, target_vocab=13, **parts):
+def seq2seq(attention=None, cell=LSTM, target_vocab_size=13, **parts):
     parts = {"attention": attention, "cell": cell, "dim": DIM, "hidden": HIDDEN, **parts}
-    return build(Seq2Seq, 11, target_vocab, std=0.6, **parts)
+    return build(Seq2Seq, 11, target_vocab_size, std=0.6, **parts)
 
 
 def copied(ours, theirs, suffix=""):
@@ -70,9 +70,9 @@ def by_hand(model, cell, words, text):
 
 @attentions
 @cells
-@pytest.mark.parametrize("target_vocab", [None, 13])
-def test_seq2seq_matches_reference(attention, cell, target_vocab):
-    model = seq2seq(attention, cell, target_vocab)
+@pytest.mark.parametrize("target_vocab_size", [None, 13])
+def test_seq2seq_matches_reference(attention, cell, target_vocab_size):
+    model = seq2seq(attention, cell, target_vocab_size)
     rows = [by_hand(model, cell, words[words != 0], text) for words, text in zip(source(), target())]
     torch.testing.assert_close(model(source(), target()), torch.stack(rows), rtol=1e-5, atol=1e-5)
 

@@ -7,17 +7,17 @@ from tfviz.layers import positions
 
 SIZES = {"dim": 6, "layers": 2, "heads": 3}
 BUILDS = {
-    models.BERT: {"vocab": 11, "context": 7, **SIZES},
-    models.Classifier: {"vocab": 11, "classes": 5, "context": 7, **SIZES},
-    models.Convolution: {"vocab": 11, "dim": 6, "layers": 2, "kernel": 2},
-    models.GPT: {"vocab": 11, "context": 7, **SIZES},
+    models.BERT: {"vocab_size": 11, "context": 7, **SIZES},
+    models.Classifier: {"vocab_size": 11, "classes": 5, "context": 7, **SIZES},
+    models.Convolution: {"vocab_size": 11, "dim": 6, "layers": 2, "kernel": 2},
+    models.GPT: {"vocab_size": 11, "context": 7, **SIZES},
     models.GraphAttention: {"features": 4, "classes": 5, **SIZES},
-    models.LSTMN: {"vocab": 11, "dim": 6, "hidden": 5},
+    models.LSTMN: {"vocab_size": 11, "dim": 6, "hidden": 5},
     models.Recommender: {"users": 5, "movies": 7, "dim": 2},
-    models.RecurrentLM: {"vocab": 11, "dim": 6, "hidden": 5, "layers": 2},
-    models.Seq2Seq: {"source_vocab": 11, "target_vocab": 13, "dim": 6, "hidden": 4},
-    models.Transformer: {"source_vocab": 11, "target_vocab": 13, "context": 7, **SIZES},
-    models.TransformerXL: {"vocab": 11, **SIZES},
+    models.RecurrentLM: {"vocab_size": 11, "dim": 6, "hidden": 5, "layers": 2},
+    models.Seq2Seq: {"source_vocab_size": 11, "target_vocab_size": 13, "dim": 6, "hidden": 4},
+    models.Transformer: {"source_vocab_size": 11, "target_vocab_size": 13, "context": 7, **SIZES},
+    models.TransformerXL: {"vocab_size": 11, **SIZES},
 }
 EACH = [(kind, name) for kind, sizes in BUILDS.items() for name in sizes]
 
@@ -25,7 +25,7 @@ EACH = [(kind, name) for kind, sizes in BUILDS.items() for name in sizes]
 @pytest.mark.parametrize(("kind", "name"), EACH)
 def test_size_below_one_raises(kind, name):
     for size in (0, -1):
-        with pytest.raises(ValueError, match=f"{'vocab' if 'vocab' in name else name} is {size}"):
+        with pytest.raises(ValueError, match=f"{'vocab_size' if 'vocab_size' in name else name} is {size}"):
             kind(**{**BUILDS[kind], name: size})
 
 

@@ -46,7 +46,7 @@ def by_loops(attention, x, allowed):
 @patterned
 @torch.no_grad()
 def test_sparse_transformer_matches_reference(name):
-    model, words = sparse(name), ids(length=10, vocab=13)
+    model, words = sparse(name), ids(length=10, vocab_size=13)
     x = model.tokens(words) + model.positions.vectors.weight[:10]
     for block in model.blocks:
         x = x + by_loops(block.attention, block.attention_norm(x), lambda h, q, k: allows(name, h, q, k, 3))
@@ -92,7 +92,7 @@ class BlockMaskTransformer(SparseTransformer):
 @patterned
 @torch.no_grad()
 def test_block_masks_match_dense_masks(name):
-    dense, blocked, words = sparse(name), sparse(name, BlockMaskTransformer), ids(length=11, vocab=13)
+    dense, blocked, words = sparse(name), sparse(name, BlockMaskTransformer), ids(length=11, vocab_size=13)
     with capture(dense) as seen:
         expected = dense(words)
     with capture(blocked) as flexed:  # which also runs FlexAttention eagerly

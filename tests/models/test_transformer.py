@@ -12,14 +12,14 @@ from tfviz.layers import DecoderBlock, post_norm, pre_norm
 from tfviz.learn import losses
 from tfviz.models import Transformer
 
-SOURCE, TARGET, DIM = 11, 13, 6  # two vocabularies and the width
+SOURCE, TARGET, DIM = 11, 13, 6  # two tokenizers and the width
 residuals = pytest.mark.parametrize("residual", [pre_norm, post_norm])
-vocabularies = pytest.mark.parametrize("target_vocab", [None, TARGET])
+tokenizers = pytest.mark.parametrize("target_vocab_size", [None, TARGET])
 
 
-def transformer(target_vocab=TARGET, **parts):
+def transformer(target_vocab_size=TARGET, **parts):
     parts = {"context": 12, "layers": 2, "heads": 3, "dim": DIM, "inner": 10, **parts}
-    return build(Transformer, SOURCE, target_vocab, std=0.6, **parts)
+    return build(Transformer, SOURCE, target_vocab_size, std=0.6, **parts)
 
 
 def waves(length):
@@ -65,9 +65,9 @@ def parameter_pairs(ours, theirs):
 
 
 @residuals
-@vocabularies
-def test_transformer_matches_torch(residual, target_vocab):
-    ours, theirs = transformer(target_vocab, residual=residual), torch_transformer(residual)
+@tokenizers
+def test_transformer_matches_torch(residual, target_vocab_size):
+    ours, theirs = transformer(target_vocab_size, residual=residual), torch_transformer(residual)
     pairs = list(parameter_pairs(ours, theirs))
     with torch.no_grad():
         for mine, other in pairs:

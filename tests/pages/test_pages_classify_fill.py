@@ -85,8 +85,8 @@ def last_run(page, **wanted):
     return [one for one in page.evaluate("told") if all(one[key] == value for key, value in wanted.items())][-1]
 
 
-def encode_with_specials(text, front=(CLS,), back=(), vocab=WORDS):
-    return [*front, *vocab.encode(text).tolist(), *back]
+def encode_with_specials(text, front=(CLS,), back=(), tokenizer=WORDS):
+    return [*front, *tokenizer.encode(text).tolist(), *back]
 
 
 def logits(model, ids, off=()):

@@ -270,11 +270,11 @@ def test_angle_by_keyboard_and_mouse_matches_torch(open_interact):
     check_outputs(page, turned(torch.tensor(math.pi / 2)))
 
 
-VOCAB = text.Characters.of("abcdefg <>/שלום\0\u202e'\"&;")
+TOKENIZER = text.Characters.of("abcdefg <>/שלום\0\u202e'\"&;")
 
 
 def reader(rows=None):
-    rows = rows or len(VOCAB)
+    rows = rows or len(TOKENIZER)
     torch.manual_seed(4)
     table = nn.Embedding(rows, 3)
 
@@ -283,8 +283,8 @@ def reader(rows=None):
         return {"shares": (sharpness * made @ made.mT).softmax(-1), "first": made[0, :, 0]}
 
     drawn = {"shares": view.draw.grid("sentence", "sentence"), "first": view.draw.words("sentence")}
-    shown = view.interact(read, sentence=view.text("abc", VOCAB, max_tokens=12), sharpness=(0.0, 2.0), draw=drawn)
-    return shown, lambda words: read(VOCAB.encode(words).long()[None], torch.tensor(1.0))
+    shown = view.interact(read, sentence=view.text("abc", TOKENIZER, max_tokens=12), sharpness=(0.0, 2.0), draw=drawn)
+    return shown, lambda words: read(TOKENIZER.encode(words).long()[None], torch.tensor(1.0))
 
 
 def test_typed_text_matches_python_and_errors_are_shown(open_interact):
@@ -316,20 +316,20 @@ def test_text_below_min_tokens_is_rejected(open_interact):
     def ends(sentence):
         return sentence[:, [0, -3]].float()
 
-    page = open_interact(view.interact(ends, sentence=view.text("abc", VOCAB, min_tokens=3, max_tokens=3)))
+    page = open_interact(view.interact(ends, sentence=view.text("abc", TOKENIZER, min_tokens=3, max_tokens=3)))
     area = page.get_by_label("sentence")
-    check_outputs(page, {"output": ends(VOCAB.encode("abc").long()[None])})
+    check_outputs(page, {"output": ends(TOKENIZER.encode("abc").long()[None])})
     area.fill("ab")
     ready(page)
     assert "sentence has 2 tokens, and needs 3" in says(page)
     area.fill("gab")
-    check_outputs(page, {"output": ends(VOCAB.encode("gab").long()[None])})
+    check_outputs(page, {"output": ends(TOKENIZER.encode("gab").long()[None])})
 
 
 def test_engine_error_is_shown_and_recovered_from(open_interact):
-    shown, read = reader(rows=VOCAB.encode("g").item() + 1)
+    shown, read = reader(rows=TOKENIZER.encode("g").item() + 1)
     page = open_interact(shown)
-    unknown = next(c for c in VOCAB.characters if VOCAB.encode(c).item() > VOCAB.encode("g").item())
+    unknown = next(c for c in TOKENIZER.characters if TOKENIZER.encode(c).item() > TOKENIZER.encode("g").item())
     page.get_by_label("sentence").fill(f"ab{unknown}")
     ready(page)
     assert len(says(page)) > 10

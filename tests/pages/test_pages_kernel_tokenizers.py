@@ -52,7 +52,7 @@ def test_write_encodes_typed_text_like_python(new_page, kind):
 
 
 def greedy(model, ids, count, size):
-    """The likeliest token that the vocabulary has, again and again."""
+    """The likeliest token that the tokenizer has, again and again."""
     with torch.no_grad():
         for _ in range(count):
             ids = [*ids, model(torch.tensor([ids]))[0, -1, :size].argmax().item()]
@@ -125,7 +125,7 @@ def test_python_encoding_error_is_shown(new_page):
     page = open_studio(new_page(), live)
     live._vocabs = []
     type_prompt(page, "the dog")
-    assert "there is no vocabulary 0" in says(page)
+    assert "there is no tokenizer 0" in says(page)
 
 
 @pytest.mark.parametrize("kernel", [True, False])

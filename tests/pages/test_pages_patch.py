@@ -7,7 +7,7 @@ import pytest
 import torch
 from browser import axe, control, goto_view, plain, press, serious, tabbed, takes
 from studio_pages import SPY, button, click, do_try, opened_link, says, set_to, state, tab_to, tensor, wait_until_idle
-from writing_studios import VOCAB, bars, gpt, said
+from writing_studios import TOKENIZER, bars, gpt, said
 
 from tfviz import study, view
 from tfviz.models import GPT
@@ -27,17 +27,17 @@ BLOCKS = {"gpt": "blocks.?.input", "gpt2": "transformer.h.?.input", "llama": "mo
 def patch_studio(kind="gpt", answers=ANSWERS):
     """The model and its studio, made once: the weights are kept exactly."""
     model = gpt() if kind == "gpt" else hugging_face(kind)
-    return model, view.patch(model, VOCAB, CLEAN, CORRUPT, answers=answers, weights="float32")
+    return model, view.patch(model, TOKENIZER, CLEAN, CORRUPT, answers=answers, weights="float32")
 
 
 def hugging_face(kind):
     transformers = pytest.importorskip("transformers")
     if kind == "gpt2":
-        sizes = {"vocab_size": len(VOCAB), "n_positions": 20, "n_embd": 12, "n_layer": 2, "n_head": 3}
+        sizes = {"vocab_size": len(TOKENIZER), "n_positions": 20, "n_embd": 12, "n_layer": 2, "n_head": 3}
         model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
     else:
         config = transformers.LlamaConfig(
-            vocab_size=len(VOCAB), hidden_size=16, intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
+            vocab_size=len(TOKENIZER), hidden_size=16, intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
             num_key_value_heads=2, max_position_embeddings=20,
         )  # fmt: skip
         model = transformers.LlamaForCausalLM(config)
@@ -50,8 +50,8 @@ def hugging_face(kind):
 
 def study_patch(model, sites, answers=ANSWERS, clean=CLEAN, corrupt=CORRUPT):
     """What `study.patch` says: a table, and the metric of both runs."""
-    ids = [VOCAB.encode(text)[None] for text in (clean, corrupt)]
-    metric = study.logit_difference(*(VOCAB.encode(answer).item() for answer in answers))
+    ids = [TOKENIZER.encode(text)[None] for text in (clean, corrupt)]
+    metric = study.logit_difference(*(TOKENIZER.encode(answer).item() for answer in answers))
     return study.patch(model, *ids, metric=metric, sites=sites, progress=False)
 
 
@@ -67,7 +67,7 @@ def fill(page, name):
 def patched_change(told, answers, metric_before):
     """Where a run was patched, and how much that changed the difference of the answers' logits."""
     logits = tensor(told["outputs"]["logits"])
-    ids = [VOCAB.encode(answer).item() for answer in answers]
+    ids = [TOKENIZER.encode(answer).item() for answer in answers]
     streams, heads = (tensor(told["inputs"][name]) > 0 for name in ("stream_at", "heads_at"))
     place = (streams if streams.any() else heads[:, :, 0]).nonzero()[0].tolist()
     return ("streams" if streams.any() else "heads", *place), (logits[ids[0]] - logits[ids[1]]).item() - metric_before
@@ -155,12 +155,12 @@ def test_metric_follows_chosen_answers(studio):
     """The likeliest tokens are the answers where none is chosen; a bar, or what is typed, chooses another."""
     model, made = patch_studio(answers=None)
     page = studio(set_to(made, place=["heads", 1, 2]))
-    ids = [VOCAB.encode(text)[None] for text in (CLEAN, CORRUPT)]
+    ids = [TOKENIZER.encode(text)[None] for text in (CLEAN, CORRUPT)]
     with torch.no_grad():
         clean, corrupt = (model(one)[0, -1] for one in ids)
     answer = clean.argmax().item()
     other = next(one for one in corrupt.topk(2).indices.tolist() if one != answer)
-    words = VOCAB.words(torch.tensor([answer, other]))
+    words = TOKENIZER.words(torch.tensor([answer, other]))
     table = study_patch(model, "*.output_heads", words)
     assert signed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
     control(page, "Clean answer").fill("a")

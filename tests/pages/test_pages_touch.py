@@ -4,7 +4,7 @@ import pytest
 import torch
 from browser import goto_view, named, plain, read, says, settled
 from studio_pages import button, wait_until_idle
-from writing_studios import VOCAB, written
+from writing_studios import TOKENIZER, written
 
 from tfviz import generate, view
 from tfviz.look import AttentionMaps
@@ -133,8 +133,8 @@ def test_write_works_by_taps(open_on_phone, tmp_path):
     wait_until_idle(page)
     button(page, "One letter").tap()
     wait_until_idle(page)
-    wrote = next(iter(generate.ids(model, VOCAB.encode("abc"), 1)))
-    assert page.locator(".token.written").text_content() == VOCAB.decode(torch.tensor([wrote]))
+    wrote = next(iter(generate.ids(model, TOKENIZER.encode("abc"), 1)))
+    assert page.locator(".token.written").text_content() == TOKENIZER.decode(torch.tensor([wrote]))
     button(page, "head 1 of layer 0, on").tap()
     wait_until_idle(page)
     assert page.locator(".under b").text_content() == "Layer 0, head 1"

@@ -12,8 +12,8 @@ from small_translators import (
     source_ids,
     texts,
     token,
+    tokenizers,
     translated,
-    vocabs,
     word,
 )
 from studio_pages import click, do_try, opened_link, says, set_to, switch, tensor, wait_until_idle
@@ -41,7 +41,7 @@ def set_control(page, name, value):
 
 def expected_nodes(columns):
     """What the tree of these columns shows: the words of texts that went on, and their scores."""
-    _, target = vocabs()
+    _, target = tokenizers()
     made = []
     for step, column in enumerate(columns):
         fresh = [(tokens, score) for tokens, _, score in column if len(tokens) == step + 1]
@@ -58,12 +58,12 @@ def check_tree(page, columns):
 
 
 def decoded_texts(columns):
-    _, target = vocabs()
+    _, target = tokenizers()
     return [target.decode(tokens) for tokens, _, _ in columns[-1]]
 
 
 def test_greedy_and_beam_search_match_python(studio):
-    source, target = vocabs()
+    source, target = tokenizers()
     made, shown = translated()
     page = studio(shown)
     for sentence in SENTENCES:
@@ -100,7 +100,7 @@ def test_probabilities_match_torch(studio, weights, off_by):
 
 def test_bars_and_attention_maps_match_python(studio):
     made, shown = translated(width=1, alpha=0.0)
-    _, target = vocabs()
+    _, target = tokenizers()
     page = studio(shown)
     tokens = search(made, "one two three")[-1][0][0]
     read = torch.tensor([[target["[BOS]"], *tokens[:-1]]])
@@ -125,7 +125,7 @@ def test_bars_and_attention_maps_match_python(studio):
 
 def test_cross_attention_opens_first_with_predicted_words_as_rows(studio):
     made, shown = translated(width=1, alpha=0.0)
-    _, target = vocabs()
+    _, target = tokenizers()
     page = studio(shown)
     click(page, "Open this head ↓")
     heads, rows, cells = table_of(page, page.locator(".inner"))
@@ -151,7 +151,7 @@ def table_of(page, where):
 @pytest.mark.parametrize(("width", "alpha"), [(1, 0.0), (3, 0.6)])
 def test_forced_word_continues_search_from_its_prefix(studio, width, alpha):
     made, shown = translated()
-    _, target = vocabs()
+    _, target = tokenizers()
     page = studio(set_to(shown, width=width, alpha=alpha))
     written = search(made, "one two three", width=width, alpha=alpha)[-1][0][0]
     page.locator(".written .word").nth(1).click()
@@ -187,7 +187,7 @@ def test_step_buttons_walk_search_tree(studio):
 
 def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
     made, shown = translated()
-    _, target = vocabs()
+    _, target = tokenizers()
     page = studio(set_to(shown, width=3))
     columns = search(made, "one two three", width=3, alpha=0.6)
     page.locator(".node[data-place='1 2']").click()
@@ -205,7 +205,7 @@ def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
 
 def test_translate_works_by_keyboard_alone(studio):
     made, shown = translated()
-    _, target = vocabs()
+    _, target = tokenizers()
     page = studio(set_to(shown, width=1, alpha=0.0, steps=0))
     page.locator(".editor").focus()
     press(page, "Control+A")
@@ -239,7 +239,7 @@ def test_translate_works_by_keyboard_alone(studio):
 
 def test_ablated_heads_match_capture_edits(studio):
     made, shown = translated()
-    source, target = vocabs()
+    source, target = tokenizers()
     off = [["encoder.1.attention.pattern", 2], ["decoder.0.cross.pattern", 1], ["decoder.1.attention.pattern", 0]]
     page = studio(set_to(shown, off=off, width=1, alpha=0.0))
     told = [one for one in page.evaluate("window.told") if one["run"] == "decode"]
@@ -350,8 +350,10 @@ def test_byte_pair_vocabulary_matches_beam_search(studio):
 
 def test_empty_sentence_is_reported(studio):
     made = model()
-    source, target = vocabs()
-    page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, width=4, max_new_tokens=LENGTH))
+    source, target = tokenizers()
+    page = studio(
+        view.translate(made, tokenizers(), "one", weights="float32", after=None, width=4, max_new_tokens=LENGTH)
+    )
     how = {"width": 4, "alpha": 0.6, "max_new_tokens": LENGTH, "after": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
     type_sentence(page, "")
@@ -374,11 +376,11 @@ def test_undo_reverts_each_try(studio):
         assert user_state(page) == first
         assert page.locator("button[aria-disabled]").first.get_attribute("aria-disabled") == "true"
     whole, one, four, forced, off = seen
-    assert whole[0] == vocabs()[1].words(search(made, "one two three", width=2, alpha=0.6)[-1][0][0])
+    assert whole[0] == tokenizers()[1].words(search(made, "one two three", width=2, alpha=0.6)[-1][0][0])
     assert len(one[1]) == 1
     assert four[3] == "4"
     logs = search(made, "one two three", width=9)[0]
-    assert forced[0][0] == vocabs()[1].words(logs[1][0])[0]
+    assert forced[0][0] == tokenizers()[1].words(logs[1][0])[0]
     assert off[2] == 18
 
 
@@ -410,7 +412,7 @@ def visible(row):
 
 def test_the_sentence_is_shaded_from_the_word_of_the_translation_that_is_pointed_at(studio):
     made, shown = translated(width=1, alpha=0.0)
-    _, target = vocabs()
+    _, target = tokenizers()
     page = studio(shown)
     tokens = search(made, "one two three")[-1][0][0]
     with torch.no_grad(), look.capture(made) as seen:
@@ -450,7 +452,7 @@ def test_the_search_is_open_where_it_keeps_several_texts(studio):
 
 def test_a_step_after_the_end_begins_with_the_first_word(studio):
     made, shown = translated(width=1, alpha=0.0)
-    _, target = vocabs()
+    _, target = tokenizers()
     page = studio(shown)
     written = search(made, "one two three")[-1][0][0]
     for count in (1, 2):
@@ -460,7 +462,7 @@ def test_a_step_after_the_end_begins_with_the_first_word(studio):
 
 def test_axe_reports_no_serious_violations(studio):
     _, shown = translated()
-    _, target = vocabs()
+    _, target = tokenizers()
     drei = [target["drei"]]
     page = studio(set_to(shown, off=[["decoder.0.cross.pattern", 1]], prefix=drei, forced=[drei]))
     axe(page)

@@ -10,7 +10,7 @@ from browser import axe, control, goto_view, plain, press, serious, takes
 from studio_pages import button, click, says, set_to, state, wait_until_idle, with_kernel
 from studio_pages import tensor as numbers
 from torch.nn import functional
-from writing_studios import CONTEXT, KINDS, SIGNS, VOCAB, bars, path_of, said, shown, written
+from writing_studios import CONTEXT, KINDS, SIGNS, TOKENIZER, bars, path_of, said, shown, written
 
 from tfviz import generate, look, view
 from tfviz.models import GPT
@@ -50,7 +50,7 @@ def saved_state(page, tmp_path):
 
 def logits(model, text):
     with torch.no_grad():
-        return model(VOCAB.encode(text)[None])[0]
+        return model(TOKENIZER.encode(text)[None])[0]
 
 
 # What is computed
@@ -63,7 +63,7 @@ def test_logits_and_attention_maps_match_torch_at_each_step(studio, kind):
     click(page, *[STEP] * 6)
     told = [one for one in page.evaluate("told") if not one["edits"]]  # others are of the sentence below
     assert [one["run"] for one in told] == (["read"] * 7 if kind == "gpt2" else ["read"] + ["step"] * 6)
-    whole = VOCAB.encode("abc").tolist()
+    whole = TOKENIZER.encode("abc").tolist()
     for one in told:
         whole = one["ids"] if one["run"] == "read" else whole + one["ids"]
         with torch.no_grad(), look.capture(model, "*.pattern") as seen:
@@ -81,9 +81,9 @@ def test_logits_and_attention_maps_match_torch_at_each_step(studio, kind):
 def hugging_face():
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(5)
-    config = transformers.GPT2Config(vocab_size=len(VOCAB), n_positions=20, n_embd=12, n_layer=2, n_head=3)
+    config = transformers.GPT2Config(vocab_size=len(TOKENIZER), n_positions=20, n_embd=12, n_layer=2, n_head=3)
     model = transformers.GPT2LMHeadModel(config).eval()
-    return model, view.write(model, VOCAB, "abc", weights="float32")
+    return model, view.write(model, TOKENIZER, "abc", weights="float32")
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -94,9 +94,9 @@ def test_seeded_sampling_matches_generate_text_beyond_context(studio, tmp_path, 
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
     assert says(page) == "40 letters are written, and this stops here; Write on goes on"
     wait_until_idle(page)
-    expected = generate.text(model, VOCAB, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
+    expected = generate.text(model, TOKENIZER, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
     chosen = saved_state(page, tmp_path)
-    assert chosen["prompt"] + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
+    assert chosen["prompt"] + TOKENIZER.decode(torch.tensor(path_of(chosen))) == expected
     assert page.locator(".token:not(.past)").count() <= CONTEXT + 1
     button(page, STEP).click()
     wait_until_idle(page)
@@ -111,7 +111,7 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
         shares = generate.Sampler(**given).probabilities(logits(model, "abc")[-1])
         order = logits(model, "abc")[-1].argsort(descending=True)[:LIKELIEST]
         assert list(bars(page).values()) == [said(share) for share in shares[order].tolist()]
-        assert next(iter(bars(page))) == VOCAB.words(order)[0].replace("\u202e", "⟨202E⟩")
+        assert next(iter(bars(page))) == TOKENIZER.words(order)[0].replace("\u202e", "⟨202E⟩")
 
     same()
     control(page, "Temperature").fill("0.4")
@@ -167,7 +167,7 @@ def test_dragged_top_k_line_rounds_to_nearest_bar(studio):
 def test_ablated_heads_and_their_cost_match_python(studio):
     model, made = written()
     page = studio(set_to(made, prompt="face.bad"))
-    ids = VOCAB.encode("face.bad")
+    ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
     assert page.locator(".cost").text_content() == f"{whole:.2f} nats a letter"
     switch(page, 0, 1)
@@ -199,7 +199,7 @@ def test_head_sentence_states_ablation_cost(studio):
     model, made = written()
     text = "face.badface.bad"
     page = studio(set_to(made, prompt=text, layer=1, head=2))
-    ids = VOCAB.encode(text)
+    ids = TOKENIZER.encode(text)
     page.wait_for_function(
         "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('nats')"
     )
@@ -227,7 +227,7 @@ def test_head_sentence_accounts_for_other_ablated_heads(studio):
     model, made = written()
     page = studio(set_to(made, prompt="face.badface.bad", layer=1, head=2))
     switch(page, 0, 2)  # of the same number, in another layer
-    ids = VOCAB.encode("face.badface.bad")
+    ids = TOKENIZER.encode("face.badface.bad")
 
     def cost(*layers):
         edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(2) for layer in layers}
@@ -295,9 +295,9 @@ def test_typing_during_generation_restarts_from_typed_text(studio, tmp_path):
         "document.querySelector('.tfviz').shadowRoot.querySelectorAll('.token.written').length === 7"
     )
     wait_until_idle(page)
-    expected = generate.text(model, VOCAB, "abcde", 7)
+    expected = generate.text(model, TOKENIZER, "abcde", 7)
     chosen = saved_state(page, tmp_path)
-    assert "abcde" + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
+    assert "abcde" + TOKENIZER.decode(torch.tensor(path_of(chosen))) == expected
 
 
 def test_hovered_token_shows_its_attention(studio):
@@ -305,7 +305,7 @@ def test_hovered_token_shows_its_attention(studio):
     model, made = written()
     page = studio(set_to(made, prompt="face.bad", layer=1, head=1))
     with torch.no_grad(), look.capture(model, "*.pattern") as seen:
-        model(VOCAB.encode("face.bad")[None])
+        model(TOKENIZER.encode("face.bad")[None])
     weights = seen["blocks.1.attention.pattern"][0, 1]
     for place in (7, 4):
         page.locator(".token").nth(place).hover()
@@ -367,7 +367,9 @@ def test_invalid_link_is_ignored(new_page, tmp_path):
 
 def test_custom_try_starts_another_text(studio):
     model, _ = written()
-    made = view.write(model, VOCAB, "abc", weights="float32", tries={"Backwards": {"prompt": "cba", "temperature": 0}})
+    made = view.write(
+        model, TOKENIZER, "abc", weights="float32", tries={"Backwards": {"prompt": "cba", "temperature": 0}}
+    )
     page = studio(made)
     click(page, STEP, STEP)
     click(page, "Backwards")
@@ -425,7 +427,7 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
         page.keyboard.press(keys)
         wait_until_idle(page)
         assert len(shown(page)) == length
-    assert shown(page) == generate.text(model, VOCAB, "face", 2).replace("\n", "⏎")
+    assert shown(page) == generate.text(model, TOKENIZER, "face", 2).replace("\n", "⏎")
     tab_to(".share")
     page.keyboard.press("Enter")
     wait_until_idle(page)
@@ -474,7 +476,7 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
 def test_unreadable_prompt_keeps_last_result(studio):
     page = studio(written()[1])
     before = bars(page)
-    lacks = f'the character "ß" (U+00DF) at place 3 is not among the {len(VOCAB)} of this vocabulary'
+    lacks = f'the character "ß" (U+00DF) at place 3 is not among the {len(TOKENIZER)} of this tokenizer'
     for prompt, sentence in (
         ("abcß", f"{lacks}: what the model says is of the last text that could be read"),
         ("", "type a text: the model goes on from it"),
@@ -497,7 +499,7 @@ def test_hostile_and_long_text_is_shown_as_text(studio):
     assert shown(page) == expected
     click(page, STEP, "Back")
     assert page.locator(".editor b").count() == 0
-    long = "".join(VOCAB.characters[i % len(VOCAB)] for i in range(10_000))
+    long = "".join(TOKENIZER.characters[i % len(TOKENIZER)] for i in range(10_000))
     type_prompt(page, long.replace("\n", "a"))
     assert page.locator(".token:not(.past)").count() == CONTEXT
     assert says(page) == f"the text is longer than the model reads: it goes on from its last {CONTEXT} tokens"
@@ -508,18 +510,18 @@ def test_hostile_and_long_text_is_shown_as_text(studio):
 def test_bytes_and_word_vocabularies_match_generate_ids(studio, tmp_path):
     torch.manual_seed(1)
     words = whole_words(["the cat sat", "the dog sat on the mat"])
-    for vocab, prompt, seen, step in (
+    for tokenizer, prompt, seen, step in (
         (Bytes(), "né</script><img src=x onerror=alert(1)>", "né</script><img src=x onerror=alert(1)>", "One byte"),
         (words, "the cat", "the cat", "One token"),
     ):
-        model = GPT(len(vocab), context=64, layers=1, heads=2, dim=8)
-        page = studio(view.write(model, vocab, prompt, weights="float32", seed=4))
+        model = GPT(len(tokenizer), context=64, layers=1, heads=2, dim=8)
+        page = studio(view.write(model, tokenizer, prompt, weights="float32", seed=4))
         assert shown(page) == seen
         click(page, *[step] * 5)
-        ids = list(generate.ids(model, vocab.encode(prompt), 5, seed=4))
+        ids = list(generate.ids(model, tokenizer.encode(prompt), 5, seed=4))
         assert path_of(saved_state(page, tmp_path)) == ids
-        assert vocab is not words or shown(page).split() == [
-            words.words(torch.tensor([i]))[0] for i in [*vocab.encode(prompt).tolist(), *ids]
+        assert tokenizer is not words or shown(page).split() == [
+            words.words(torch.tensor([i]))[0] for i in [*tokenizer.encode(prompt).tolist(), *ids]
         ]
 
 
@@ -590,7 +592,7 @@ def test_page_computes_without_workers(chromium, tmp_path, policy):
         goto_view(page, path)
         wait_until_idle(page)
         click(page, *[STEP] * 5)
-        assert shown(page) == generate.text(model, VOCAB, "abc", 5).replace("\n", "⏎").replace("\0", "␀")
+        assert shown(page) == generate.text(model, TOKENIZER, "abc", 5).replace("\n", "⏎").replace("\0", "␀")
         assert wrong == []
     finally:
         context.close()
@@ -674,7 +676,7 @@ def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_pat
     page.evaluate("document.body.append(view)")
     wait_until_idle(page)
     click(page, STEP)
-    assert path_of(saved_state(page, tmp_path)) == list(generate.ids(model, VOCAB.encode("abc"), 3))
+    assert path_of(saved_state(page, tmp_path)) == list(generate.ids(model, TOKENIZER.encode("abc"), 3))
     assert says(page) == ""
 
 
@@ -683,7 +685,7 @@ def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_pat
 
 def test_kernel_matches_torch_and_saved_page_is_static(new_page, tmp_path):
     model, _ = written()
-    live = view.write(model, VOCAB, "abc", seed=6, kernel=True)
+    live = view.write(model, TOKENIZER, "abc", seed=6, kernel=True)
     page = new_page()
     with_kernel(page, live, "studios-widget", "state")
     page.locator(".token").first.wait_for()
@@ -691,7 +693,7 @@ def test_kernel_matches_torch_and_saved_page_is_static(new_page, tmp_path):
     shares = logits(model, "abc")[-1].softmax(-1).topk(LIKELIEST).values.tolist()
     assert list(bars(page).values()) == [said(share) for share in shares]
     click(page, *[STEP] * 5)
-    assert path_of(live.state) == list(generate.ids(model, VOCAB.encode("abc"), 5, seed=6))
+    assert path_of(live.state) == list(generate.ids(model, TOKENIZER.encode("abc"), 5, seed=6))
     switch(page, 1, 2)
     ids = torch.tensor(live._ids())
     with torch.no_grad(), look.capture(model, edit={"blocks.1.attention.pattern": look.edits.zero(2)}):

@@ -22,29 +22,29 @@ def wide(model):
     return model.eval()
 
 torch.manual_seed(1)
-vocab = text.whole_words(["the plot was not very good but the music was never dull"])
+tokenizer = text.whole_words(["the plot was not very good but the music was never dull"])
 sizes = {"context": 24, "layers": 2, "heads": 3, "dim": 24}
-gpt = wide(models.GPT(len(vocab), **sizes))
-translator = wide(models.Transformer(len(vocab), len(vocab), **sizes))
-classifier = wide(models.Classifier(len(vocab), 2, **sizes))
-bert = wide(models.BERT(len(vocab), **sizes))
+gpt = wide(models.GPT(len(tokenizer), **sizes))
+translator = wide(models.Transformer(len(tokenizer), len(tokenizer), **sizes))
+classifier = wide(models.Classifier(len(tokenizer), 2, **sizes))
+bert = wide(models.BERT(len(tokenizer), **sizes))
 exact = {"weights": "float32"}
 
 def twice(x):
     return {"twice": 2 * x}"""
 STUDIOS = [
-    'view.write(gpt, vocab, "the plot", **exact)',
-    "view.translate(translator, (vocab, vocab), 'the plot', width=1, max_new_tokens=5, **exact)",
-    'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", **exact)',
-    'view.fill(bert, vocab, "the plot was good", masked=[1], **exact)',
+    'view.write(gpt, tokenizer, "the plot", **exact)',
+    "view.translate(translator, (tokenizer, tokenizer), 'the plot', width=1, max_new_tokens=5, **exact)",
+    'view.classify(classifier, tokenizer, ["bad", "good"], "the plot was good", **exact)',
+    'view.fill(bert, tokenizer, "the plot was good", masked=[1], **exact)',
     "view.interact(twice, x=(0.0, 4.0))",
 ]
 ANSWERED = [
-    'writing = view.write(gpt, vocab, "the plot", kernel=True)\nwriting',
+    'writing = view.write(gpt, tokenizer, "the plot", kernel=True)\nwriting',
     "asking = view.interact(twice, x=(0.0, 4.0), kernel=True)\nasking",
-    'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", kernel=True)',
-    'view.fill(bert, vocab, "the plot was good", masked=[1], kernel=True)',
-    "view.translate(translator, vocab, 'the plot', width=1, max_new_tokens=5, kernel=True)",
+    'view.classify(classifier, tokenizer, ["bad", "good"], "the plot was good", kernel=True)',
+    'view.fill(bert, tokenizer, "the plot was good", masked=[1], kernel=True)',
+    "view.translate(translator, tokenizer, 'the plot', width=1, max_new_tokens=5, kernel=True)",
     'writing.state = {**writing.state, "prompt": "the music"}\nasking.values = {"x": 3.0}',
 ]
 
@@ -72,9 +72,9 @@ def expect():
     return sync_api.expect
 
 
-def run_on_text(model, vocab, words):
+def run_on_text(model, tokenizer, words):
     with torch.no_grad():
-        return model(vocab.encode(words)[None])
+        return model(tokenizer.encode(words)[None])
 
 
 def check_top_share(expect, view, shares, words):
@@ -85,10 +85,10 @@ def check_top_share(expect, view, shares, words):
 
 
 def use_write(expect, view, models_scope):
-    vocab, words = models_scope["vocab"], models_scope["vocab"].words(range(len(models_scope["vocab"])))
+    tokenizer, words = models_scope["tokenizer"], models_scope["tokenizer"].words(range(len(models_scope["tokenizer"])))
     for prompt in ("the music", "the music was"):
         view.locator(".editor").fill(prompt)
-        check_top_share(expect, view, run_on_text(models_scope["gpt"], vocab, prompt)[0, -1].softmax(-1), words)
+        check_top_share(expect, view, run_on_text(models_scope["gpt"], tokenizer, prompt)[0, -1].softmax(-1), words)
     expect(view.locator(".mark")).to_have_count(0)
     view.get_by_role("button", name="head 0 of layer 0, on").press("x")
     expect(view.locator(".cost").first).to_contain_text("without 1 head")
@@ -96,16 +96,16 @@ def use_write(expect, view, models_scope):
 
 
 def use_translate(expect, view, models_scope):
-    vocab, model = models_scope["vocab"], models_scope["translator"]
+    tokenizer, model = models_scope["tokenizer"], models_scope["translator"]
     view.locator(".editor").fill("the music was dull")
-    source = torch.tensor([[*vocab.encode("the music was dull").tolist(), vocab["[EOS]"]]])
+    source = torch.tensor([[*tokenizer.encode("the music was dull").tolist(), tokenizer["[EOS]"]]])
     with torch.no_grad():
-        shares = model(source, torch.tensor([[vocab["[BOS]"]]]))[0, 0].softmax(-1)
-    shares[[0, vocab["[BOS]"]]] = 0
+        shares = model(source, torch.tensor([[tokenizer["[BOS]"]]]))[0, 0].softmax(-1)
+    shares[[0, tokenizer["[BOS]"]]] = 0
     first = view.locator(".written .word").first
-    expect(first).to_have_text(spoken(vocab.words([int(shares.argmax())])[0]))
+    expect(first).to_have_text(spoken(tokenizer.words([int(shares.argmax())])[0]))
     first.click()
-    check_top_share(expect, view, shares, vocab.words(range(len(vocab))))
+    check_top_share(expect, view, shares, tokenizer.words(range(len(tokenizer))))
 
 
 def type_text(view, text):
@@ -117,22 +117,22 @@ def type_text(view, text):
 def use_classify(expect, view, models_scope):
     type_text(view, "the music was dull")
     shares = (
-        run_on_text(models_scope["classifier"], models_scope["vocab"], "the music was dull")[0].softmax(-1).tolist()
+        run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was dull")[0].softmax(-1).tolist()
     )
     expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
     view.locator(".passage .word").last.click()
-    shares = run_on_text(models_scope["classifier"], models_scope["vocab"], "the music was")[0].softmax(-1).tolist()
+    shares = run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was")[0].softmax(-1).tolist()
     expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
 
 
 def use_fill(expect, view, models_scope):
-    vocab = models_scope["vocab"]
+    tokenizer = models_scope["tokenizer"]
     type_text(view, "the music was dull")
     view.locator(".passage .word").nth(3).click()
-    ids = [vocab["[CLS]"], *vocab.encode("the music was").tolist(), vocab["[MASK]"], vocab["[SEP]"]]
+    ids = [tokenizer["[CLS]"], *tokenizer.encode("the music was").tolist(), tokenizer["[MASK]"], tokenizer["[SEP]"]]
     with torch.no_grad():
         tokens = models_scope["bert"](torch.tensor([ids])).logits[0, 4]
-    check_top_share(expect, view, tokens.softmax(-1), vocab.words(range(len(vocab))))
+    check_top_share(expect, view, tokens.softmax(-1), tokenizer.words(range(len(tokenizer))))
 
 
 def use_interact(expect, view, models_scope):

@@ -13,8 +13,8 @@ SMALL = {"layers": 2, "heads": 3, "dim": 12}
 NEAR = {"float32": 1e-4, "float16": 2e-2}
 
 
-def ids(*shape, vocab=11):
-    return torch.randint(1, vocab, shape, generator=torch.Generator().manual_seed(3))
+def ids(*shape, vocab_size=11):
+    return torch.randint(1, vocab_size, shape, generator=torch.Generator().manual_seed(3))
 
 
 def gpt(**given):
@@ -51,9 +51,9 @@ SYSTEMS = {  # name -> what makes it, an example, which lengths may change, othe
     "seq2seq": (lambda: models.Seq2Seq(11, 13, hidden=6), [ids(2, 5), ids(2, 4)], {}, []),
     "recommender": (
         lambda: models.Recommender(9, 8, dim=5),
-        [ids(6, vocab=9), ids(6, vocab=8)],
+        [ids(6, vocab_size=9), ids(6, vocab_size=8)],
         {"users": {0: "ratings"}, "movies": {0: "ratings"}},
-        [ids(3, vocab=9), ids(3, vocab=8)],
+        [ids(3, vocab_size=9), ids(3, vocab_size=8)],
     ),
     "pytorch's encoder": (
         lambda: torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(12, 2, 20, batch_first=True), 2),

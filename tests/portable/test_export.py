@@ -15,8 +15,8 @@ from tfviz.portable.symbolic_sizes import bind_dims, encode_size, evaluate_size
 WORDS = {"ids": {1: "words"}}
 
 
-def ids(*shape, vocab=11):
-    return torch.randint(1, vocab, shape, generator=torch.Generator().manual_seed(3))
+def ids(*shape, vocab_size=11):
+    return torch.randint(1, vocab_size, shape, generator=torch.Generator().manual_seed(3))
 
 
 def gpt(**given):

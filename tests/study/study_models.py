@@ -10,7 +10,7 @@ from torch import nn
 from tfviz import models
 
 transformers = pytest.importorskip("transformers")
-VOCAB = 13
+VOCAB_SIZE = 13
 TEXTS = 3
 IDS = torch.tensor([[3, 5, 8, 2, 9, 4], [3, 7, 8, 1, 9, 10], [6, 5, 1, 2, 12, 4]])
 OTHER = torch.tensor([[3, 5, 11, 2, 9, 4], [3, 2, 8, 1, 9, 10], [6, 5, 1, 7, 12, 4]])
@@ -19,7 +19,7 @@ SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "i
 
 
 def config(name, **more):
-    return getattr(transformers, f"{name}Config")(vocab_size=VOCAB, **more)
+    return getattr(transformers, f"{name}Config")(vocab_size=VOCAB_SIZE, **more)
 
 
 def build(kind, settings, dtype=torch.float32):
@@ -77,7 +77,7 @@ FAMILIES = {
         {"*.output_heads": "vit.layers.{}.attention.o_proj"}, 4, "vit.layers.?.mlp",
     ),
     "GPT": Family(
-        lambda: models.GPT(VOCAB, layers=2, heads=4, dim=24, context=8), None,
+        lambda: models.GPT(VOCAB_SIZE, layers=2, heads=4, dim=24, context=8), None,
         {"*.output_heads": "blocks.{}.attention.out_proj"}, 4, "blocks.*.feed_forward",
     ),
 }  # fmt: skip

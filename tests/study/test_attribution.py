@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, call, config, first, prompts, transformers
+from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB_SIZE, build, call, config, first, prompts, transformers
 from torch import nn
 
 from tfviz import study
@@ -62,7 +62,8 @@ KINDS = {
         "model.norm", "lm_head", POST_NORMED, PROJECTION, 1, POST,
     ),
     "Gemma 3": Parts(
-        "Gemma3ForCausalLM", lambda: transformers.Gemma3TextConfig(vocab_size=VOCAB, head_dim=8, **GROUPED, **SMALL),
+        "Gemma3ForCausalLM",
+        lambda: transformers.Gemma3TextConfig(vocab_size=VOCAB_SIZE, head_dim=8, **GROUPED, **SMALL),
         "model.norm", "lm_head", POST_NORMED, PROJECTION, 1, POST,
     ),
     "OLMo 2": Parts(
@@ -237,11 +238,11 @@ class Blocks(nn.Module):
 
     def __init__(self, how, blocks=2):
         super().__init__()
-        self.tokens = nn.Embedding(VOCAB, 12)
+        self.tokens = nn.Embedding(VOCAB_SIZE, 12)
         made = [Block(how) for _ in range(blocks)]
         self.blocks = nn.ModuleList([made[0], made[0]] if how == "shared" else made)
         self.norm = nn.LayerNorm(12, bias=how != "checkpoint")
-        self.head = nn.Linear(12, VOCAB)
+        self.head = nn.Linear(12, VOCAB_SIZE)
 
     def forward(self, ids):
         x = self.tokens(ids)

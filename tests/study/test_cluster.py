@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from study_models import FAMILIES, VOCAB, build
+from study_models import FAMILIES, VOCAB_SIZE, build
 from torch import nn
 
 from tfviz import models
@@ -14,7 +14,7 @@ from tfviz.study.batch_statistics import BatchMeasurement
 from tfviz.study.cluster import BATCHES_PER_THREAD, measure_on_workers
 
 distributed = pytest.importorskip("distributed")
-DATA = torch.randint(0, VOCAB, (11, 5), generator=torch.Generator().manual_seed(4))
+DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def client():
 
 
 def gpt(**more):
-    return build(lambda: models.GPT(VOCAB, layers=2, heads=3, dim=12, context=8, **more), None)
+    return build(lambda: models.GPT(VOCAB_SIZE, layers=2, heads=3, dim=12, context=8, **more), None)
 
 
 def check_equal(found, alone):

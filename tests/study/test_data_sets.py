@@ -3,18 +3,18 @@
 import numpy
 import pytest
 import torch
-from study_models import FAMILIES, IDS, VOCAB, build
+from study_models import FAMILIES, IDS, VOCAB_SIZE, build
 from torch import multiprocessing
 from torch.utils.data import DataLoader
 
 from tfviz import models
 from tfviz.study import HeadScores, Statistics, Table, data_set, over
 
-DATA = torch.randint(0, VOCAB, (11, 5), generator=torch.Generator().manual_seed(4))
+DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 
 
 def gpt():
-    return build(lambda: models.GPT(VOCAB, layers=2, heads=3, dim=12, context=8), None)
+    return build(lambda: models.GPT(VOCAB_SIZE, layers=2, heads=3, dim=12, context=8), None)
 
 
 def first_key(seen, inputs):
@@ -153,8 +153,8 @@ def test_over_resumes_after_interruption(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="statistics holds statistics of other texts"):
         over(model, DATA.flip(0).split(2), measure, progress=False, resume=file)
     with pytest.raises(ValueError, match="of another model or measure"):
-        over(build(lambda: models.GPT(VOCAB, layers=2, heads=3, dim=6), None), DATA.split(2), measure, progress=False,
-             resume=file)  # fmt: skip
+        over(build(lambda: models.GPT(VOCAB_SIZE, layers=2, heads=3, dim=6), None), DATA.split(2), measure,
+             progress=False, resume=file)  # fmt: skip
     Table(torch.ones(1), {"a": ["x"]}).save(file)
     with pytest.raises(ValueError, match="holds no statistics of `over`"):
         run()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, SMALL, VOCAB, build, config
+from study_models import FAMILIES, IDS, SMALL, VOCAB_SIZE, build, config
 
 from tfviz import learn, models
 from tfviz.look import AttentionMaps, capture, measures
@@ -210,7 +210,7 @@ def test_decoder_heads_are_scored_on_decoder_ids(masked, length):
 
 
 def test_find_heads_supports_the_transformer_decoder():
-    model = models.Transformer(VOCAB, VOCAB, layers=2, heads=3, dim=12)
+    model = models.Transformer(VOCAB_SIZE, VOCAB_SIZE, layers=2, heads=3, dim=12)
     sites = [site for site in _sites(model, (IDS, DECODED)) if site.startswith("decoder") and "cross" not in site]
     found = find_heads(model, [(IDS, DECODED)], ["previous"], sites=sites, progress=False)["previous"].mean.values
     with torch.no_grad(), capture(model.eval(), sites) as seen:
@@ -253,8 +253,8 @@ def test_compare_matches_reference(side):
 def test_compare_rejects_incompatible_models_and_sites(tmp_path):
     first = build(*FAMILIES["GPT"][:2])
     for other, says in (
-        (models.GPT(VOCAB, layers=1, heads=4, dim=24, context=8), "compare checkpoints of one model"),
-        (models.GPT(VOCAB + 1, layers=2, heads=4, dim=24, context=8), r"one model gives logits \[3, 6, 13\]"),
+        (models.GPT(VOCAB_SIZE, layers=1, heads=4, dim=24, context=8), "compare checkpoints of one model"),
+        (models.GPT(VOCAB_SIZE + 1, layers=2, heads=4, dim=24, context=8), r"one model gives logits \[3, 6, 13\]"),
     ):
         with pytest.raises(ValueError, match=says):
             compare(first, other, [IDS], progress=False)
@@ -262,14 +262,14 @@ def test_compare_rejects_incompatible_models_and_sites(tmp_path):
         compare(first, first, [IDS], sites="blocks.?", progress=False)
     compare(first, first, [IDS], progress=False, resume=tmp_path / "file")
     with pytest.raises(ValueError, match="of another model or measure"):
-        compare(first, build(lambda: models.GPT(VOCAB, layers=2, heads=4, dim=24), None), [IDS], progress=False,
+        compare(first, build(lambda: models.GPT(VOCAB_SIZE, layers=2, heads=4, dim=24), None), [IDS], progress=False,
                 resume=tmp_path / "file")  # fmt: skip
 
 
 def trained(filmed):
     torch.manual_seed(0)
-    gpt = models.GPT(VOCAB, layers=1, heads=2, dim=4, context=6, dropout=0.3)
-    batches = Windows(torch.arange(90) % VOCAB, length=5, batch=3)
+    gpt = models.GPT(VOCAB_SIZE, layers=1, heads=2, dim=4, context=6, dropout=0.3)
+    batches = Windows(torch.arange(90) % VOCAB_SIZE, length=5, batch=3)
     torch.manual_seed(7)
     steps, losses, modes = learn.fit(gpt, batches, 7, progress=False), [], []
 
@@ -300,7 +300,7 @@ def test_film_does_not_change_training():
 
 
 def test_film_accepts_any_iterable():
-    gpt = models.GPT(VOCAB, layers=1, heads=2, dim=4).train()
+    gpt = models.GPT(VOCAB_SIZE, layers=1, heads=2, dim=4).train()
     assert list(film(range(4), gpt, IDS[:1], every=2)) == ["step 0", "step 2", "step 4"]
     assert list(film([], gpt, IDS[:1], every=2)) == ["step 0"]
     assert gpt.training

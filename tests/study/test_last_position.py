@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from study_models import IDS, OTHER, VOCAB, family, prompts
+from study_models import IDS, OTHER, VOCAB_SIZE, family, prompts
 from torch import nn
 
 from tfviz import models, study
@@ -99,6 +99,6 @@ def test_modules_that_mix_positions_see_all(strict, tried, monkeypatch):
     ],
 )
 def test_metrics_and_sites_for_which_all_positions_are_run(more, metric, tried):
-    model = models.GPT(VOCAB, layers=2, heads=2, dim=8, context=8).eval()
+    model = models.GPT(VOCAB_SIZE, layers=2, heads=2, dim=8, context=8).eval()
     study.patch(model, IDS, OTHER, metric=metric, progress=False, **more)
     assert tried[-1].paths == []

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB, build, config
+from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB_SIZE, build, config
 from torch import nn
 
 from tfviz.study import LensTable, Table, lens
@@ -102,7 +102,7 @@ class InPlaceBlock(nn.Module):
 class InPlace(nn.Module):
     def __init__(self):
         super().__init__()
-        self.tokens, self.head = nn.Embedding(VOCAB, 6), nn.Linear(6, VOCAB)
+        self.tokens, self.head = nn.Embedding(VOCAB_SIZE, 6), nn.Linear(6, VOCAB_SIZE)
         self.blocks = nn.ModuleList(InPlaceBlock() for _ in range(2))
 
     def forward(self, ids):
@@ -141,7 +141,7 @@ def test_lens_rejects_unsupported_models():
     with pytest.raises(LookupError, match="AlbertForMaskedLM has no stack of blocks"):
         lens(albert, IDS[:1])
     with pytest.raises(LookupError, match="Sequential has no stack of blocks"):
-        lens(nn.Sequential(nn.Embedding(VOCAB, 4), nn.Linear(4, VOCAB)), IDS[:1])
+        lens(nn.Sequential(nn.Embedding(VOCAB_SIZE, 4), nn.Linear(4, VOCAB_SIZE)), IDS[:1])
     vit = build(*FAMILIES["ViT"][:2])
     with pytest.raises(ValueError, match=r"logits are \[1, 7\]; the lens reads"):
         lens(vit, {"pixel_values": torch.ones(1, 3, 8, 8)})

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, OTHER, SMALL, TEXTS, VOCAB, build, call, config, family, first, prompts
+from study_models import FAMILIES, IDS, OTHER, SMALL, TEXTS, VOCAB_SIZE, build, call, config, family, first, prompts
 from torch import nn
 
 from tfviz import study
@@ -232,10 +232,10 @@ class InPlace(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.tokens = nn.Embedding(VOCAB, 12)
+        self.tokens = nn.Embedding(VOCAB_SIZE, 12)
         self.blocks = nn.ModuleList(AddsInPlace() for _ in range(2))
         self.norm = nn.LayerNorm(12)
-        self.head = nn.Linear(12, VOCAB, bias=False)
+        self.head = nn.Linear(12, VOCAB_SIZE, bias=False)
 
     def forward(self, ids):
         x = self.tokens(ids)
@@ -333,7 +333,7 @@ class Encoder(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.tokens, self.head = nn.Embedding(VOCAB, 12), nn.Linear(12, VOCAB)
+        self.tokens, self.head = nn.Embedding(VOCAB_SIZE, 12), nn.Linear(12, VOCAB_SIZE)
         layer = nn.TransformerEncoderLayer(12, 4, 10, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 2)
 

@@ -25,7 +25,7 @@ WEIGHTS = "model.safetensors"
 
 @cache
 def tokenizer():
-    made = bpe([f"{TEXT} and the cat sat there. " * 9], 300).tokenizer
+    made = bpe([f"{TEXT} and the cat sat there. " * 9], 300).backend_tokenizer
     named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "bos", "eos", "cls", "sep", "mask")}
     return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
 
@@ -85,7 +85,7 @@ def look(tmp_path):
 
 
 def words():
-    return subwords.as_vocabulary(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
+    return subwords.as_tokenizer(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
 
 
 def test_look_shows_heads_and_write_studio_of_language_model(checkpoint_folder, look):

@@ -54,7 +54,7 @@ def test_masked_tokens_hide_at_least_one_token():
 
 
 def bert_like_vocabulary(mask="[MASK]", padding=0):
-    """A vocabulary whose special tokens stand where those of BERT's checkpoints do, and 26 words behind them."""
+    """A tokenizer whose special tokens stand where those of BERT's checkpoints do, and 26 words behind them."""
     places = {"[PAD]": padding, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, mask: 103}
     unused = {f"[unused{place}]": place for place in range(104) if place not in places.values()}
     letters = {chr(97 + place): 104 + place for place in range(26)}
@@ -75,8 +75,8 @@ def test_masked_tokens_use_special_ids_of_the_vocabulary():
 
 
 def test_masked_tokens_accept_vocabulary_or_size():
-    vocab, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
-    masked, by_number = (MaskedTokens(Always(ids), tokens, seed=3)[2] for tokens in (vocab, len(vocab)))
+    tokenizer, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
+    masked, by_number = (MaskedTokens(Always(ids), tokens, seed=3)[2] for tokens in (tokenizer, len(tokenizer)))
     assert values(masked) == values(by_number)
 
 
@@ -102,5 +102,5 @@ def test_masked_tokens_reject_unsuitable_vocabularies():
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
         MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(padding=7))
     specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
-    with pytest.raises(ValueError, match="vocab is 7"):
+    with pytest.raises(ValueError, match="vocab_size is 7"):
         MaskedTokens(Always(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))

@@ -1,4 +1,4 @@
-"""Subword vocabularies: training, encoding, decoding, saving and display."""
+"""Subword tokenizers: training, encoding, decoding, saving and display."""
 
 import random
 from collections import Counter
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from tfviz.text import Subwords, bpe, characters, subwords, vocabularies, whole_words, wordpiece
+from tfviz.text import Subwords, bpe, characters, subwords, tokenizers, whole_words, wordpiece
 
 quick = settings(max_examples=50, deadline=None)
 WRITINGS = "né 漢字 👩‍👧 שלום\r\n\t\0\x1b [MASK]🏳️‍🌈"
@@ -23,59 +23,59 @@ BUILT = {
     "whole words": whole_words(TEXTS),
     "letters": characters(TEXTS),
 }
-every = pytest.mark.parametrize("vocab", BUILT.values(), ids=BUILT)
+every = pytest.mark.parametrize("tokenizer", BUILT.values(), ids=BUILT)
 UNKNOWN = subwords.UNK
 
 
-def ids_of(vocab):
-    return st.lists(st.integers(0, len(vocab) - 1), max_size=9)
+def ids_of(tokenizer):
+    return st.lists(st.integers(0, len(tokenizer) - 1), max_size=9)
 
 
 @quick
 @given(st.text())
 def test_bpe_round_trips_any_text(written):
-    vocab = BUILT["bpe"]
-    ids = vocab.encode(written)
-    assert vocab.decode(ids) == "".join(vocab.pieces(ids)) == written
-    assert len(vocab.words(ids)) == len(vocab.spans(written)) == len(ids)
+    tokenizer = BUILT["bpe"]
+    ids = tokenizer.encode(written)
+    assert tokenizer.decode(ids) == "".join(tokenizer.pieces(ids)) == written
+    assert len(tokenizer.words(ids)) == len(tokenizer.spans(written)) == len(ids)
 
 
 @pytest.mark.parametrize("name", ["bpe", "letters"])
 def test_every_script_round_trips_with_visible_words(name):
-    vocab = BUILT[name]
-    ids = vocab.encode(WRITINGS)
-    assert vocab.decode(ids) == WRITINGS
+    tokenizer = BUILT[name]
+    ids = tokenizer.encode(WRITINGS)
+    assert tokenizer.decode(ids) == WRITINGS
     assert ids.dtype == torch.long
-    assert all(word.strip() == word != "" and word.isprintable() for word in vocab.words(ids))
+    assert all(word.strip() == word != "" and word.isprintable() for word in tokenizer.words(ids))
 
 
 def test_whole_words_round_trip_with_spaces():
-    vocab = BUILT["whole words"]
+    tokenizer = BUILT["whole words"]
     written = "The dog sat on the mats , for years ."
-    assert vocab.decode(vocab.encode(written)) == written
-    assert vocab.encode("sat zebra").tolist() == [vocab["sat"], UNKNOWN]
+    assert tokenizer.decode(tokenizer.encode(written)) == written
+    assert tokenizer.encode("sat zebra").tolist() == [tokenizer["sat"], UNKNOWN]
 
 
 def test_lower_controls_case_folding():
-    vocab = BUILT["lower bpe"]
-    assert vocab.decode(vocab.encode("The\nCat  SÄT İ")) == "the\ncat  sät i̇"
+    tokenizer = BUILT["lower bpe"]
+    assert tokenizer.decode(tokenizer.encode("The\nCat  SÄT İ")) == "the\ncat  sät i̇"
     assert BUILT["wordpiece"].words(BUILT["wordpiece"].encode("Fur DIE")) == ["fur", "die"]
     assert "fur" not in BUILT["cased wordpiece"].words(BUILT["cased wordpiece"].encode("Fur"))
 
 
 @every
-def test_special_tokens_come_first(vocab):
-    assert [vocab[special] for special in subwords.SPECIAL_TOKENS] == list(range(7))
+def test_special_tokens_come_first(tokenizer):
+    assert [tokenizer[special] for special in subwords.SPECIAL_TOKENS] == list(range(7))
     assert [subwords.PAD, subwords.BOS, subwords.EOS, subwords.CLS, subwords.SEP, subwords.MASK] == [0, 2, 3, 4, 5, 6]
-    assert tuple(vocab.words(range(7))) == subwords.SPECIAL_TOKENS
-    assert vocab.decode(range(7)) == ""
-    assert vocab[vocab.tokenizer.id_to_token(len(vocab) - 1)] == len(vocab) - 1
+    assert tuple(tokenizer.words(range(7))) == subwords.SPECIAL_TOKENS
+    assert tokenizer.decode(range(7)) == ""
+    assert tokenizer[tokenizer.backend_tokenizer.id_to_token(len(tokenizer) - 1)] == len(tokenizer) - 1
 
 
 @every
-def test_text_never_encodes_to_special_tokens(vocab, tmp_path):
-    vocab.save(tmp_path / "tokenizer.json")
-    for there in (vocab, Subwords.load(tmp_path)):
+def test_text_never_encodes_to_special_tokens(tokenizer, tmp_path):
+    tokenizer.save(tmp_path / "tokenizer.json")
+    for there in (tokenizer, Subwords.load(tmp_path)):
         ids = there.encode("The [MASK] [PAD] sat[SEP][UNK] [CLS]")
         assert set(ids.tolist()) & set(range(7)) <= {UNKNOWN}
         assert there.encode("[EOS]").tolist() != [subwords.EOS]
@@ -83,78 +83,103 @@ def test_text_never_encodes_to_special_tokens(vocab, tmp_path):
 
 
 @every
-def test_save_and_load_round_trips(vocab, tmp_path):
+def test_save_and_load_round_trips(tokenizer, tmp_path):
     """Also when another library on `tokenizers` has read it, and written it again without the checksum."""
-    vocab.save(tmp_path / "tokenizer.json")
+    tokenizer.save(tmp_path / "tokenizer.json")
     theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert theirs.to_str() == vocab.tokenizer.to_str()
+    assert theirs.to_str() == tokenizer.backend_tokenizer.to_str()
     theirs.save(str(tmp_path / "theirs.json"), pretty=False)
     for path in (tmp_path, str(tmp_path / "tokenizer.json"), tmp_path / "theirs.json"):
         again = Subwords.load(path)
-        ids = [*range(len(vocab))]
-        assert [row.tolist() for row in again.encode_all(TEXTS)] == [row.tolist() for row in vocab.encode_all(TEXTS)]
-        assert again.words(ids) == vocab.words(ids)
-        assert again.decode(ids) == vocab.decode(ids)
-        assert again.merges() == vocab.merges()
-        assert repr(again) == repr(vocab)
+        ids = [*range(len(tokenizer))]
+        assert [row.tolist() for row in again.encode_all(TEXTS)] == [
+            row.tolist() for row in tokenizer.encode_all(TEXTS)
+        ]
+        assert again.words(ids) == tokenizer.words(ids)
+        assert again.decode(ids) == tokenizer.decode(ids)
+        assert again.merges() == tokenizer.merges()
+        assert repr(again) == repr(tokenizer)
 
 
 @pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
 def test_training_is_deterministic(build):
-    first = build(TEXTS).tokenizer.to_str()
-    assert all(build(iter(TEXTS)).tokenizer.to_str() == first for _ in range(5))
+    first = build(TEXTS).backend_tokenizer.to_str()
+    assert all(build(iter(TEXTS)).backend_tokenizer.to_str() == first for _ in range(5))
 
 
 @every
 @quick
 @given(st.data())
-def test_pieces_join_to_the_decoded_text(vocab, data):
-    ids = data.draw(ids_of(vocab))
-    assert "".join(vocab.pieces(iter(ids))) == vocab.decode(ids)
+def test_pieces_join_to_the_decoded_text(tokenizer, data):
+    ids = data.draw(ids_of(tokenizer))
+    assert "".join(tokenizer.pieces(iter(ids))) == tokenizer.decode(ids)
 
 
 def test_pieces_yield_whole_characters():
-    vocab = bpe("a", 264)
-    ids = vocab.encode("a漢é")
+    tokenizer = bpe("a", 264)
+    ids = tokenizer.encode("a漢é")
     assert len(ids) == 6
-    assert list(vocab.pieces(ids)) == ["a", "漢", "é"]
-    assert list(vocab.pieces(ids[:3])) == ["a", "�"] == [*vocab.decode(ids[:3])]
+    assert list(tokenizer.pieces(ids)) == ["a", "漢", "é"]
+    assert list(tokenizer.pieces(ids[:3])) == ["a", "�"] == [*tokenizer.decode(ids[:3])]
 
 
 def test_bpe_words_show_spaces_and_bytes():
-    vocab = bpe("né né né\n\n\n\n", 269)
-    words = vocab.words(vocab.encode("né né\n\n x漢\x07"))
+    tokenizer = bpe("né né né\n\n\n\n", 269)
+    words = tokenizer.words(tokenizer.encode("né né\n\n x漢\x07"))
     assert words == ["né", "␣né", "⏎⏎", "␣", "x", "e6", "bc", "a2", "07"]
     assert bpe("a##b", 264).words(bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
 
 
 def test_words_keep_letters_of_the_byte_alphabet():
     for name in ("letters", "whole words", "cased wordpiece"):
-        vocab = BUILT[name]
-        assert "".join(vocab.words(vocab.encode("für"))) == "für"
-        assert vocab["ü" if name == "letters" else "für"] > UNKNOWN
+        tokenizer = BUILT[name]
+        assert "".join(tokenizer.words(tokenizer.encode("für"))) == "für"
+        assert tokenizer["ü" if name == "letters" else "für"] > UNKNOWN
 
 
 def test_wordpiece_words_mark_continuations():
-    vocab = wordpiece("sat sat sat mat mats", 19)  # 7, then ##a ##m ##s ##t, a m s t, then what is joined most often
+    tokenizer = wordpiece(
+        "sat sat sat mat mats", 19
+    )  # 7, then ##a ##m ##s ##t, a m s t, then what is joined most often
     pieces = "##a ##m ##s ##t a m s t ##at sat mat mats"
-    assert " ".join(vocab.words(range(7, len(vocab)))) == pieces
-    assert vocab.words(vocab.encode("satmats, tam")) == ["sat", "##m", "##at", "##s", "[UNK]", "t", "##a", "##m"]
-    assert vocab.decode(vocab.encode("satmats tam")) == "satmats tam"
+    assert " ".join(tokenizer.words(range(7, len(tokenizer)))) == pieces
+    assert tokenizer.words(tokenizer.encode("satmats, tam")) == [
+        "sat",
+        "##m",
+        "##at",
+        "##s",
+        "[UNK]",
+        "t",
+        "##a",
+        "##m",
+    ]
+    assert tokenizer.decode(tokenizer.encode("satmats tam")) == "satmats tam"
 
 
 def test_spans_match_expected_values():
-    vocab = bpe("a", 264)
-    assert vocab.words(vocab.encode("\n Té\tb漢 ")) == ["⏎", "␣", "T", "c3", "a9", "⇥", "b", "e6", "bc", "a2", "␣"]
-    assert vocab.spans("\n Té\tb漢 ") == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    tokenizer = bpe("a", 264)
+    assert tokenizer.words(tokenizer.encode("\n Té\tb漢 ")) == [
+        "⏎",
+        "␣",
+        "T",
+        "c3",
+        "a9",
+        "⇥",
+        "b",
+        "e6",
+        "bc",
+        "a2",
+        "␣",
+    ]
+    assert tokenizer.spans("\n Té\tb漢 ") == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
     assert BUILT["bpe"].words(BUILT["bpe"].encode("The cat sat.")) == ["The", "␣cat", "␣sat", "."]
     assert BUILT["bpe"].spans("The cat sat.") == [0, 1, 2, 2]
     assert BUILT["letters"].spans(" ab\n c ") == [0, 0, 0, 1, 1, 1, 1]
     assert BUILT["wordpiece"].words(BUILT["wordpiece"].encode("The cats' xx")) == ["the", "cats", "'", "[UNK]"]
     assert BUILT["wordpiece"].spans("The cats' xx") == [0, 1, 1, 2]
     assert BUILT["whole words"].spans("The zebras' mats.") == [0, 1, 1, 2, 2]
-    assert vocab.spans("") == []
-    assert vocab.spans("\n") == [0]
+    assert tokenizer.spans("") == []
+    assert tokenizer.spans("\n") == [0]
 
 
 def reference_merges(words, joins):
@@ -192,8 +217,8 @@ def test_bpe_merges_match_reference():
 def test_wordpiece_matches_bert_tokenizer(lower):
     from transformers import BertTokenizerFast
 
-    vocab = wordpiece(TEXTS, 110, lower=lower)
-    bert = BertTokenizerFast(vocab=vocab.tokenizer.get_vocab(), do_lower_case=lower)
+    tokenizer = wordpiece(TEXTS, 110, lower=lower)
+    bert = BertTokenizerFast(tokenizer=tokenizer.backend_tokenizer.get_vocab(), do_lower_case=lower)
     for written in [
         "The cats sat on the dogs' mats!",
         "Élan vital, naïve für die Straße; ÀÉÎ e\u0301",
@@ -202,8 +227,8 @@ def test_wordpiece_matches_bert_tokenizer(lower):
         "tab\tnew\nline\0nul שלום 👩‍👧 " + "s" * 120,
         "",
     ]:
-        assert vocab.encode(written).tolist() == bert(written, add_special_tokens=False)["input_ids"]
-        assert vocab.words(vocab.encode(written)) == bert.tokenize(written)
+        assert tokenizer.encode(written).tolist() == bert(written, add_special_tokens=False)["input_ids"]
+        assert tokenizer.words(tokenizer.encode(written)) == bert.tokenize(written)
 
 
 @pytest.mark.parametrize(
@@ -218,22 +243,22 @@ def test_too_small_vocabulary_raises_with_minimum_size(build, least):
 @pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
 @pytest.mark.parametrize("texts", [[], "", [" \n", ""]])
 def test_empty_texts_raise(build, texts):
-    with pytest.raises(ValueError, match="no text to build a vocabulary of"):
+    with pytest.raises(ValueError, match="no text to build a tokenizer of"):
         build(texts)
 
 
 @every
-def test_encode_all_matches_encode(vocab):
+def test_encode_all_matches_encode(tokenizer):
     texts = [*TEXTS, ""]
-    assert [row.tolist() for row in vocab.encode_all(texts)] == [vocab.encode(each).tolist() for each in texts]
-    ids = vocab.encode("")
+    assert [row.tolist() for row in tokenizer.encode_all(texts)] == [tokenizer.encode(each).tolist() for each in texts]
+    ids = tokenizer.encode("")
     assert (ids.dtype, ids.shape) == (torch.long, (0,))
-    assert vocab.decode(ids) == "".join(vocab.pieces(ids)) == ""
-    assert vocab.words(ids) == vocab.encode_all([]) == []
+    assert tokenizer.decode(ids) == "".join(tokenizer.pieces(ids)) == ""
+    assert tokenizer.words(ids) == tokenizer.encode_all([]) == []
 
 
 def test_vocabulary_has_the_requested_size():
-    assert len(BUILT["bpe"]) == BUILT["bpe"].tokenizer.get_vocab_size() == 300
+    assert len(BUILT["bpe"]) == BUILT["bpe"].backend_tokenizer.get_vocab_size() == 300
     assert len(wordpiece(TEXTS, 100)) == 100
     assert len(whole_words("a b c d a b", 9)) == 9
     assert len(characters("abcab", 9)) == 9
@@ -242,8 +267,8 @@ def test_vocabulary_has_the_requested_size():
 
 
 @every
-def test_load_detects_single_bit_damage(vocab, tmp_path):
-    vocab.save(tmp_path)
+def test_load_detects_single_bit_damage(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
     file, draw = tmp_path / "tokenizer.json", random.Random(5)
     whole = file.read_bytes()
     for _ in range(40):
@@ -255,7 +280,11 @@ def test_load_detects_single_bit_damage(vocab, tmp_path):
         except ValueError as error:
             said = str(error)
         else:  # of the checksum's own name, or of a blank between two values
-            said = "damaged" if again.tokenizer.to_str() == vocab.tokenizer.to_str() else "another vocabulary"
+            said = (
+                "damaged"
+                if again.backend_tokenizer.to_str() == tokenizer.backend_tokenizer.to_str()
+                else "another vocabulary"
+            )
         assert "damaged" in said
 
 
@@ -270,8 +299,8 @@ def test_training_splits_very_long_words():
     draw = random.Random(1)
     endless = "".join(draw.choices("abcdefgh", k=60_000))
     assert len(wordpiece([endless], 300)) == 300  # byte pairs: tests/bad_input/cases_text.py
-    assert [*vocabularies._split_long_words(["newest widest " * 400, *TEXTS])] == ["newest widest " * 400, *TEXTS]
-    assert list(vocabularies._split_long_words(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
+    assert [*tokenizers._split_long_words(["newest widest " * 400, *TEXTS])] == ["newest widest " * 400, *TEXTS]
+    assert list(tokenizers._split_long_words(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
         "ab " + "c" * 100,
         "c" * 100,
         "c" * 50 + " d",

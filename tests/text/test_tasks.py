@@ -202,11 +202,11 @@ def test_numbers_have_uniform_lengths_below_the_limit():
 @pytest.mark.parametrize("task", [copy, reverse, sort])
 @quick
 @given(seeds, st.integers(1, 4), st.integers(0, 5), st.integers(1, 26))
-def test_letter_tasks_permute_their_source(task, seed, low, more, vocab):
-    for example in task(4, (low, low + more), vocab, seed=seed):
+def test_letter_tasks_permute_their_source(task, seed, low, more, vocab_size):
+    for example in task(4, (low, low + more), vocab_size, seed=seed):
         size = len(example.source)
         assert low <= size <= low + more
-        assert set(example.source) <= set("abcdefghijklmnopqrstuvwxyz"[:vocab])
+        assert set(example.source) <= set("abcdefghijklmnopqrstuvwxyz"[:vocab_size])
         source_of = dict(example.gold)
         assert len(example.gold) == size
         assert sorted(source_of) == sorted(source_of.values()) == list(range(size))
@@ -222,7 +222,7 @@ def test_letter_tasks_permute_their_source(task, seed, low, more, vocab):
 
 
 def test_copy_covers_all_lengths_and_letters():
-    drawn = copy(300, (2, 5), vocab=7)
+    drawn = copy(300, (2, 5), vocab_size=7)
     assert {len(example.source) for example in drawn} == {2, 3, 4, 5}
     assert {letter for example in drawn for letter in example.source} == set("abcdefg")
 

@@ -1,4 +1,4 @@
-"""Character and byte vocabularies, and windows over a text."""
+"""Character and byte tokenizers, and windows over a text."""
 
 import pytest
 import torch
@@ -14,12 +14,12 @@ WRITINGS = "né 漢字 👩‍👧 שלום\n\t\0🏳️‍🌈"
 @quick
 @given(st.text(min_size=1))
 def test_characters_round_trip(text):
-    vocab = Characters.of(text)
-    ids = vocab.encode(text)
-    assert vocab.decode(ids) == text
+    tokenizer = Characters.of(text)
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
     assert len(ids) == len(text)
-    assert len(vocab) == len(set(text))
-    assert vocab.characters == "".join(sorted(set(text)))
+    assert len(tokenizer) == len(set(text))
+    assert tokenizer.characters == "".join(sorted(set(text)))
 
 
 @quick
@@ -31,21 +31,21 @@ def test_bytes_round_trip(text):
     assert len(Bytes().words(ids)) == len(ids)
 
 
-@pytest.mark.parametrize("vocab", [Characters.of(WRITINGS), Bytes()], ids=repr)
-def test_every_script_round_trips_with_visible_words(vocab):
-    ids = vocab.encode(WRITINGS)
-    assert vocab.decode(ids) == WRITINGS
+@pytest.mark.parametrize("tokenizer", [Characters.of(WRITINGS), Bytes()], ids=repr)
+def test_every_script_round_trips_with_visible_words(tokenizer):
+    ids = tokenizer.encode(WRITINGS)
+    assert tokenizer.decode(ids) == WRITINGS
     assert ids.dtype == torch.long
-    assert not set(" \n\t\0") & set("".join(vocab.words(ids)))
+    assert not set(" \n\t\0") & set("".join(tokenizer.words(ids)))
 
 
 def test_characters_keep_their_order():
-    vocab = Characters("cab")
-    assert vocab.encode("abcab").tolist() == [1, 2, 0, 1, 2]
-    assert vocab.decode(torch.tensor([2, 0])) == "bc"
-    assert vocab.words(torch.tensor([0])) == ["c"]
+    tokenizer = Characters("cab")
+    assert tokenizer.encode("abcab").tolist() == [1, 2, 0, 1, 2]
+    assert tokenizer.decode(torch.tensor([2, 0])) == "bc"
+    assert tokenizer.words(torch.tensor([0])) == ["c"]
     with pytest.raises(ValueError, match="id 3 is not one of the 3 tokens"):
-        vocab.decode(torch.tensor([3]))
+        tokenizer.decode(torch.tensor([3]))
 
 
 def test_bytes_decode_invalid_utf8_to_replacement_character():
@@ -119,7 +119,7 @@ def test_growing_windows_match_windows_of_their_length():
 
 
 def test_repeated_tokens_repeat_random_blocks():
-    repeats = RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
+    repeats = RepeatedTokens(vocab_size=11, length=13, batch=200, block=(3, 5), seed=2)
     inputs, targets = repeats[4]
     assert inputs.shape == targets.shape == (200, 13)
     assert inputs[:, 1:].equal(targets[:, :-1])
@@ -129,4 +129,4 @@ def test_repeated_tokens_repeat_random_blocks():
     assert inputs.unique().tolist() == list(range(11))
     assert inputs.equal(repeats[4][0])
     assert not inputs.equal(repeats[5][0])
-    assert not inputs.equal(RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
+    assert not inputs.equal(RepeatedTokens(vocab_size=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])

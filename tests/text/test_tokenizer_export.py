@@ -1,4 +1,4 @@
-"""Vocabularies exported to pages: JSON specifications for encoding, or for decoding only."""
+"""Tokenizers exported to pages: JSON specifications for encoding, or for decoding only."""
 
 import json
 
@@ -39,27 +39,27 @@ def test_spec_stores_character_sets_as_run_lengths():
 
 
 def changed(vocab=PIECES, **parts):
-    tokenizer = Tokenizer.from_str(vocab.tokenizer.to_str())
+    tokenizer = Tokenizer.from_str(vocab.backend_tokenizer.to_str())
     for name, part in parts.items():
         setattr(tokenizer, name, part)
     return Subwords(tokenizer)
 
 
 def with_added(token):
-    tokenizer = Tokenizer.from_str(PAIRS.tokenizer.to_str())
+    tokenizer = Tokenizer.from_str(PAIRS.backend_tokenizer.to_str())
     tokenizer.add_tokens([token])
     return Subwords(tokenizer)
 
 
 def padded():
     vocab = changed()
-    vocab.tokenizer.enable_padding()
+    vocab.backend_tokenizer.enable_padding()
     return vocab
 
 
 def truncated():
     vocab = changed()
-    vocab.tokenizer.enable_truncation(9)
+    vocab.backend_tokenizer.enable_truncation(9)
     return vocab
 
 
@@ -92,14 +92,14 @@ REFUSED = {
 @pytest.mark.parametrize("said", REFUSED)
 def test_to_spec_rejects_unsupported_parts(said):
     vocab = REFUSED[said]()
-    with pytest.raises(ValueError, match=f"a page cannot encode as this vocabulary does, since .*{said}"):
+    with pytest.raises(ValueError, match=f"a page cannot encode as this tokenizer does, since .*{said}"):
         vocab.to_spec()
 
 
 # Decoding of any tokenizer, where Python encodes
 
 KINDS = {"unigram": unigram(), "fallback": fallback(), "regex": regex()}
-OWN = {"bpe": bpe(FOREIGN_TEXTS, 300).tokenizer, "wordpiece": wordpiece(FOREIGN_TEXTS, 90).tokenizer}
+OWN = {"bpe": bpe(FOREIGN_TEXTS, 300).backend_tokenizer, "wordpiece": wordpiece(FOREIGN_TEXTS, 90).backend_tokenizer}
 every = pytest.mark.parametrize("tokenizer", [*KINDS.values(), *OWN.values()], ids=[*KINDS, *OWN])
 WRITTEN = ["the cat sat", "  the  dog", "für 漢字 👩‍👧 1984", "the\n\tmat.", "x", ""]
 
@@ -129,7 +129,7 @@ def test_decoding_spec_names_match_python_words(tokenizer):
 
 @pytest.mark.parametrize("tokenizer", KINDS.values(), ids=KINDS)
 def test_to_spec_rejects_unportable_tokenizers(tokenizer):
-    with pytest.raises(ValueError, match="a page cannot encode as this vocabulary does"):
+    with pytest.raises(ValueError, match="a page cannot encode as this tokenizer does"):
         Subwords(tokenizer).to_spec()
 
 
@@ -144,7 +144,7 @@ def test_special_token_roles_match_transformers():
     named = {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>", "unk_token": "<unk>"}
     tokenizer = fallback()
     tokenizer.add_special_tokens(["<mask>"])
-    vocab = subwords.as_vocabulary(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named))
+    vocab = subwords.as_tokenizer(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named))
     roles = {"unknown": 0, "classification": 1, "separator": 2, "mask": len(vocab) - 1}
     assert vocab.to_decoding_spec()["special"] == roles
     assert [vocab[name] for name in ("[MASK]", "[CLS]", "<mask>")] == [len(vocab) - 1, 1, len(vocab) - 1]

@@ -147,12 +147,12 @@ def test_arguments_without_control_keep_defaults():
 
 
 def test_special_controls_return_expected_tensors():
-    vocab = text.Characters.of("the cat")
+    tokenizer = text.Characters.of("the cat")
     given = {
         "points": view.points({"a": (1, 2), "b": (3, -4)}),
         "cells": view.cells([[1, 2, 3], [4, 5, 6]], ["r", "s"]),
         "row": view.cells([1.5, 2.5]),
-        "text": view.text("the cat", vocab),
+        "text": view.text("the cat", tokenizer),
         "order": view.order(["x", "y", "z"]),
         "angle": view.angle(math.pi / 2),
         "turned": view.angle(2 * math.pi + 1),
@@ -161,13 +161,13 @@ def test_special_controls_return_expected_tensors():
     assert torch.equal(tensors["points"], torch.tensor([[1.0, 2], [3, -4]]))
     assert torch.equal(tensors["cells"], torch.tensor([[1.0, 2, 3], [4, 5, 6]]))
     assert torch.equal(tensors["row"], torch.tensor([1.5, 2.5]))
-    assert torch.equal(tensors["text"], vocab.encode("the cat").long()[None])
+    assert torch.equal(tensors["text"], tokenizer.encode("the cat").long()[None])
     assert torch.equal(tensors["order"], torch.tensor([0, 1, 2]))
     assert tensors["angle"].shape == ()
     torch.testing.assert_close(tensors["angle"], torch.tensor(math.pi / 2))
     torch.testing.assert_close(tensors["turned"], torch.tensor(1.0))
     assert given["order"].labels([2, 0, 1]) == (["z", "x", "y"],) * 2
-    assert given["text"].labels("the cat")[0] == vocab.words(vocab.encode("the cat"))
+    assert given["text"].labels("the cat")[0] == tokenizer.words(tokenizer.encode("the cat"))
     assert given["cells"].labels(None) == (["r", "s"], ["0", "1", "2"])
 
 
@@ -238,14 +238,14 @@ def test_filled_graph_colours_nodes_and_omits_loops():
 
 
 def test_text_inputs_have_dynamic_lengths():
-    vocab = text.Characters.of("the cat sat")
+    tokenizer = text.Characters.of("the cat sat")
     torch.manual_seed(2)
-    table = nn.Embedding(len(vocab), 3)
+    table = nn.Embedding(len(tokenizer), 3)
 
     def read(sentence, other):
         return (table(sentence) @ table(other).mT)[0]
 
-    made = view.interact(read, sentence=view.text("the", vocab), other=view.text("a", vocab),
+    made = view.interact(read, sentence=view.text("the", tokenizer), other=view.text("a", tokenizer),
                          draw={"output": view.draw.grid("sentence", "other")})  # fmt: skip
     assert made.document["kind"] == "interact"
     program = made.document["programs"][""]
@@ -428,7 +428,7 @@ WRONG = [
     (lambda: view.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
     (lambda: view.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
     (lambda: view.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the cells have 2 rows"),
-    (lambda: view.text("a", "abc"), TypeError, "vocab is a str; give one of tfviz.text"),
+    (lambda: view.text("a", "abc"), TypeError, "tokenizer is a str; give one of tfviz.text"),
     (lambda: view.text("abc", text.Bytes(), max_tokens=2), ValueError, "text has 3 tokens, and max_tokens is 2"),
     (lambda: view.order(["a"]), ValueError, "2 words at least"),
     (lambda: view.angle(math.inf), ValueError, "start is inf"),

@@ -9,14 +9,14 @@ from tfviz import look, models, text, view
 from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.view.studio.widget import packed_maps
 
-VOCAB = text.Characters("abcdefghijkl")
+TOKENIZER = text.Characters("abcdefghijkl")
 MASK = causal & per_head(window(2), dilated(3))
 
 
 def write_studio():
     torch.manual_seed(1)
-    model = models.GPT(len(VOCAB), context=12, layers=2, heads=2, dim=8, mask=MASK)
-    return view.write(model, VOCAB, "abcdefghijkl", kernel=True)
+    model = models.GPT(len(TOKENIZER), context=12, layers=2, heads=2, dim=8, mask=MASK)
+    return view.write(model, TOKENIZER, "abcdefghijkl", kernel=True)
 
 
 def unpack_masks(told, pieces):

@@ -7,7 +7,7 @@ import torch
 from browser import control, plain, press, settled, takes
 from browser import says as status
 from example_views import COLS, ROWS, multiplied
-from writing_studios import KINDS, VOCAB, gpt
+from writing_studios import KINDS, TOKENIZER, gpt
 
 from tfviz import view
 from tfviz.look import AttentionMaps, capture
@@ -20,10 +20,10 @@ IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2]])
 def hugging_face(kind):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(3)
-    few = {"vocab_size": len(VOCAB), "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 20}
+    few = {"vocab_size": len(TOKENIZER), "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 20}
     if kind == "gpt2":
         sizes = {"n_positions": 20, "n_embd": 12, "n_layer": 2, "n_head": 3, "bos_token_id": 0, "eos_token_id": 0}
-        return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(VOCAB), **sizes))
+        return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(TOKENIZER), **sizes))
     if kind == "llama":
         config = transformers.LlamaConfig(hidden_size=16, num_key_value_heads=2, max_position_embeddings=20, **few)
         return transformers.LlamaForCausalLM(config)
@@ -47,7 +47,7 @@ def test_head_parts_match_model_scores_and_weights(kind):
         model(IDS)
     with capture(model, lazy=True) as lazily:
         model(IDS)
-    maps = AttentionMaps.of(lazily, VOCAB.words(IDS[0]))
+    maps = AttentionMaps.of(lazily, TOKENIZER.words(IDS[0]))
     found = 0
     for number, layer in enumerate(maps.layers):
         scores, pattern = scores_and_pattern(seen, number)

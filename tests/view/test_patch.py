@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from writing_studios import KINDS, VOCAB, gpt
+from writing_studios import KINDS, TOKENIZER, gpt
 
 from tfviz import view
 from tfviz.look import capture, edits
@@ -15,13 +15,13 @@ IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2], [3, 1, 4, 2, 6, 9, 2]])
 def neox():
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 2, "num_attention_heads": 4}
-    return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(vocab_size=len(VOCAB), **sizes))
+    return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(vocab_size=len(TOKENIZER), **sizes))
 
 
 def eager():
     transformers = pytest.importorskip("transformers")
     sizes = {"n_positions": 20, "n_embd": 12, "n_layer": 2, "n_head": 3, "bos_token_id": 0, "eos_token_id": 0}
-    config = transformers.GPT2Config(vocab_size=len(VOCAB), attn_implementation="eager", **sizes)
+    config = transformers.GPT2Config(vocab_size=len(TOKENIZER), attn_implementation="eager", **sizes)
     return transformers.GPT2LMHeadModel(config)
 
 
@@ -65,7 +65,7 @@ def test_patch_leaves_model_hooks_mode_and_weights_unchanged():
     hooked = []
     model.blocks[0].register_forward_pre_hook(lambda *_: hooked.append(1))
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    one, two = (view.patch(model, VOCAB, "abc", "abd") for _ in range(2))
+    one, two = (view.patch(model, TOKENIZER, "abc", "abd") for _ in range(2))
     assert one.html() == two.html()
     assert model.training
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -76,12 +76,12 @@ def test_patch_leaves_model_hooks_mode_and_weights_unchanged():
 
 def test_summary_contains_top_probability_of_both_runs():
     model = gpt()
-    made = view.patch(model, VOCAB, "abc", "abd", answers=("g", 3), title="Names")
+    made = view.patch(model, TOKENIZER, "abc", "abd", answers=("g", 3), title="Names")
     with torch.no_grad():
-        top = [model(VOCAB.encode(text)[None])[0, -1].softmax(-1).max().item() for text in ("abc", "abd")]
+        top = [model(TOKENIZER.encode(text)[None])[0, -1].softmax(-1).max().item() for text in ("abc", "abd")]
     assert made.summary.startswith("Names: the next token, 'abc' is clean")
     assert all(f"{share:.3g}" in made.summary for share in top)
-    assert (made.document["state"]["answer"], made.document["state"]["other"]) == (VOCAB.encode("g").item(), 3)
+    assert (made.document["state"]["answer"], made.document["state"]["other"]) == (TOKENIZER.encode("g").item(), 3)
 
 
 def test_layers_with_different_heads_raise():
@@ -89,7 +89,7 @@ def test_layers_with_different_heads_raise():
     other = gpt(heads=4)
     model.blocks[1] = other.blocks[1]
     with pytest.raises(ValueError, match=r"its layers differ in the number or size of their heads; use study.patch"):
-        view.patch(model, VOCAB, "abc", "abd")
+        view.patch(model, TOKENIZER, "abc", "abd")
 
 
 def test_block_called_twice_raises():
@@ -104,4 +104,4 @@ def test_block_called_twice_raises():
             return self.inner(ids)
 
     with pytest.raises(ValueError, match="Twice cannot be patched in a page: Twice has no stack of blocks"):
-        view.patch(Twice(), VOCAB, "abc", "abd")
+        view.patch(Twice(), TOKENIZER, "abc", "abd")

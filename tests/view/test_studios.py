@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional
-from writing_studios import CONTEXT, VOCAB, gpt, said, written
+from writing_studios import CONTEXT, TOKENIZER, gpt, said, written
 
 from tfviz import models, portable, view
 from tfviz.look import capture
@@ -16,7 +16,7 @@ COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off
 def test_summary_contains_probability_of_likeliest_token():
     model, made = written()
     with torch.no_grad():
-        shares = model(VOCAB.encode("abc")[None])[0, -1].softmax(-1)
+        shares = model(TOKENIZER.encode("abc")[None])[0, -1].softmax(-1)
     top = shares.argmax().item()
     assert "What comes next? the next token after 'abc'" in made.summary
     assert f"{float(f'{shares[top]:.2g}'):g}" in made.summary
@@ -33,7 +33,7 @@ def drawn(made):
 def test_the_still_picture_has_the_text_all_heads_and_the_bars():
     model, made = written()
     with torch.no_grad(), capture(model, "*.pattern") as seen:
-        logits = model(VOCAB.encode("abc")[None])[0, -1]
+        logits = model(TOKENIZER.encode("abc")[None])[0, -1]
     patterns = torch.stack([pattern[0] for pattern in seen.values()])
     maps, texts = drawn(made)
     assert len(maps) == patterns[..., 0, 0].numel()
@@ -42,12 +42,12 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
     assert {"a", "b", "c", "head 0", "layer 1", "shaded: what layer 0, head 0 looks at, from “c”"} <= set(texts)
     shares = logits.softmax(-1)
     assert said(shares.max()) in texts
-    assert VOCAB.words(shares.argmax()[None])[0] in texts
+    assert TOKENIZER.words(shares.argmax()[None])[0] in texts
 
 
 def test_the_still_picture_of_a_long_text_has_the_bars_alone():
-    model = models.GPT(len(VOCAB), context=200, layers=1, heads=1, dim=4)
-    maps, _ = drawn(view.write(model, VOCAB, "ab" * 80))
+    model = models.GPT(len(TOKENIZER), context=200, layers=1, heads=1, dim=4)
+    maps, _ = drawn(view.write(model, TOKENIZER, "ab" * 80))
     assert maps == []
 
 
@@ -56,17 +56,17 @@ def test_document_contains_state_and_attention_sites():
     assert set(made.document["state"]) == COMES | set(HEADS_STATE)
     assert made.document["context"] == CONTEXT
     with torch.no_grad(), capture(model, "*.pattern") as seen:
-        model(VOCAB.encode("abc")[None])
+        model(TOKENIZER.encode("abc")[None])
     for program in made.document["programs"].values():
         assert [node["pattern"] for node in program["nodes"] if "pattern" in node] == list(seen)
-    state = view.write(model, VOCAB, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).document["state"]
+    state = view.write(model, TOKENIZER, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).document["state"]
     assert [state[name] for name in ("temperature", "top_k", "top_p", "seed")] == [0, 5, 0.5, 9]
 
 
 def test_write_is_deterministic_and_leaves_model_unchanged():
     model = gpt().train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    one, two = (view.write(model, VOCAB, "abc") for _ in range(2))
+    one, two = (view.write(model, TOKENIZER, "abc") for _ in range(2))
     assert model.training
     assert model.blocks[0].training
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -76,7 +76,7 @@ def test_write_is_deterministic_and_leaves_model_unchanged():
 def test_weights_are_stored_once_in_requested_precision():
     model = gpt()
     count = sum(parameter.numel() for parameter in model.parameters())
-    sizes = {kind: len(view.write(model, VOCAB, "abc", weights=kind).data) for kind in ("float32", "int8")}
+    sizes = {kind: len(view.write(model, TOKENIZER, "abc", weights=kind).data) for kind in ("float32", "int8")}
     assert 3.8 * count < sizes["float32"] < 4.2 * count  # tensors that are alike are kept once
     assert sizes["int8"] < sizes["float32"] / 2
 
@@ -90,14 +90,14 @@ def test_model_without_cache_has_only_read_program():
         def forward(self, ids):
             return self.inner(ids)
 
-    made = view.write(Plain(), VOCAB, "abc")
+    made = view.write(Plain(), TOKENIZER, "abc")
     assert list(made.document["programs"]) == ["read"]
     assert made.document["context"] == 1024
 
 
 def test_transformers_tokenizer_is_accepted_and_unchanged():
     transformers = pytest.importorskip("transformers")
-    words = bpe(["the cat sat on the mat and the dog sat on the cat"], 300).tokenizer
+    words = bpe(["the cat sat on the mat and the dog sat on the cat"], 300).backend_tokenizer
     words.encode_special_tokens = False
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]")
     padded = tokenizer("the cat", padding="max_length", max_length=9).input_ids
@@ -118,9 +118,9 @@ def test_transformers_tokenizer_is_accepted_and_unchanged():
 
 
 def test_note_states_cost_of_int8_weights():
-    model, vocab = gpt(), VOCAB
-    ids = vocab.encode("face.bad")
-    made = view.write(model, vocab, "face.bad", weights="int8", budget=None)
+    model, tokenizer = gpt(), TOKENIZER
+    ids = tokenizer.encode("face.bad")
+    made = view.write(model, tokenizer, "face.bad", weights="int8", budget=None)
     program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "words"}}, weights="int8")
     with torch.no_grad():
         costs = [
@@ -130,11 +130,11 @@ def test_note_states_cost_of_int8_weights():
     assert made.document["note"] == (
         f"Weights of 8 bits: the prompt costs {costs[0]:.3f} nats a token, {costs[1]:.3f} by the model itself."
     )
-    assert "note" not in view.write(model, vocab, "face.bad").document
+    assert "note" not in view.write(model, tokenizer, "face.bad").document
 
 
 def test_tries_set_existing_state_only():
-    made = view.write(gpt(), VOCAB, "face", tries={"Backwards": {"prompt": "ecaf"}})
+    made = view.write(gpt(), TOKENIZER, "face", tries={"Backwards": {"prompt": "ecaf"}})
     assert made.document["tries"] == [["Backwards", {"prompt": "ecaf"}]]
     with pytest.raises(ValueError, match=r"tries\['x'\] sets text; it can set "):
-        view.write(gpt(), VOCAB, "face", tries={"x": {"text": "a"}})
+        view.write(gpt(), TOKENIZER, "face", tries={"x": {"text": "a"}})

@@ -10,8 +10,8 @@ from tfviz.models import BERT, GPT, BERTClassifier, Classifier
 from tfviz.text import whole_words, wordpiece
 
 TEXT = "the plot was not good"
-VOCAB = whole_words([TEXT])
-CLS, SEP, MASK = (VOCAB[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
+TOKENIZER = whole_words([TEXT])
+CLS, SEP, MASK = (TOKENIZER[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
 
 
 def seeded(make):
@@ -25,19 +25,19 @@ def seeded(make):
 
 @cache
 def classifier():
-    return seeded(lambda: Classifier(len(VOCAB), 3, context=9, layers=1, heads=2, dim=8))
+    return seeded(lambda: Classifier(len(TOKENIZER), 3, context=9, layers=1, heads=2, dim=8))
 
 
 @cache
 def bert():
-    return seeded(lambda: BERT(len(VOCAB), context=11, layers=1, heads=2, dim=8))
+    return seeded(lambda: BERT(len(TOKENIZER), context=11, layers=1, heads=2, dim=8))
 
 
 def test_classify_document_contains_prediction_and_special_tokens():
-    ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
+    ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
     shares = classifier()(ids)[0].softmax(-1)
     made, again = (
-        view.classify(classifier(), VOCAB, ["no", "so", "yes"], TEXT, before=CLS, after=SEP, weights="float32")
+        view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, before=CLS, after=SEP, weights="float32")
         for _ in range(2)
     )
     best = int(shares.argmax())
@@ -54,21 +54,21 @@ def test_classify_document_contains_prediction_and_special_tokens():
 
 
 def test_classify_accepts_bert_classifier():
-    model = seeded(lambda: BERTClassifier(BERT(len(VOCAB), context=11, layers=1, heads=2, dim=8)))
-    made = view.classify(model, VOCAB, ["no", "yes"], TEXT, before=CLS, weights="float32")
-    share = model(torch.tensor([[CLS, *VOCAB.encode(TEXT)]]))[0].softmax(-1)
+    model = seeded(lambda: BERTClassifier(BERT(len(TOKENIZER), context=11, layers=1, heads=2, dim=8)))
+    made = view.classify(model, TOKENIZER, ["no", "yes"], TEXT, before=CLS, weights="float32")
+    share = model(torch.tensor([[CLS, *TOKENIZER.encode(TEXT)]]))[0].softmax(-1)
     assert made.summary.endswith(f"{['no', 'yes'][int(share.argmax())]!r} {share.max():.3g}")
 
 
 @pytest.mark.parametrize(("hidden", "places"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
 def test_fill_masks_words_by_number_and_matches_model(hidden, places):
-    ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
+    ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
     ids[0, [place + 1 for place in places]] = MASK
     share = bert()(ids).logits[0, places[0] + 1].softmax(-1)
-    made = view.fill(bert(), VOCAB, TEXT, masked=hidden, weights="float32")
+    made = view.fill(bert(), TOKENIZER, TEXT, masked=hidden, weights="float32")
     assert made.document["state"]["masked"] == places
     word = TEXT.split()[places[0]]
-    guess = VOCAB.words(share.argmax()[None])[0]
+    guess = TOKENIZER.words(share.argmax()[None])[0]
     assert (
         made.summary
         == f"Which word is hidden? in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
@@ -88,24 +88,24 @@ def test_fill_masks_all_pieces_of_word_without_special_tokens():
 
 
 def test_fill_compare_with_predicts_from_left_context():
-    gpt = seeded(lambda: GPT(len(VOCAB), context=7, layers=1, heads=2, dim=8))
-    made = view.fill(bert(), VOCAB, TEXT, masked=3, compare_with=(gpt, VOCAB, CLS), weights="float32")
-    share = gpt(torch.tensor([[CLS, *VOCAB.encode("the plot was")]]))[0, -1].softmax(-1)
-    guess = VOCAB.words(share.argmax()[None])[0]
+    gpt = seeded(lambda: GPT(len(TOKENIZER), context=7, layers=1, heads=2, dim=8))
+    made = view.fill(bert(), TOKENIZER, TEXT, masked=3, compare_with=(gpt, TOKENIZER, CLS), weights="float32")
+    share = gpt(torch.tensor([[CLS, *TOKENIZER.encode("the plot was")]]))[0, -1].softmax(-1)
+    guess = TOKENIZER.words(share.argmax()[None])[0]
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
-    assert made.document["compare_with"] == {"vocabulary": 0, "before": CLS, "context": 7}
-    assert len(made.document["vocabularies"]) == 1
+    assert made.document["compare_with"] == {"tokenizer": 0, "before": CLS, "context": 7}
+    assert len(made.document["tokenizers"]) == 1
     other = whole_words([f"another {TEXT}"])
     gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
-    made = view.fill(bert(), VOCAB, TEXT, masked=0, compare_with=[gpt, other])
-    assert made.document["compare_with"] == {"vocabulary": 1, "before": None, "context": 7}
-    assert made.document["vocabularies"] == [VOCAB.to_spec(), other.to_spec()]
+    made = view.fill(bert(), TOKENIZER, TEXT, masked=0, compare_with=[gpt, other])
+    assert made.document["compare_with"] == {"tokenizer": 1, "before": None, "context": 7}
+    assert made.document["tokenizers"] == [TOKENIZER.to_spec(), other.to_spec()]
 
 
 def test_the_still_pictures_have_the_chosen_head_and_both_sides():
-    gpt = seeded(lambda: GPT(len(VOCAB), context=7, layers=1, heads=2, dim=8))
-    classified = view.classify(classifier(), VOCAB, ["no", "so", "yes"], TEXT, before=CLS, after=SEP)
-    filled = view.fill(bert(), VOCAB, TEXT, masked=3, compare_with=(gpt, VOCAB, CLS))
+    gpt = seeded(lambda: GPT(len(TOKENIZER), context=7, layers=1, heads=2, dim=8))
+    classified = view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, before=CLS, after=SEP)
+    filled = view.fill(bert(), TOKENIZER, TEXT, masked=3, compare_with=(gpt, TOKENIZER, CLS))
     for made, expected in ((classified, "on average"), (filled, "from “[MASK]”")):
         figure = made.figure()
         texts = [text.get_text() for axes in figure.axes for text in axes.texts]

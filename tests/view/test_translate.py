@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_translators import LENGTH, READ, WRITE, model, source_ids, translated, vocabs
+from small_translators import LENGTH, READ, WRITE, model, source_ids, tokenizers, translated
 
 from tfviz import generate, layers, look, models, view
 from tfviz.models.transformer import Memory
@@ -47,23 +47,23 @@ def test_shared_embedding_is_stored_once():
 
 def test_document_contains_tokens_limits_and_state():
     _, shown = translated()
-    source, target = vocabs()
+    source, target = tokenizers()
     told = shown.document
     assert told["kind"] == "translate"
     assert (told["begin"], told["end"], told["suppressed"]) == (target["[BOS]"], target["[EOS]"], [0, target["[BOS]"]])
     assert (told["source_end"], told["max_tokens"], told["max_source"]) == ([source["[EOS]"]], LENGTH, 24)
-    assert len(told["vocabularies"]) == 2
+    assert len(told["tokenizers"]) == 2
     assert [told["state"][name] for name in ("width", "alpha", "steps")] == [4, 0.6, LENGTH]
 
 
 def test_max_tokens_is_limited_by_model_context():
     made = model(context=10)
-    assert view.translate(made, vocabs(), "one", weights="float32").document["max_tokens"] == 10
+    assert view.translate(made, tokenizers(), "one", weights="float32").document["max_tokens"] == 10
 
 
 def test_summary_names_most_certain_word_of_greedy_translation():
     made, shown = translated()
-    _, target = vocabs()
+    _, target = tokenizers()
     how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "max_new_tokens": LENGTH}
     text = generate.beam.greedy(made, source_ids("one two three"), **how)
     assert "Which words does it translate from? 'one two three'" in shown.summary
@@ -72,7 +72,7 @@ def test_summary_names_most_certain_word_of_greedy_translation():
     shares = logits.softmax(-1).index_fill(-1, torch.tensor([0, target["[BOS]"]]), 0)
     best = int(shares.amax(-1)[: text.lengths[0, 0]].argmax())
     most = torch.stack([pattern[0].mean(0) for pattern in seen.values()]).mean(0)[best].argmax()
-    read = vocabs()[0].words(source_ids("one two three")[0])[most]
+    read = tokenizers()[0].words(source_ids("one two three")[0])[most]
     assert (
         f"{target.words(text.texts[0, 0])[best + 1]!r} {formatted(float(shares[best].max()))} ({read!r})"
         in shown.summary
@@ -81,13 +81,13 @@ def test_summary_names_most_certain_word_of_greedy_translation():
 
 def test_html_is_deterministic():
     made = model()
-    first, second = (view.translate(made, vocabs(), "one", max_new_tokens=3).html() for _ in range(2))
+    first, second = (view.translate(made, tokenizers(), "one", max_new_tokens=3).html() for _ in range(2))
     assert first == second
 
 
 def test_translate_keeps_training_mode():
     made = model().train()
-    view.translate(made, vocabs(), "one", max_new_tokens=2)
+    view.translate(made, tokenizers(), "one", max_new_tokens=2)
     assert all(part.training for part in made.modules())
 
 
@@ -95,8 +95,8 @@ def test_shared_vocabulary_is_stored_once():
     both = whole_words([f"{READ} {WRITE}"])
     torch.manual_seed(0)
     made = models.Transformer(len(both), context=12, layers=1, heads=2, dim=8)
-    assert len(view.translate(made, both, "one").document["vocabularies"]) == 1
-    assert len(view.translate(made, [both, both], "one").document["vocabularies"]) == 1
+    assert len(view.translate(made, both, "one").document["tokenizers"]) == 1
+    assert len(view.translate(made, [both, both], "one").document["tokenizers"]) == 1
 
 
 @pytest.mark.parametrize("attention", [layers.Additive, None])

@@ -79,14 +79,14 @@ def likeliest_tokens(
 
 def topk(logs: Float[Tensor, "text vocab"], k: int) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
     """Return `logs.topk(k)`, searching only the k blocks with the largest values, in half the time on a CPU."""
-    (rows, vocab), blocks = logs.shape, logs.shape[1] // TOPK_BLOCK
+    (rows, vocab_size), blocks = logs.shape, logs.shape[1] // TOPK_BLOCK
     if blocks < 2 * k:
         values, tokens = logs.topk(k)
         return values, tokens
     largest = logs[:, : blocks * TOPK_BLOCK].unflatten(-1, (blocks, TOPK_BLOCK)).amax(-1)
     starts = largest.topk(k).indices.unsqueeze(-1) * TOPK_BLOCK
     in_blocks = (starts + torch.arange(TOPK_BLOCK, device=logs.device)).flatten(1)
-    after_blocks = torch.arange(blocks * TOPK_BLOCK, vocab, device=logs.device).expand(rows, -1)
+    after_blocks = torch.arange(blocks * TOPK_BLOCK, vocab_size, device=logs.device).expand(rows, -1)
     tokens = torch.cat((in_blocks, after_blocks), dim=1)
     values, places = logs.gather(1, tokens).topk(k)
     return values, tokens.gather(1, places)

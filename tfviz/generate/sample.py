@@ -12,21 +12,13 @@ from tfviz.checks import seed as check_seed
 from tfviz.eval_mode import restore_modes
 from tfviz.generate.hf_model import PretrainedModel, PretrainedTokenizer, as_language_model
 from tfviz.generate.onednn import faster_linear
-from tfviz.generate.vocabulary_check import check_vocabulary
+from tfviz.generate.tokenizer_check import check_tokenizer
 from tfviz.shapes import Float, Int
-from tfviz.text.subwords import as_vocabulary
+from tfviz.text.subwords import as_tokenizer
+from tfviz.text.tokenizer import Tokenizer
 from tfviz.validation import describe
 
 MIN_TEMPERATURE = 1e-30  # float32 logits can still be divided by it
-
-
-@runtime_checkable
-class Vocabulary(Protocol):
-    """The protocol of vocabularies for generation, such as `text.Characters` and `text.Bytes`."""
-
-    def encode(self, text: str) -> Tensor: ...
-
-    def pieces(self, ids: Iterable[int]) -> Iterator[str]: ...
 
 
 @runtime_checkable
@@ -189,7 +181,7 @@ def _logits_function(model: LanguageModel, cache: bool) -> Callable[[Tensor], Te
 
 def stream(
     model: LanguageModel | PretrainedModel,
-    vocab: Vocabulary | PretrainedTokenizer,
+    tokenizer: Tokenizer | PretrainedTokenizer,
     prompt: str,
     max_new_tokens: int,
     sampler: Sampler = Sampler(),
@@ -200,26 +192,26 @@ def stream(
 
     Args:
         model: a language model of tfviz, or a causal model of Hugging Face.
-        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, which puts its special tokens before
+        tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, which puts its special tokens before
             or around the prompt, and whose special tokens are not shown.
         prompt: the text to continue.
         max_new_tokens: the number of tokens to write.
         sampler: how each is chosen.
         seed: of the sampler's random numbers.
     """
-    if isinstance(vocab, PretrainedTokenizer):
-        encoded = torch.tensor(vocab(prompt)["input_ids"], dtype=torch.long)
-        special = {*vocab.all_special_ids}
-        return as_vocabulary(vocab).pieces(
+    if isinstance(tokenizer, PretrainedTokenizer):
+        encoded = torch.tensor(tokenizer(prompt)["input_ids"], dtype=torch.long)
+        special = {*tokenizer.all_special_ids}
+        return as_tokenizer(tokenizer).pieces(
             token for token in ids(model, encoded, max_new_tokens, sampler, seed=seed) if token not in special
         )
-    check_vocabulary(getattr(model, "tokens", None), vocab)
-    return vocab.pieces(ids(model, vocab.encode(prompt), max_new_tokens, sampler, seed=seed))
+    check_tokenizer(getattr(model, "tokens", None), tokenizer)
+    return tokenizer.pieces(ids(model, tokenizer.encode(prompt), max_new_tokens, sampler, seed=seed))
 
 
 def text(
     model: LanguageModel | PretrainedModel,
-    vocab: Vocabulary | PretrainedTokenizer,
+    tokenizer: Tokenizer | PretrainedTokenizer,
     prompt: str,
     max_new_tokens: int,
     sampler: Sampler = Sampler(),
@@ -227,7 +219,7 @@ def text(
     seed: int = 0,
 ) -> str:
     """Return `prompt` and its continuation by up to `max_new_tokens` tokens."""
-    return prompt + "".join(stream(model, vocab, prompt, max_new_tokens, sampler, seed=seed))
+    return prompt + "".join(stream(model, tokenizer, prompt, max_new_tokens, sampler, seed=seed))
 
 
 def _check_logits(logits: object) -> None:

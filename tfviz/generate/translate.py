@@ -1,7 +1,7 @@
 """Translation of many texts by an encoder-decoder, in batches of texts of about the same length."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,25 +9,15 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tfviz.checks import at_least
 from tfviz.generate.beam import EncoderDecoder, search
-from tfviz.generate.vocabulary_check import check_vocabulary
-
-
-@runtime_checkable
-class Vocabulary(Protocol):
-    """The protocol of vocabularies for translation, such as `text.Subwords`."""
-
-    def __getitem__(self, token: str) -> int: ...
-
-    def encode_all(self, texts: Sequence[str]) -> list[Tensor]: ...
-
-    def decode(self, ids: Tensor) -> str: ...
+from tfviz.generate.tokenizer_check import check_tokenizer
+from tfviz.text.tokenizer import SubwordTokenizer
 
 
 def translate(
     model: EncoderDecoder,
     texts: Sequence[str],
-    source: Vocabulary,
-    target: Vocabulary | None = None,
+    source: SubwordTokenizer,
+    target: SubwordTokenizer | None = None,
     *,
     width: int = 5,
     alpha: float = 1.0,
@@ -43,8 +33,8 @@ def translate(
     Args:
         model: an encoder-decoder.
         texts: the texts to translate.
-        source: the vocabulary of the texts.
-        target: the vocabulary of the translations, which begin with `[BOS]`; None for the same one.
+        source: the tokenizer of the texts.
+        target: the tokenizer of the translations, which begin with `[BOS]`; None for the same one.
         width: the beam width; see `beam.steps`.
         alpha: the exponent of the length penalty; see `beam.steps`.
         max_new_tokens: the maximum number of tokens; see `beam.steps`.
@@ -59,8 +49,8 @@ def translate(
 
     at_least(1, max_tokens=max_tokens, width=width, max_new_tokens=max_new_tokens)
     target = target or source
-    check_vocabulary(getattr(model, "source", None), source, "source ")
-    check_vocabulary(getattr(model, "target", None), target, "target ")
+    check_tokenizer(getattr(model, "source", None), source, "source ")
+    check_tokenizer(getattr(model, "target", None), target, "target ")
     end = torch.tensor([] if after is None else [source[after]], dtype=torch.long)
     sources = [torch.cat((ids, end)) for ids in source.encode_all(texts)]
     if not all(map(len, sources)):

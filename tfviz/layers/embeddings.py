@@ -37,7 +37,7 @@ class TokenEmbedding(nn.Embedding):
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, **more: Any):
-        checks.fits_memory(vocab=num_embeddings, dim=embedding_dim)
+        checks.fits_memory(vocab_size=num_embeddings, dim=embedding_dim)
         super().__init__(num_embeddings, embedding_dim, **more)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
@@ -65,15 +65,15 @@ class BigramEmbedding(nn.Module):
     vector of id 0, padding, stays zero; the first token forms a bigram with it.
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         dim: width of the vectors.
         rows: number of vectors that the bigrams share.
     """
 
-    def __init__(self, vocab: int, dim: int, rows: int = 2**18):
+    def __init__(self, vocab_size: int, dim: int, rows: int = 2**18):
         super().__init__()
         checks.fits_memory(rows=rows, dim=dim)
-        self.tokens = TokenEmbedding(vocab, dim, padding_idx=0)
+        self.tokens = TokenEmbedding(vocab_size, dim, padding_idx=0)
         self.pairs = nn.Embedding(rows, dim)
         for table in (self.tokens, self.pairs):  # small, so that rows that were never trained have little influence
             nn.init.normal_(table.weight, std=0.05)

@@ -25,7 +25,7 @@ class BERT(nn.Module):
     """BERT: embeddings of tokens, positions and segments; bidirectional post-norm blocks; two heads. Id 0 is padding.
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         context: maximum length of a text, in tokens.
         dropout: probability for the embeddings and each branch in training.
         epsilon: added to the variance in norms.
@@ -35,7 +35,7 @@ class BERT(nn.Module):
 
     def __init__(
         self,
-        vocab: int,
+        vocab_size: int,
         *,
         context: int = 512,
         layers: int = 4,
@@ -51,14 +51,14 @@ class BERT(nn.Module):
         checks.at_least(0, epsilon=epsilon)
         norm = partial(nn.LayerNorm, eps=epsilon)
         block |= {"dropout": dropout, "residual": residual, "norm": norm}
-        self.tokens, self.segments = TokenEmbedding(vocab, dim), nn.Embedding(2, dim)
+        self.tokens, self.segments = TokenEmbedding(vocab_size, dim), nn.Embedding(2, dim)
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, **block))
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
         self.last_norm = last_norm(dim, residual, norm)
         self.pooler = nn.Linear(dim, dim)
         self.mlm_dense, self.mlm_norm = nn.Linear(dim, dim), norm(dim)
-        self.mlm_bias = nn.Parameter(torch.zeros(vocab))
+        self.mlm_bias = nn.Parameter(torch.zeros(vocab_size))
         self.next_sentence_head = nn.Linear(dim, 2)
         for module in self.modules():  # as in the paper's code
             if isinstance(module, nn.Linear | nn.Embedding):

@@ -12,7 +12,7 @@ class Family:
         model_type: as `config.json` has it.
         example: a checkpoint of the family on the Hub.
         required: settings of `config.json` with the one value that the model here computes.
-        sizes: settings that are positive integers: vocab, context, layers, heads, dim and the like.
+        sizes: settings that are positive integers: vocab_size, context, layers, heads, dim and the like.
         fractions: settings that are numbers from 0 to below 1, with their defaults.
         prefix: what names begin with where a head stands on the trunk.
         block: what the names of tensors in block {} begin with.

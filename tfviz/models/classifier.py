@@ -52,7 +52,7 @@ class Classifier(nn.Module):
     """A text classifier: embeddings, positions, bidirectional blocks, pooling and logits. Id 0 is padding.
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         classes: number of labels.
         context: length of the longest training text, in tokens.
         dropout: probability in training for the embeddings, each branch, and the pooled vector.
@@ -66,7 +66,7 @@ class Classifier(nn.Module):
 
     def __init__(
         self,
-        vocab: int,
+        vocab_size: int,
         classes: int = 2,
         *,
         context: int = 512,
@@ -83,7 +83,7 @@ class Classifier(nn.Module):
         super().__init__()
         checks.fits_memory(classes=classes, dim=dim)
         self.pooling, self.mask, self.heads = pooling, mask, heads
-        self.tokens = embedding(vocab, dim)
+        self.tokens = embedding(vocab_size, dim)
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)

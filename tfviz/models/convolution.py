@@ -39,7 +39,7 @@ class Convolution(nn.Module):
     (van den Oord et al. 2016, figure 3).
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         dim: width of the residual stream.
         kernel: positions that each convolution sees.
         dilation: factor by which their distance grows from layer to layer: 1, `dilation`, `dilation`^2, ...
@@ -53,7 +53,14 @@ class Convolution(nn.Module):
     context = 10**9  # tokens: no limit, since what lies beyond the reach is not seen
 
     def __init__(
-        self, vocab: int, *, dim: int = 128, layers: int = 6, kernel: int = 2, dilation: int = 2, dropout: float = 0.0
+        self,
+        vocab_size: int,
+        *,
+        dim: int = 128,
+        layers: int = 6,
+        kernel: int = 2,
+        dilation: int = 2,
+        dropout: float = 0.0,
     ):
         super().__init__()
         checks.at_least(1, layers=layers, kernel=kernel, dilation=dilation)
@@ -61,11 +68,11 @@ class Convolution(nn.Module):
         checks.fits_memory(reach=(kernel - 1) * dilation ** (layers - 1) + 1, dim=dim)
         checks.between(0, 1, dropout=dropout)
         self.kernel, self.dilation = kernel, dilation
-        self.tokens = TokenEmbedding(vocab, dim)
+        self.tokens = TokenEmbedding(vocab_size, dim)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(CausalBlock(dim, kernel, dilation**layer, dropout) for layer in range(layers))
         self.norm = nn.LayerNorm(dim)
-        self.to_logits = nn.Linear(dim, vocab)
+        self.to_logits = nn.Linear(dim, vocab_size)
 
     @property
     def receptive_field(self) -> int:

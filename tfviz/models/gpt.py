@@ -19,7 +19,7 @@ class GPT(nn.Module):
     """A language model: decoder blocks without cross-attention, input and output embeddings tied.
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         context: length of the longest training text, in tokens. `positions.Learned` refuses a longer text; other
             position encodings extrapolate, though nothing was learned there. A cache has room for `context` tokens.
         dim: width of the residual stream.
@@ -31,7 +31,7 @@ class GPT(nn.Module):
 
     def __init__(
         self,
-        vocab: int,
+        vocab_size: int,
         *,
         context: int = 256,
         layers: int = 4,
@@ -45,7 +45,7 @@ class GPT(nn.Module):
         super().__init__()
         checks.at_least(1, context=context)
         self.context, self.mask, self.heads = context, mask, heads
-        self.tokens = TokenEmbedding(vocab, dim)
+        self.tokens = TokenEmbedding(vocab_size, dim)
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)

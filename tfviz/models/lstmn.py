@@ -50,11 +50,11 @@ class LSTMN(RecurrentLM):
     memory grow with the square of the text's length, as in a Transformer, but the steps are sequential.
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         dim: width of the embeddings.
         hidden: width of the state, and of the attention's hidden layer.
         dropout: as in `RecurrentLM`.
     """
 
-    def __init__(self, vocab: int, *, dim: int = 128, hidden: int = 128, dropout: float = 0.0):
-        super().__init__(vocab, cell=LSTMNCell, dim=dim, hidden=hidden, dropout=dropout)
+    def __init__(self, vocab_size: int, *, dim: int = 128, hidden: int = 128, dropout: float = 0.0):
+        super().__init__(vocab_size, cell=LSTMNCell, dim=dim, hidden=hidden, dropout=dropout)

@@ -24,7 +24,7 @@ ACTIVATIONS = {"gelu_new": TANH_GELU, "gelu_pytorch_tanh": TANH_GELU, "gelu": nn
 def gpt2(folder: str | Path) -> GPT:
     """Load GPT-2 (Radford et al. 2019) from a folder with `config.json` and `model.safetensors`.
 
-    If the folder also has a `tokenizer.json`, the vocabulary is `text.Subwords.load(folder)`. The weights are converted
+    If the folder also has a `tokenizer.json`, the tokenizer is `text.Subwords.load(folder)`. The weights are converted
     to float32, and the model is in eval mode. In further training, dropout is the config's `resid_pdrop`, for
     embeddings, too; attention weights have no dropout. Heads of other tasks are ignored, with a warning. Nothing
     outside the folder is opened, and sizes are compared with the files before a model is built.
@@ -36,19 +36,19 @@ def gpt2(folder: str | Path) -> GPT:
     """
     names = checkpoint_names.GPT2
     config = checkpoint_files.read_config(Path(folder), names)
-    vocab, context, layers, heads, dim = (config[size] for size in names.sizes)
+    vocab_size, context, layers, heads, dim = (config[size] for size in names.sizes)
     activation, inner = config.get("activation_function", "gelu_new"), config.get("n_inner")
     if activation not in [*ACTIVATIONS]:  # a list, since the value in the file may be unhashable
         raise ValueError(f"activation_function is {activation!r}; it can be {', '.join(ACTIVATIONS)}")
     if inner not in (None, 4 * dim):
         raise ValueError(f"n_inner is {inner}; the networks of GPT are 4 n_embd = {4 * dim} wide inside")
     parts: dict[str, Any] = {"activation": ACTIVATIONS[activation], "dropout": config["resid_pdrop"]}
-    build = partial(GPT, vocab, context=context, layers=layers, heads=heads, dim=dim, **parts)
+    build = partial(GPT, vocab_size, context=context, layers=layers, heads=heads, dim=dim, **parts)
     return _load(build, config, Path(folder), names)
 
 
 def bert(folder: str | Path) -> BERT:
-    """Load BERT (Devlin et al. 2019) from a folder; files, vocabulary and errors as for `gpt2`.
+    """Load BERT (Devlin et al. 2019) from a folder; files, tokenizer and errors as for `gpt2`.
 
     A checkpoint may lack the pooler and either head, as those of transformers' `BertForMaskedLM` and `BertModel` do:
     these keep their random initial values, and a warning names them. The order of the next-sentence logits is that of
@@ -56,9 +56,9 @@ def bert(folder: str | Path) -> BERT:
     """
     names = checkpoint_names.BERT
     config = checkpoint_files.read_config(Path(folder), names)
-    vocab, context, layers, heads, dim, inner = (config[size] for size in names.sizes)
+    vocab_size, context, layers, heads, dim, inner = (config[size] for size in names.sizes)
     parts = {"dropout": config["hidden_dropout_prob"], "epsilon": config["layer_norm_eps"]}
-    build = partial(BERT, vocab, context=context, layers=layers, heads=heads, dim=dim, inner=inner, **parts)
+    build = partial(BERT, vocab_size, context=context, layers=layers, heads=heads, dim=dim, inner=inner, **parts)
     model = _load(build, config, Path(folder), names)
     with torch.no_grad():
         for parameter in model.next_sentence_head.parameters():

@@ -12,7 +12,7 @@ class RecurrentLM(nn.Module):
     """Embedding, recurrent layers, and a linear map to the next token (Mikolov et al. 2010, section 2).
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         cell: `RNN`, `LSTM`, or another `layers.Cell`.
         dim: width of the embeddings.
         hidden: width of each layer's state.
@@ -29,7 +29,7 @@ class RecurrentLM(nn.Module):
 
     def __init__(
         self,
-        vocab: int,
+        vocab_size: int,
         *,
         cell: type[Cell] = LSTM,
         dim: int = 128,
@@ -38,12 +38,12 @@ class RecurrentLM(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        self.tokens = TokenEmbedding(vocab, dim)
+        self.tokens = TokenEmbedding(vocab_size, dim)
         checks.between(0, 1, dropout=dropout)
-        checks.fits_memory(hidden=hidden, vocab=vocab)
+        checks.fits_memory(hidden=hidden, vocab_size=vocab_size)
         self.recurrent = Recurrent(cell, dim, hidden, layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
-        self.to_logits = nn.Linear(hidden, vocab)
+        self.to_logits = nn.Linear(hidden, vocab_size)
 
     def forward(
         self, ids: Int[Tensor, "batch position"], cache: list[State] | None = None

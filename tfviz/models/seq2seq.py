@@ -42,8 +42,8 @@ class Seq2Seq(nn.Module):
     an average of the source's states, weighted by their scores with its own state. Id 0 is padding.
 
     Args:
-        source_vocab: number of source tokens.
-        target_vocab: number of target tokens; None for one vocabulary, and one table, for both languages.
+        source_vocab_size: number of source tokens.
+        target_vocab_size: number of target tokens; None for one vocabulary, and one table, for both languages.
         attention: `layers.Additive`, `layers.Dot`, or None.
         dim: width of the embeddings.
         hidden: width of the decoder's state; the encoder's is half of it in each direction.
@@ -52,8 +52,8 @@ class Seq2Seq(nn.Module):
 
     def __init__(
         self,
-        source_vocab: int,
-        target_vocab: int | None = None,
+        source_vocab_size: int,
+        target_vocab_size: int | None = None,
         *,
         attention: Callable[[int, int, int], nn.Module] | None = None,
         cell: type[Cell] = LSTM,
@@ -66,8 +66,8 @@ class Seq2Seq(nn.Module):
         checks.between(0, 1, dropout=dropout)
         if hidden % 2:
             raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
-        self.source = TokenEmbedding(source_vocab, dim)
-        self.target = self.source if target_vocab is None else TokenEmbedding(target_vocab, dim)
+        self.source = TokenEmbedding(source_vocab_size, dim)
+        self.target = self.source if target_vocab_size is None else TokenEmbedding(target_vocab_size, dim)
         self.dropout = nn.Dropout(dropout)
         self.encoder = Recurrent(cell, dim, hidden // 2, bidirectional=True)
         self.bridge = nn.Linear(hidden, hidden)

@@ -14,7 +14,7 @@ Pattern = Callable[[int], masks.Mask]
 
 
 class SparseTransformer(GPT):
-    """`GPT(vocab, mask=masks.strided(stride))`, computed by FlexAttention on a GPU, which skips what is forbidden.
+    """`GPT(vocab_size, mask=masks.strided(stride))`, computed by FlexAttention on a GPU, which skips what is forbidden.
 
     With a stride near the square root of the length n, a layer computes about n sqrt(n) cells, and information from a
     word reaches every later position within two layers.
@@ -29,10 +29,12 @@ class SparseTransformer(GPT):
     (causal & (window(3) | dilated(3)))
     """
 
-    def __init__(self, vocab: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any):
+    def __init__(
+        self, vocab_size: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any
+    ):
         patterns = [pattern] if callable(pattern) else pattern
         mask = masks.causal & masks.per_head(*(make(stride) for make in patterns))
-        super().__init__(vocab, mask=mask, **parts)
+        super().__init__(vocab_size, mask=mask, **parts)
         # at most one is stored: making it costs more than using it
         self.block_masks: dict[tuple[int, torch.device], Any] = {}
 

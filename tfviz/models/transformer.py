@@ -27,8 +27,8 @@ class Transformer(nn.Module):
     (section 3.4). Id 0 is padding, which is masked.
 
     Args:
-        source_vocab: number of source tokens.
-        target_vocab: number of target tokens; None for one vocabulary, and one table, for both languages.
+        source_vocab_size: number of source tokens.
+        target_vocab_size: number of target tokens; None for one vocabulary, and one table, for both languages.
         context: length of the longest training text, in tokens.
         positions: a class of `layers.positions`, for the self-attention of encoder and decoder.
         residual: `pre_norm` (with a last norm on each half), or `post_norm` as in the paper.
@@ -37,8 +37,8 @@ class Transformer(nn.Module):
 
     def __init__(
         self,
-        source_vocab: int,
-        target_vocab: int | None = None,
+        source_vocab_size: int,
+        target_vocab_size: int | None = None,
         *,
         context: int = 256,
         layers: int = 4,
@@ -53,8 +53,8 @@ class Transformer(nn.Module):
         super().__init__()
         checks.at_least(1, context=context)
         block |= {"dropout": dropout, "residual": residual, "activation": activation}
-        self.source = TokenEmbedding(source_vocab, dim)
-        self.target = self.source if target_vocab is None else TokenEmbedding(target_vocab, dim)
+        self.source = TokenEmbedding(source_vocab_size, dim)
+        self.target = self.source if target_vocab_size is None else TokenEmbedding(target_vocab_size, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.encoder = stack(layers, lambda: Block(dim, heads, **block))

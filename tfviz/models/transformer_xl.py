@@ -40,7 +40,7 @@ class TransformerXL(nn.Module):
     `layers` x `memory` tokens (section 3.2, figure 2).
 
     Args:
-        vocab: number of tokens.
+        vocab_size: number of tokens.
         memory: how many past positions each layer keeps, in tokens.
     """
 
@@ -48,7 +48,7 @@ class TransformerXL(nn.Module):
 
     def __init__(
         self,
-        vocab: int,
+        vocab_size: int,
         *,
         memory: int = 64,
         layers: int = 4,
@@ -60,7 +60,7 @@ class TransformerXL(nn.Module):
         super().__init__()
         checks.at_least(0, memory=memory)
         self.memory = memory
-        self.tokens = TokenEmbedding(vocab, dim)
+        self.tokens = TokenEmbedding(vocab_size, dim)
         self.dropout = nn.Dropout(dropout)
         self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))

@@ -106,7 +106,7 @@ def lens(
     Args:
         model: the model to read.
         ids: one text, [1, position], or several, [batch, position], or a model's arguments by name.
-        names: ids -> their names, such as `vocab.words` or `tokenizer.convert_ids_to_tokens`.
+        names: ids -> their names, such as `tokenizer.words` or `tokenizer.convert_ids_to_tokens`.
         token: the token whose probability the table shows; None: the likeliest token of each cell.
         top: number of likeliest tokens to keep for each cell.
 
@@ -133,14 +133,14 @@ def lens(
             logits = inputs.logits(model)
         if logits.dim() != 3:
             raise ValueError(f"the model's logits are {list(logits.shape)}; the lens reads [batch, position, vocab]")
-        vocab = logits.shape[-1]
-        if token is not None and not 0 <= token < vocab:
-            raise ValueError(f"token is {token}; there are {vocab}, counted from 0")
+        vocab_size = logits.shape[-1]
+        if token is not None and not 0 <= token < vocab_size:
+            raise ValueError(f"token is {token}; there are {vocab_size}, counted from 0")
         stack = replay.stack()
         kept: list[tuple[Tensor, Tensor, Tensor]] = []  # of each run, never of the whole vocabulary
         for part in _read_layers(model, inputs, replay, stack):
             shares = part.softmax(-1)
-            best = shares.topk(min(top, vocab), dim=-1)
+            best = shares.topk(min(top, vocab_size), dim=-1)
             named = best.values[..., 0] if token is None else shares[..., token]
             kept.append((best.indices.cpu(), best.values.cpu(), named.cpu()))
     likeliest, probabilities, values = (

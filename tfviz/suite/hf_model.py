@@ -183,8 +183,8 @@ class Checkpoint:
 
     def tokens(self, ids: Tensor) -> list[str]:
         """Return a readable token for each id."""
-        vocab = subwords.as_vocabulary(self.tokenizer)
-        convert = vocab.words if isinstance(vocab, subwords.Subwords) else vocab.convert_ids_to_tokens
+        tokenizer = subwords.as_tokenizer(self.tokenizer)
+        convert = tokenizer.words if isinstance(tokenizer, subwords.Subwords) else tokenizer.convert_ids_to_tokens
         return list(convert(ids.tolist()))
 
     def attention(self, inputs: Inputs) -> tuple[dict[str, look.AttentionMaps], str]:

@@ -1,12 +1,12 @@
-"""Text as token ids: vocabularies, corpora, batches."""
+"""Text as token ids: tokenizers, corpora, batches."""
 
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import GrowingWindows, RepeatedTokens, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, add_special_tokens, pad, sentence_pairs
-from tfviz.text.char_vocabularies import Bytes, Characters
+from tfviz.text.char_tokenizers import Bytes, Characters
 from tfviz.text.masking import MaskedTokens, WordDropout
 from tfviz.text.subwords import Subwords
-from tfviz.text.vocabularies import bpe, characters, whole_words, wordpiece
+from tfviz.text.tokenizer_training import bpe, characters, whole_words, wordpiece
 from tfviz.validation import validate_public
 
 __all__ = [

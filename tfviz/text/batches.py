@@ -98,31 +98,31 @@ class RepeatedTokens(EndlessBatches):
     it, as an induction head does. `repeated[step]` depends on the seed and the step alone.
 
     Args:
-        vocab: tokens are drawn uniformly from 0 to `vocab` - 1.
+        vocab_size: tokens are drawn uniformly from 0 to `vocab_size` - 1.
         length: tokens in a row.
         batch: rows in a batch; each draws a block of its own.
         block: the shortest and the longest block, in tokens; by default an eighth and half of a row.
 
-    >>> inputs, targets = RepeatedTokens(vocab=9, length=7, batch=2, block=(3, 3), seed=1)[0]
+    >>> inputs, targets = RepeatedTokens(vocab_size=9, length=7, batch=2, block=(3, 3), seed=1)[0]
     >>> inputs.tolist()[0], targets.tolist()[0]
     ([1, 0, 5, 1, 0, 5, 1], [0, 5, 1, 0, 5, 1, 0])
     """
 
-    def __init__(self, vocab: int, length: int, batch: int, block: tuple[int, int] | None = None, seed: int = 0):
-        at_least(1, vocab=vocab, length=length, batch=batch)
+    def __init__(self, vocab_size: int, length: int, batch: int, block: tuple[int, int] | None = None, seed: int = 0):
+        at_least(1, vocab_size=vocab_size, length=length, batch=batch)
         check_seed(seed)
         shortest, longest = block or (max(1, length // 8), max(1, length // 2))
         between(1, length, shortest=shortest)
         between(shortest, length, longest=longest)
         fits_memory(batch=batch, length=length)
-        self.vocab, self.length, self.batch, self.seed = vocab, length, batch, seed
+        self.vocab_size, self.length, self.batch, self.seed = vocab_size, length, batch, seed
         self.block = shortest, longest
 
     def __getitem__(self, step: int) -> Batch:
         generator = step_generator(self.seed, step)
         shortest, longest = self.block
         sizes = torch.randint(shortest, longest + 1, (self.batch, 1), generator=generator)
-        blocks = torch.randint(self.vocab, (self.batch, longest), generator=generator)
+        blocks = torch.randint(self.vocab_size, (self.batch, longest), generator=generator)
         rows = blocks.gather(1, torch.arange(self.length + 1) % sizes)
         return rows[:, :-1], rows[:, 1:]
 

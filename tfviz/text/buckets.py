@@ -157,8 +157,8 @@ def sentence_pairs(
     Args:
         documents: for each document, the ids of each sentence; at least two documents, one of them with two sentences.
         length: the maximum number of tokens in a pair, including special tokens.
-        cls: the id of `[CLS]`; by default that of vocabularies that `tfviz.text` builds.
-        sep: the id of `[SEP]`; by default that of vocabularies that `tfviz.text` builds.
+        cls: the id of `[CLS]`; by default that of tokenizers that `tfviz.text` builds.
+        sep: the id of `[SEP]`; by default that of tokenizers that `tfviz.text` builds.
         seed: the seed of the random numbers.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,16 +12,8 @@ from tfviz import checks
 from tfviz.steps import Batches
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import PAD, SPECIAL_TOKENS, UNK
+from tfviz.text.tokenizer import SubwordTokenizer
 from tfviz.validation import describe
-
-
-@runtime_checkable
-class Vocabulary(Protocol):
-    """The vocabulary that `MaskedTokens` needs, such as `Subwords`."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, token: str, /) -> int: ...
 
 
 class WordDropout(EndlessBatches):
@@ -30,7 +22,7 @@ class WordDropout(EndlessBatches):
     A model that cannot rely on any single word has to use several. Other parts of a batch are unchanged.
 
     Args:
-        batches: `batches[step][0]` are ids of a vocabulary of `Subwords`.
+        batches: `batches[step][0]` are ids of a tokenizer of `Subwords`.
         p: fraction of the tokens that become `[UNK]`; padding is never replaced.
     """
 
@@ -55,27 +47,29 @@ class MaskedTokens(EndlessBatches):
 
     Args:
         batches: `batches[step][0]` are ids of the vocabulary.
-        vocab: the vocabulary, with `[PAD]` at 0 and a `[MASK]`; for one that `tfviz.text` built, its number of tokens
-            is enough.
+        tokenizer: the tokenizer, with `[PAD]` at 0 and a `[MASK]`; the number of tokens is enough for one that
+            `tfviz.text` built.
         mlm_probability: fraction of the tokens that are to be predicted.
 
     Raises:
-        ValueError: `mlm_probability` is not a fraction; the vocabulary has only special tokens, or a `[PAD]` whose id
+        ValueError: `mlm_probability` is not a fraction; the tokenizer has only special tokens, or a `[PAD]` whose id
             is not 0.
-        KeyError: the vocabulary has no `[PAD]` or no `[MASK]`.
+        KeyError: the tokenizer has no `[PAD]` or no `[MASK]`.
     """
 
-    def __init__(self, batches: Batches, vocab: int | Vocabulary, *, mlm_probability: float = 0.15, seed: int = 0):
+    def __init__(
+        self, batches: Batches, tokenizer: int | SubwordTokenizer, *, mlm_probability: float = 0.15, seed: int = 0
+    ):
         if not 0 < mlm_probability < 1:
             raise ValueError(f"mlm_probability is {mlm_probability}; it must lie between 0 and 1")
         checks.seed(seed)
-        if isinstance(vocab, int):
-            specials, tokens = {token: index for index, token in enumerate(SPECIAL_TOKENS)}, torch.arange(vocab)
+        if isinstance(tokenizer, int):
+            specials, tokens = {token: index for index, token in enumerate(SPECIAL_TOKENS)}, torch.arange(tokenizer)
         else:
-            specials, tokens = _special_ids(vocab), torch.arange(len(vocab))
+            specials, tokens = _special_ids(tokenizer), torch.arange(len(tokenizer))
         if len(tokens) <= len(specials):
             raise ValueError(
-                f"vocab is {len(tokens)}; it counts {len(specials)} special tokens, and there must be others"
+                f"tokenizer is {len(tokens)}; it counts {len(specials)} special tokens, and there must be others"
             )
         self.mask, self.specials = specials["[MASK]"], torch.tensor(list(specials.values()))
         self.others = tokens[~torch.isin(tokens, self.specials)]
@@ -84,7 +78,7 @@ class MaskedTokens(EndlessBatches):
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = _batch(self.batches, step)
         if ids.numel() and int(ids.max()) > int(self.others[-1]) and int(ids.max()) not in self.specials:
-            raise ValueError(f"batches[{step}] holds the id {int(ids.max())}, which the vocabulary does not have")
+            raise ValueError(f"batches[{step}] holds the id {int(ids.max())}, which the tokenizer does not have")
         generator = step_generator(self.seed, step)
         draws = torch.rand(ids.shape, generator=generator)
         draws = draws.masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
@@ -108,12 +102,12 @@ def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
     return tuple(batch)
 
 
-def _special_ids(vocab: Vocabulary) -> dict[str, int]:
+def _special_ids(tokenizer: SubwordTokenizer) -> dict[str, int]:
     """Return the ids of the special tokens that exist."""
-    if vocab["[PAD]"] != PAD:
-        raise ValueError(f"[PAD] has the id {vocab['[PAD]']}; models and losses take {PAD} for padding")
-    ids = {"[MASK]": vocab["[MASK]"]}
+    if tokenizer["[PAD]"] != PAD:
+        raise ValueError(f"[PAD] has the id {tokenizer['[PAD]']}; models and losses take {PAD} for padding")
+    ids = {"[MASK]": tokenizer["[MASK]"]}
     for token in SPECIAL_TOKENS:
         with suppress(KeyError):
-            ids[token] = vocab[token]
+            ids[token] = tokenizer[token]
     return ids

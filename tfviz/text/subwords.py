@@ -18,15 +18,15 @@ from torch import Tensor
 from tfviz.extras import extra
 from tfviz.files import atomic, read_json
 from tfviz.shapes import Int
-from tfviz.text.char_vocabularies import check_ids, check_text
+from tfviz.text.char_tokenizers import check_ids, check_text
 from tfviz.text.token_labels import TokenLabels, decoding_spec
 from tfviz.text.tokenizer_export import tokenizer_spec
 from tfviz.validation import validated
 
-__all__ = ["BOS", "CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL_TOKENS", "UNK", "Subwords", "as_vocabulary"]
+__all__ = ["BOS", "CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL_TOKENS", "UNK", "Subwords", "as_tokenizer"]
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
-PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # their ids, in every vocabulary built here
+PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # their ids, in every tokenizer built here
 SPECIAL_TOKEN_NAMES = (  # the names of these tokens in a page
     "pad",
     "unknown",
@@ -43,12 +43,14 @@ CHECKSUM_KEY = (  # in the part `model` of a file, where `tokenizers` ignores un
 Ids = Iterable[int] | Tensor
 
 
-def as_vocabulary(tokenizer: Any) -> Any:
-    """Return a tokenizer as `Subwords` of a copy, and a vocabulary unchanged.
+def as_tokenizer(tokenizer: Any) -> Any:
+    """Return a tokenizer as `Subwords` of a copy, and any other tokenizer unchanged.
 
     Args:
         tokenizer: a tokenizer of `tokenizers`, a fast one of transformers, or any other object that encodes.
     """
+    if isinstance(tokenizer, Subwords):
+        return tokenizer
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "encode_batch_fast"):
         return tokenizer
@@ -61,10 +63,10 @@ def as_vocabulary(tokenizer: Any) -> Any:
 
 
 class Subwords:
-    """A vocabulary of subwords, which encodes text as ids and back with a `tokenizers.Tokenizer`.
+    """A tokenizer of subwords, which encodes text as ids and back with a `tokenizers.Tokenizer`.
 
     Build one with `bpe`, `wordpiece`, `whole_words` or `letters`, or `load` one from a `tokenizer.json`. Encoding
-    adds no special token, and "[MASK]" in a text is six characters; `vocab["[MASK]"]` is the id of the special token.
+    adds no special token, and "[MASK]" in a text is six characters; `tokenizer["[MASK]"]` is the id of that token.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
@@ -78,7 +80,7 @@ class Subwords:
             raise TypeError(
                 f"tokenizer is a {kind}; give a tokenizers.Tokenizer, such as a fast one's backend_tokenizer"
             )
-        self.tokenizer = tokenizer
+        self.backend_tokenizer = tokenizer
         tokenizer.encode_special_tokens = True  # as text; a file does not keep this
         self._labels = TokenLabels(tokenizer)
         self._counted = (0, 0)  # tokens, and one more than the highest id
@@ -91,19 +93,19 @@ class Subwords:
 
     def __len__(self) -> int:
         """Number of ids, from 0 to the highest, including ids without a token."""
-        count = self.tokenizer.get_vocab_size()
+        count = self.backend_tokenizer.get_vocab_size()
         if count != self._counted[0]:  # a token was added
-            self._counted = count, 1 + max(self.tokenizer.get_vocab().values(), default=-1)
+            self._counted = count, 1 + max(self.backend_tokenizer.get_vocab().values(), default=-1)
         return self._counted[1]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({type(self.tokenizer.model).__name__}, {len(self):,} tokens)"
+        return f"{type(self).__name__}({type(self.backend_tokenizer.model).__name__}, {len(self):,} tokens)"
 
     def __getitem__(self, token: str) -> int:
         role = dict(zip(SPECIAL_TOKENS, SPECIAL_TOKEN_NAMES)).get(check_text(token, "token"))
-        index = self.tokenizer.token_to_id(self._special[role] if role else token)
+        index = self.backend_tokenizer.token_to_id(self._special[role] if role else token)
         if index is None:
-            there = [special for special in SPECIAL_TOKENS if self.tokenizer.token_to_id(special) is not None]
+            there = [special for special in SPECIAL_TOKENS if self.backend_tokenizer.token_to_id(special) is not None]
             raise KeyError(f"{token!r} is not one of the {len(self):,} tokens; of the special ones there are {there}")
         return index
 
@@ -121,14 +123,14 @@ class Subwords:
             raise ValueError("one string where many texts are meant; give a list, or take encode")
         texts = [check_text(text, f"texts[{place}]") for place, text in enumerate(texts)]
         try:
-            rows = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            rows = self.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError as error:  # its word for half of a pair, which Python's strings can hold
             raise ValueError("one of the texts has a lone surrogate, U+D800 to U+DFFF, which is not text") from error
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]
 
     def decode(self, ids: Ids) -> str:
         """Return the text of these ids, without special tokens."""
-        return self.tokenizer.decode(list(check_ids(ids, len(self))), skip_special_tokens=True)
+        return self.backend_tokenizer.decode(list(check_ids(ids, len(self))), skip_special_tokens=True)
 
     def pieces(self, ids: Ids) -> Iterator[str]:
         """Yield the text of ids one by one, as soon as it is known."""
@@ -138,7 +140,7 @@ class Subwords:
         stream, seen, length = DecodeStream(skip_special_tokens=True), list[int](), 0
         for index in check_ids(ids, len(self)):
             seen.append(index)
-            if piece := stream.step(self.tokenizer, index):
+            if piece := stream.step(self.backend_tokenizer, index):
                 length += len(piece)
                 yield piece
         if rest := self.decode(seen)[length:]:  # bytes of a character that never became complete
@@ -155,12 +157,12 @@ class Subwords:
         White space belongs to the word after it, as in tokens that hold both, or to the last word at the end.
         """
         ends = [word.end() for word in re.finditer(r"\S+", text)]
-        offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
+        offsets = self.backend_tokenizer.encode(text, add_special_tokens=False).offsets
         return [max(0, min(bisect(ends, start), len(ends) - 1)) for start, _ in offsets]
 
     def merges(self) -> list[tuple[str, str]]:
         """Return the pairs that byte-pair encoding merged, in the order learned; labelled as in `words`."""
-        pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
+        pairs = json.loads(self.backend_tokenizer.to_str())["model"].get("merges", [])
         return [(self._labels.label(left), self._labels.label(right)) for left, right in pairs]
 
     def to_spec(self) -> dict[str, Any]:
@@ -169,17 +171,17 @@ class Subwords:
         Raises:
             ValueError: the tokenizer has a part that pages do not support.
         """
-        spec = tokenizer_spec(self.tokenizer)
+        spec = tokenizer_spec(self.backend_tokenizer)
         hexadecimal = [index for index, token in enumerate(spec["tokens"]) if self._labels.printable(token) is None]
         return {"kind": "subwords", **spec, "special": self._special_ids(), "hexadecimal": hexadecimal}
 
     def to_decoding_spec(self) -> dict[str, Any]:
         """Return plain values from which a page decodes, for tokenizers that encode in Python only."""
-        return {**decoding_spec(self.tokenizer), "special": self._special_ids()}
+        return {**decoding_spec(self.backend_tokenizer), "special": self._special_ids()}
 
     def _special_ids(self) -> dict[str, int]:
         """Return the ids of the special tokens that exist, by purpose."""
-        ids = {name: self.tokenizer.token_to_id(token) for name, token in self._special.items()}
+        ids = {name: self.backend_tokenizer.token_to_id(token) for name, token in self._special.items()}
         return {name: index for name, index in ids.items() if index is not None}
 
     @validated
@@ -189,7 +191,7 @@ class Subwords:
         Args:
             path: the file, or a folder for it.
         """
-        content = json.loads(self.tokenizer.to_str())
+        content = json.loads(self.backend_tokenizer.to_str())
         content["model"][CHECKSUM_KEY] = _checksum(content)
         with atomic(_tokenizer_path(path)) as draft:
             draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8", newline="\n")
@@ -197,7 +199,7 @@ class Subwords:
     @classmethod
     @validated
     def load(cls, path: str | Path) -> Subwords:
-        """Read a vocabulary from a `tokenizer.json`, or from a folder that contains one.
+        """Read a tokenizer from a `tokenizer.json`, or from a folder that contains one.
 
         Raises:
             FileNotFoundError: there is no such file, but perhaps a pipe.

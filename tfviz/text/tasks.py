@@ -105,25 +105,25 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = MAX
     return examples
 
 
-def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw random letters to be copied: `length[0]` to `length[1]` of the first `vocab` letters of the alphabet.
+def copy(count: int, length: tuple[int, int] = (3, 9), vocab_size: int = 26, *, seed: int = 0) -> list[Example]:
+    """Draw random letters to be copied: `length[0]` to `length[1]` of the first `vocab_size` letters of the alphabet.
 
-    >>> example = copy(1, (2, 3), vocab=3)[0]
+    >>> example = copy(1, (2, 3), vocab_size=3)[0]
     >>> example.source == example.target, sorted(example.gold)
     (True, [(0, 0), (1, 1), (2, 2)])
     """
-    return _letter_examples(count, length, vocab, seed, lambda letters: list(range(len(letters))))
+    return _letter_examples(count, length, vocab_size, seed, lambda letters: list(range(len(letters))))
 
 
-def reverse(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
+def reverse(count: int, length: tuple[int, int] = (3, 9), vocab_size: int = 26, *, seed: int = 0) -> list[Example]:
     """Generate `count` examples: random letters, and the same letters in reverse; see `copy`."""
-    return _letter_examples(count, length, vocab, seed, lambda letters: list(range(len(letters)))[::-1])
+    return _letter_examples(count, length, vocab_size, seed, lambda letters: list(range(len(letters)))[::-1])
 
 
-def sort(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
+def sort(count: int, length: tuple[int, int] = (3, 9), vocab_size: int = 26, *, seed: int = 0) -> list[Example]:
     """Generate `count` examples: random letters, and the same letters sorted (stable); see `copy`."""
     return _letter_examples(
-        count, length, vocab, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__)
+        count, length, vocab_size, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__)
     )
 
 
@@ -206,14 +206,14 @@ def _common_prefix(a: list[str], b: list[str]) -> int:
     return len([*takewhile(lambda pair: pair[0] == pair[1], zip(a, b))])
 
 
-def _letter_examples(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
+def _letter_examples(count: int, length: tuple[int, int], vocab_size: int, seed: int, order: Order) -> list[Example]:
     generator = _generator(count, seed)
     if not 1 <= length[0] <= length[1] or length[1] > MAX_LETTERS:
         raise ValueError(
             f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9), at most {MAX_LETTERS:,}"
         )
-    checks.between(1, len(LETTERS), vocab=vocab)
-    drawn = (generator.integers(vocab, size=generator.integers(length[0], length[1] + 1)) for _ in range(count))
+    checks.between(1, len(LETTERS), vocab_size=vocab_size)
+    drawn = (generator.integers(vocab_size, size=generator.integers(length[0], length[1] + 1)) for _ in range(count))
     sources = [tuple(LETTERS[letter] for letter in letters) for letters in drawn]
     ordered = [(source, order(source)) for source in sources]
     return [Example(s, tuple(s[place] for place in places), frozenset(enumerate(places))) for s, places in ordered]

@@ -63,7 +63,7 @@ def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
 
 
 def _unsupported_error(reason: str, advice: str = ADVICE) -> ValueError:
-    return ValueError(f"a page cannot encode as this vocabulary does, since {reason}; {advice}")
+    return ValueError(f"a page cannot encode as this tokenizer does, since {reason}; {advice}")
 
 
 def _supported_type(part: Any, name: str) -> str:

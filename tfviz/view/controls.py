@@ -98,24 +98,24 @@ def _checked_limits(limits: tuple[float, float], table: Tensor) -> list[float]:
     return [low, high]
 
 
-def text(text: str, vocab: Any, *, min_tokens: int = 1, max_tokens: int = 96) -> Text:
+def text(text: str, tokenizer: Any, *, min_tokens: int = 1, max_tokens: int = 96) -> Text:
     """Let the reader type a text: the function takes its ids, int64 [1, length].
 
     Args:
         text: the initial text.
-        vocab: a vocabulary of `tfviz.text`: characters, bytes, whole words, byte-pair encoding, WordPiece.
+        tokenizer: a tokenizer of `tfviz.text`: characters, bytes, whole words, byte-pair encoding, WordPiece.
         min_tokens: minimum number of tokens; of a shorter text the page says so, and draws nothing new.
         max_tokens: maximum number of tokens.
 
     Raises:
-        TypeError: a page cannot encode with `vocab`.
+        TypeError: a page cannot encode with `tokenizer`.
         ValueError: the text has fewer tokens than `min_tokens` or more than `max_tokens`; `min_tokens` is below 1 or
             above `max_tokens`.
     """
-    vocab = subwords.as_vocabulary(vocab)
-    if not all(hasattr(vocab, name) for name in ("encode", "words", "to_spec")):
+    tokenizer = subwords.as_tokenizer(tokenizer)
+    if not all(hasattr(tokenizer, name) for name in ("encode", "words", "to_spec")):
         raise TypeError(
-            f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.Characters.of(corpus)"
+            f"tokenizer is a {type(tokenizer).__name__}; give one of tfviz.text, such as text.Characters.of(corpus)"
         )
     if max_tokens < 2:
         raise ValueError(f"max_tokens is {max_tokens}; a text needs room for 2 tokens at least")
@@ -123,11 +123,11 @@ def text(text: str, vocab: Any, *, min_tokens: int = 1, max_tokens: int = 96) ->
     spec: TextSpec = {
         "kind": "text",
         "start": text,
-        "vocab": vocab.to_spec(),
+        "tokenizer": tokenizer.to_spec(),
         "min_tokens": min_tokens,
         "max_tokens": max_tokens,
     }
-    control = Text(spec, vocab)
+    control = Text(spec, tokenizer)
     if (count := control.tensor(text).shape[1]) > max_tokens:
         raise ValueError(f"text has {count} tokens, and max_tokens is {max_tokens}")
     if 0 < count < min_tokens:  # an empty field is to be typed into

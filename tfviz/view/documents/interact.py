@@ -97,14 +97,14 @@ class TextSpec(TypedDict):
     """A text to type.
 
     Attributes:
-        vocab: the vocabulary, as returned by `to_spec` in `tfviz.text`.
+        tokenizer: the tokenizer, as returned by `to_spec` in `tfviz.text`.
         min_tokens: the minimum length.
         max_tokens: the maximum length.
     """
 
     kind: Literal["text"]
     start: str
-    vocab: dict[str, Any]
+    tokenizer: dict[str, Any]
     min_tokens: int
     max_tokens: int
 

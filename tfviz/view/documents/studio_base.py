@@ -16,12 +16,12 @@ class CausalModel(TypedDict):
     """A causal model for comparison with the model of a studio.
 
     Attributes:
-        vocabulary: the index of its vocabulary.
+        tokenizer: the index of its tokenizer.
         before: the id that its texts begin with.
         context: the maximum number of tokens.
     """
 
-    vocabulary: int
+    tokenizer: int
     before: int | None
     context: int
 
@@ -43,13 +43,13 @@ class StudioBase(TypedDict):
 
     Attributes:
         programs: the model as programs by name; with a kernel, only the sites that can be captured.
-        vocabularies: the vocabularies as `to_spec` of `tfviz.text` returns them.
+        tokenizers: the tokenizers as `to_spec` of `tfviz.text` returns them.
         note: a sentence at the end of the page.
         tries: experiments that the author proposes, [name, the state that it sets].
     """
 
     title: str
     programs: NotRequired[dict[str, Any]]
-    vocabularies: list[dict[str, Any]]
+    tokenizers: list[dict[str, Any]]
     note: NotRequired[str]
     tries: list[list[Any]]

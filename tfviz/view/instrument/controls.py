@@ -141,12 +141,12 @@ class Switches(Table[SwitchesSpec]):
 
 
 class Text(Control[TextSpec]):
-    def __init__(self, spec: TextSpec, vocab: Any):
+    def __init__(self, spec: TextSpec, tokenizer: Any):
         super().__init__(spec)
-        self.vocab = vocab
+        self.tokenizer = tokenizer
 
     def tensor(self, value: str) -> Tensor:
-        return torch.as_tensor(self.vocab.encode(value)).long()[None]
+        return torch.as_tensor(self.tokenizer.encode(value)).long()[None]
 
     def example(self, length: int) -> Tensor:
         """Return ids of the vocabulary, [1, length], for exporting the function."""
@@ -158,7 +158,7 @@ class Text(Control[TextSpec]):
         return repr(value)
 
     def labels(self, value: str) -> tuple[list[str], list[str]]:
-        words = self.vocab.words(self.tensor(value)[0])
+        words = self.tokenizer.words(self.tensor(value)[0])
         return words, words
 
 

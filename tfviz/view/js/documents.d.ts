@@ -406,8 +406,8 @@ export interface SwitchesSpec {
 export interface TextSpec {
   kind: "text";
   start: string;
-  /** the vocabulary, as returned by `to_spec` in `tfviz.text`. */
-  vocab: Record<string, any>;
+  /** the tokenizer, as returned by `to_spec` in `tfviz.text`. */
+  tokenizer: Record<string, any>;
   /** the minimum length. */
   min_tokens: number;
   /** the maximum length. */
@@ -511,8 +511,8 @@ export interface SpecialTokens {
 
 /** A causal model for comparison with the model of a studio. */
 export interface CausalModel {
-  /** the index of its vocabulary. */
-  vocabulary: number;
+  /** the index of its tokenizer. */
+  tokenizer: number;
   /** the id that its texts begin with. */
   before: number | null;
   /** the maximum number of tokens. */
@@ -546,8 +546,8 @@ export interface StudioBase {
   title: string;
   /** the model as programs by name; with a kernel, only the sites that can be captured. */
   programs?: Record<string, any>;
-  /** the vocabularies as `to_spec` of `tfviz.text` returns them. */
-  vocabularies: Record<string, any>[];
+  /** the tokenizers as `to_spec` of `tfviz.text` returns them. */
+  tokenizers: Record<string, any>[];
   /** a sentence at the end of the page. */
   note?: string;
   /** experiments that the author proposes, [name, the state that it sets]. */
@@ -589,7 +589,7 @@ export interface WriteState {
 export interface WriteDocument {
   title: string;
   programs?: Record<string, any>;
-  vocabularies: Record<string, any>[];
+  tokenizers: Record<string, any>[];
   note?: string;
   tries: any[][];
   kind: "write";
@@ -632,7 +632,7 @@ export interface PatchState {
 export interface PatchDocument {
   title: string;
   programs?: Record<string, any>;
-  vocabularies: Record<string, any>[];
+  tokenizers: Record<string, any>[];
   note?: string;
   tries: any[][];
   kind: "patch";
@@ -682,7 +682,7 @@ export interface ClassifyState {
 export interface ClassifyDocument {
   title: string;
   programs?: Record<string, any>;
-  vocabularies: Record<string, any>[];
+  tokenizers: Record<string, any>[];
   note?: string;
   tries: any[][];
   kind: "classify";
@@ -724,7 +724,7 @@ export interface ClassifyImageState {
 export interface ClassifyImageDocument {
   title: string;
   programs?: Record<string, any>;
-  vocabularies: Record<string, any>[];
+  tokenizers: Record<string, any>[];
   note?: string;
   tries: any[][];
   kind: "classify-image";
@@ -768,7 +768,7 @@ export interface FillState {
 export interface FillDocument {
   title: string;
   programs?: Record<string, any>;
-  vocabularies: Record<string, any>[];
+  tokenizers: Record<string, any>[];
   note?: string;
   tries: any[][];
   kind: "fill";
@@ -817,7 +817,7 @@ export interface TranslateState {
 export interface TranslateDocument {
   title: string;
   programs?: Record<string, any>;
-  vocabularies: Record<string, any>[];
+  tokenizers: Record<string, any>[];
   note?: string;
   tries: any[][];
   kind: "translate";

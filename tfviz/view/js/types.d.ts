@@ -106,7 +106,7 @@ export interface Port {
 }
 
 /** Text to ids and back, exactly as in Python. */
-export interface Vocabulary {
+export interface Tokenizer {
   size: number;
   /** The ids of pad, unknown, begin, end, classification, separator and mask, of those that there are. */
   special: Record<string, number>;

@@ -27,7 +27,7 @@ def maps_part(
 
 
 def token_groups(pieces: Sequence[str]) -> list[int]:
-    """Return the word number of each piece, by the markers of common vocabularies.
+    """Return the word number of each piece, by the markers of common tokenizers.
 
     WordPiece continues a word with `##`; byte-level BPE and SentencePiece begin one with a space, `Ġ` or `▁`; single
     characters are parted by spaces, which go with the word that follows.

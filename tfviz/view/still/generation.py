@@ -20,7 +20,7 @@ MAX_TOKENS = 12
 BAR_WIDTH_INCHES = 1.5
 
 
-def next_tokens(vocab: Any, logits: Float[Tensor, " vocab"], title: str, prompt: str) -> Picture:
+def next_tokens(tokenizer: Any, logits: Float[Tensor, " vocab"], title: str, prompt: str) -> Picture:
     """Draw the likeliest next tokens of a text, by probability.
 
     Raises:
@@ -31,7 +31,7 @@ def next_tokens(vocab: Any, logits: Float[Tensor, " vocab"], title: str, prompt:
     top = logits.float().softmax(-1).topk(min(MAX_TOKENS, len(logits)))
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
     title = subtitled(title, f"the next token after {end!r}")
-    return rows(vocab.words(top.indices), {"probability": top.values}, title, top=1.0)
+    return rows(tokenizer.words(top.indices), {"probability": top.values}, title, top=1.0)
 
 
 def translation_steps(

@@ -81,11 +81,11 @@ def studio_widget(
     first: Mapping[str, Sequence[Tensor]],
     draw_static: DrawStatic,
     axis_words: AxisWords,
-    vocabs: Sequence[Any],
+    tokenizers: Sequence[Any],
 ) -> ModelWidget:
     """Return the widget of a studio whose model stays in Python; arguments as for `ModelWidget`."""
     from tfviz.view.studio.widget import ModelWidget
 
     nodes = {name: [{"pattern": site} for site in programs[name].run(inputs)[1]] for name, inputs in first.items()}
     document["programs"] = {name: {"nodes": sites} for name, sites in nodes.items()}
-    return ModelWidget(programs, document, first, draw_static, axis_words, vocabs)
+    return ModelWidget(programs, document, first, draw_static, axis_words, tokenizers)

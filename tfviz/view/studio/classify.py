@@ -31,7 +31,7 @@ STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
 def classify(
     model: nn.Module,
-    vocab: Any,
+    tokenizer: Any,
     labels: Sequence[str],
     text: str,
     title: str = "Which words make it say so?",
@@ -49,12 +49,12 @@ def classify(
 
     Args:
         model: returns logits [batch, label] for ids [batch, position], as `models.Classifier` does.
-        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
+        tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
         labels: names of the labels, in the order of the logits; words are shaded by what each adds to the
             label that the text is given.
         text: the text shown first.
         title: the title.
-        before: the id that every text begins with, such as `vocab["[CLS]"]`; see `text.add_special_tokens`.
+        before: the id that every text begins with, such as `tokenizer["[CLS]"]`; see `text.add_special_tokens`.
         after: the id that every text ends with.
         weights: as for `write`.
         budget: as for `write`.
@@ -62,27 +62,27 @@ def classify(
         tries: as for `write`, such as `{"Not bad": {"text": "the plot was not bad"}}`.
 
     Raises:
-        TypeError: the vocabulary is not a text vocabulary of this library.
+        TypeError: the tokenizer is none that a page can encode with.
         ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the text is empty
             or too long; labels and logits differ in number.
     """
     check_labels(labels)
-    vocab = subwords.as_vocabulary(vocab)
-    vocabulary = requirements.vocabulary_document(vocab, kernel)
+    tokenizer = subwords.as_tokenizer(tokenizer)
+    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
     special_tokens: SpecialTokens = {
-        "before": requirements.check_id(vocab, "before", before),
-        "after": requirements.check_id(vocab, "after", after),
+        "before": requirements.check_id(tokenizer, "before", before),
+        "after": requirements.check_id(tokenizer, "after", after),
     }
-    program = requirements.text_program(model, vocab, None if kernel else weights)
+    program = requirements.text_program(model, tokenizer, None if kernel else weights)
     context = requirements.context_length(program)
-    ids = requirements.frame_text(vocab.encode(text), special_tokens, context)
-    requirements.check_embeddings(model, vocab, program)
+    ids = requirements.frame_text(tokenizer.encode(text), special_tokens, context)
+    requirements.check_embeddings(model, tokenizer, program)
     logits = program(ids)["logits"]
     check_label_logits(labels, logits, "text")
     opened = strongest_head(model, ids, extract_logits)
     document: ClassifyDocument = {
         "kind": "classify", "title": title, "tries": tries_spec(tries, STATE_KEYS),
-        "vocabularies": [vocabulary], "labels": list(labels), "context": context,
+        "tokenizers": [tokenizer_spec], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
         "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": BY_ANSWER},
     }  # fmt: skip
@@ -91,14 +91,14 @@ def classify(
         shares = logits[0].float().softmax(-1)
         order = shares.argsort(descending=True)[:MAX_STATIC_LABELS]
         answer = Answer("What it says", [labels[label] for label in order.tolist()], {"": shares[order]})
-        picture = with_heads(bars, title, model, vocab, ids, opened, None, answer)
+        picture = with_heads(bars, title, model, tokenizer, ids, opened, None, answer)
         return studio_view(document, picture, {"read": program}, budget)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
-        return _probabilities(labels, outputs["logits"], title, vocab.decode(request.inputs[0][0]))
+        return _probabilities(labels, outputs["logits"], title, tokenizer.decode(request.inputs[0][0]))
 
-    axis_words = requirements.text_axes(vocab)
-    return studio_widget(document, {"read": program}, {"read": [ids]}, draw_static, axis_words, [vocab])
+    axis_words = requirements.text_axes(tokenizer)
+    return studio_widget(document, {"read": program}, {"read": [ids]}, draw_static, axis_words, [tokenizer])
 
 
 def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:

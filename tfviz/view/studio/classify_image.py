@@ -86,7 +86,7 @@ def classify_image(
     tokens = [str(token) for token in range(patched.grid.patches.stop)]
     words = patched.grid.words(tokens, ())
     document: ClassifyImageDocument = {
-        "kind": "classify-image", "title": title, "tries": tries_spec(tries, STATE_KEYS), "vocabularies": [],
+        "kind": "classify-image", "title": title, "tries": tries_spec(tries, STATE_KEYS), "tokenizers": [],
         "labels": list(labels), "picture": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
         "state": {
             **STUDIO_STATE, **opened, "hidden_patches": [], "label": int(logits.argmax()),

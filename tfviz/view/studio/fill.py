@@ -30,7 +30,7 @@ STATE_KEYS = ("text", "masked", "filled", "off", "layer", "head")
 
 def fill(
     model: nn.Module,
-    vocab: Any,
+    tokenizer: Any,
     text: str,
     title: str = "Which word is hidden?",
     *,
@@ -47,85 +47,85 @@ def fill(
     Args:
         model: returns logits [batch, position, vocab] for ids [batch, position], or an object that has them as
             `.logits`, such as those of `models.BERT` and of Hugging Face.
-        vocab: a vocabulary of `tfviz.text` with `[MASK]`, or a fast tokenizer of transformers with a mask token; see
+        tokenizer: one of `tfviz.text` with `[MASK]`, or a fast tokenizer of transformers with a mask token; see
             `write`.
         text: the text shown first.
         title: the title.
         masked: indices of the words masked at first, separated by white space; None: the word in the middle.
-        compare_with: a causal model, such as `models.GPT`, its vocabulary and, if there is one, the id with
+        compare_with: a causal model, such as `models.GPT`, its tokenizer and, if there is one, the id with
             which its texts begin.
-        add_special_tokens: whether texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
+        add_special_tokens: whether texts begin with `[CLS]` and end with `[SEP]`, if the tokenizer has them.
         weights: as for `write`.
         budget: as for `write`.
         kernel: as for `write`; without its kernel a page has the heads of the last text.
         tries: as for `write`, such as `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
 
     Raises:
-        TypeError: a vocabulary is not a text vocabulary of this library.
+        TypeError: a tokenizer is none that a page can encode with.
         ValueError: a model cannot be exported (the message gives the reason), or the models exceed the budget; the text
-            is empty or too long; the vocabulary has no `[MASK]`; `masked` is not a word of the text.
+            is empty or too long; the tokenizer has no `[MASK]`; `masked` is not a word of the text.
     """
-    vocab = subwords.as_vocabulary(vocab)
-    vocabulary = requirements.vocabulary_document(vocab, kernel)
-    special = vocabulary.get("special", {})
+    tokenizer = subwords.as_tokenizer(tokenizer)
+    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
+    special = tokenizer_spec.get("special", {})
     if "mask" not in special:
-        raise ValueError("vocab has no [MASK] to mask words with; make it with text.wordpiece, whole_words or bpe")
-    places = _masked_places(vocab, text, masked)
+        raise ValueError("tokenizer has no [MASK] to mask words with; make it with text.wordpiece, whole_words or bpe")
+    places = _masked_places(tokenizer, text, masked)
     special_tokens: SpecialTokens = {"before": None, "after": None}
     if add_special_tokens:
         special_tokens = {"before": special.get("classification"), "after": special.get("separator")}
     stored = None if kernel else weights
-    program: Any = requirements.text_program(model, vocab, stored)
-    ids = vocab.encode(text)
+    program: Any = requirements.text_program(model, tokenizer, stored)
+    ids = tokenizer.encode(text)
     context = requirements.context_length(program)
     masked_ids = ids.index_fill(0, torch.tensor(places), special["mask"])
     masked_ids = requirements.frame_text(masked_ids, special_tokens, context)
-    logits = _checked_logits(model, vocab, program, masked_ids)
+    logits = _checked_logits(model, tokenizer, program, masked_ids)
     gap = places[0] + (special_tokens["before"] is not None)
-    opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(vocab)])
+    opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(tokenizer)])
     document: FillDocument = {
         "kind": "fill", "title": title, "tries": tries_spec(tries, STATE_KEYS),
-        "vocabularies": [vocabulary], "special_tokens": special_tokens,
+        "tokenizers": [tokenizer_spec], "special_tokens": special_tokens,
         "context": context, "state": {**STUDIO_STATE, **opened, "text": text, "masked": places, "filled": []},
     }  # fmt: skip
-    vocabs, programs, guesses = [vocab], {"read": program}, {"both sides": logits[0, gap]}
+    tokenizers, programs, guesses = [tokenizer], {"read": program}, {"both sides": logits[0, gap]}
     if compare_with is not None:
         other = _Comparison.of(compare_with, text, stored)
         programs["comparison"] = other.program
-        if is_shared := other.vocabulary == vocabulary:
+        if is_shared := other.tokenizer_spec == tokenizer_spec:
             guesses |= other.guess(ids[: places[0]].tolist())
         else:
-            document["vocabularies"].append(other.vocabulary)
-            vocabs.append(other.vocab)
+            document["tokenizers"].append(other.tokenizer_spec)
+            tokenizers.append(other.tokenizer)
         number = 0 if is_shared else 1
-        document["compare_with"] = {"vocabulary": number, "before": other.before, "context": other.context}
+        document["compare_with"] = {"tokenizer": number, "before": other.before, "context": other.context}
     if not kernel:
-        own = vocab.words(ids[places[0]][None])[0]
-        bars = _guesses(vocab, guesses, title, text, f"in place of {own!r} in ")
-        answer = Answer("What it guesses", *_likeliest(vocab, guesses))
-        picture = with_heads(bars, title, model, vocab, masked_ids, opened, gap, answer)
+        own = tokenizer.words(ids[places[0]][None])[0]
+        bars = _guesses(tokenizer, guesses, title, text, f"in place of {own!r} in ")
+        answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
+        picture = with_heads(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
         return studio_view(document, picture, programs, budget)
-    draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), requirements.text_axes(vocab)
-    return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_words, vocabs)
+    draw_static, axis_words = _draw_first_gap(tokenizer, special["mask"], title), requirements.text_axes(tokenizer)
+    return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_words, tokenizers)
 
 
-def _checked_logits(model: nn.Module, vocab: Any, program: Any, ids: Tensor) -> Tensor:
+def _checked_logits(model: nn.Module, tokenizer: Any, program: Any, ids: Tensor) -> Tensor:
     """Return the logits of a text for the tokens of the vocabulary, [batch, position, vocab].
 
     Raises:
-        ValueError: the model is no masked language model of this vocabulary.
+        ValueError: the model is no masked language model of this tokenizer.
     """
-    requirements.check_embeddings(model, vocab, program)
+    requirements.check_embeddings(model, tokenizer, program)
     logits = program(ids)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != ids.shape:
-        raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*ids.shape, len(vocab)]}")
-    requirements.check_logits_width(logits.shape[2], vocab)
-    requirements.check_bidirectional(model, vocab)
-    requirements.check_finite(logits[..., : len(vocab)])
-    return logits[..., : len(vocab)]
+        raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*ids.shape, len(tokenizer)]}")
+    requirements.check_logits_width(logits.shape[2], tokenizer)
+    requirements.check_bidirectional(model, tokenizer)
+    requirements.check_finite(logits[..., : len(tokenizer)])
+    return logits[..., : len(tokenizer)]
 
 
-def _masked_places(vocab: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
+def _masked_places(tokenizer: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
     """Return the positions of the tokens of the words to mask."""
     words = text.split()
     wanted = [len(words) // 2] if masked is None else [masked] if isinstance(masked, int) else list(masked)
@@ -133,78 +133,78 @@ def _masked_places(vocab: Any, text: str, masked: int | Sequence[int] | None) ->
         raise ValueError("the text has no words; give one to mask")
     if not wanted or not all(0 <= number < len(words) for number in wanted):
         raise ValueError(f"masked is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
-    return [place for place, number in enumerate(vocab.spans(text)) if number in wanted]
+    return [place for place, number in enumerate(tokenizer.spans(text)) if number in wanted]
 
 
 class _Comparison(NamedTuple):
     """A causal model that guesses from the left side alone.
 
     Attributes:
-        vocab: its vocabulary.
-        vocabulary: the same as the page takes it.
+        tokenizer: the tokenizer of its texts.
+        tokenizer_spec: the same as the page takes it.
         program: the model.
         before: the id with which its texts begin, if there is one.
         context: the number of tokens that it can read.
     """
 
-    vocab: Any
-    vocabulary: Any
+    tokenizer: Any
+    tokenizer_spec: Any
     program: Any
     before: int | None
     context: int
 
     @classmethod
     def of(cls, parts: Sequence[Any], text: str, weights: str | None) -> _Comparison:
-        """Return a model, its vocabulary and perhaps its first id, checked; without `weights` the local model.
+        """Return a model, its tokenizer and perhaps its first id, checked; without `weights` the local model.
 
         Raises:
             ValueError: they are others, do not fit each other, or cannot read the text.
         """
         if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
             raise ValueError(
-                "compare_with must be a model, its vocabulary, and perhaps the id that its texts begin with"
+                "compare_with must be a model, its tokenizer, and perhaps the id that its texts begin with"
             )
-        model, vocab, first = (*parts, None)[:3]
-        vocab = subwords.as_vocabulary(vocab)
-        before = requirements.check_id(vocab, "the id that the texts of compare_with begin with", first)
-        vocabulary = requirements.vocabulary_document(vocab, weights is None)
-        vocab.encode(text)  # it has the text's letters
-        program = requirements.text_program(model, vocab, weights)
+        model, tokenizer, first = (*parts, None)[:3]
+        tokenizer = subwords.as_tokenizer(tokenizer)
+        before = requirements.check_id(tokenizer, "the id that the texts of compare_with begin with", first)
+        tokenizer_spec = requirements.tokenizer_document(tokenizer, weights is None)
+        tokenizer.encode(text)  # it has the text's letters
+        program = requirements.text_program(model, tokenizer, weights)
         width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
-        requirements.check_logits_width(width, vocab, "its vocabulary")
-        requirements.check_embeddings(model, vocab, program, "its vocabulary")
-        return cls(vocab, vocabulary, program, before, requirements.context_length(program))
+        requirements.check_logits_width(width, tokenizer, "its tokenizer")
+        requirements.check_embeddings(model, tokenizer, program, "its tokenizer")
+        return cls(tokenizer, tokenizer_spec, program, before, requirements.context_length(program))
 
     def guess(self, left: list[int]) -> dict[str, Tensor]:
         """Return the logits of the token after these ids, by the name of the series; nothing if there are no ids."""
         ids = [*([] if self.before is None else [self.before]), *left][-self.context :]
         if not ids:
             return {}
-        logits = self.program(torch.tensor([ids]))["logits"][0, -1, : len(self.vocab)]
+        logits = self.program(torch.tensor([ids]))["logits"][0, -1, : len(self.tokenizer)]
         requirements.check_finite(logits)
         return {"left side": logits}
 
 
-def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
+def _draw_first_gap(tokenizer: Any, mask: int, title: str) -> DrawStatic:
     """Return a function that pictures the guesses for the first gap in a request's text."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         ids = request.inputs[0][0]
         gaps = (ids == mask).nonzero().flatten().tolist()
-        logits = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)]
-        return _guesses(vocab, {"both sides": logits}, title, vocab.decode(ids))
+        logits = outputs["logits"][0, gaps[0] if gaps else 0, : len(tokenizer)]
+        return _guesses(tokenizer, {"both sides": logits}, title, tokenizer.decode(ids))
 
     return draw_static
 
 
-def _guesses(vocab: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> Picture:
+def _guesses(tokenizer: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> Picture:
     """Draw the likeliest words of a gap, by the logits of each model."""
-    names, shares = _likeliest(vocab, guesses)
+    names, shares = _likeliest(tokenizer, guesses)
     return probability_picture(names, shares, title, text, where)
 
 
-def _likeliest(vocab: Any, guesses: Mapping[str, Tensor]) -> tuple[list[str], dict[str, Tensor]]:
+def _likeliest(tokenizer: Any, guesses: Mapping[str, Tensor]) -> tuple[list[str], dict[str, Tensor]]:
     """Return the likeliest words of all models together, and the probabilities that each gives them."""
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
-    top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(vocab))).indices
-    return vocab.words(top), {name: share[top] for name, share in shares.items()}
+    top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(tokenizer))).indices
+    return tokenizer.words(top), {name: share[top] for name, share in shares.items()}

@@ -29,7 +29,7 @@ LIKELIEST = 5  # next tokens of each run in the static picture
 
 def patch(
     model: nn.Module,
-    vocab: Any,
+    tokenizer: Any,
     clean: str,
     corrupt: str,
     title: str = "Patch",
@@ -50,7 +50,7 @@ def patch(
         model: a language model that reads from left to right, of a stack of blocks, such as `models.GPT` or a
             `GPT2LMHeadModel`: returns logits [batch, position, vocab], or an object that has them as `.logits`, for ids
             [batch, position].
-        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted.
+        tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted.
         clean: the text with the answer in question.
         corrupt: a text with another answer, of as many tokens, with the words that matter at the same positions.
         title: the title.
@@ -62,56 +62,57 @@ def patch(
             {"place": ["streams", 2, 3]}}`, layer 2 at position 3; `{"place": ["heads", 1, 0]}` is head 0 of layer 1.
 
     Raises:
-        TypeError: `vocab` is not a vocabulary.
+        TypeError: `tokenizer` is not a tokenizer.
         ValueError: the texts have different numbers of tokens, or none, or too many; an answer is not one token; the
             model cannot be exported or patched (the message gives the reason), or exceeds the budget.
     """
-    vocab = subwords.as_vocabulary(vocab)
-    vocabulary = requirements.vocabulary_document(vocab, kernel=False)
+    tokenizer = subwords.as_tokenizer(tokenizer)
+    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel=False)
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
-    ids = _encode(vocab, context, clean=clean, corrupt=corrupt)
-    chosen = [-1, -1] if answers is None else _answer_ids(vocab, answers)
+    ids = _encode(tokenizer, context, clean=clean, corrupt=corrupt)
+    chosen = [-1, -1] if answers is None else _answer_ids(tokenizer, answers)
     if next(model.parameters(), None) is None:
         raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
     requirements.check_weights(model)
-    requirements.check_causal(model, vocab)
+    requirements.check_causal(model, tokenizer)
     sites = find_sites(model)
     program = export_patching(model, sites, weights)
     logits = [_unpatched(program, sites, one) for one in ids]
-    requirements.check_logits_width(len(logits[0]), vocab)
-    logits = [one[: len(vocab)] for one in logits]
+    requirements.check_logits_width(len(logits[0]), tokenizer)
+    logits = [one[: len(tokenizer)] for one in logits]
     requirements.check_finite(torch.stack(logits))
     document: PatchDocument = {
-        "kind": "patch", "title": title, "tries": tries_spec(tries, CHOICES), "vocabularies": [vocabulary],
+        "kind": "patch", "title": title, "tries": tries_spec(tries, CHOICES), "tokenizers": [tokenizer_spec],
         "context": context, "layers": sites.block_labels, "attentions": sites.attention_labels, "heads": sites.heads,
         "dim": sites.dim, "head_dim": sites.size,
         "state": {
             **STUDIO_STATE, "clean": clean, "corrupt": corrupt, "answer": chosen[0], "other": chosen[1], "place": [],
         },
     }  # fmt: skip
-    return studio_view(document, _picture(vocab, logits, chosen, title, clean), {"read": program}, budget)
+    return studio_view(document, _picture(tokenizer, logits, chosen, title, clean), {"read": program}, budget)
 
 
-def _encode(vocab: Any, context: int, **texts: str) -> list[Tensor]:
+def _encode(tokenizer: Any, context: int, **texts: str) -> list[Tensor]:
     """Return the ids of both texts.
 
     Raises:
         ValueError: a text is empty or too long; they have different numbers of tokens.
     """
-    ids = {name: vocab.encode(text) for name, text in texts.items()}
+    ids = {name: tokenizer.encode(text) for name, text in texts.items()}
     for name, one in ids.items():
         if not 0 < len(one) <= context:
             raise ValueError(f"{name} has {counted(len(one), 'token')}; the model takes 1 to {context}")
     clean, corrupt = ids.values()
     if len(clean) != len(corrupt):
         raise ValueError(
-            f"clean has {counted(len(clean), 'token')} and corrupt {formatted(len(corrupt))}: {vocab.words(clean)} and "
-            f"{vocab.words(corrupt)}; give texts of as many tokens, in which what corresponds has the same position"
+            f"clean has {counted(len(clean), 'token')} and corrupt {formatted(len(corrupt))}: {tokenizer.words(clean)} "
+            f"and {tokenizer.words(corrupt)}; give texts of as many tokens, in which what corresponds has the same "
+            "position"
         )
     return [clean, corrupt]
 
 
-def _answer_ids(vocab: Any, answers: Sequence[str | int]) -> list[int]:
+def _answer_ids(tokenizer: Any, answers: Sequence[str | int]) -> list[int]:
     """Return the ids of both answers.
 
     Raises:
@@ -121,15 +122,15 @@ def _answer_ids(vocab: Any, answers: Sequence[str | int]) -> list[int]:
         raise ValueError(f"answers are {answers!r}; give two, of the clean and of the corrupt text")
     ids = []
     for name, answer in zip(("clean", "corrupt"), answers):
-        tokens = vocab.encode(answer) if isinstance(answer, str) else torch.tensor([answer])
+        tokens = tokenizer.encode(answer) if isinstance(answer, str) else torch.tensor([answer])
         if len(tokens) != 1:
             raise ValueError(
-                f"the answer of {name}, {answer!r}, has {counted(len(tokens), 'token')}: {vocab.words(tokens)}; give a "
-                "text of one token, or the id of its first"
+                f"the answer of {name}, {answer!r}, has {counted(len(tokens), 'token')}: {tokenizer.words(tokens)}; "
+                "give a text of one token, or the id of its first"
             )
         at_least(0, answer=int(tokens[0]))
-        if tokens[0] >= len(vocab):
-            raise ValueError(f"the answer of {name} is {answer}; the ids go from 0 to {len(vocab) - 1}")
+        if tokens[0] >= len(tokenizer):
+            raise ValueError(f"the answer of {name} is {answer}; the ids go from 0 to {len(tokenizer) - 1}")
         ids.append(int(tokens[0]))
     if ids[0] == ids[1]:
         raise ValueError(f"both answers are {answers[0]!r}; give two that differ, so that their logits can be compared")
@@ -148,12 +149,15 @@ def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
     )["logits"]
 
 
-def _picture(vocab: Any, logits: Sequence[Tensor], answers: Sequence[int], title: str, clean: str) -> Picture:
+def _picture(tokenizer: Any, logits: Sequence[Tensor], answers: Sequence[int], title: str, clean: str) -> Picture:
     """Return a picture of the likeliest next tokens of both texts."""
     shares = [one.float().softmax(-1) for one in logits]
     likeliest = [token for one in shares for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
     columns = {f"after the {name} text": one[tokens] for name, one in zip(("clean", "corrupt"), shares)}
     return rows(
-        vocab.words(torch.tensor(tokens)), columns, f"{title}: the next token, {shorten(clean, 40)!r} is clean", top=1.0
+        tokenizer.words(torch.tensor(tokens)),
+        columns,
+        f"{title}: the next token, {shorten(clean, 40)!r} is clean",
+        top=1.0,
     )

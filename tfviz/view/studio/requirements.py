@@ -1,4 +1,4 @@
-"""Check that a model and a vocabulary suit a studio; export the program and frame the text of studios of one text."""
+"""Check that a model and a tokenizer suit a studio; export the program and frame the text of studios of one text."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ QUANTIZED_PACKAGES = ("torch.ao.nn.quantized", "torch.nn.quantized")
 PROBE_TOKENS = 5  # of the text that tests whether a model is causal
 
 
-def check_logits_width(width: int, vocab: Any, name: str = "the vocabulary") -> None:
-    """Raise ValueError if a model has fewer logits per token than the vocabulary has tokens, or many more."""
-    if not len(vocab) <= width <= MAX_LOGITS_RATIO * len(vocab):
-        raise ValueError(f"the model chooses among {width:,} tokens, {name} has {len(vocab):,}: give the model's own")
+def check_logits_width(width: int, tokenizer: Any, name: str = "the tokenizer") -> None:
+    """Raise ValueError if a model has fewer logits per token than the tokenizer has tokens, or many more."""
+    if not len(tokenizer) <= width <= MAX_LOGITS_RATIO * len(tokenizer):
+        raise ValueError(
+            f"the model chooses among {width:,} tokens, {name} has {len(tokenizer):,}: give the model's own"
+        )
 
 
 def check_embeddings(
-    model: nn.Module, vocab: Any, program: Callable[[Tensor], Any], name: str = "the vocabulary"
+    model: nn.Module, tokenizer: Any, program: Callable[[Tensor], Any], name: str = "the tokenizer"
 ) -> None:
     """Raise ValueError unless the model has an embedding for each token."""
     table = getattr(model, "get_input_embeddings", lambda: None)()
@@ -40,12 +42,12 @@ def check_embeddings(
     cause: Exception | None = None
     try:
         if sizes is None and model_device(model).type == "cpu":  # on a GPU a wrong id would end the session
-            program(torch.full((1, 2), len(vocab) - 1))
+            program(torch.full((1, 2), len(tokenizer) - 1))
     except (IndexError, RuntimeError, ValueError) as error:
         sizes, cause = 0, error
-    if sizes is not None and sizes < len(vocab):
+    if sizes is not None and sizes < len(tokenizer):
         raise ValueError(
-            f"the model reads fewer than the {len(vocab):,} tokens of {name}: give the model's own"
+            f"the model reads fewer than the {len(tokenizer):,} tokens of {name}: give the model's own"
         ) from cause
 
 
@@ -67,36 +69,36 @@ def check_weights(model: nn.Module) -> None:
             )
 
 
-def check_causal(model: nn.Module, vocab: Any) -> None:
+def check_causal(model: nn.Module, tokenizer: Any) -> None:
     """Raise ValueError unless the model is causal.
 
     Raises:
         ValueError: the model does not return logits for each token, or those of a token depend on later tokens.
     """
-    if _looks_ahead(model, vocab):
+    if _looks_ahead(model, tokenizer):
         raise ValueError(
             f"{type(model).__name__} does not write from left to right: what it says of a token depends on those after "
             "it; give a model such as models.GPT, or look at this one with view.fill, which hides words"
         )
 
 
-def check_bidirectional(model: nn.Module, vocab: Any) -> None:
+def check_bidirectional(model: nn.Module, tokenizer: Any) -> None:
     """Raise ValueError unless the model is bidirectional.
 
     Raises:
         ValueError: the model does not return logits for each token, or those of a token depend on no later token.
     """
-    if _looks_ahead(model, vocab) is False:
+    if _looks_ahead(model, tokenizer) is False:
         raise ValueError(
             f"{type(model).__name__} reads from left to right, and knows nothing of what stands after a masked word: "
             "give a model such as models.BERT, or this one as compare_with=; view.write lets it go on with a text"
         )
 
 
-def _looks_ahead(model: nn.Module, vocab: Any) -> bool | None:
+def _looks_ahead(model: nn.Module, tokenizer: Any) -> bool | None:
     """Return whether the logits of a token depend on those after it; None if unknown."""
     length = min(PROBE_TOKENS, max_positions(model) or PROBE_TOKENS)
-    count = min(len(vocab), getattr(getattr(model, "config", None), "vocab_size", None) or len(vocab))
+    count = min(len(tokenizer), getattr(getattr(model, "config", None), "vocab_size", None) or len(tokenizer))
     if length < 2 or count < 3 or next(model.parameters(), None) is None:
         return None
     text = torch.arange(length)[None] % 2 + 1  # id 0 may be padding
@@ -131,17 +133,17 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     return logits.cpu()
 
 
-def text_axes(vocab: Any) -> AxisWords:
+def text_axes(tokenizer: Any) -> AxisWords:
     """Return a function that returns the words of the maps of one text, from its ids."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
-        text = vocab.words(inputs["read"][0][0])
+        text = tokenizer.words(inputs["read"][0][0])
         return {"": (text, text)}
 
     return words
 
 
-def text_program(model: nn.Module, vocab: Any, weights: str | None) -> Program | LocalProgram:
+def text_program(model: nn.Module, tokenizer: Any, weights: str | None) -> Program | LocalProgram:
     """Return a program that reads one text of any length: portable, or without `weights` the local model.
 
     Raises:
@@ -153,7 +155,7 @@ def text_program(model: nn.Module, vocab: Any, weights: str | None) -> Program |
 
     device = weights_device(model)
     if weights is None:
-        return LocalProgram(model, read, {"ids": len(vocab)})
+        return LocalProgram(model, read, {"ids": len(tokenizer)})
     check_weights(model)
     example = torch.arange(3, device=device)[None] % 2 + 1  # id 0 is padding
     return export(read, example, lengths={"ids": {1: "words"}}, weights=weights)
@@ -172,34 +174,34 @@ def context_length(program: Program | LocalProgram) -> int:
     return program.spec["lengths"]["words"][1] or DEFAULT_CONTEXT
 
 
-def vocabulary_document(vocab: Any, kernel: bool) -> dict[str, Any]:
-    """Return a vocabulary with which the page encodes, or, with a kernel, for which the kernel encodes.
+def tokenizer_document(tokenizer: Any, kernel: bool) -> dict[str, Any]:
+    """Return a tokenizer with which the page encodes, or, with a kernel, for which the kernel encodes.
 
     Raises:
         TypeError: a page cannot encode with an object of this type.
-        ValueError: a page cannot encode with this vocabulary.
+        ValueError: a page cannot encode with this tokenizer.
     """
-    if not hasattr(vocab, "to_spec"):
+    if not hasattr(tokenizer, "to_spec"):
         raise TypeError(
-            f"vocab is {describe(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
+            f"tokenizer is {describe(tokenizer)}, which a page cannot encode with: give one of tfviz.text, such as "
             "text.whole_words(texts), or a fast tokenizer of transformers"
         )
     try:
-        return vocab.to_spec()
+        return tokenizer.to_spec()
     except ValueError as error:
         if kernel:
-            return vocab.to_decoding_spec()
+            return tokenizer.to_decoding_spec()
         raise ValueError(f"{error}: with kernel=True Python encodes") from error
 
 
-def check_id(vocab: Any, name: str, index: int | None) -> int | None:
-    """Return an id, or None, after checking that the vocabulary has it.
+def check_id(tokenizer: Any, name: str, index: int | None) -> int | None:
+    """Return an id, or None, after checking that the tokenizer has it.
 
     Raises:
         ValueError: the id is not in the vocabulary.
     """
-    if index is not None and not (isinstance(index, int) and 0 <= index < len(vocab)):
-        raise ValueError(f"{name} is {index!r}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")
+    if index is not None and not (isinstance(index, int) and 0 <= index < len(tokenizer)):
+        raise ValueError(f"{name} is {index!r}, and the ids of this tokenizer go from 0 to {len(tokenizer) - 1}")
     return index
 
 

@@ -39,9 +39,9 @@ def heads_of(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionMa
     return maps if maps.weights.shape[2:] == (len(words), len(words)) else None
 
 
-def texts_of(vocab: Any, ids: Tensor) -> list[str]:
+def texts_of(tokenizer: Any, ids: Tensor) -> list[str]:
     """Return the text of each token, and for one without a text its word."""
-    return [vocab.decode(ids[place : place + 1]) or word for place, word in enumerate(vocab.words(ids))]
+    return [tokenizer.decode(ids[place : place + 1]) or word for place, word in enumerate(tokenizer.words(ids))]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def with_heads(
     bars: Picture,
     title: str,
     model: nn.Module,
-    vocab: Any,
+    tokenizer: Any,
     ids: Tensor,
     chosen: HeadState,
     row: int | None,
@@ -75,18 +75,18 @@ def with_heads(
         bars: the picture of the answer alone, whose summary both have.
         title: the title.
         model: takes ids.
-        vocab: has a word for each id.
+        tokenizer: has a word for each id.
         ids: the text, [1, position].
         chosen: the head that shades the text.
         row: the position that looks; None: the mean of all.
         answer: what the model says.
     """
-    maps = heads_of(model, ids, vocab.words(ids[0]))
+    maps = heads_of(model, ids, tokenizer.words(ids[0]))
     if maps is None:
         return bars
     shares = torch.stack(list(answer.bars.values())).amax(0)
     kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
-    text = texts_of(vocab, ids[0])
+    text = texts_of(tokenizer, ids[0])
     picture = StudioPicture(title, maps, chosen["layer"], chosen["head"], row, text, names, bars_kept, answer.question)
     return Picture(picture.draw, bars.summary)

@@ -42,7 +42,7 @@ STATE_KEYS = ("sentence", "width", "alpha", "off", "layer", "head")
 
 def translate(
     model: nn.Module,
-    vocabs: Any,
+    tokenizers: Any,
     sentence: str,
     title: str = "Which words does it translate from?",
     *,
@@ -62,7 +62,7 @@ def translate(
 
     Args:
         model: has `encode` and `decode`, like `models.Transformer`.
-        vocabs: a vocabulary of `tfviz.text` for both languages, or two, for the source and the target; the target's has
+        tokenizers: one of `tfviz.text` for both languages, or two, for the source and the target; the target's has
             `[BOS]` and `[EOS]`, which begin and end its texts. Fast tokenizers of transformers are accepted as in
             `write`.
         sentence: the sentence shown first.
@@ -77,23 +77,23 @@ def translate(
         tries: as for `write`, such as `{"A longer one": {"sentence": "..."}}`.
 
     Raises:
-        TypeError: a vocabulary cannot be exported, or has no tokens for beginning and end.
+        TypeError: a tokenizer cannot be exported, or has no tokens for beginning and end.
         ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; a control is out
-            of range; the sentence is too long, or empty with `after=None`; there are not one or two vocabularies, or
+            of range; the sentence is too long, or empty with `after=None`; there are not one or two tokenizers, or
             they do not fit the model; its logits are not finite.
     """
     checks.between(1, MAX_WIDTH, width=width)
     checks.between(0, MAX_ALPHA, alpha=alpha)
     checks.at_least(1, max_new_tokens=max_new_tokens)
-    source, target = _vocabularies(vocabs)
+    source, target = _tokenizers(tokenizers)
     _check_model(model)
-    begin, end = (_special_id(target, token, "the target's vocabulary") for token in ("[BOS]", "[EOS]"))
-    last = [] if after is None else [_special_id(source, after, "the source's vocabulary")]
+    begin, end = (_special_id(target, token, "the target's tokenizer") for token in ("[BOS]", "[EOS]"))
+    last = [] if after is None else [_special_id(source, after, "the source's tokenizer")]
     ids = torch.tensor([*source.encode(sentence).tolist(), *last])
     programs: dict[str, Any] = (
         _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
     )
-    _check_vocabularies(programs, source, target)
+    _check_tokenizers(programs, source, target)
     max_source, written = (
         _max_length(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
     )
@@ -104,7 +104,7 @@ def translate(
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
         "kind": "translate", "title": title, "tries": tries_spec(tries, STATE_KEYS),
-        "vocabularies": [requirements.vocabulary_document(vocab, kernel) for vocab in own],
+        "tokenizers": [requirements.tokenizer_document(tokenizer, kernel) for tokenizer in own],
         "max_tokens": max_tokens, "max_source": max_source, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA,
         "begin": begin, "end": end, "suppressed": suppressed, "source_end": last, "axes": ["written", "read"],
         "state": {
@@ -171,15 +171,16 @@ def _max_length(program: Program | LocalProgram, axis: str) -> int | None:
     return max_positions(program.model) if isinstance(program, LocalProgram) else program.spec["lengths"][axis][1]
 
 
-def _vocabularies(vocabs: Any) -> tuple[Any, Any]:
-    """Return the source and target vocabularies."""
-    pair = [subwords.as_vocabulary(vocab) for vocab in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
+def _tokenizers(tokenizers: Any) -> tuple[Any, Any]:
+    """Return the source and target tokenizers."""
+    given = tokenizers if isinstance(tokenizers, list | tuple) else [tokenizers]
+    pair = [subwords.as_tokenizer(tokenizer) for tokenizer in given]
     if len(pair) not in (1, 2):
-        raise ValueError(f"there are {len(pair)} vocabularies; give one for both languages, or two")
-    for vocab in pair:
-        if not (hasattr(vocab, "to_spec") and hasattr(vocab, "__getitem__")):
+        raise ValueError(f"there are {len(pair)} tokenizers; give one for both languages, or two")
+    for tokenizer in pair:
+        if not (hasattr(tokenizer, "to_spec") and hasattr(tokenizer, "__getitem__")):
             raise TypeError(
-                f"vocabs has {describe(vocab)}; give vocabularies such as text.whole_words or text.bpe make"
+                f"tokenizers has {describe(tokenizer)}; give tokenizers such as text.whole_words or text.bpe make"
             )
     return pair[0], pair[-1]
 
@@ -199,14 +200,14 @@ def _check_model(model: nn.Module) -> None:
     requirements.check_weights(model)
 
 
-def _special_id(vocab: Any, token: str, name: str) -> int:
+def _special_id(tokenizer: Any, token: str, name: str) -> int:
     """Return the id of a token that a translation requires.
 
     Raises:
         ValueError: there is no such token.
     """
     try:
-        return vocab[token]
+        return tokenizer[token]
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{name} has no token {token}: texts begin with [BOS] and end with [EOS], as in those that "
@@ -215,18 +216,18 @@ def _special_id(vocab: Any, token: str, name: str) -> int:
         ) from error
 
 
-def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -> None:
-    """Raise ValueError for vocabularies that do not match the model."""
+def _check_tokenizers(programs: Mapping[str, Any], source: Any, target: Any) -> None:
+    """Raise ValueError for tokenizers that do not match the model."""
     try:
         memory = programs["encode"](torch.tensor([[len(source) - 1]]))
     except (ValueError, IndexError) as error:
         raise ValueError(
-            f"the model reads fewer than the {len(source):,} tokens of the source's vocabulary: give the model's own"
+            f"the model reads fewer than the {len(source):,} tokens of the source's tokenizer: give the model's own"
         ) from error
     logits = programs["decode"](torch.ones(1, 1, dtype=torch.long), memory["states"], memory["attention_mask"])[
         "logits"
     ]
-    requirements.check_logits_width(logits.shape[-1], target, "the target's vocabulary")
+    requirements.check_logits_width(logits.shape[-1], target, "the target's tokenizer")
     if not logits[..., : len(target)].isfinite().all():
         raise ValueError("the model's logits are not finite: it has nothing to translate with")
 

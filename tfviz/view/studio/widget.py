@@ -52,7 +52,7 @@ class ModelWidget(KernelWidget):
         first: the first inputs of each program; the last program's are displayed.
         draw_static: draws the static picture of a request and its outputs.
         axis_words: returns the words of the maps' rows and columns by part, such as {"": (rows, columns)}.
-        vocabs: the vocabularies, in the order of the document.
+        tokenizers: the tokenizers, in the order of the document.
     """
 
     _esm = STATIC / "studios-widget.js"
@@ -65,9 +65,9 @@ class ModelWidget(KernelWidget):
         first: Inputs,
         draw_static: DrawStatic,
         axis_words: AxisWords,
-        vocabs: Sequence[Any],
+        tokenizers: Sequence[Any],
     ):
-        self._programs, self._vocabs = dict(programs), list(vocabs)
+        self._programs, self._tokenizers = dict(programs), list(tokenizers)
         self._draw_static, self._axis_words = draw_static, axis_words
         self._inputs = dict(first)
         self._last = Request(*list(first.items())[-1])
@@ -76,7 +76,7 @@ class ModelWidget(KernelWidget):
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """Return a program's outputs, with maps if the page wants them; or the ids of texts."""
         if "encode" in request:
-            return {"ids": self._encoded(request["encode"], request.get("vocabulary"))}, []
+            return {"ids": self._encoded(request["encode"], request.get("tokenizer"))}, []
         program = self._programs[request["run"]]
         run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("edits", []))
         if request.get("watch"):
@@ -95,9 +95,9 @@ class ModelWidget(KernelWidget):
     def _encoded(self, texts: Any, number: Any) -> list[list[int]]:
         if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
             raise ValueError(f"the texts are {shorten(repr(texts), 60)}; give a list of strings")
-        if number not in range(len(self._vocabs)):
-            raise ValueError(f"there is no vocabulary {shorten(repr(number), 20)}")
-        return [self._vocabs[number].encode(text).tolist() for text in texts]
+        if number not in range(len(self._tokenizers)):
+            raise ValueError(f"there is no tokenizer {shorten(repr(number), 20)}")
+        return [self._tokenizers[number].encode(text).tolist() for text in texts]
 
     def _shown(self) -> Request:
         """Return the request whose answer is displayed."""

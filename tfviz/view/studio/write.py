@@ -35,7 +35,7 @@ STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer",
 
 def write(
     model: nn.Module,
-    vocab: Any,
+    tokenizer: Any,
     prompt: str,
     title: str = "What comes next?",
     *,
@@ -56,7 +56,7 @@ def write(
     Args:
         model: returns logits [batch, position, vocab] for ids [batch, position]; with a `new_cache()`, as `models.GPT`
             has, each new token is computed alone.
-        vocab: a vocabulary of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted; with
+        tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted; with
             `kernel`, any tokenizer, since Python then encodes.
         prompt: the prompt shown first.
         title: the title.
@@ -72,41 +72,43 @@ def write(
             {"prompt": "Shall I compare"}}`; the standard ones follow.
 
     Raises:
-        TypeError: `vocab` is not such a vocabulary.
+        TypeError: `tokenizer` is not such a tokenizer.
         ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the prompt is
-            empty or too long; the vocabulary does not fit the model; a control is out of range.
+            empty or too long; the tokenizer does not fit the model; a control is out of range.
     """
     _check_sampling(temperature, top_k, top_p, seed)
-    vocab = subwords.as_vocabulary(vocab)
-    vocabulary = requirements.vocabulary_document(vocab, kernel)
-    ids = vocab.encode(prompt)
+    tokenizer = subwords.as_tokenizer(tokenizer)
+    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
+    ids = tokenizer.encode(prompt)
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
     if not 0 < len(ids) <= context:
         remedy = "a shorter prompt" if len(ids) else "a text of one token at least for it to go on from"
         raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
     if not kernel:
         requirements.check_weights(model)
-    requirements.check_causal(model, vocab)
+    requirements.check_causal(model, tokenizer)
     document: WriteDocument = {
         "kind": "write", "title": title, "tries": tries_spec(tries, STATE_KEYS),
-        "vocabularies": [vocabulary], "context": context, "max_tokens": MAX_WRITTEN_TOKENS,
+        "tokenizers": [tokenizer_spec], "context": context, "max_tokens": MAX_WRITTEN_TOKENS,
         "state": {
             **STUDIO_STATE, "prompt": prompt, "tree": [], "node": -1, "temperature": temperature, "top_k": top_k or 0,
             "top_p": top_p or 1.0, "seed": seed,
         },
     }  # fmt: skip
     if kernel:
-        return _widget(model, vocab, document)
+        return _widget(model, tokenizer, document)
     programs = export_language_model(model, weights)
-    requirements.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
-    requirements.check_embeddings(model, vocab, programs["read"])
-    logits = programs["read"](ids[None])["logits"][0, :, : len(vocab)]
+    requirements.check_logits_width(
+        programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], tokenizer
+    )
+    requirements.check_embeddings(model, tokenizer, programs["read"])
+    logits = programs["read"](ids[None])["logits"][0, :, : len(tokenizer)]
     if weights == "int8" and len(ids) > 1:
         document["note"] = _rounding_note(model, ids, logits)
-    bars = next_tokens(vocab, logits[-1], title, prompt)
-    shares, top = logits[-1].float().softmax(-1).topk(min(MAX_STATIC_TOKENS, len(vocab)))
-    answer = Answer("What comes next", vocab.words(top), {"": shares})
-    picture = with_heads(bars, title, model, vocab, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
+    bars = next_tokens(tokenizer, logits[-1], title, prompt)
+    shares, top = logits[-1].float().softmax(-1).topk(min(MAX_STATIC_TOKENS, len(tokenizer)))
+    answer = Answer("What comes next", tokenizer.words(top), {"": shares})
+    picture = with_heads(bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
     return studio_view(document, picture, programs, budget)
 
 
@@ -119,13 +121,13 @@ def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
     return f"Weights of 8 bits: the prompt costs {page:.3f} nats a token, {itself:.3f} by the model itself."
 
 
-def _widget(model: nn.Module, vocab: Any, document: WriteDocument) -> WriteWidget:
+def _widget(model: nn.Module, tokenizer: Any, document: WriteDocument) -> WriteWidget:
     """Return the studio whose model stays in Python."""
     from tfviz.view.studio.write_widget import WriteWidget
 
-    widget = WriteWidget(model, vocab, document)
-    requirements.check_logits_width(widget.width, vocab)
-    requirements.check_embeddings(model, vocab, widget.scores)
+    widget = WriteWidget(model, tokenizer, document)
+    requirements.check_logits_width(widget.width, tokenizer)
+    requirements.check_embeddings(model, tokenizer, widget.scores)
     return widget
 
 

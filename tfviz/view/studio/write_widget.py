@@ -26,26 +26,26 @@ class WriteWidget(ModelWidget):
     head]), `temperature`, `top_k`, `top_p`, `seed`.
     """
 
-    def __init__(self, model: nn.Module, vocab: Any, document: WriteDocument):
-        self._vocab = vocab
+    def __init__(self, model: nn.Module, tokenizer: Any, document: WriteDocument):
+        self._tokenizer = tokenizer
 
         def scores(ids: Tensor) -> dict[str, Tensor]:
             return {"logits": extract_logits(model(ids))[0].float()}
 
         def read(ids: Tensor) -> dict[str, Any]:
-            logits = scores(ids)["logits"][:, : len(vocab)]  # some models have more logits than tokens
+            logits = scores(ids)["logits"][:, : len(tokenizer)]  # some models have more logits than tokens
             cost = nn.functional.cross_entropy(logits[:-1], ids[0, 1:]) if ids.shape[1] > 1 else torch.nan
             return {"logits": logits[None, -1:], "cost": cost}
 
         def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
-            prompt = shorten(vocab.decode(request.inputs[0][0]), 60)
-            return next_tokens(vocab, outputs["logits"][0, -1], document["title"], prompt)
+            prompt = shorten(tokenizer.decode(request.inputs[0][0]), 60)
+            return next_tokens(tokenizer, outputs["logits"][0, -1], document["title"], prompt)
 
         first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
         self.scores = LocalProgram(model, scores, {})
         self.width = self.scores(*first["read"])["logits"].shape[-1]  # logits of the model
-        program = LocalProgram(model, read, {"ids": len(vocab)})
-        super().__init__({"read": program}, document, first, draw_static, text_axes(vocab), [vocab])
+        program = LocalProgram(model, read, {"ids": len(tokenizer)})
+        super().__init__({"read": program}, document, first, draw_static, text_axes(tokenizer), [tokenizer])
 
     def _shown(self) -> Request:
         off = [{"site": site, "head": head} for site, head in self.state["off"]]
@@ -58,7 +58,7 @@ class WriteWidget(ModelWidget):
         while node >= 0:
             node, token = tree[node]
             written.insert(0, token)
-        ids = [*self._vocab.encode(self.state["prompt"]).tolist(), *written]
+        ids = [*self._tokenizer.encode(self.state["prompt"]).tolist(), *written]
         return ids[-self.document["context"] :]
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 // The entry point for studios in a widget, whose models stay in Python.
 
 import { TraitStore, widget } from "../base/widget.js";
-import { kernelEngine, kernelVocabulary } from "../studios/kernel-adapters.js";
+import { kernelEngine, kernelTokenizer } from "../studios/kernel-adapters.js";
 import { STUDIOS } from "../studios/kinds.js";
 
 /** A store whose choices are the members of a single trait, `state`. */
@@ -23,6 +23,6 @@ export default widget((host, model, kernel) => {
   return new STUDIOS[described.kind](host, { document: described, data: "" }, store, {
     page: () => kernel.page(),
     engine: () => kernelEngine(kernel),
-    vocabulary: kernelVocabulary(kernel),
+    tokenizer: kernelTokenizer(kernel),
   });
 });

@@ -3,7 +3,7 @@
 import { h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
 import { label, quoted } from "../base/visible-text.js";
-import { makeVocabulary } from "../text/make-vocabulary.js";
+import { makeTokenizer } from "../text/make-tokenizer.js";
 import { Control } from "./control.js";
 
 /** @import { TextSpec } from "../documents.d.ts" */
@@ -15,7 +15,7 @@ export class TextControl extends Control {
   /** @param {Named<TextSpec>} spec @param {(value: TextSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
-    this.vocabulary = makeVocabulary(/** @type {any} */ (spec.vocab));
+    this.tokenizer = makeTokenizer(/** @type {any} */ (spec.tokenizer));
     /** @type {{ value: string, ids: number[] } | null} */
     this.encoded = null;
     this.area = h("textarea", { rows: 1, spellcheck: false, oninput: () => set(this.area.value) });
@@ -47,7 +47,7 @@ export class TextControl extends Control {
 
   /** @param {TextSpec["start"]} value */
   ids(value) {
-    if (this.encoded?.value !== value) this.encoded = { value, ids: Array.from(this.vocabulary.encode(value)) };
+    if (this.encoded?.value !== value) this.encoded = { value, ids: Array.from(this.tokenizer.encode(value)) };
     return this.encoded.ids;
   }
 
@@ -67,7 +67,7 @@ export class TextControl extends Control {
 
   /** @param {TextSpec["start"]} value */
   words(value) {
-    return this.vocabulary.words(this.ids(value));
+    return this.tokenizer.words(this.ids(value));
   }
 
   /** @param {TextSpec["start"]} value */

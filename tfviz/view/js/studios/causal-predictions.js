@@ -4,11 +4,11 @@ import { MAX_GUESSES } from "./predictions.js";
 import { logitsAt, softmax, topK } from "./logits.js";
 
 /** @import { CausalModel } from "../documents.d.ts" */
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /** @import { Filler } from "./filler.js" */
 /** @import { Segment } from "./word-segments.js" */
 /**
- * @typedef {{ shares: Float64Array, vocab: Vocabulary, text: string }} LeftGuess of a vocabulary's words, after a text
+ * @typedef {{ shares: Float64Array, tokenizer: Tokenizer, text: string }} LeftGuess of a tokenizer's words, after a text
  */
 /**
  * @typedef {LeftGuess | { problem: string } | null | undefined} Left or why there is none; null: there is no text on the left; undefined: not known yet
@@ -48,7 +48,7 @@ export class CausalPredictions {
       this.words.set(i, left);
       if (!left || "problem" in left) continue;
       const [id] = await this.encodePredictions(segment, left);
-      const word = left.vocab.decode([id]);
+      const word = left.tokenizer.decode([id]);
       tokens.push(id);
       text += /^\s/.test(word) ? word : segment.lead + word;
     }
@@ -60,30 +60,30 @@ export class CausalPredictions {
    * @param {Segment} segment
    * @param {CausalModel} model
    * @param {string} text before it
-   * @param {number[]} tokens the same, where both models have one vocabulary
+   * @param {number[]} tokens the same, where both models have one tokenizer
    * @returns {Promise<LeftGuess | { problem: string } | null>}
    */
-  async guess(segment, { before, vocabulary, context }, text, tokens) {
+  async guess(segment, { before, tokenizer: index, context }, text, tokens) {
     const { studio } = this;
-    const vocab = studio.vocabularies[vocabulary];
-    await studio.preloadEncodings(vocab, [text, segment.lead + segment.text]);
-    const read = vocabulary ? idsOrNull(vocab, text) : tokens;
+    const tokenizer = studio.tokenizers[index];
+    await studio.preloadEncodings(tokenizer, [text, segment.lead + segment.text]);
+    const read = tokenizer ? idsOrNull(tokenizer, text) : tokens;
     if (!read) return { problem: "its vocabulary lacks a character that stands there" };
     const left = [...(before === null ? [] : [before]), ...read].slice(-context);
     const answer = left.length ? await studio.ask("comparison", left, { program: "comparison" }) : null;
-    return answer && { shares: softmax(logitsAt(answer, left.length - 1, vocab.size)), vocab, text };
+    return answer && { shares: softmax(logitsAt(answer, left.length - 1, tokenizer.size)), tokenizer, text };
   }
 
   /**
-   * Encode the likeliest words in Python, for a vocabulary that is not in the page, and return their ids.
+   * Encode the likeliest words in Python, for a tokenizer that is not in the page, and return their ids.
    * @param {Segment} segment
    * @param {LeftGuess} left
    */
-  async encodePredictions(segment, { shares, vocab }) {
+  async encodePredictions(segment, { shares, tokenizer }) {
     const guesses = topK(shares, MAX_GUESSES);
     await this.studio.preloadEncodings(
-      this.studio.vocab,
-      guesses.map((id) => guessText(segment, vocab, id)),
+      this.studio.tokenizer,
+      guesses.map((id) => guessText(segment, tokenizer, id)),
     );
     return guesses;
   }
@@ -92,15 +92,15 @@ export class CausalPredictions {
 /**
  * Return the text of a guess in place of a word.
  * @param {Segment} segment
- * @param {Vocabulary} vocab
+ * @param {Tokenizer} tokenizer
  * @param {number} id
  */
-export const guessText = (segment, vocab, id) => segment.lead + vocab.decode([id]).trim();
+export const guessText = (segment, tokenizer, id) => segment.lead + tokenizer.decode([id]).trim();
 
-/** Return the tokens of a text, or null if the vocabulary cannot write it. @param {Vocabulary} vocab @param {string} text */
-export function idsOrNull(vocab, text) {
+/** Return the tokens of a text, or null if the tokenizer cannot write it. @param {Tokenizer} tokenizer @param {string} text */
+export function idsOrNull(tokenizer, text) {
   try {
-    return vocab.encode(text);
+    return tokenizer.encode(text);
   } catch {
     return null;
   }

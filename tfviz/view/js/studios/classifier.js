@@ -89,7 +89,7 @@ export class Classifier extends TextStudio {
     return this.segments.map(({ ids, lead }, i) => {
       if (deleted.has(i)) return [];
       const word = replaced.get(i);
-      return word === undefined ? ids : this.vocab.encode(lead + word);
+      return word === undefined ? ids : this.tokenizer.encode(lead + word);
     });
   }
 
@@ -130,7 +130,7 @@ export class Classifier extends TextStudio {
   }
 
   /**
-   * Replace a word, or delete it if the new one is empty. Return whether the vocabulary can encode it.
+   * Replace a word, or delete it if the new one is empty. Return whether the tokenizer can encode it.
    * @param {number} i
    * @param {string} word
    * @param {string} lead
@@ -139,7 +139,7 @@ export class Classifier extends TextStudio {
     const others = this.store.get("replaced").filter(([other]) => other !== i);
     const deleted = this.store.get("deleted").filter((other) => other !== i);
     try {
-      if (!this.vocab.preloadEncodings) this.vocab.encode(lead + word); // otherwise Python reports it when it encodes the word
+      if (!this.tokenizer.preloadEncodings) this.tokenizer.encode(lead + word); // otherwise Python reports it when it encodes the word
     } catch (error) {
       this.announce(/** @type {Error} */ (error).message);
       return false;

@@ -1,6 +1,6 @@
 // The base class of texts as a model reads them. Each text is encoded once, in the page or in Python.
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 
 /** A cache of the encoding of the last text. @template {{ text: string }} Read the encoded text */
 export class EncodedText {
@@ -9,9 +9,9 @@ export class EncodedText {
   /** Whether the text has to be encoded again. */
   expired = false;
 
-  /** @param {Vocabulary} vocab */
-  constructor(vocab) {
-    this.vocab = vocab;
+  /** @param {Tokenizer} tokenizer */
+  constructor(tokenizer) {
+    this.tokenizer = tokenizer;
   }
 
   /** @abstract @param {string} _text @returns {Read} */
@@ -32,12 +32,12 @@ export class EncodedText {
   }
 
   /**
-   * Encode the text in Python, for a vocabulary that is not in the page; return false if that failed.
+   * Encode the text in Python, for a tokenizer that is not in the page; return false if that failed.
    * @param {string} text
-   * @param {(vocab: Vocabulary, texts: string[]) => Promise<boolean | null>} learn as `Studio.preloadEncodings`
+   * @param {(tokenizer: Tokenizer, texts: string[]) => Promise<boolean | null>} learn as `Studio.preloadEncodings`
    */
   async prepare(text, learn) {
-    const learned = await learn(this.vocab, this.textsToEncode(text));
+    const learned = await learn(this.tokenizer, this.textsToEncode(text));
     if (learned) this.expired = true;
     return learned !== null;
   }

@@ -63,7 +63,7 @@ export class Filler extends TextStudio {
   /** The tokens as the model reads them, with filled-in tokens and mask tokens. */
   get ids() {
     const { filled, masked } = this;
-    const { mask } = this.vocab.special;
+    const { mask } = this.tokenizer.special;
     return this.originalIds.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
   }
 
@@ -86,7 +86,7 @@ export class Filler extends TextStudio {
     const places = this.placesOf(segment);
     if (places.some((place) => masked.has(place))) return null;
     if (!places.some((place) => filled.has(place))) return segment.text;
-    return this.vocab.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
+    return this.tokenizer.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
   }
 
   /** Choose the masked word whose guesses are shown. @param {number} i */
@@ -142,7 +142,7 @@ export class Filler extends TextStudio {
     if (!answer || !compared) return [];
     const front = this.special.before.length;
     const shares = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
-      softmax(logitsAt(logits, place + front, this.vocab.size));
+      softmax(logitsAt(logits, place + front, this.tokenizer.size));
     return this.segments.flatMap((segment, i) => {
       const places = this.placesOf(segment).filter((place) => masked.has(place));
       const both = places.map((place) => ({
@@ -174,11 +174,11 @@ export class Filler extends TextStudio {
     const place = guess.place + this.special.before.length;
     return this.worth.describe(head, {
       key: `${place} ${ids}`,
-      name: quotedExcerpt(this.vocab.words([id])[0], 24),
+      name: quotedExcerpt(this.tokenizer.words([id])[0], 24),
       share: guess.shares[id],
       ask: async (edits) => {
         const other = await this.ask("worth", ids, { edits });
-        return other && softmax(logitsAt(other, place, this.vocab.size))[id];
+        return other && softmax(logitsAt(other, place, this.tokenizer.size))[id];
       },
     });
   }
@@ -216,7 +216,7 @@ export class Filler extends TextStudio {
     return this.gaps.flatMap(({ segment, both, left }) => [
       ...both.map(({ shares, baseline }) => ({
         name: `${segment.text}, both sides`,
-        rows: guessesOf({ shares, baseline, vocab: this.vocab }),
+        rows: guessesOf({ shares, baseline, tokenizer: this.tokenizer }),
       })),
       ...(left && "shares" in left ? [{ name: `${segment.text}, left side`, rows: guessesOf(left) }] : []),
     ]);

@@ -1,8 +1,8 @@
-// Adapters that give a studio whose model stays in Python the interfaces of an engine and of a vocabulary.
+// Adapters that give a studio whose model stays in Python the interfaces of an engine and of a tokenizer.
 
 import { Engine } from "../engine/client.js";
-import { KernelVocabulary } from "../text/kernel-vocabulary.js";
-import { makeVocabulary } from "../text/make-vocabulary.js";
+import { KernelTokenizer } from "../text/kernel-tokenizer.js";
+import { makeTokenizer } from "../text/make-tokenizer.js";
 
 /** @import { KernelClient } from "../base/kernel-client.js" */
 
@@ -10,12 +10,12 @@ import { makeVocabulary } from "../text/make-vocabulary.js";
 export const kernelEngine = (kernel) => new Engine(null, () => kernelPort(kernel));
 
 /**
- * Return a function that makes vocabularies; those that the page cannot encode ask the kernel.
+ * Return a function that makes tokenizers; those that the page cannot encode ask the kernel.
  * @param {KernelClient} kernel
  * @returns {(one: any, number: number) => any}
  */
-export const kernelVocabulary = (kernel) => (one, number) =>
-  one.kind === "kernel" ? new KernelVocabulary(one, encoder(kernel, number)) : makeVocabulary(one);
+export const kernelTokenizer = (kernel) => (one, number) =>
+  one.kind === "kernel" ? new KernelTokenizer(one, encoder(kernel, number)) : makeTokenizer(one);
 
 /**
  * Make a port that sends an engine's requests { id, run, inputs, options } to the kernel.
@@ -43,13 +43,13 @@ function kernelPort(kernel) {
 }
 
 /**
- * Encode texts by the vocabulary of this number in Python.
+ * Encode texts by the tokenizer of this number in Python.
  * @param {KernelClient} kernel
  * @param {number} number
  * @returns {(texts: string[]) => Promise<number[][]>}
  */
 const encoder = (kernel, number) => async (texts) =>
-  (await kernel.ask({ encode: texts, vocabulary: number })).content.ids;
+  (await kernel.ask({ encode: texts, tokenizer: number })).content.ids;
 
 /** @type {Record<string, any>} */
 const ARRAY_TYPES = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };

@@ -48,24 +48,24 @@ export function logSoftmax(logits) {
  * before it gave.
  * @param {Float32Array} logits a row for each token
  * @param {number[]} ids
- * @param {number} vocab logits of a row
+ * @param {number} tokenizer logits of a row
  */
-export function tokenCosts(logits, ids, vocab) {
+export function tokenCosts(logits, ids, tokenizer) {
   return ids.slice(1).map((id, i) => {
-    const row = logits.subarray(i * vocab, (i + 1) * vocab);
+    const row = logits.subarray(i * tokenizer, (i + 1) * tokenizer);
     return logSumExp(row) - row[id];
   });
 }
 
 /**
- * Return the logits of a vocabulary's tokens at one place of a text; the model may have more.
+ * Return the logits of a tokenizer's tokens at one place of a text; the model may have more.
  * @param {{ ids: number[], logits: Float32Array }} answer a row of logits for each token
  * @param {number} place
- * @param {number} vocab
+ * @param {number} tokenizer
  */
-export function logitsAt({ ids, logits }, place, vocab) {
+export function logitsAt({ ids, logits }, place, tokenizer) {
   const each = logits.length / ids.length;
-  return logits.subarray(place * each, place * each + vocab);
+  return logits.subarray(place * each, place * each + tokenizer);
 }
 
 /** Return the log-odds of one label, log p / (1 - p). @param {Float32Array} logits @param {number} label */

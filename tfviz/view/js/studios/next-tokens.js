@@ -16,7 +16,7 @@ const MAX_BARS = 10;
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { WriteState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, Vocabulary } from "../types.d.ts" */
+/** @import { Choices, Drawing, Tokenizer } from "../types.d.ts" */
 /** @import { Answer } from "./language-model-reader.js" */
 
 /** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */
@@ -31,9 +31,9 @@ export class NextTokens {
   /** The number of tokens with a probability above 0. */
   candidates = 0;
 
-  /** @param {Vocabulary} vocab @param {Choices<WriteState>} store @param {(id: number) => void} take */
-  constructor(vocab, store, take) {
-    this.vocab = vocab;
+  /** @param {Tokenizer} tokenizer @param {Choices<WriteState>} store @param {(id: number) => void} take */
+  constructor(tokenizer, store, take) {
+    this.tokenizer = tokenizer;
     this.store = store;
     this.take = take;
     this.line = new ThresholdLine({ name: "How many tokens may be drawn", cut: (count) => this.cut(count) });
@@ -76,7 +76,7 @@ export class NextTokens {
     this.changed = Boolean(unedited);
     this.tokens = this.order.map((id) => ({
       id,
-      name: this.vocab.words([id])[0],
+      name: this.tokenizer.words([id])[0],
       share: shares[id],
       before: before[id],
       other: others ? others[id] : null,

@@ -8,7 +8,7 @@ import { note } from "./small-elements.js";
 import { tokenPhrase, withoutSpace } from "./token-names.js";
 import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "./probability-bars.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /** @import { Current } from "./translation-view.js" */
 
 const MAX_WORDS = 8;
@@ -18,9 +18,9 @@ export class NextWords {
   /** @type {{ id: number, name: string, share: number, other: number | null }[]} other: with all heads on */
   words = [];
 
-  /** @param {Vocabulary} vocab @param {number[]} suppressed ids that never come @param {(id: number) => void} force */
-  constructor(vocab, suppressed, force) {
-    this.vocab = vocab;
+  /** @param {Tokenizer} tokenizer @param {number[]} suppressed ids that never come @param {(id: number) => void} force */
+  constructor(tokenizer, suppressed, force) {
+    this.tokenizer = tokenizer;
     this.suppressed = suppressed;
     this.force = force;
     this.element = h("div", {
@@ -37,7 +37,7 @@ export class NextWords {
     const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
     const shares = logs.map((log) => Math.exp(log));
     this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), shares).map((id) => {
-      const name = this.vocab.words([id])[0];
+      const name = this.tokenizer.words([id])[0];
       return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
     });
     const focused = element.contains(focusedIn(element));
@@ -64,7 +64,7 @@ export class NextWords {
 
   /** @param {number} id */
   phrase(id) {
-    return tokenPhrase(this.vocab.words([id])[0]);
+    return tokenPhrase(this.tokenizer.words([id])[0]);
   }
 
   get panels() {

@@ -8,7 +8,7 @@ import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { PatchState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, Vocabulary } from "../types.d.ts" */
+/** @import { Choices, Drawing, Tokenizer } from "../types.d.ts" */
 /** @import { Share } from "./probability-bars.js" */
 /** @typedef {"answer" | "other"} Role of the clean text, of the corrupt text */
 
@@ -28,9 +28,9 @@ export class PatchingAnswers {
   /** @type {number[]} the ids of both answers */
   answers = [];
 
-  /** @param {Vocabulary} vocab @param {Choices<PatchState>} store @param {(text: string) => void} announce */
-  constructor(vocab, store, announce) {
-    this.vocab = vocab;
+  /** @param {Tokenizer} tokenizer @param {Choices<PatchState>} store @param {(text: string) => void} announce */
+  constructor(tokenizer, store, announce) {
+    this.tokenizer = tokenizer;
     this.store = store;
     this.announce = announce;
     this.fields = ROLES.map((role) => h("input", { type: "text", spellcheck: false, onchange: () => this.type(role) }));
@@ -77,9 +77,9 @@ export class PatchingAnswers {
   type(role) {
     const text = this.fields[ROLES.indexOf(role)].value.replaceAll("␣", " ").replaceAll("⏎", "\n");
     try {
-      const ids = text ? this.vocab.encode(text) : [-1];
+      const ids = text ? this.tokenizer.encode(text) : [-1];
       if (ids.length === 1) return this.choose(role, ids[0]);
-      const pieces = this.vocab
+      const pieces = this.tokenizer
         .words(ids)
         .map((word) => label(word))
         .join(" · ");
@@ -98,7 +98,7 @@ export class PatchingAnswers {
   show({ clean, corrupt, patched }, answers) {
     this.answers = answers;
     this.fields.forEach((field, i) => {
-      if (focusedIn(field) !== field) field.value = label(this.vocab.words([answers[i]])[0], 40);
+      if (focusedIn(field) !== field) field.value = label(this.tokenizer.words([answers[i]])[0], 40);
     });
     const [was, base, now] = [clean, corrupt, patched ?? corrupt].map((logits) => softmax(logits));
     const ids = [...new Set([...answers, ...topK(now, LIKELIEST), ...topK(was, 2)])];
@@ -107,7 +107,7 @@ export class PatchingAnswers {
     this.rows = ids.map((id) => {
       const role = ROLES[answers.indexOf(id)];
       return {
-        name: label(this.vocab.words([id])[0], 14),
+        name: label(this.tokenizer.words([id])[0], 14),
         share: now[id],
         before: was[id],
         other: patched ? base[id] : null,

@@ -46,11 +46,11 @@ export class PatchingStudio extends Studio {
   /** @param {StudioArguments<PatchDocument>} args */
   constructor(...args) {
     super(...args);
-    const { store, described, vocab, frame } = this;
-    this.texts = new PatchingTexts(vocab, described.context, store);
-    this.runs = new PatchingRuns(described, vocab.size, (...call) => this.run(...call));
+    const { store, described, tokenizer, frame } = this;
+    this.texts = new PatchingTexts(tokenizer, described.context, store);
+    this.runs = new PatchingRuns(described, tokenizer.size, (...call) => this.run(...call));
     this.sweep = new PatchingSweep(this);
-    this.next = new PatchingAnswers(vocab, store, (text) => this.announce(text));
+    this.next = new PatchingAnswers(tokenizer, store, (text) => this.announce(text));
     /** What the pointer or the cursor is at, in words. */
     this.reading = h("p", { class: "soft how-to", role: "status" }, HOW_TO);
     this.placeTables = KINDS.map(
@@ -220,7 +220,7 @@ export class PatchingStudio extends Studio {
 
   showSentence() {
     const { place, patchedLogits, metrics } = this;
-    const [answer, other] = this.vocab.words(this.answers).map((word) => quoted(word));
+    const [answer, other] = this.tokenizer.words(this.answers).map((word) => quoted(word));
     const metric = `logit of ${answer} − logit of ${other}`;
     this.remover.hidden = !place;
     const parts =
@@ -255,7 +255,7 @@ export class PatchingStudio extends Studio {
 
   get subject() {
     const { layers, heads } = this.described;
-    const tokens = this.unit === "token" ? counted(this.vocab.size, "token") : `${this.unit} by ${this.unit}`;
+    const tokens = this.unit === "token" ? counted(this.tokenizer.size, "token") : `${this.unit} by ${this.unit}`;
     return `${counted(layers.length, "layer")} × ${counted(heads, "head")} · ${tokens}`;
   }
 

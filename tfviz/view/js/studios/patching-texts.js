@@ -8,7 +8,7 @@ import { TextEditor } from "./text-editor.js";
 import { signOf, TextPieces } from "./text-pieces.js";
 
 /** @import { PatchState } from "../documents.d.ts" */
-/** @import { Choices, Vocabulary } from "../types.d.ts" */
+/** @import { Choices, Tokenizer } from "../types.d.ts" */
 /** @import { Prompted } from "./prompt.js" */
 
 /** @type {["clean", "corrupt"]} */
@@ -18,18 +18,18 @@ const TITLES = { clean: "Clean: it has the answer", corrupt: "Corrupt: it has an
 /** Two editors of a text, and both texts as the model reads them. */
 export class PatchingTexts {
   /**
-   * @param {Vocabulary} vocab
+   * @param {Tokenizer} tokenizer
    * @param {number} context
    * @param {Choices<PatchState>} store
    */
-  constructor(vocab, context, store) {
-    this.vocab = vocab;
+  constructor(tokenizer, context, store) {
+    this.tokenizer = tokenizer;
     this.context = context;
     this.store = store;
     this.texts = NAMES.map((name) => ({
       name,
-      prompt: new Prompt(vocab, context),
-      pieces: new TextPieces(vocab),
+      prompt: new Prompt(tokenizer, context),
+      pieces: new TextPieces(tokenizer),
       editor: new TextEditor(TITLES[name], {
         typed: (text) => store.set(/** @type {Partial<PatchState>} */ ({ [name]: text })),
         point: () => {},
@@ -66,7 +66,7 @@ export class PatchingTexts {
 
   /** The name of each position: its token, or both where they differ. @param {number[][]} ids */
   positionNames([clean, corrupt]) {
-    const [first, second] = [clean, corrupt].map((ids) => this.vocab.words(ids));
+    const [first, second] = [clean, corrupt].map((ids) => this.tokenizer.words(ids));
     return first.map((word, i) => (clean[i] === corrupt[i] ? word : `${word}/${second[i]}`));
   }
 

@@ -68,11 +68,11 @@ export class PredictionPane {
     const marked = studio.edits.length ? "the line: with all heads on" : "";
     const parts = both.map(({ place, shares, baseline }) => {
       const original = segment.ids[place - segment.at];
-      const piece = both.length > 1 ? `(${studio.vocab.words([original])[0]})` : "";
+      const piece = both.length > 1 ? `(${studio.tokenizer.words([original])[0]})` : "";
       const takes = (/** @type {number} */ id) => () => studio.take(place, id);
       return guessBars(
         ["Reading both sides", joinPresent([piece, marked], " ")],
-        { shares, baseline, vocab: studio.vocab },
+        { shares, baseline, tokenizer: studio.tokenizer },
         { typed: original, takes },
       );
     });
@@ -93,14 +93,15 @@ export class PredictionPane {
     if (left === undefined) return remark("…");
     if (left === null) return remark("nothing stands there");
     if ("problem" in left) return remark(left.problem);
-    const { shares, vocab } = left;
-    const [typed] = idsOrNull(vocab, segment.lead + segment.text) ?? [];
+    const { shares, tokenizer } = left;
+    const [typed] = idsOrNull(tokenizer, segment.lead + segment.text) ?? [];
     const takes = (/** @type {number} */ id) => {
-      const ids = vocab === studio.vocab ? [id] : (idsOrNull(studio.vocab, guessText(segment, vocab, id)) ?? []);
+      const ids =
+        tokenizer === studio.tokenizer ? [id] : (idsOrNull(studio.tokenizer, guessText(segment, tokenizer, id)) ?? []);
       return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
     };
     const after = left.text.trim() && `after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
-    const list = guessBars([LEFT_ONLY, after], { shares, baseline: null, vocab }, { typed, takes });
+    const list = guessBars([LEFT_ONLY, after], { shares, baseline: null, tokenizer }, { typed, takes });
     list.classList.add("left-only");
     return list;
   }

@@ -9,10 +9,10 @@ import { bars, drawShares, othersRow, sharesHeight, withoutTiny } from "./probab
 
 /** @import { NumberList } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
-/** @import { Pen, Vocabulary } from "../types.d.ts" */
+/** @import { Pen, Tokenizer } from "../types.d.ts" */
 /** @import { Share } from "./probability-bars.js" */
 /**
- * @typedef {{ shares: Float64Array, baseline?: Float64Array | null, vocab: Vocabulary }} Guesses baseline: with all
+ * @typedef {{ shares: Float64Array, baseline?: Float64Array | null, tokenizer: Tokenizer }} Guesses baseline: with all
  *   heads on
  * @typedef {{ name: string, rows: Share[] }} GuessTable
  */
@@ -25,8 +25,12 @@ const TABLE_GAP = 12; // between two tables
 const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
 
 /** @param {Guesses} guesses @returns {Share[]} */
-export const guessesOf = ({ shares, baseline = null, vocab }) =>
-  likeliest(shares).map((id) => ({ name: vocab.words([id])[0], share: shares[id], other: baseline && baseline[id] }));
+export const guessesOf = ({ shares, baseline = null, tokenizer }) =>
+  likeliest(shares).map((id) => ({
+    name: tokenizer.words([id])[0],
+    share: shares[id],
+    other: baseline && baseline[id],
+  }));
 
 /**
  * Return the likeliest words of one place, and the word that was typed, as bars to press.
@@ -34,14 +38,14 @@ export const guessesOf = ({ shares, baseline = null, vocab }) =>
  * @param {Guesses} guesses
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: returns the action that fills a guess in
  */
-export function guessBars(heading, { shares, baseline = null, vocab }, { typed, takes }) {
+export function guessBars(heading, { shares, baseline = null, tokenizer }, { typed, takes }) {
   const top = likeliest(shares);
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
   const rows = [
     ...ids.map((id) => {
       const before = baseline && `with all heads on ${percent(baseline[id])}`;
       return {
-        name: quoted(vocab.words([id])[0], 24),
+        name: quoted(tokenizer.words([id])[0], 24),
         share: shares[id],
         other: baseline && baseline[id],
         title: joinPresent([id === typed && "as typed", takes(id) && "put it in", before], "; "),

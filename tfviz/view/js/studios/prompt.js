@@ -2,7 +2,7 @@
 
 import { EncodedText } from "./encoded-text.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /**
  * @typedef {{ text: string, ids: number[] | null, cut?: boolean, error?: string }} Prompted ids, or why there are none
  */
@@ -11,9 +11,9 @@ const MAX_LETTERS = 50_000; // only the end of a longer prompt is read
 
 /** A cache of the encoding of the last prompt. @extends {EncodedText<Prompted>} */
 export class Prompt extends EncodedText {
-  /** @param {Vocabulary} vocab @param {number} context */
-  constructor(vocab, context) {
-    super(vocab);
+  /** @param {Tokenizer} tokenizer @param {number} context */
+  constructor(tokenizer, context) {
+    super(tokenizer);
     this.context = context;
   }
 
@@ -25,7 +25,7 @@ export class Prompt extends EncodedText {
   /** @param {string} text @returns {Prompted} */
   encode(text) {
     try {
-      const ids = this.vocab.encode(lastLetters(text));
+      const ids = this.tokenizer.encode(lastLetters(text));
       if (!ids.length) return { text, ids: null, error: "type a text: the model goes on from it" };
       return { text, ids: ids.slice(-this.context), cut: text.length > MAX_LETTERS || ids.length > this.context };
     } catch (error) {

@@ -3,7 +3,7 @@
 import { EncodedText } from "./encoded-text.js";
 import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /** @import { Segment } from "./word-segments.js" */
 /** @typedef {{ text: string, segments: Segment[] | null, problem: string, note?: string }} ReadText */
 
@@ -11,9 +11,9 @@ const MAX_LETTERS = 10000; // only the beginning of a longer text is read
 
 /** A cache of the words and ids of the last text. @extends {EncodedText<ReadText>} */
 export class ReadableText extends EncodedText {
-  /** @param {Vocabulary} vocab @param {number} maxTokens */
-  constructor(vocab, maxTokens) {
-    super(vocab);
+  /** @param {Tokenizer} tokenizer @param {number} maxTokens */
+  constructor(tokenizer, maxTokens) {
+    super(tokenizer);
     this.maxTokens = maxTokens;
   }
 
@@ -26,7 +26,7 @@ export class ReadableText extends EncodedText {
   encode(text) {
     const segments = this.latest?.segments ?? null;
     try {
-      const all = segmentsOf(this.vocab, text.slice(0, MAX_LETTERS));
+      const all = segmentsOf(this.tokenizer, text.slice(0, MAX_LETTERS));
       const read = segmentsWithin(all, this.maxTokens);
       const { length } = read;
       const problem = all.length ? "its first word is longer than the model reads" : "type a text";

@@ -48,6 +48,6 @@ export class SearchCache {
     };
     /** @type {TranslationReader["ask"]} */
     const ask = (program, inputs, options) => studio.run(lane, program, inputs, { ...options, edits: within(program) });
-    return new TranslationReader(ask, ids, begin, studio.vocab.size);
+    return new TranslationReader(ask, ids, begin, studio.tokenizer.size);
   }
 }

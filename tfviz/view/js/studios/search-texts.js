@@ -6,7 +6,7 @@ import { quotedExcerpt } from "../base/visible-text.js";
 import { scoreOf } from "./beam-search.js";
 import { button } from "./small-elements.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /** @import { Beam } from "./beam-search.js" */
 
 /** A list with a button for each text of a beam. */
@@ -15,16 +15,16 @@ export class SearchTexts {
   texts = [];
   alpha = 0;
 
-  /** @param {Vocabulary} vocab @param {(column: number, rank: number) => void} choose */
-  constructor(vocab, choose) {
-    this.vocab = vocab;
+  /** @param {Tokenizer} tokenizer @param {(column: number, rank: number) => void} choose */
+  constructor(tokenizer, choose) {
+    this.tokenizer = tokenizer;
     this.choose = choose;
     this.element = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
   }
 
   /** Quote a whole text. @param {number[]} tokens */
   quote(tokens) {
-    return quotedExcerpt(this.vocab.decode(tokens), Infinity);
+    return quotedExcerpt(this.tokenizer.decode(tokens), Infinity);
   }
 
   /** @param {Beam[][]} columns @param {number[]} tokens the tokens of the selected text @param {number} alpha */

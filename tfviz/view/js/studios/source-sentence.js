@@ -4,16 +4,16 @@ import { quoted } from "../base/visible-text.js";
 import { EncodedText } from "./encoded-text.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /** @typedef {{ text: string, ids: number[] | null, note: string }} Source note: the part that is left out, or the reason why there are no ids */
 
 const MAX_LETTERS = 4000; // only the beginning of a longer sentence is read
 
 /** A cache of the encoding of the last source sentence. @extends {EncodedText<Source>} */
 export class SourceSentence extends EncodedText {
-  /** @param {Vocabulary} vocab @param {TranslateDocument} document */
-  constructor(vocab, { source_end, max_source }) {
-    super(vocab);
+  /** @param {Tokenizer} tokenizer @param {TranslateDocument} document */
+  constructor(tokenizer, { source_end, max_source }) {
+    super(tokenizer);
     this.end = source_end;
     this.maxTokens = (max_source ?? Infinity) - source_end.length;
   }
@@ -26,7 +26,7 @@ export class SourceSentence extends EncodedText {
   /** @param {string} text @returns {Source} */
   encode(text) {
     try {
-      const ids = this.vocab.encode(text.slice(0, MAX_LETTERS));
+      const ids = this.tokenizer.encode(text.slice(0, MAX_LETTERS));
       const read = [...ids.slice(0, this.maxTokens), ...this.end];
       if (!read.length) return { text, ids: null, note: "type a sentence to translate" };
       return { text, ids: read, note: this.noteOn(text, ids) };
@@ -37,13 +37,13 @@ export class SourceSentence extends EncodedText {
 
   /** Describe what the model does not read. @param {string} text @param {number[]} ids */
   noteOn(text, ids) {
-    const { vocab, maxTokens } = this;
+    const { tokenizer, maxTokens } = this;
     const count = Math.min(maxTokens, ids.length);
     if (ids.length > maxTokens || text.length > MAX_LETTERS)
       return `the sentence is longer than the model reads: its first ${count} tokens are translated`;
-    const { unknown } = vocab.special;
+    const { unknown } = tokenizer.special;
     const lacking = ids.filter((id) => id === unknown).length;
     if (!lacking) return "";
-    return `the vocabulary lacks ${lacking} of these words: the model reads ${quoted(vocab.words([unknown])[0])} for each`;
+    return `the vocabulary lacks ${lacking} of these words: the model reads ${quoted(tokenizer.words([unknown])[0])} for each`;
   }
 }

@@ -19,7 +19,7 @@ export class SourceText {
   /** @param {Translator} studio @param {(text: string) => void} changeText */
   constructor(studio, changeText) {
     this.studio = studio;
-    this.pieceCutter = new TextPieces(studio.vocabularies[0]);
+    this.pieceCutter = new TextPieces(studio.tokenizers[0]);
     this.editor = new TextEditor("Sentence", { typed: changeText, point: (place) => this.point(place) });
     this.editor.element.classList.add("field");
   }

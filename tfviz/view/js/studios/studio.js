@@ -1,5 +1,5 @@
 // The base class of studios: a frame with three panes (text, model, prediction), an engine with the model's programs,
-// vocabularies, undo, and the selected head with its description and map.
+// tokenizers, undo, and the selected head with its description and map.
 
 import { h } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
@@ -7,7 +7,7 @@ import { counted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
-import { makeVocabulary } from "../text/make-vocabulary.js";
+import { makeTokenizer } from "../text/make-tokenizer.js";
 import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
@@ -21,7 +21,7 @@ import CSS from "../controls/studio.css";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { StudioDocument, StudioState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Vocabulary } from "../types.d.ts" */
+/** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Tokenizer } from "../types.d.ts" */
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { EncodedText } from "./encoded-text.js" */
 /** @import { Place } from "./model-pane.js" */
@@ -29,8 +29,8 @@ import CSS from "../controls/studio.css";
 /**
  * @typedef {ViewOptions & {
  *   engine?(document: StudioDocument): import("../engine/client.js").Engine,
- *   vocabulary?(described: Record<string, any>, number: number): Vocabulary,
- * }} StudioOptions the engine and vocabularies of a kernel, if there is one
+ *   tokenizer?(described: Record<string, any>, number: number): Tokenizer,
+ * }} StudioOptions the engine and tokenizers of a kernel, if there is one
  */
 /**
  * @template {StudioDocument} Document
@@ -94,8 +94,8 @@ export class Studio {
     /** @type {Choices<StudioState> & Choices<Document["state"]>} */
     this.store = store;
     this.options = options;
-    /** @type {Vocabulary[]} */
-    this.vocabularies = described.vocabularies.map(options.vocabulary ?? makeVocabulary);
+    /** @type {Tokenizer[]} */
+    this.tokenizers = described.tokenizers.map(options.tokenizer ?? makeTokenizer);
     this.frame = this.makeFrame(host);
     const axes = "axes" in described ? described.axes : ["query", "key"];
     /** @type {ModelHeads} */
@@ -206,12 +206,12 @@ export class Studio {
     this.session.close();
   }
 
-  get vocab() {
-    return this.vocabularies[0];
+  get tokenizer() {
+    return this.tokenizers[0];
   }
 
   /**
-   * Encode a text in Python, for a vocabulary that is not in the page; return false if that failed, which is
+   * Encode a text in Python, for a tokenizer that is not in the page; return false if that failed, which is
    * announced.
    * @param {EncodedText<any>} encoded
    * @param {string} text
@@ -221,13 +221,13 @@ export class Studio {
   }
 
   /**
-   * Encode texts in Python, for a vocabulary that is not in the page. Return whether any of them was new; null if the kernel failed, which is announced.
-   * @param {Vocabulary} vocab
+   * Encode texts in Python, for a tokenizer that is not in the page. Return whether any of them was new; null if the kernel failed, which is announced.
+   * @param {Tokenizer} tokenizer
    * @param {string[]} texts
    */
-  async preloadEncodings(vocab, texts) {
+  async preloadEncodings(tokenizer, texts) {
     try {
-      return vocab.preloadEncodings ? await vocab.preloadEncodings(texts) : false;
+      return tokenizer.preloadEncodings ? await tokenizer.preloadEncodings(texts) : false;
     } catch (error) {
       this.frame.showError(/** @type {Error} */ (error));
       return null;
@@ -298,7 +298,7 @@ export class Studio {
 
   /** The description of the model's size beside the title. */
   get subject() {
-    const tokens = this.unit === "token" ? counted(this.vocab.size, "token") : `${this.unit} by ${this.unit}`;
+    const tokens = this.unit === "token" ? counted(this.tokenizer.size, "token") : `${this.unit} by ${this.unit}`;
     return `${this.heads.size} · ${tokens}`;
   }
 
@@ -325,7 +325,7 @@ export class Studio {
 
   /** The word for one token in texts. */
   get unit() {
-    return tokenName(this.described.vocabularies.at(-1)?.kind);
+    return tokenName(this.described.tokenizers.at(-1)?.kind);
   }
 
   /** @param {string} text */

@@ -4,7 +4,7 @@ import { label } from "../base/visible-text.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { piecesOf } from "./word-segments.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /** @import { Prompted } from "./prompt.js" */
 /** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece a piece of the text with the number of its tokens */
 /** @typedef {Piece & { first: number, last: number }} PlacedPiece with the positions of its first and last token; negative before the model's context */
@@ -16,9 +16,9 @@ export class TextPieces {
   /** @type {{ prompt: Prompted, tokens: string, read: number | undefined, pieces: PlacedPiece[] } | null} */
   latest = null;
 
-  /** @param {Vocabulary} vocab */
-  constructor(vocab) {
-    this.vocab = vocab;
+  /** @param {Tokenizer} tokenizer */
+  constructor(tokenizer) {
+    this.tokenizer = tokenizer;
   }
 
   /**
@@ -41,7 +41,7 @@ export class TextPieces {
   /** @param {Prompted} prompt @returns {Piece[]} */
   promptPieces({ text, ids }) {
     try {
-      return piecesOf(this.vocab, text);
+      return piecesOf(this.tokenizer, text);
     } catch {
       return [{ text, count: ids?.length ?? 0 }];
     }
@@ -49,10 +49,10 @@ export class TextPieces {
 
   /** @param {number} id @returns {Piece} */
   written(id) {
-    const text = this.vocab.decode([id]) || pieceText(this.vocab, id);
+    const text = this.tokenizer.decode([id]) || pieceText(this.tokenizer, id);
     return {
-      text: (spaceSeparated(this.vocab) ? " " : "") + text,
-      word: this.vocab.words([id])[0],
+      text: (spaceSeparated(this.tokenizer) ? " " : "") + text,
+      word: this.tokenizer.words([id])[0],
       count: 1,
       written: true,
     };
@@ -73,7 +73,7 @@ function placed(pieces, read) {
 /**
  * Return the sign for an invisible piece of text, else nothing.
  * @param {string} text
- * @param {string} word the vocabulary's own sign for it
+ * @param {string} word the tokenizer's own sign for it
  */
 export function signOf(text, word = text) {
   if (text.includes("\n")) return "⏎";

@@ -89,7 +89,7 @@ export class TextStudio extends Studio {
     super(...args);
     this.special = new SpecialTokens(this.described);
     this.answers = new LogitsCache(this, maxAnswers);
-    this.readableText = new ReadableText(this.vocab, this.special.maxTokens);
+    this.readableText = new ReadableText(this.tokenizer, this.special.maxTokens);
     this.words = new WordList(help, {
       point: (i) => this.point(i),
       act: (i, event) => this.act(i, event),
@@ -166,7 +166,7 @@ export class TextStudio extends Studio {
     words.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
     this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.clearShading();
-    this.showShadingHead(`from ${tokenPhrase(this.vocab.words([answer.ids[row]])[0])}`);
+    this.showShadingHead(`from ${tokenPhrase(this.tokenizer.words([answer.ids[row]])[0])}`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
       span.style.background = colours?.background ?? "";
@@ -212,7 +212,7 @@ export class TextStudio extends Studio {
   async refresh() {
     const isCurrent = this.requests.begin();
     if (this.field.value !== this.store.get("text")) this.field.value = this.store.get("text");
-    if (this.vocab.preloadEncodings && !(await this.prepareTexts(isCurrent))) return;
+    if (this.tokenizer.preloadEncodings && !(await this.prepareTexts(isCurrent))) return;
     const { segments } = this;
     if (this.read.problem) return void this.announce(this.read.problem);
     this.words.show(segments, (...word) => this.decorateWord(...word));
@@ -233,14 +233,14 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * Encode the text and the replacements of its words in Python, for a vocabulary that is not in the page; return
+   * Encode the text and the replacements of its words in Python, for a tokenizer that is not in the page; return
    * false if that failed or another state is requested meanwhile.
    * @param {() => boolean} isCurrent
    */
   async prepareTexts(isCurrent) {
     const prepared = await this.prepareText(this.readableText, this.store.get("text"));
     if (!prepared || !isCurrent()) return false;
-    return (await this.preloadEncodings(this.vocab, this.replacementTexts)) !== null && isCurrent();
+    return (await this.preloadEncodings(this.tokenizer, this.replacementTexts)) !== null && isCurrent();
   }
 
   /** The replacements of words. @returns {string[]} */
@@ -272,7 +272,7 @@ export class TextStudio extends Studio {
   showHeads() {
     const { answer } = this;
     if (!answer?.patterns || this.mappedAnswer === answer) return this.showModel();
-    const words = this.vocab.words(answer.ids);
+    const words = this.tokenizer.words(answer.ids);
     this.showMaps(answer.patterns, () => [words, words]);
     this.mappedAnswer = answer;
   }

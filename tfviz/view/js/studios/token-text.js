@@ -2,23 +2,23 @@
 
 import { label } from "../base/visible-text.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 
 /** @type {Record<string, string>} */
 const UNIT_NAMES = { characters: "letter", bytes: "byte" };
 
-/** Return the word for one token of a kind of vocabulary. @param {string} [kind] of the vocabulary */
+/** Return the word for one token of a kind of tokenizer. @param {string} [kind] of the tokenizer */
 export const tokenName = (kind = "") => UNIT_NAMES[kind] ?? "token";
 
-/** Tell whether tokens stand apart in a running text, since they carry no spaces of their own. @param {Vocabulary} vocab */
-export const spaceSeparated = (vocab) => ["spaces", "pieces"].includes(vocab.joiner?.kind ?? "");
+/** Tell whether tokens stand apart in a running text, since they carry no spaces of their own. @param {Tokenizer} tokenizer */
+export const spaceSeparated = (tokenizer) => ["spaces", "pieces"].includes(tokenizer.joiner?.kind ?? "");
 
 /**
  * Return the text of one token for a running text: unchanged if it is visible, else as signs.
- * @param {Vocabulary} vocab
+ * @param {Tokenizer} tokenizer
  * @param {number} id
  */
-export function pieceText(vocab, id) {
-  const text = vocab.decode([id]);
-  return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(vocab.words([id])[0], 40);
+export function pieceText(tokenizer, id) {
+  const text = tokenizer.decode([id]);
+  return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(tokenizer.words([id])[0], 40);
 }

@@ -27,7 +27,7 @@ export class TranslationReader {
    * @param {(program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} ask null if it failed
    * @param {number[]} source
    * @param {number} begin the id of the beginning
-   * @param {number} tokens how many the target's vocabulary has
+   * @param {number} tokens how many the target's tokenizer has
    */
   constructor(ask, source, begin, tokens) {
     this.ask = ask;

@@ -9,7 +9,7 @@ import { isSpecial, tokenPhrase } from "./token-names.js";
 import { shadeOf } from "./text-shading.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Shading } from "./source-text.js" */
 /** @import { Current } from "./translation-view.js" */
@@ -19,9 +19,9 @@ export class TranslationText {
   /** @type {number | null} the place of the word under the pointer */
   pointed = null;
 
-  /** @param {Vocabulary} vocab @param {{ choose(place: number): void, point(): void }} handlers */
-  constructor(vocab, { choose, point }) {
-    this.vocab = vocab;
+  /** @param {Tokenizer} tokenizer @param {{ choose(place: number): void, point(): void }} handlers */
+  constructor(tokenizer, { choose, point }) {
+    this.tokenizer = tokenizer;
     this.choose = choose;
     const pointAt = (/** @type {number | null} */ place) => {
       if (place === this.pointed) return;
@@ -62,9 +62,9 @@ export class TranslationText {
 
   /** @param {Current} current @param {number} forced how many words the reader asked for */
   show({ text, ended, place }, forced) {
-    const { element, vocab } = this;
-    const words = [...text.tokens.map((id) => pieceText(vocab, id).replace(/\n/g, "⏎")), ...(ended ? [] : [" …"])];
-    const apart = spaceSeparated(vocab);
+    const { element, tokenizer } = this;
+    const words = [...text.tokens.map((id) => pieceText(tokenizer, id).replace(/\n/g, "⏎")), ...(ended ? [] : [" …"])];
+    const apart = spaceSeparated(tokenizer);
     element.classList.toggle("loose", apart);
     const focused = element.contains(focusedIn(element));
     element.replaceChildren(

@@ -37,11 +37,11 @@ export class TranslationView {
   /** @param {Translator} studio */
   constructor(studio) {
     this.studio = studio;
-    const { store, vocab, described } = studio;
+    const { store, tokenizer, described } = studio;
     const changeSentence = (/** @type {string} */ sentence) =>
       store.set({ sentence, prefix: [], forced: [], ...NO_CHOICE });
     this.sourceText = new SourceText(studio, changeSentence);
-    this.translationText = new TranslationText(vocab, {
+    this.translationText = new TranslationText(tokenizer, {
       choose: (place) => studio.choosePlace(place),
       point: () => studio.repoint(),
     });
@@ -51,11 +51,11 @@ export class TranslationView {
       class: "go",
     });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
-    this.next = new NextWords(vocab, described.suppressed, (id) => studio.force(id));
+    this.next = new NextWords(tokenizer, described.suppressed, (id) => studio.force(id));
     this.controls = this.makeControls();
     const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
       store.set({ ...NO_CHOICE, node: [column, rank] });
-    this.texts = new SearchTexts(vocab, choose);
+    this.texts = new SearchTexts(tokenizer, choose);
     this.tree = new SearchTree(studio.frame.theme, { choose });
   }
 
@@ -143,8 +143,8 @@ export class TranslationView {
   }
 
   showTree() {
-    const { columns, chosen, growing, store, vocab } = this.studio;
-    const word = (/** @type {number} */ id) => vocab.words([id])[0];
+    const { columns, chosen, growing, store, tokenizer } = this.studio;
+    const word = (/** @type {number} */ id) => tokenizer.words([id])[0];
     const forced = store.get("prefix").length;
     this.tree.show({ columns, chosen, growing, word, alpha: store.get("alpha"), forced });
   }

@@ -17,7 +17,7 @@ import { TranslationView, NO_CHOICE } from "./translation-view.js";
 import { translatorTries } from "./tries.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
-/** @import { Drawing, Pen, Vocabulary } from "../types.d.ts" */
+/** @import { Drawing, Pen, Tokenizer } from "../types.d.ts" */
 /** @import { Beam } from "./beam-search.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */
@@ -53,7 +53,7 @@ export class Translator extends Studio {
   /** @param {StudioArguments<TranslateDocument>} args */
   constructor(...args) {
     super(...args);
-    this.source = new SourceSentence(this.vocabularies[0], this.described);
+    this.source = new SourceSentence(this.tokenizers[0], this.described);
     this.searches = new SearchCache(this);
     this.worth = new HeadAblation(this);
     this.view = new TranslationView(this);
@@ -70,8 +70,8 @@ export class Translator extends Studio {
     this.open();
   }
 
-  get vocab() {
-    return /** @type {Vocabulary} */ (this.vocabularies.at(-1));
+  get tokenizer() {
+    return /** @type {Tokenizer} */ (this.tokenizers.at(-1));
   }
 
   /** The number of steps of the search after the forced ones. */
@@ -236,9 +236,9 @@ export class Translator extends Studio {
   /** Show the maps: of the cross-attention first, then the encoder's. @param {Current} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
     if (this.mappedAnswer === answer) return this.showModel();
-    const source = this.vocabularies[0].words(ids);
-    const target = this.vocab.words([this.described.begin, ...read]);
-    const written = [...this.vocab.words(text.tokens), ...(ended ? [] : ["…"])];
+    const source = this.tokenizers[0].words(ids);
+    const target = this.tokenizer.words([this.described.begin, ...read]);
+    const written = [...this.tokenizer.words(text.tokens), ...(ended ? [] : ["…"])];
     /** @type {Record<string, string[][]>} */
     const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
     const maps = Object.entries(answer.patterns);
@@ -322,7 +322,7 @@ export class Translator extends Studio {
     const id = text.tokens[place] ?? topK(logs, 1)[0];
     return this.worth.describe(head, {
       key: JSON.stringify([ids, read, place, id]),
-      name: tokenPhrase(this.vocab.words([id])[0]),
+      name: tokenPhrase(this.tokenizer.words([id])[0]),
       share: Math.exp(logs[id]),
       ask: async (edits) => {
         const output = await this.searches.readerFor(ids, edits, "worth").readText(read);

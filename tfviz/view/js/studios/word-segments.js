@@ -1,6 +1,6 @@
 // Functions that split a text into words that a reader can act on, each with its tokens.
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 /**
  * @typedef {object} Cut
  * @property {string} lead white space before it
@@ -17,20 +17,21 @@ const SPACE_SEPARATED_WORDS = /\s*\S+/gu;
 
 /**
  * Cut a text into words whose tokens are those of the text.
- * @param {Vocabulary} vocab
+ * @param {Tokenizer} tokenizer
  * @param {string} text
  * @returns {Segment[]}
  */
-export function segmentsOf(vocab, text) {
-  const tokens = vocab.encode(text);
+export function segmentsOf(tokenizer, text) {
+  const tokens = tokenizer.encode(text);
   for (const rule of [WORDS_AND_SIGNS, SPACE_SEPARATED_WORDS]) {
-    const words = cutBy(vocab, text, rule);
-    if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens)) return withOffsets(vocab, words);
+    const words = cutBy(tokenizer, text, rule);
+    if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens))
+      return withOffsets(tokenizer, words);
   }
-  const signs = vocab.words(tokens);
+  const signs = tokenizer.words(tokens);
   return withOffsets(
-    vocab,
-    tokens.map((id, i) => ({ lead: "", text: signs[i], raw: vocab.decode([id]), ids: [id] })),
+    tokenizer,
+    tokens.map((id, i) => ({ lead: "", text: signs[i], raw: tokenizer.decode([id]), ids: [id] })),
   );
 }
 
@@ -48,26 +49,26 @@ function partsBy(text, rule) {
   return parts;
 }
 
-/** @param {Vocabulary} vocab @param {string} text @param {RegExp} rule */
-function cutBy(vocab, text, rule) {
+/** @param {Tokenizer} tokenizer @param {string} text @param {RegExp} rule */
+function cutBy(tokenizer, text, rule) {
   return partsBy(text, rule).map((raw) => {
     const lead = raw.slice(0, raw.length - raw.trimStart().length);
-    return { lead, text: raw.trim(), raw, ids: vocab.encode(raw) };
+    return { lead, text: raw.trim(), raw, ids: tokenizer.encode(raw) };
   });
 }
 
 /**
  * Add the place of the first token to each segment, and whether the vocabulary lacks the word.
- * @param {Vocabulary} vocab
+ * @param {Tokenizer} tokenizer
  * @param {Cut[]} segments
  * @returns {Segment[]}
  */
-function withOffsets(vocab, segments) {
+function withOffsets(tokenizer, segments) {
   let at = 0;
   return segments.map((segment) => {
     const place = at;
     at += segment.ids.length;
-    return { ...segment, at: place, unknown: segment.ids.includes(vocab.special.unknown) };
+    return { ...segment, at: place, unknown: segment.ids.includes(tokenizer.special.unknown) };
   });
 }
 
@@ -80,19 +81,19 @@ export const segmentsWithin = (segments, maxTokens) => segments.filter(({ at, id
 
 /**
  * Cut a text into the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
- * @param {Vocabulary} vocab
+ * @param {Tokenizer} tokenizer
  * @param {string} text
  * @returns {{ text: string, count: number }[]}
  */
-export function piecesOf(vocab, text) {
-  const ids = vocab.encode(text);
-  const pieces = ids.map((id) => ({ text: vocab.decode([id]), count: 1 }));
+export function piecesOf(tokenizer, text) {
+  const ids = tokenizer.encode(text);
+  const pieces = ids.map((id) => ({ text: tokenizer.decode([id]), count: 1 }));
   const textOfParts = (/** @type {{ text: string }[]} */ parts) => parts.map((part) => part.text).join("");
   if (textOfParts(pieces) === text) return pieces;
   const undivided = [{ text, count: ids.length }];
-  if (vocab.preloadEncodings) return undivided;
-  const words = segmentsOf(vocab, text).flatMap(({ lead, raw, ids: tokens }) => {
-    const parts = tokens.map((id) => ({ text: vocab.decode([id]), count: 1 }));
+  if (tokenizer.preloadEncodings) return undivided;
+  const words = segmentsOf(tokenizer, text).flatMap(({ lead, raw, ids: tokens }) => {
+    const parts = tokens.map((id) => ({ text: tokenizer.decode([id]), count: 1 }));
     if (textOfParts(parts) === raw) return parts;
     const space = lead ? [{ text: lead, count: 0 }] : [];
     return [...space, { text: raw.slice(lead.length), count: tokens.length }];

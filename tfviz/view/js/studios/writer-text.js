@@ -17,7 +17,7 @@ export class WriterText {
   /** @param {Writer} writer */
   constructor(writer) {
     this.writer = writer;
-    this.pieceCutter = new TextPieces(writer.vocab);
+    this.pieceCutter = new TextPieces(writer.tokenizer);
     this.editor = new TextEditor("The text: type anywhere in it", {
       typed: (text) => writer.beginWith(text),
       point: (place) => this.point(place),

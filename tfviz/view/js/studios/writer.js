@@ -50,14 +50,14 @@ export class Writer extends Studio {
   /** @param {StudioArguments<WriteDocument>} args */
   constructor(...args) {
     super(...args);
-    const { store, described, vocab } = this;
+    const { store, described, tokenizer } = this;
     this.path = new TokenTree(store);
-    this.prompt = new Prompt(vocab, described.context);
+    this.prompt = new Prompt(tokenizer, described.context);
     this.text = new WriterText(this);
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
       steps: Boolean(described.programs?.step),
       context: described.context,
-      tokens: vocab.size,
+      tokens: tokenizer.size,
     });
     this.loop = new WritingLoop(this);
     this.textCost = new TextCost(this);
@@ -83,7 +83,7 @@ export class Writer extends Studio {
 
   /** Make the text, the buttons that write, and the branches. */
   buildText() {
-    const { store, vocab, unit } = this;
+    const { store, tokenizer, unit } = this;
     /** @type {HTMLButtonElement} */
     this.runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "go" });
     const step = button(`One ${unit}`, () => this.loop.write(), { title: `write one ${unit} (Alt+S)` });
@@ -91,7 +91,7 @@ export class Writer extends Studio {
     /** @type {HTMLElement} */
     this.cost = h("small", { class: "cost", title: costHelp(unit) });
     const textOf = (/** @type {number[]} */ tokens) =>
-      tokens.map((id) => pieceText(vocab, id)).join(spaceSeparated(vocab) ? " " : "");
+      tokens.map((id) => pieceText(tokenizer, id)).join(spaceSeparated(tokenizer) ? " " : "");
     /** @type {Branches} */
     this.branches = new Branches(this.path, textOf, (node) => store.set({ node, rows: [], cols: [] }));
     const buttons = h("div", { class: "row" }, this.runButton, step, back, this.cost);
@@ -102,7 +102,7 @@ export class Writer extends Studio {
   buildNext() {
     const { store } = this;
     /** @type {NextTokens} */
-    this.next = new NextTokens(this.vocab, store, (id) => this.take(id));
+    this.next = new NextTokens(this.tokenizer, store, (id) => this.take(id));
     /** @type {ReturnType<typeof slider>} */
     this.temperature = slider("Temperature", {
       min: 0,
@@ -139,7 +139,7 @@ export class Writer extends Studio {
   take(id) {
     const pressed = this.next.buttonOf(id);
     this.path.take(id);
-    animateTravel(this.frame.body, pressed, this.text.editor.element, pieceText(this.vocab, id));
+    animateTravel(this.frame.body, pressed, this.text.editor.element, pieceText(this.tokenizer, id));
   }
 
   /** Append a sampled token. @param {number} id @param {Answer | null} next the model's answer after it */
@@ -188,12 +188,12 @@ export class Writer extends Studio {
   }
 
   /**
-   * Encode the prompt in Python, for a vocabulary that is not in the page; return false if that failed or the prompt
+   * Encode the prompt in Python, for a tokenizer that is not in the page; return false if that failed or the prompt
    * has changed meanwhile.
    */
   async preloadPrompt() {
     const prompt = this.store.get("prompt");
-    if (this.vocab.preloadEncodings && !(await this.prepareText(this.prompt, prompt))) return false;
+    if (this.tokenizer.preloadEncodings && !(await this.prepareText(this.prompt, prompt))) return false;
     return prompt === this.store.get("prompt");
   }
 
@@ -218,7 +218,7 @@ export class Writer extends Studio {
     this.cost.textContent = this.textCost.describe(answer, this.answerInput?.off ?? 0);
     this.branches.show(this.store.get("node"));
     if (this.mappedAnswer !== answer) {
-      const words = this.vocab.words(answer.ids);
+      const words = this.tokenizer.words(answer.ids);
       this.mappedAnswer = answer;
       this.textCost.withoutHeads.clear();
       this.showMaps(answer.patterns, () => [words, words]);
@@ -234,7 +234,7 @@ export class Writer extends Studio {
   showSource() {
     const { row } = this;
     if (!this.heads.groups.length || !this.answer || row === null) return;
-    this.showShadingHead(`from “${this.vocab.words([this.answer.ids[row]])[0]}”`);
+    this.showShadingHead(`from “${this.tokenizer.words([this.answer.ids[row]])[0]}”`);
     this.sourceLabel.title = this.heads.nameOf(this.heads.selected);
   }
 

@@ -1,15 +1,15 @@
-// Vocabularies of characters and of bytes, and functions shared by all vocabularies. A character is a code point, as in
+// Tokenizers of characters and of bytes, and functions shared by all tokenizers. A character is a code point, as in
 // Python, or a lone surrogate.
 
 import { VISIBLE_SIGNS } from "../base/visible-text.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 
 const SURROGATE = /\p{Surrogate}/u;
 const UTF8 = new TextEncoder();
 
-/** A vocabulary that has one token for each character. @implements {Vocabulary} */
-export class CharacterVocabulary {
+/** A tokenizer that has one token for each character. @implements {Tokenizer} */
+export class CharacterTokenizer {
   /** @type {Record<string, number>} */
   special = {};
 
@@ -25,7 +25,7 @@ export class CharacterVocabulary {
     return Array.from(text, (character, place) => {
       const id = this.places.get(character);
       if (id !== undefined) return id;
-      throw new Error(`${characterName(character)} at place ${place} is not among the ${this.size} of this vocabulary`);
+      throw new Error(`${characterName(character)} at place ${place} is not among the ${this.size} of this tokenizer`);
     });
   }
 
@@ -42,8 +42,8 @@ export class CharacterVocabulary {
   }
 }
 
-/** A vocabulary whose 256 tokens are the bytes of UTF-8. @implements {Vocabulary} */
-export class ByteVocabulary {
+/** A tokenizer whose 256 tokens are the bytes of UTF-8. @implements {Tokenizer} */
+export class ByteTokenizer {
   size = 256;
   /** @type {Record<string, number>} */
   special = {};
@@ -81,7 +81,7 @@ export class ByteVocabulary {
 }
 
 /**
- * Return ids unchanged if all are tokens of a vocabulary of this size; else throw.
+ * Return ids unchanged if all are tokens of a tokenizer of this size; else throw.
  * @param {Iterable<number>} ids
  * @param {number} size
  */

@@ -1,11 +1,11 @@
-// A subword vocabulary as exported by `tfviz/text/tokenizer_export.py`: normalizers, a splitter, a model and a joiner.
+// A subword tokenizer as exported by `tfviz/text/tokenizer_export.py`: normalizers, a splitter, a model and a joiner.
 
 import { broken, fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 import { normalizer } from "./normalizers.js";
 import { Pairs, byteSigns } from "./pairs.js";
 import { splitter } from "./splitters.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 
 // WordPiece leaves out these spaces, in this order.
 const CLEAN_UP_REPLACEMENTS = [
@@ -22,8 +22,8 @@ const CLEAN_UP_REPLACEMENTS = [
   [" 're", "'re"],
 ];
 
-/** A vocabulary of subwords that encodes and decodes as its `tokenizers.Tokenizer` does. @implements {Vocabulary} */
-export class SubwordVocabulary {
+/** A tokenizer of subwords that encodes and decodes as its `tokenizers.Tokenizer` does. @implements {Tokenizer} */
+export class SubwordTokenizer {
   /** @param {any} described */
   constructor(described) {
     const { tokens, special, silent, joiner, model } = described;

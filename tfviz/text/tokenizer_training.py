@@ -1,4 +1,4 @@
-"""Build vocabularies from texts with `tokenizers`: byte-pair encoding, WordPiece, whole words, characters."""
+"""Train tokenizers on texts with the library `tokenizers`: byte-pair encoding, WordPiece, whole words, characters."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from tfviz.text.subwords import SPECIAL_TOKENS, Subwords
 
 MAX_WORD_LENGTH = 100  # characters; longer words are split, since the trainer's time grows with the square
 LONG_WORD_PART = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}|\s{{{MAX_WORD_LENGTH}}}")
-MAX_VOCABULARY_TOKENS = 10**8  # the trainer allocates memory for them at the start
+MAX_VOCAB_SIZE = 10**8  # the trainer allocates memory for them at the start
 
 
 def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwords:
@@ -55,7 +55,7 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
 
 
 def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
-    """Build a vocabulary of the `size` most frequent words and runs of punctuation; all others become `[UNK]`."""
+    """Build a tokenizer of the `size` most frequent words and runs of punctuation; all others become `[UNK]`."""
     with extra("lessons"):
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -66,7 +66,7 @@ def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False
 
 
 def characters(texts: Iterable[str], size: int = 1000) -> Subwords:
-    """Build a vocabulary of the `size` most frequent characters."""
+    """Build a tokenizer of the `size` most frequent characters."""
     with extra("lessons"):
         from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -80,9 +80,9 @@ def _trainer_options(size: int, alphabet: int = 0) -> dict[str, Any]:
     min_size = len(SPECIAL_TOKENS) + alphabet + 1
     if size < min_size:
         raise ValueError(
-            f"a vocabulary of {size} tokens is too small; {min_size - 1} are taken already: ask for {min_size}"
+            f"a tokenizer of {size} tokens is too small; {min_size - 1} are taken already: ask for {min_size}"
         )
-    between(min_size, MAX_VOCABULARY_TOKENS, size=size)
+    between(min_size, MAX_VOCAB_SIZE, size=size)
     return {"vocab_size": size, "special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
 
 
@@ -90,11 +90,11 @@ def _check_texts(texts: Iterable[str]) -> list[str]:
     texts = [texts] if isinstance(texts, str) else list(texts)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"text {place} is a {type(text).__name__}; vocabularies are built of strings")
+            raise TypeError(f"text {place} is a {type(text).__name__}; tokenizers learn from strings")
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise ValueError(f"text {place} has a lone surrogate, U+D800 to U+DFFF, which is not text")
     if not any(text.strip() for text in texts):
-        raise ValueError("there is no text to build a vocabulary of")
+        raise ValueError("there is no text to build a tokenizer from")
     return texts
 
 

@@ -84,7 +84,7 @@ def test_studio_rejects_much_larger_model_vocabulary(studio, kernel):
 
 
 class PrefersUnknownTokens(nn.Module):
-    """Prefers what the vocabulary does not have."""
+    """Prefers what the tokenizer does not have."""
 
     def __init__(self, model, tokens):
         super().__init__()
@@ -184,9 +184,9 @@ def test_translate_rejects_unsuitable_models_and_vocabularies():
     with pytest.raises(ValueError, match=r"GPT has no encode and decode.*view\.sources or view\.live"):
         view.translate(gpt(28), WORDS, "the plot")
     plain = Subwords(unigram())
-    with pytest.raises(ValueError, match=r"the target's vocabulary has no token \[BOS\]"):
+    with pytest.raises(ValueError, match=r"the target's tokenizer has no token \[BOS\]"):
         view.translate(translator(len(WORDS)), plain, "the plot")
-    with pytest.raises(ValueError, match=r"the source's vocabulary has no token </s>"):
+    with pytest.raises(ValueError, match=r"the source's tokenizer has no token </s>"):
         view.translate(translator(len(WORDS)), WORDS, "the plot", after="</s>")
 
 

@@ -1,12 +1,12 @@
-// Texts to ids and back, by vocabularies small enough to work out by hand. tests/view compares large ones with Python.
+// Texts to ids and back, by tokenizers small enough to work out by hand. tests/view compares large ones with Python.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KernelVocabulary } from "../../tfviz/view/js/text/kernel-vocabulary.js";
+import { KernelTokenizer } from "../../tfviz/view/js/text/kernel-tokenizer.js";
 import { characterClass, normalizer } from "../../tfviz/view/js/text/normalizers.js";
 import { byteSigns } from "../../tfviz/view/js/text/pairs.js";
 import { splitter } from "../../tfviz/view/js/text/splitters.js";
-import { makeVocabulary } from "../../tfviz/view/js/text/make-vocabulary.js";
+import { makeTokenizer } from "../../tfviz/view/js/text/make-tokenizer.js";
 
 /** A set of characters as Python describes it: lengths of runs outside and inside, in turn. @param {string} characters */
 function runs(characters) {
@@ -17,9 +17,9 @@ const LETTERS = runs("abcdefghijklmnopqrstuvwxyz");
 const SIGNS = runs("!',.?");
 const WORDS = { kind: "bert", words: LETTERS, signs: SIGNS };
 
-/** A vocabulary of pieces of words. @param {string[]} tokens @param {object} more */
+/** A tokenizer of pieces of words. @param {string[]} tokens @param {object} more */
 const pieces = (tokens, more = {}) =>
-  makeVocabulary({
+  makeTokenizer({
     kind: "subwords",
     tokens,
     special: { unknown: 0 },
@@ -33,7 +33,7 @@ const pieces = (tokens, more = {}) =>
   });
 
 test("characters are found by their place, and a stranger is named", () => {
-  const letters = makeVocabulary({ kind: "characters", tokens: ["a", "😀", "\n", "\ud83d"] });
+  const letters = makeTokenizer({ kind: "characters", tokens: ["a", "😀", "\n", "\ud83d"] });
   assert.deepEqual(letters.encode("a😀\n"), [0, 1, 2]);
   assert.deepEqual(letters.encode("\ud83da"), [3, 0]); // half of a pair alone
   assert.equal(letters.decode([1, 0]), "😀a");
@@ -44,7 +44,7 @@ test("characters are found by their place, and a stranger is named", () => {
 });
 
 test("bytes are those of UTF-8, and each has a word", () => {
-  const bytes = makeVocabulary({ kind: "bytes" });
+  const bytes = makeTokenizer({ kind: "bytes" });
   assert.deepEqual(bytes.encode("é€"), [0xc3, 0xa9, 0xe2, 0x82, 0xac]);
   assert.deepEqual(bytes.encode("\udc80a"), [0x80, 0x61]); // a byte that Python could not read
   assert.equal(bytes.decode([0xc3, 0xa9, 0xff]), "é\ufffd");
@@ -53,28 +53,28 @@ test("bytes are those of UTF-8, and each has a word", () => {
   assert.throws(() => bytes.encode("\ud800"), /half of a character/);
 });
 
-test("there is no vocabulary of another kind", () => {
-  assert.throws(() => makeVocabulary({ kind: "toString" }), /no vocabulary of the kind toString/);
+test("there is no tokenizer of another kind", () => {
+  assert.throws(() => makeTokenizer({ kind: "toString" }), /no tokenizer of the kind toString/);
 });
 
 test("the longest piece comes first, from the left, and pieces inside a word are marked", () => {
-  const vocab = pieces(["[UNK]", "un", "##do", "##doing", "##ing", "do"]);
-  assert.deepEqual(vocab.encode("undoing do"), [1, 3, 5]);
-  assert.deepEqual(vocab.encode("undo"), [1, 2]);
-  assert.deepEqual(vocab.encode("doing"), [5, 4]);
+  const tokenizer = pieces(["[UNK]", "un", "##do", "##doing", "##ing", "do"]);
+  assert.deepEqual(tokenizer.encode("undoing do"), [1, 3, 5]);
+  assert.deepEqual(tokenizer.encode("undo"), [1, 2]);
+  assert.deepEqual(tokenizer.encode("doing"), [5, 4]);
 });
 
 test("a word with a piece that there is not, or one that is too long, is unknown as a whole", () => {
-  const vocab = pieces(["[UNK]", "un", "##do"]);
-  assert.deepEqual(vocab.encode("unit undo"), [0, 1, 2]);
-  assert.deepEqual(vocab.encode("undododo"), [1, 2, 2, 2]); // eight letters
-  assert.deepEqual(vocab.encode("undodododo"), [0]);
+  const tokenizer = pieces(["[UNK]", "un", "##do"]);
+  assert.deepEqual(tokenizer.encode("unit undo"), [0, 1, 2]);
+  assert.deepEqual(tokenizer.encode("undododo"), [1, 2, 2, 2]); // eight letters
+  assert.deepEqual(tokenizer.encode("undodododo"), [0]);
 });
 
 test("pieces become a text: joined where they are marked, with no space before a sign", () => {
-  const vocab = pieces(["[UNK]", "it", "##s", "un", "##do", ",", "do", "n't"], { silent: [0] });
-  assert.equal(vocab.decode([3, 4, 5, 1, 2]), "undo, its");
-  assert.equal(vocab.decode([6, 7, 0]), "don't");
+  const tokenizer = pieces(["[UNK]", "it", "##s", "un", "##do", ",", "do", "n't"], { silent: [0] });
+  assert.equal(tokenizer.decode([3, 4, 5, 1, 2]), "undo, its");
+  assert.equal(tokenizer.decode([6, 7, 0]), "don't");
   const untidied = pieces(["a", ","], { joiner: { kind: "pieces", inside: "##", cleanup: false } });
   assert.equal(untidied.decode([0, 1]), "a ,");
 });
@@ -82,9 +82,9 @@ test("pieces become a text: joined where they are marked, with no space before a
 test("whole words are looked up, and joined by spaces", () => {
   const tokens = ["?", "the", "cat"];
   const model = { kind: "words", ids: [0, 1, 2], unknown: 0 };
-  const vocab = pieces(tokens, { model, joiner: { kind: "spaces" } });
-  assert.deepEqual(vocab.encode("the cat sat"), [1, 2, 0]);
-  assert.equal(vocab.decode([1, 2]), "the cat");
+  const tokenizer = pieces(tokens, { model, joiner: { kind: "spaces" } });
+  assert.deepEqual(tokenizer.encode("the cat sat"), [1, 2, 0]);
+  assert.equal(tokenizer.decode([1, 2]), "the cat");
 });
 
 test("the pair that was learned first is joined first, of equal ones the leftmost", () => {
@@ -104,11 +104,11 @@ test("the pair that was learned first is joined first, of equal ones the leftmos
   // prettier-ignore
   assert.deepEqual(pairs([[b, c, bc], [a, b, ab], [a, bc, abc]]).encode("abcab"), [abc, ab]);
   assert.deepEqual(pairs([[a, a, aa]]).encode("aaa"), [aa, a]);
-  const vocab = pairs([[a, b, ab]]);
-  assert.deepEqual(vocab.encode("ab é"), [ab, 32, 0xc3, 0xa9]);
-  assert.equal(vocab.decode([ab, 32, 0xc3, 0xa9]), "ab é");
-  assert.deepEqual(vocab.words([ab, 32]), ["ab", "␣"]);
-  assert.throws(() => vocab.encode("\ud800"), /lone surrogate/);
+  const tokenizer = pairs([[a, b, ab]]);
+  assert.deepEqual(tokenizer.encode("ab é"), [ab, 32, 0xc3, 0xa9]);
+  assert.equal(tokenizer.decode([ab, 32, 0xc3, 0xa9]), "ab é");
+  assert.deepEqual(tokenizer.words([ab, 32]), ["ab", "␣"]);
+  assert.throws(() => tokenizer.encode("\ud800"), /lone surrogate/);
 });
 
 test("a byte that cannot be printed has a sign of its own, from U+0100 on", () => {
@@ -145,7 +145,7 @@ test("a text is made even in the order of the steps", () => {
   assert.equal(normalizer([])("As It Is"), "As It Is");
 });
 
-test("a vocabulary of the kernel asks for each text once, and knows what its tokens say", async () => {
+test("a tokenizer of the kernel asks for each text once, and knows what its tokens say", async () => {
   /** @type {string[][]} */
   const asked = [];
   const ask = async (/** @type {string[]} */ texts) => {
@@ -153,13 +153,13 @@ test("a vocabulary of the kernel asks for each text once, and knows what its tok
     return texts.map((text) => [text.length]);
   };
   const described = { texts: ["<s>", "a b", "?"], bytes: { 2: [0xc3] }, names: { 0: "start" }, special: {} };
-  const vocab = new KernelVocabulary(described, ask);
-  assert.throws(() => vocab.encode("ab"), /Python has not read this text yet/);
-  assert.equal(await vocab.preloadEncodings(["ab", "c", "ab"]), true);
-  assert.equal(await vocab.preloadEncodings(["c", "ab"]), false);
-  assert.equal(await vocab.preloadEncodings(["c", "def"]), true);
+  const tokenizer = new KernelTokenizer(described, ask);
+  assert.throws(() => tokenizer.encode("ab"), /Python has not read this text yet/);
+  assert.equal(await tokenizer.preloadEncodings(["ab", "c", "ab"]), true);
+  assert.equal(await tokenizer.preloadEncodings(["c", "ab"]), false);
+  assert.equal(await tokenizer.preloadEncodings(["c", "def"]), true);
   assert.deepEqual(asked, [["ab", "c"], ["def"]]);
-  assert.deepEqual([vocab.encode("ab"), vocab.encode("def")], [[2], [3]]);
-  assert.deepEqual(vocab.words([0, 1, 2]), ["start", "a␣b", "c3"]);
-  assert.equal(vocab.decode([1, 2]), "a b\ufffd");
+  assert.deepEqual([tokenizer.encode("ab"), tokenizer.encode("def")], [[2], [3]]);
+  assert.deepEqual(tokenizer.words([0, 1, 2]), ["start", "a␣b", "c3"]);
+  assert.equal(tokenizer.decode([1, 2]), "a b\ufffd");
 });

@@ -1,4 +1,4 @@
-"""Vocabularies in the page encode, decode and display text exactly as in Python."""
+"""Tokenizers in the page encode, decode and display text exactly as in Python."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from tfviz.text import Bytes, Characters, Subwords, bpe, characters, subwords, w
 pytest_plugins = ["node"]
 # Texts and what comes back travel as numbers, so that no half of a character is lost on the way.
 ASK = """given => {
-    const { described, texts, rows, shown } = JSON.parse(given), room = makeVocabulary(described);
+    const { described, texts, rows, shown } = JSON.parse(given), room = makeTokenizer(described);
     const units = text => Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
     const told = (given, ask) => { try { return ask(given); } catch (error) { return "Error: " + error.message; } };
     return JSON.stringify({ size: room.size, special: room.special,
@@ -67,13 +67,13 @@ EVERY = [*HOSTILE, *LONG, *DRAWN]
 
 def bpe_with_normalizer(normalizer, texts=STORY, size=330):
     """Byte pairs, which show all that a normalizer does."""
-    tokenizer = Tokenizer.from_str(bpe(texts, size).tokenizer.to_str())
+    tokenizer = Tokenizer.from_str(bpe(texts, size).backend_tokenizer.to_str())
     tokenizer.normalizer = normalizer
     return Subwords(tokenizer)
 
 
 def changed(vocab=None, **parts):
-    tokenizer = Tokenizer.from_str((vocab or BUILT["wordpiece"]).tokenizer.to_str())
+    tokenizer = Tokenizer.from_str((vocab or BUILT["wordpiece"]).backend_tokenizer.to_str())
     for name, part in parts.items():
         setattr(tokenizer, name, part)
     return Subwords(tokenizer)
@@ -132,7 +132,7 @@ def units(written):
 def run_page(node, plain, texts=(), rows=(), shown=()):
     """What a page makes of these texts; of these rows of ids, as texts; and of others, as words."""
     given = {"described": plain, "texts": [units(written) for written in texts], "rows": rows, "shown": shown}
-    node.load("text/make-vocabulary")
+    node.load("text/make-tokenizer")
     return json.loads(node.evaluate(ASK, json.dumps(given)))
 
 
@@ -201,7 +201,7 @@ def test_special_tokens_match_python(vocab, node):
 def test_invalid_ids_and_lone_surrogates_return_errors(node):
     few, given = BUILT["few characters"], [[9], [-1], [0.5], ["0"], [None], [0, 8]]
     told = run_page(node, few.to_spec(), ["the b"], given, given)
-    assert told["ids"] == ['Error: the character "b" (U+0062) at place 4 is not among the 9 of this vocabulary']
+    assert told["ids"] == ['Error: the character "b" (U+0062) at place 4 is not among the 9 of this tokenizer']
     for kind, expected in (("texts", decoded(few, [0, 8])), ("words", words(few, [0, 8]))):
         *wrong, right = told[kind]
         assert right == expected
@@ -273,7 +273,7 @@ def test_each_part_of_spec_affects_result(vocab, change, node):
 
 
 def test_special_token_unknown_to_model_encodes_as_unk(node):
-    tokenizer = Tokenizer.from_str(BUILT["whole words"].tokenizer.to_str())
+    tokenizer = Tokenizer.from_str(BUILT["whole words"].backend_tokenizer.to_str())
     tokenizer.add_special_tokens(["zebra"])
     vocab = Subwords(tokenizer)
     assert vocab.encode("zebra").tolist() == run_page(node, vocab.to_spec(), ["zebra"])["ids"][0] == [subwords.UNK]

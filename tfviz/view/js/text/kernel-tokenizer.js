@@ -1,14 +1,14 @@
-// A vocabulary whose texts are encoded in Python. The page knows the text of each token, and the texts that it has
+// A tokenizer whose texts are encoded in Python. The page knows the text of each token, and the texts that it has
 // already sent to the kernel.
 
 import { fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 
-/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.d.ts" */
 
 const MAX_TEXTS = 2000;
 
-/** A vocabulary that stores the encodings it has received from the kernel. @implements {Vocabulary} */
-export class KernelVocabulary {
+/** A tokenizer that stores the encodings it has received from the kernel. @implements {Tokenizer} */
+export class KernelTokenizer {
   /** @type {Map<string, number[]>} */
   learned = new Map();
 

@@ -17,20 +17,20 @@ from tfviz.validation import describe, validated
 
 
 class Characters:
-    """A vocabulary of single characters; a character's id is its place in `characters`.
+    """A tokenizer of single characters; a character's id is its place in `characters`.
 
-    >>> vocab = Characters.of("the cat")
-    >>> vocab.encode("cat").tolist(), len(vocab)
+    >>> tokenizer = Characters.of("the cat")
+    >>> tokenizer.encode("cat").tolist(), len(tokenizer)
     ([2, 1, 5], 6)
-    >>> vocab.decode(vocab.encode("the cat"))
+    >>> tokenizer.decode(tokenizer.encode("the cat"))
     'the cat'
     """
 
     def __init__(self, characters: str):
         if not characters:
-            raise ValueError("the text is empty; a vocabulary needs at least one character")
+            raise ValueError("the text is empty; a tokenizer needs at least one character")
         if len(set(characters)) != len(characters):
-            raise ValueError("the characters of a vocabulary must all differ; build one of a text with Characters.of")
+            raise ValueError("the characters of a tokenizer must all differ; build one of a text with Characters.of")
         self.characters = characters
         self._points = _code_points(characters)
         self._order = numpy.argsort(self._points)
@@ -38,7 +38,7 @@ class Characters:
     @classmethod
     @validated
     def of(cls, text: str) -> Characters:
-        """Build the vocabulary of all characters in `text`, in code-point order."""
+        """Build the tokenizer of all characters in `text`, in code-point order."""
         return cls("".join(sorted(set(text))))
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class Characters:
         """Return the id of each character.
 
         Raises:
-            ValueError: the vocabulary lacks a character; the message names the first.
+            ValueError: the tokenizer lacks a character; the message names the first.
         """
         points = _code_points(check_text(text))
         slots = numpy.searchsorted(self._points, points, sorter=self._order)
@@ -61,7 +61,7 @@ class Characters:
             place, character = int(unknown[0]), text[unknown[0]]
             raise ValueError(
                 f"character {character!r} (U+{ord(character):04X}) at place {place} is not among the {len(self)} of "
-                "this vocabulary; build it from a text that has it, or use Bytes, which has everything"
+                "this tokenizer; build it from a text that has it, or use Bytes, which has everything"
             )
         return torch.from_numpy(ids)
 
@@ -83,7 +83,7 @@ class Characters:
 
 
 class Bytes:
-    """The 256 byte values of UTF-8: encodes any text, in any script, without building a vocabulary.
+    """The 256 byte values of UTF-8: encodes any text, in any script, without a vocabulary to build.
 
     >>> Bytes().encode("né").tolist(), Bytes().words(Bytes().encode("né!"))
     ([110, 195, 169], ['n', 'c3', 'a9', '!'])
@@ -141,7 +141,7 @@ def check_text(text: str, name: str = "text") -> str:
 
 
 def check_ids(ids: Iterable, size: int) -> Iterator[int]:
-    """Yield the ids of a text as ints if they are tokens of a vocabulary of this size.
+    """Yield the ids of a text as ints if they are tokens of a tokenizer of this size.
 
     Raises:
         TypeError: `ids` is not iterable, or holds values other than integers.
@@ -158,7 +158,7 @@ def check_ids(ids: Iterable, size: int) -> Iterator[int]:
             raise TypeError(f"{value} is not an id; give integers")
         if not 0 <= index < size:
             raise ValueError(
-                f"id {index} is not one of the {size} tokens, 0 to {size - 1}; is the model for another vocabulary?"
+                f"id {index} is not one of the {size} tokens, 0 to {size - 1}; is the model for another tokenizer?"
             )
         yield index
 
