@@ -1,4 +1,4 @@
-"""What the rest of the package needs of a tokenizer; those of `tfviz.text` have it, and your own may stand in their place."""
+"""What the package needs of a tokenizer; those of `tfviz.text` have it, and your own may stand in their place."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
