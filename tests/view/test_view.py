@@ -409,4 +409,21 @@ def test_steps_use_custom_axis_names():
     assert shown.document["axes"] == ["letter that comes next", "place"]
     figure = shown.figure()
     assert [figure.get_supylabel(), figure.get_supxlabel()] == ["letter that comes next", "place"]
-    assert view.steps(parts).figure().get_supylabel() == ""
+    assert [view.steps(parts).figure().get_supylabel(), view.heads(parts["after"]).figure().get_supxlabel()] == [
+        "query",
+        "key",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: view.heads(maps(2, 2, 17)), "attention weight, square-root scale"),
+        (
+            lambda: view.compare(maps(1, 1, 17), maps(1, 1, 17), layer=0, head=0),
+            "difference of attention weights, square-root scale",
+        ),
+    ],
+)
+def test_colour_bar_says_what_it_measures_and_how(make, said):
+    assert said in {axes.get_ylabel() for axes in make().figure().axes}

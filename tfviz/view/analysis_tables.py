@@ -96,9 +96,9 @@ def _scale(table: Table) -> Scale:
     known = table.values[table.values.isfinite()]
     largest = float(known.abs().max()) if len(known) else 1.0
     if len(known) and known.min() < 0:
-        return Scale("diverging", largest or 1.0)
+        return Scale("diverging", largest or 1.0, table.unit)
     is_share = (table.unit.startswith(SHARE_UNIT) or table.unit == "probability") and largest <= 1
-    return Scale("linear", 1.0 if is_share else largest or 1.0)
+    return Scale("linear", 1.0 if is_share else largest or 1.0, table.unit)
 
 
 def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:

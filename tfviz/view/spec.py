@@ -53,10 +53,11 @@ SCALE_RULES: dict[ScaleKind, ScaleRule] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """The colours of numbers up to `limit`, and down to its negative if the scale diverges."""
+    """The colours of numbers up to `limit`, and down to its negative if the scale diverges; `name` says of what."""
 
     kind: ScaleKind = "sqrt"
     limit: float = 1.0
+    name: str = ""
 
     @property
     def rule(self) -> ScaleRule:
@@ -66,9 +67,16 @@ class Scale:
     def ticks(self) -> list[float]:
         return [tick * self.limit for tick in self.rule.ticks]
 
+    @property
+    def caption(self) -> str:
+        """What the colours are, and that they are spread by square roots, if they are."""
+        return ", ".join(filter(None, [self.name, "square-root scale" if self.rule.root else ""]))
 
-WEIGHT_SCALE = Scale("sqrt")  # of attention, whose weights are mostly small
-DIFFERENCE_SCALE = Scale("diverging-sqrt")  # of the difference of two attention maps
+
+WEIGHT = "attention weight"
+WEIGHT_SCALE = Scale("sqrt", name=WEIGHT)  # of attention, whose weights are mostly small
+LINEAR_WEIGHT_SCALE = Scale("linear", name=WEIGHT)
+DIFFERENCE_SCALE = Scale("diverging-sqrt", name=f"difference of {WEIGHT}s")  # of two attention maps
 
 
 @dataclass(frozen=True)
@@ -127,7 +135,7 @@ def attention_heatmap(
     rows, columns = Axis(axes[0], maps.rows), Axis(axes[1], maps.cols)
     few = is_numbered(*maps.shape[2:])
     return Heatmap(
-        values, rows, columns, Scale("linear" if few else "sqrt"), allowed, block=block, numbered=few, **more
+        values, rows, columns, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, allowed, block=block, numbered=few, **more
     )
 
 
@@ -139,7 +147,7 @@ def picture_scale(largest: float, keys: int) -> Scale:
     >>> picture_scale(0.017, 64).limit, picture_scale(0.9, 64).limit, picture_scale(0.3, 8).limit
     (0.25, 0.9, 1.0)
     """
-    return Scale("sqrt", max(largest, min(1.0, MIN_SCALE_EVEN_WEIGHTS / keys)))
+    return Scale("sqrt", max(largest, min(1.0, MIN_SCALE_EVEN_WEIGHTS / keys)), WEIGHT)
 
 
 def is_numbered(rows: int, columns: int) -> bool:

@@ -85,7 +85,7 @@ def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[He
     if isinstance(table, Similarity):
         return [Heatmap(values, Axis(QUERY), Axis(KEY), table_scale(values), dividers=both, title="query and key")]
     position, dimension = Axis("position"), Axis("dimension")
-    scale, cosines = Scale("diverging", float(values.abs().max()) or 1.0), Scale("diverging")
+    scale, cosines = Scale("diverging", float(values.abs().max()) or 1.0), Scale("diverging", name="cosine")
     return [
         Heatmap(values, position, dimension, scale, dividers=down, title="the table"),
         Heatmap(_cosines(values), position, position, cosines, dividers=both, title="cosine of two positions"),

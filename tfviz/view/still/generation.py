@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
-from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
+from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is_numbered
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colourbar
@@ -52,7 +52,7 @@ def translation_steps(
         figure = Figure(figsize=(width + BAR_WIDTH_INCHES + 2.4, height + 1.5), layout="constrained")
         cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[width, BAR_WIDTH_INCHES])
         axes = Axis("written", words), Axis("read; mean of all heads", read)
-        heatmap = Heatmap(weights, *axes, Scale("linear" if few else "sqrt"), numbered=few)
+        heatmap = Heatmap(weights, *axes, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, numbered=few)
         image = draw_heatmap(cells, heatmap)
         if not few:
             colourbar(figure, image, [cells], heatmap.scale)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy
 from matplotlib.figure import Figure
 
-from tfviz.view.spec import KEY, QUERY, HeadGrid, Heatmap
+from tfviz.view.spec import HeadGrid, Heatmap
 from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, inches, label
 from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
@@ -37,9 +37,10 @@ def head_grid(grid: HeadGrid) -> Figure:
             axes.set_title(drawable(grid.heads[head]), loc="center", color=soft())
         if head == 0 and down > 1:
             axes.set_ylabel(grid.layers[layer], color=soft())
+    name_axes(figure, heatmap)
     if many:  # laid out by hand: a layout engine takes seconds for so many
         width, height = figure.get_size_inches()
-        figure.subplots_adjust(0.6 / width, 0.1 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)
+        figure.subplots_adjust(0.75 / width, 0.35 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)
     colourbar(figure, image, panels, heatmap.scale)
     set_title(figure, grid.title)
     return figure
@@ -58,6 +59,7 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
             caption(axes, one, width, height)
         colourbar(figure, image, [axes for axes, _ in shared], scale)
     figure.align_xlabels(panels)
+    name_axes(figure, heatmaps[0])
     set_title(figure, title)
     return figure
 
@@ -85,9 +87,12 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         axes.remove()
     figure.align_xlabels(grid.flat[: len(heatmaps)])
     colourbar(figure, image, grid.flat[: len(heatmaps)], heatmaps[0].scale)
-    rows, columns = heatmaps[0].rows.name, heatmaps[0].columns.name
-    if (rows, columns) != (QUERY, KEY):  # what each row and column is, where a reader cannot know it
-        figure.supylabel(drawable(rows), fontsize="medium")
-        figure.supxlabel(drawable(columns), fontsize="medium")
+    name_axes(figure, heatmaps[0])
     set_title(figure, title)
     return figure
+
+
+def name_axes(figure: Figure, heatmap: Heatmap) -> None:
+    """Write once for all panels what a row and a column stand for."""
+    figure.supylabel(drawable(heatmap.rows.name), fontsize="small", color=soft())
+    figure.supxlabel(drawable(heatmap.columns.name), fontsize="small", color=soft())

@@ -184,6 +184,8 @@ def colourbar(
         bar.set_ticks(sorted(labels), labels=[labels[tick] for tick in sorted(labels)])
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
+    if scale.caption and not low:
+        bar.set_label(scale.caption, color=soft(), fontsize="small")
 
 
 def number_axis(axis: MatplotlibAxis, max_ticks: int) -> None:
