@@ -18,7 +18,7 @@ from studio import ARGUMENTS, CHROMIUM, SEED, stated
 
 from tfviz import view
 from tfviz.models import Transformer
-from tfviz.text import whole_words
+from tfviz.text import train_whole_words
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat"]
 PROBE = """
@@ -83,7 +83,7 @@ def attention() -> view.View:
 
 def translator() -> tuple[view.View, int]:
     torch.manual_seed(SEED)
-    tokenizer = whole_words([" ".join(f"word{i}" for i in range(5000))])
+    tokenizer = train_whole_words([" ".join(f"word{i}" for i in range(5000))])
     model = Transformer(len(tokenizer), context=48, layers=3, heads=4, dim=128)
     count = sum(one.numel() for one in model.parameters())
     sentence = " ".join(f"word{i}" for i in range(12))

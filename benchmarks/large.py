@@ -122,9 +122,7 @@ def beside(name: str, quick: bool) -> tuple[dict[str, Run], int]:
     else:
         ours, plain, loss = models.Transformer, PlainTransformer, learn.losses.translation()
         source, target = ([draw((n,)) for n in torch.randint(5, 41, (2000,)).tolist()] for _ in range(2))
-        some = text.Buckets(
-            source, text.add_special_tokens(target, before=1), max_tokens=shape.pop("tokens"), seed=SEED
-        )
+        some = text.Buckets(source, text.add_special_tokens(target, bos=1), max_tokens=shape.pop("tokens"), seed=SEED)
     batches = [some[step] for step in range(2)]
     inputs = batches[0][: 1 if plain is PlainGPT else 2]
     found = {"tfviz": ours(VOCAB_SIZE, dropout=DROPOUT, **shape)}

@@ -53,7 +53,7 @@ def texts(quick: bool) -> dict[str, tuple[int, list[Tensor], Tensor, float]]:
     letters = text.Characters.of(plays)
     train, held = (letters.encode(part) for part in text.corpora.split(plays))
     reviews = text.datasets.reviews("train").texts[: 60 if quick else 20_000]
-    tokenizer = text.bpe(reviews[:5000], 400 if quick else 4000)
+    tokenizer = text.train_bpe(reviews[:5000], 400 if quick else 4000)
     rows = tokenizer.encode_all(reviews)
     cut = int(0.95 * len(rows))
     unseen = torch.cat(rows[cut:])

@@ -40,7 +40,7 @@ def columns(
     tokenizer: text.Subwords, sources: Sequence[str], targets: Sequence[str], after: int | None = EOS
 ) -> tuple[list[Tensor], list[Tensor]]:
     add = text.add_special_tokens
-    return add(tokenizer.encode_all(sources), after=after), add(tokenizer.encode_all(targets), before=BOS)
+    return add(tokenizer.encode_all(sources), eos=eos), add(tokenizer.encode_all(targets), before=BOS)
 
 
 def sentences(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
@@ -63,13 +63,13 @@ def made_task(task: str, trial: Trial) -> Rows:
     seen = {one.source for one in examples}
     held = [one for one in made(task, 5 if trial.quick else 300, seed=2) if one.source not in seen]
     sources, targets = sentences(examples)
-    tokenizer = text.whole_words(sources + targets)
+    tokenizer = text.train_whole_words(sources + targets)
     batches = text.Buckets(*columns(tokenizer, sources, targets, None), max_tokens=1500, seed=trial.seed)
     for system, make in MODELS.items():
         model = trial.built(make, len(tokenizer))
         how = {"lr": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
         learned = trial.learned(f"{task}-{system}", model, batches, 2000, **how)
-        found = generate.translate(model, sentences(held)[0], tokenizer, width=1, max_new_tokens=30, after=None)
+        found = generate.translate(model, sentences(held)[0], tokenizer, width=1, max_new_tokens=30, eos=None)
         right = learn.evaluate.exact_match(found, sentences(held)[1])
         aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
         yield Row(system, task, "exact", f"{right:.1%}", aim, **learned.facts, note=f"{len(held)} unseen")
@@ -127,7 +127,7 @@ def captions(source: str, target: str, systems: dict[str, int], trial: Trial) ->
     train, (asked, answers) = pairs["train"], pairs["test_2016_flickr"]
     if trial.quick:
         train, asked, answers = (train[0][:300], train[1][:300]), asked[:20], answers[:20]
-    tokenizer = text.bpe(train[0] + train[1], 600 if trial.quick else 6000, lower=True)
+    tokenizer = text.train_bpe(train[0] + train[1], 600 if trial.quick else 6000, lower=True)
     batches = text.Buckets(*columns(tokenizer, *train), max_tokens=2048, seed=trial.seed)
     for system, steps in systems.items():
         make, rate, how = CAPTIONS[system]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz.text import bpe
+from tfviz.text import train_bpe
 
 distributed = pytest.importorskip("distributed")
 transformers = pytest.importorskip("transformers")
@@ -45,7 +45,7 @@ def run(code, setup=""):
 
 @cache
 def words():
-    return bpe([(TEXT + "the red house by the sea. ") * 20], 400).backend_tokenizer.to_str()
+    return train_bpe([(TEXT + "the red house by the sea. ") * 20], 400).backend_tokenizer.to_str()
 
 
 def tokenizer():

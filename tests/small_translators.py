@@ -8,7 +8,7 @@ from writing_studios import SPOKEN
 
 from tfviz import view
 from tfviz.models import Transformer
-from tfviz.text import whole_words
+from tfviz.text import train_whole_words
 
 READ, WRITE = "one two three four five six seven eight nine", "eins zwei drei vier fünf sechs sieben"
 LENGTH = 9
@@ -20,7 +20,7 @@ NODES = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAl
 
 @cache
 def tokenizers():
-    return whole_words([READ]), whole_words([WRITE])
+    return train_whole_words([READ]), train_whole_words([WRITE])
 
 
 def model(seed=2, **parts):

@@ -11,7 +11,7 @@ gpt = models.GPT(11, context=7, layers=1, heads=3, dim=6).eval()
 tokenizer = text.Characters("abcdefghijk")
 pair = models.Transformer(11, heads=3, dim=6, layers=1, context=9).eval()
 source = torch.tensor([[1, 2, 3], [4, 5, 0]])
-words = text.whole_words("one two three four five", 12)
+words = text.train_whole_words("one two three four five", 12)
 reader = models.Transformer(len(words), heads=3, dim=6, layers=1, context=9).eval()
 even = torch.full((2, 3), 1 / 3)
 search = lambda **how: beam.search(pair, source, **{"bos": 1, "eos": 2, "max_new_tokens": 4, **how})
@@ -58,8 +58,8 @@ CASES = [
     ("beam.search(pair, source[:, :0], bos=1, eos=2)", r"source is \[2, 0\]"),
     ("generate.translate(reader, 'one two', words)", "one string where many texts are meant"),
     ("generate.translate(reader, ['one'], words, max_tokens=0)", "max_tokens is 0; it must be at least 1"),
-    ("generate.translate(reader, ['one'], words, after='[NONE]')", r"'\[NONE\]' is not one of the"),
-    ("generate.translate(reader, ['one', ''], words, after=None)", "one of the texts is empty"),
+    ("generate.translate(reader, ['one'], words, eos='[NONE]')", r"'\[NONE\]' is not one of the"),
+    ("generate.translate(reader, ['one', ''], words, eos=None)", "one of the texts is empty"),
     ("generate.translate(reader, [], words)", r"= \[\]"),
     ("measures.entropy(torch.tensor([[0.5, -0.5, 1.0]]))", "there is -0.5 among the weights"),
     ("measures.entropy(torch.tensor([[0.5, NAN]]))", "there is NaN or infinity among the weights"),

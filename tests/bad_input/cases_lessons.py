@@ -9,7 +9,7 @@ def written(words, count=9000):
     Path("own.txt").write_text((words + " ") * count, encoding="utf-8")
     return "own.txt"
 russian, chinese = "кошка спит на окне", "我家的猫在窗台上睡觉。"
-words = text.whole_words(["the cat sat on the mat"])
+words = text.train_whole_words(["the cat sat on the mat"])
 """
 CASES = [
     ("lesson('01', sentence='')", "sentence is ''; give a text of 1 to 12 words"),

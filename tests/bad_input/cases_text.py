@@ -13,7 +13,7 @@ os.environ.pop("TFVIZ_DATA", None)
 ENDLESS = "".join(random.Random(1).choices("abcdefghij", k=2_000_000))
 rows = [torch.arange(1, n) for n in (3, 6, 3, 7)]
 ids = torch.arange(50) % 11
-words = text.whole_words("one two three four five", 12)
+words = text.train_whole_words("one two three four five", 12)
 
 def at(path, content=b""):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -43,8 +43,8 @@ CASES = [
     ("text.in_order(ids + 0.5, 3, 2)", "ids is float32"),
     ("text.pad([ids, torch.tensor([0.5])])", "row 1 is float32"),
     ("text.pad([torch.tensor([-3])])", "row 0 holds -3"),
-    ("text.add_special_tokens(rows, before=-1)", "before is -1"),
-    ("text.add_special_tokens(rows, after=-2)", "after is -2"),
+    ("text.add_special_tokens(rows, bos=-1)", "bos is -1"),
+    ("text.add_special_tokens(rows, eos=-2)", "eos is -2"),
     ("text.Buckets([torch.tensor([0.5, 1.0])])", "row 0 is float32"),
     ("text.Buckets(rows, torch.rand(4))[0][1].dtype", "= torch.float32"),
     ("text.Windows(ids[None], 3, 2)", r"ids are \[1, 50\]"),
@@ -136,16 +136,16 @@ CASES = [
     ("datasets.Reviews(['a', 'b'], ids[:1])", "texts 2, labels 1"),
     ("datasets.Reviews(['a'], torch.tensor([7]))", r"1 \(positive\) or 0"),
     # tokenizers
-    ("text.wordpiece(['\\ud800'])", "text 0 has a lone surrogate"),
-    ("text.bpe(['fine', 'a\\udfff'], 300)", "text 1 has a lone surrogate"),
+    ("text.train_wordpiece(['\\ud800'])", "text 0 has a lone surrogate"),
+    ("text.train_bpe(['fine', 'a\\udfff'], 300)", "text 1 has a lone surrogate"),
     ("text.Bytes().encode('ab\\ud800')", "character 2 is a lone surrogate"),
     ("words.encode('\\ud800')", "has a lone surrogate"),
-    ("len(text.bpe([ENDLESS], 300))", "= 300"),
-    ("len(text.bpe([' ' * 2_000_000 + 'a'], 264))", "= 264"),
-    ("text.bpe('some text', 100)", "a tokenizer of 100 tokens is too small; .* ask for 264"),
-    ("text.characters('some text', 10**30)", "size is 1000000000000000000000000000000"),
-    ("text.bpe(['abc'], 10**9)", "size is 1000000000"),
-    ("text.whole_words(iter(['a', None]))", "text 1 is a NoneType"),
+    ("len(text.train_bpe([ENDLESS], 300))", "= 300"),
+    ("len(text.train_bpe([' ' * 2_000_000 + 'a'], 264))", "= 264"),
+    ("text.train_bpe('some text', 100)", "a tokenizer of 100 tokens is too small; .* ask for 264"),
+    ("text.train_characters('some text', 10**30)", "size is 1000000000000000000000000000000"),
+    ("text.train_bpe(['abc'], 10**9)", "vocab_size is 1000000000"),
+    ("text.train_whole_words(iter(['a', None]))", "text 1 is a NoneType"),
     ("text.Subwords(Tokenizer(models.BPE())).to_spec()", "its pre_tokenizer is None"),
     ("text.Subwords(words.backend_tokenizer, special={'msk': '[MASK]'})", "special names 'msk'"),
     (

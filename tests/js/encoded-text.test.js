@@ -18,7 +18,7 @@ const letters = stub({
   },
   decode: (/** @type {number[]} */ ids) => String.fromCharCode(...ids),
   words: (/** @type {number[]} */ ids) => ids.map((id) => (id ? String.fromCharCode(id) : "[UNK]")),
-  special: { unknown: 0 },
+  special: { unk: 0 },
 });
 
 test("a text is encoded once, and again after Python has read more", async () => {

@@ -22,7 +22,7 @@ const pieces = (tokens, more = {}) =>
   makeTokenizer({
     kind: "subwords",
     tokens,
-    special: { unknown: 0 },
+    special: { unk: 0 },
     silent: [],
     hexadecimal: [],
     normalizers: [],

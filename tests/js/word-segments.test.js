@@ -11,7 +11,7 @@ const cutting = (rule) =>
     encode: (/** @type {string} */ text) => text.match(rule) ?? [],
     decode: (/** @type {string[]} */ ids) => ids.join(""),
     words: (/** @type {string[]} */ ids) => [...ids],
-    special: { unknown: "?" },
+    special: { unk: "?" },
   });
 /** @param {{ text: string }[]} segments */
 const texts = (segments) => segments.map(({ text }) => text);

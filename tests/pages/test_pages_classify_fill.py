@@ -30,22 +30,22 @@ from writing_studios import said, spoken
 
 from tfviz import look, view
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import Characters, bpe, whole_words, wordpiece
+from tfviz.text import Characters, train_bpe, train_whole_words, train_wordpiece
 
 pytest_plugins = ["browser", "studio_pages"]
 TEXT = "the plot was not very good, but the music was never dull"
 LABELS = ["bad", "so <b>so</b>", "very good"]
-WORDS = whole_words([TEXT, "a film with an ending and a cast that is fine ."])
+WORDS = train_whole_words([TEXT, "a film with an ending and a cast that is fine ."])
 CLS, SEP, MASK = (WORDS[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
-PIECES = wordpiece(["sing sings singing the ring rings", TEXT], 70)
-PAIRS = bpe(["the cat sings and the ring rings", TEXT], 300)
+PIECES = train_wordpiece(["sing sings singing the ring rings", TEXT], 70)
+PAIRS = train_bpe(["the cat sings and the ring rings", TEXT], 300)
 SITES = "*.pattern"
 
 
 @cache
 def classifier(weights="float32"):
     model = wide(Classifier(len(WORDS), 3, context=24, layers=2, heads=3, dim=24))
-    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, before=CLS, weights=weights), label=0)
+    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, bos=CLS, weights=weights), label=0)
 
 
 @cache
@@ -678,7 +678,7 @@ def test_custom_tries_come_first(studio):
     tries = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
     bert, *_ = filler()
     for page in (
-        studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, before=CLS, weights="float32", tries=tries)),
+        studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, bos=CLS, weights="float32", tries=tries)),
         studio(view.fill(bert, WORDS, TEXT, masked=1, weights="float32", tries=tries)),
     ):
         first = user_state(page)

@@ -22,7 +22,7 @@ from writing_studios import spoken
 from tfviz import generate, look, view
 from tfviz.models import Transformer
 from tfviz.models.transformer import Memory
-from tfviz.text import bpe, whole_words
+from tfviz.text import train_bpe, train_whole_words
 
 pytest_plugins = ["browser", "studio_pages"]
 HOWS = [(1, 0.0), (1, 0.6), (2, 0.0), (4, 0.6), (8, 2.0)]
@@ -328,7 +328,7 @@ def test_hostile_and_unknown_text_is_accepted(studio):
 
 def test_hostile_output_words_are_shown_as_text(studio):
     bite = ["<b>&amp;</b>", "</script>", "עולם", "漢字"]
-    both = whole_words([" ".join(bite)])
+    both = train_whole_words([" ".join(bite)])
     torch.manual_seed(0)
     made = Transformer(len(both), context=12, layers=1, heads=2, dim=16).eval()
     page = studio(view.translate(made, both, "漢字", weights="float32", width=4, max_new_tokens=6))
@@ -337,7 +337,7 @@ def test_hostile_output_words_are_shown_as_text(studio):
 
 
 def test_byte_pair_vocabulary_matches_beam_search(studio):
-    both = bpe(["für die Straße und über das Haus 漢字"], 300)
+    both = train_bpe(["für die Straße und über das Haus 漢字"], 300)
     torch.manual_seed(1)
     made = Transformer(len(both), context=32, layers=1, heads=2, dim=16).eval()
     page = studio(view.translate(made, both, "die Straße", weights="float32", width=1, max_new_tokens=8))
@@ -352,7 +352,7 @@ def test_empty_sentence_is_reported(studio):
     made = model()
     source, target = tokenizers()
     page = studio(
-        view.translate(made, tokenizers(), "one", weights="float32", after=None, width=4, max_new_tokens=LENGTH)
+        view.translate(made, tokenizers(), "one", weights="float32", eos=None, width=4, max_new_tokens=LENGTH)
     )
     how = {"width": 4, "alpha": 0.6, "max_new_tokens": LENGTH, "after": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]

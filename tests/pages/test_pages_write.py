@@ -14,7 +14,7 @@ from writing_studios import CONTEXT, KINDS, SIGNS, TOKENIZER, bars, path_of, sai
 
 from tfviz import generate, look, view
 from tfviz.models import GPT
-from tfviz.text import Bytes, whole_words
+from tfviz.text import Bytes, train_whole_words
 from tfviz.view.page.html import View
 
 pytest_plugins = ["browser", "studio_pages"]
@@ -509,7 +509,7 @@ def test_hostile_and_long_text_is_shown_as_text(studio):
 
 def test_bytes_and_word_vocabularies_match_generate_ids(studio, tmp_path):
     torch.manual_seed(1)
-    words = whole_words(["the cat sat", "the dog sat on the mat"])
+    words = train_whole_words(["the cat sat", "the dog sat on the mat"])
     for tokenizer, prompt, seen, step in (
         (Bytes(), "né</script><img src=x onerror=alert(1)>", "né</script><img src=x onerror=alert(1)>", "One byte"),
         (words, "the cat", "the cat", "One token"),

@@ -22,7 +22,7 @@ def wide(model):
     return model.eval()
 
 torch.manual_seed(1)
-tokenizer = text.whole_words(["the plot was not very good but the music was never dull"])
+tokenizer = text.train_whole_words(["the plot was not very good but the music was never dull"])
 sizes = {"context": 24, "layers": 2, "heads": 3, "dim": 24}
 gpt = wide(models.GPT(len(tokenizer), **sizes))
 translator = wide(models.Transformer(len(tokenizer), len(tokenizer), **sizes))

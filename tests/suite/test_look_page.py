@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from small_notebooks import tfviz
 
 from tfviz.suite.hf_model import Checkpoint
-from tfviz.text import bpe, subwords
+from tfviz.text import subwords, train_bpe
 
 transformers = pytest.importorskip("transformers")
 TEXT = "the red house by the sea"
@@ -25,7 +25,7 @@ WEIGHTS = "model.safetensors"
 
 @cache
 def tokenizer():
-    made = bpe([f"{TEXT} and the cat sat there. " * 9], 300).backend_tokenizer
+    made = train_bpe([f"{TEXT} and the cat sat there. " * 9], 300).backend_tokenizer
     named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "bos", "eos", "cls", "sep", "mask")}
     return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
 

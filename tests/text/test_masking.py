@@ -5,7 +5,7 @@ import torch
 from small_models import Always
 from tokenizers import Tokenizer, models
 
-from tfviz.text import Buckets, MaskedTokens, Subwords, WordDropout, whole_words
+from tfviz.text import Buckets, MaskedTokens, Subwords, WordDropout, train_whole_words
 from tfviz.text.batches import step_seed
 from tfviz.text.subwords import CLS, MASK, PAD, SEP, SPECIAL_TOKENS, UNK
 
@@ -75,7 +75,7 @@ def test_masked_tokens_use_special_ids_of_the_vocabulary():
 
 
 def test_masked_tokens_accept_vocabulary_or_size():
-    tokenizer, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
+    tokenizer, ids = train_whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
     masked, by_number = (MaskedTokens(Always(ids), tokens, seed=3)[2] for tokens in (tokenizer, len(tokenizer)))
     assert values(masked) == values(by_number)
 

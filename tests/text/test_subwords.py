@@ -10,18 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from tfviz.text import Subwords, bpe, characters, subwords, tokenizers, whole_words, wordpiece
+from tfviz.text import (
+    Subwords,
+    subwords,
+    tokenizer_training,
+    train_bpe,
+    train_characters,
+    train_whole_words,
+    train_wordpiece,
+)
 
 quick = settings(max_examples=50, deadline=None)
 WRITINGS = "né 漢字 👩‍👧 שלום\r\n\t\0\x1b [MASK]🏳️‍🌈"
 TEXTS = ["The cat sat on the mat.", "The dog sat on the cats' mats, for years.", f"für die Straße: {WRITINGS}"] * 2
 BUILT = {
-    "bpe": bpe(TEXTS, 300),
-    "lower bpe": bpe(TEXTS, 300, lower=True),
-    "wordpiece": wordpiece(TEXTS, 120),
-    "cased wordpiece": wordpiece(TEXTS, 120, lower=False),
-    "whole words": whole_words(TEXTS),
-    "letters": characters(TEXTS),
+    "bpe": train_bpe(TEXTS, 300),
+    "lower bpe": train_bpe(TEXTS, 300, lower=True),
+    "wordpiece": train_wordpiece(TEXTS, 120),
+    "cased wordpiece": train_wordpiece(TEXTS, 120, lower=False),
+    "whole words": train_whole_words(TEXTS),
+    "letters": train_characters(TEXTS),
 }
 every = pytest.mark.parametrize("tokenizer", BUILT.values(), ids=BUILT)
 UNKNOWN = subwords.UNK
@@ -101,7 +109,7 @@ def test_save_and_load_round_trips(tokenizer, tmp_path):
         assert repr(again) == repr(tokenizer)
 
 
-@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
+@pytest.mark.parametrize("build", [train_bpe, train_wordpiece, train_whole_words, train_characters])
 def test_training_is_deterministic(build):
     first = build(TEXTS).backend_tokenizer.to_str()
     assert all(build(iter(TEXTS)).backend_tokenizer.to_str() == first for _ in range(5))
@@ -116,7 +124,7 @@ def test_pieces_join_to_the_decoded_text(tokenizer, data):
 
 
 def test_pieces_yield_whole_characters():
-    tokenizer = bpe("a", 264)
+    tokenizer = train_bpe("a", 264)
     ids = tokenizer.encode("a漢é")
     assert len(ids) == 6
     assert list(tokenizer.pieces(ids)) == ["a", "漢", "é"]
@@ -124,10 +132,10 @@ def test_pieces_yield_whole_characters():
 
 
 def test_bpe_words_show_spaces_and_bytes():
-    tokenizer = bpe("né né né\n\n\n\n", 269)
+    tokenizer = train_bpe("né né né\n\n\n\n", 269)
     words = tokenizer.words(tokenizer.encode("né né\n\n x漢\x07"))
     assert words == ["né", "␣né", "⏎⏎", "␣", "x", "e6", "bc", "a2", "07"]
-    assert bpe("a##b", 264).words(bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
+    assert train_bpe("a##b", 264).words(train_bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
 
 
 def test_words_keep_letters_of_the_byte_alphabet():
@@ -138,7 +146,7 @@ def test_words_keep_letters_of_the_byte_alphabet():
 
 
 def test_wordpiece_words_mark_continuations():
-    tokenizer = wordpiece(
+    tokenizer = train_wordpiece(
         "sat sat sat mat mats", 19
     )  # 7, then ##a ##m ##s ##t, a m s t, then what is joined most often
     pieces = "##a ##m ##s ##t a m s t ##at sat mat mats"
@@ -157,7 +165,7 @@ def test_wordpiece_words_mark_continuations():
 
 
 def test_spans_match_expected_values():
-    tokenizer = bpe("a", 264)
+    tokenizer = train_bpe("a", 264)
     assert tokenizer.words(tokenizer.encode("\n Té\tb漢 ")) == [
         "⏎",
         "␣",
@@ -206,10 +214,10 @@ def reference_merges(words, joins):
 def test_bpe_merges_match_reference():
     words = {"low": 5, "lower": 2, "newest": 6, "widest": 3}  # Sennrich et al. 2016
     texts = [word for word, count in words.items() for _ in range(count)]
-    merges = bpe(texts, 7 + 256 + 10).merges()
+    merges = train_bpe(texts, 7 + 256 + 10).merges()
     assert merges[:4] == [("e", "s"), ("es", "t"), ("l", "o"), ("lo", "w")]
     assert merges == reference_merges(words, 10)
-    assert bpe([" é"] * 2, 7 + 256 + 2).merges() == [("c3", "a9"), ("␣", "é")]
+    assert train_bpe([" é"] * 2, 7 + 256 + 2).merges() == [("c3", "a9"), ("␣", "é")]
     assert BUILT["wordpiece"].merges() == BUILT["letters"].merges() == []
 
 
@@ -217,7 +225,7 @@ def test_bpe_merges_match_reference():
 def test_wordpiece_matches_bert_tokenizer(lower):
     from transformers import BertTokenizerFast
 
-    tokenizer = wordpiece(TEXTS, 110, lower=lower)
+    tokenizer = train_wordpiece(TEXTS, 110, lower=lower)
     bert = BertTokenizerFast(tokenizer=tokenizer.backend_tokenizer.get_vocab(), do_lower_case=lower)
     for written in [
         "The cats sat on the dogs' mats!",
@@ -232,7 +240,8 @@ def test_wordpiece_matches_bert_tokenizer(lower):
 
 
 @pytest.mark.parametrize(
-    ("build", "least"), [(bpe, 264), (wordpiece, 7 + 4 + 4 + 1), (whole_words, 8), (characters, 8)]
+    ("build", "least"),
+    [(train_bpe, 264), (train_wordpiece, 7 + 4 + 4 + 1), (train_whole_words, 8), (train_characters, 8)],
 )
 def test_too_small_vocabulary_raises_with_minimum_size(build, least):
     with pytest.raises(ValueError, match=f"is too small; .* ask for {least}$"):
@@ -240,7 +249,7 @@ def test_too_small_vocabulary_raises_with_minimum_size(build, least):
     assert len(build("mats mats", least)) == least
 
 
-@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, characters])
+@pytest.mark.parametrize("build", [train_bpe, train_wordpiece, train_whole_words, train_characters])
 @pytest.mark.parametrize("texts", [[], "", [" \n", ""]])
 def test_empty_texts_raise(build, texts):
     with pytest.raises(ValueError, match="no text to build a tokenizer of"):
@@ -259,10 +268,10 @@ def test_encode_all_matches_encode(tokenizer):
 
 def test_vocabulary_has_the_requested_size():
     assert len(BUILT["bpe"]) == BUILT["bpe"].backend_tokenizer.get_vocab_size() == 300
-    assert len(wordpiece(TEXTS, 100)) == 100
-    assert len(whole_words("a b c d a b", 9)) == 9
-    assert len(characters("abcab", 9)) == 9
-    assert characters("abcab", 9).encode("abc").tolist() == [7, 8, UNKNOWN]
+    assert len(train_wordpiece(TEXTS, 100)) == 100
+    assert len(train_whole_words("a b c d a b", 9)) == 9
+    assert len(train_characters("abcab", 9)) == 9
+    assert train_characters("abcab", 9).encode("abc").tolist() == [7, 8, UNKNOWN]
     assert repr(BUILT["bpe"]) == "Subwords(BPE, 300 tokens)"
 
 
@@ -298,9 +307,9 @@ def test_load_rejects_invalid_files(tmp_path, content):
 def test_training_splits_very_long_words():
     draw = random.Random(1)
     endless = "".join(draw.choices("abcdefgh", k=60_000))
-    assert len(wordpiece([endless], 300)) == 300  # byte pairs: tests/bad_input/cases_text.py
-    assert [*tokenizers._split_long_words(["newest widest " * 400, *TEXTS])] == ["newest widest " * 400, *TEXTS]
-    assert list(tokenizers._split_long_words(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
+    assert len(train_wordpiece([endless], 300)) == 300  # byte pairs: tests/bad_input/cases_text.py
+    assert [*tokenizer_training._split_long_words(["newest widest " * 400, *TEXTS])] == ["newest widest " * 400, *TEXTS]
+    assert list(tokenizer_training._split_long_words(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
         "ab " + "c" * 100,
         "c" * 100,
         "c" * 50 + " d",

@@ -7,12 +7,22 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from unportable_tokenizers import TEXTS as FOREIGN_TEXTS
 from unportable_tokenizers import fallback, regex, unigram
 
-from tfviz.text import Bytes, Characters, Subwords, bpe, characters, subwords, tokenizer_export, whole_words, wordpiece
+from tfviz.text import (
+    Bytes,
+    Characters,
+    Subwords,
+    subwords,
+    tokenizer_export,
+    train_bpe,
+    train_characters,
+    train_whole_words,
+    train_wordpiece,
+)
 from tfviz.text.token_labels import VISIBLE_SIGNS
 
 TEXTS = ["The cat sat on the mat.", "für die Straße"]
-PAIRS, PIECES = bpe(TEXTS, 280), wordpiece(TEXTS, 60)
-EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, whole_words(TEXTS), characters(TEXTS)]
+PAIRS, PIECES = train_bpe(TEXTS, 280), train_wordpiece(TEXTS, 60)
+EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, train_whole_words(TEXTS), train_characters(TEXTS)]
 
 
 @pytest.mark.parametrize("vocab", EVERY, ids=str)
@@ -64,7 +74,7 @@ def truncated():
 
 
 REFUSED = {
-    "its normalizer is NFC; make it with text.bpe": lambda: changed(normalizer=normalizers.NFC()),
+    "its normalizer is NFC; make it with text.train_bpe": lambda: changed(normalizer=normalizers.NFC()),
     "its normalizer is Replace": lambda: changed(
         normalizer=normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace("a", "b")])
     ),
@@ -99,7 +109,10 @@ def test_to_spec_rejects_unsupported_parts(said):
 # Decoding of any tokenizer, where Python encodes
 
 KINDS = {"unigram": unigram(), "fallback": fallback(), "regex": regex()}
-OWN = {"bpe": bpe(FOREIGN_TEXTS, 300).backend_tokenizer, "wordpiece": wordpiece(FOREIGN_TEXTS, 90).backend_tokenizer}
+OWN = {
+    "bpe": train_bpe(FOREIGN_TEXTS, 300).backend_tokenizer,
+    "wordpiece": train_wordpiece(FOREIGN_TEXTS, 90).backend_tokenizer,
+}
 every = pytest.mark.parametrize("tokenizer", [*KINDS.values(), *OWN.values()], ids=[*KINDS, *OWN])
 WRITTEN = ["the cat sat", "  the  dog", "für 漢字 👩‍👧 1984", "the\n\tmat.", "x", ""]
 
@@ -145,6 +158,6 @@ def test_special_token_roles_match_transformers():
     tokenizer = fallback()
     tokenizer.add_special_tokens(["<mask>"])
     vocab = subwords.as_tokenizer(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named))
-    roles = {"unknown": 0, "classification": 1, "separator": 2, "mask": len(vocab) - 1}
+    roles = {"unk": 0, "cls": 1, "sep": 2, "mask": len(vocab) - 1}
     assert vocab.to_decoding_spec()["special"] == roles
     assert [vocab[name] for name in ("[MASK]", "[CLS]", "<mask>")] == [len(vocab) - 1, 1, len(vocab) - 1]

@@ -15,7 +15,7 @@ from tfviz.text import Subwords
 from tfviz.view.documents.studios import StudioDocument
 
 LETTERS = text.Characters("abcdefghijklmnopqrstuvwxyz .")  # 28
-WORDS = text.whole_words(["the plot was not very good but the music was never dull at all of it"])
+WORDS = text.train_whole_words(["the plot was not very good but the music was never dull at all of it"])
 ROOM = 1.1
 EACH = CollectionCheckStrategy.ALL_ITEMS
 SIZES = {"context": 12, "layers": 1, "heads": 2, "dim": 8}
@@ -187,7 +187,7 @@ def test_translate_rejects_unsuitable_models_and_vocabularies():
     with pytest.raises(ValueError, match=r"the target's tokenizer has no token \[BOS\]"):
         view.translate(translator(len(WORDS)), plain, "the plot")
     with pytest.raises(ValueError, match=r"the source's tokenizer has no token </s>"):
-        view.translate(translator(len(WORDS)), WORDS, "the plot", after="</s>")
+        view.translate(translator(len(WORDS)), WORDS, "the plot", eos="</s>")
 
 
 @pytest.mark.parametrize("given", [(0, 10**30), 10**23 - 1, (-(10**20), 0, 7)])

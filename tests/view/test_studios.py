@@ -7,7 +7,7 @@ from writing_studios import CONTEXT, TOKENIZER, gpt, said, written
 
 from tfviz import models, portable, view
 from tfviz.look import capture
-from tfviz.text import Subwords, bpe
+from tfviz.text import Subwords, train_bpe
 from tfviz.view.page.heads import HEADS_STATE
 
 COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "open"}
@@ -97,7 +97,7 @@ def test_model_without_cache_has_only_read_program():
 
 def test_transformers_tokenizer_is_accepted_and_unchanged():
     transformers = pytest.importorskip("transformers")
-    words = bpe(["the cat sat on the mat and the dog sat on the cat"], 300).backend_tokenizer
+    words = train_bpe(["the cat sat on the mat and the dog sat on the cat"], 300).backend_tokenizer
     words.encode_special_tokens = False
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]")
     padded = tokenizer("the cat", padding="max_length", max_length=9).input_ids

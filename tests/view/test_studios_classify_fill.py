@@ -7,10 +7,10 @@ import torch
 
 from tfviz import view
 from tfviz.models import BERT, GPT, BERTClassifier, Classifier
-from tfviz.text import whole_words, wordpiece
+from tfviz.text import train_whole_words, train_wordpiece
 
 TEXT = "the plot was not good"
-TOKENIZER = whole_words([TEXT])
+TOKENIZER = train_whole_words([TEXT])
 CLS, SEP, MASK = (TOKENIZER[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
 
 
@@ -37,7 +37,7 @@ def test_classify_document_contains_prediction_and_special_tokens():
     ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
     shares = classifier()(ids)[0].softmax(-1)
     made, again = (
-        view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, before=CLS, after=SEP, weights="float32")
+        view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, bos=CLS, eos=SEP, weights="float32")
         for _ in range(2)
     )
     best = int(shares.argmax())
@@ -55,7 +55,7 @@ def test_classify_document_contains_prediction_and_special_tokens():
 
 def test_classify_accepts_bert_classifier():
     model = seeded(lambda: BERTClassifier(BERT(len(TOKENIZER), context=11, layers=1, heads=2, dim=8)))
-    made = view.classify(model, TOKENIZER, ["no", "yes"], TEXT, before=CLS, weights="float32")
+    made = view.classify(model, TOKENIZER, ["no", "yes"], TEXT, bos=CLS, weights="float32")
     share = model(torch.tensor([[CLS, *TOKENIZER.encode(TEXT)]]))[0].softmax(-1)
     assert made.summary.endswith(f"{['no', 'yes'][int(share.argmax())]!r} {share.max():.3g}")
 
@@ -77,7 +77,7 @@ def test_fill_masks_words_by_number_and_matches_model(hidden, places):
 
 
 def test_fill_masks_all_pieces_of_word_without_special_tokens():
-    pieces = wordpiece(["sing sings singing the ring"], 60)
+    pieces = train_wordpiece(["sing sings singing the ring"], 60)
     count = len(pieces.encode("ringing"))
     assert count == 2
     model = seeded(lambda: BERT(len(pieces), context=11, layers=1, heads=2, dim=8))
@@ -95,7 +95,7 @@ def test_fill_compare_with_predicts_from_left_context():
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
     assert made.document["compare_with"] == {"tokenizer": 0, "before": CLS, "context": 7}
     assert len(made.document["tokenizers"]) == 1
-    other = whole_words([f"another {TEXT}"])
+    other = train_whole_words([f"another {TEXT}"])
     gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
     made = view.fill(bert(), TOKENIZER, TEXT, masked=0, compare_with=[gpt, other])
     assert made.document["compare_with"] == {"tokenizer": 1, "before": None, "context": 7}
@@ -104,7 +104,7 @@ def test_fill_compare_with_predicts_from_left_context():
 
 def test_the_still_pictures_have_the_chosen_head_and_both_sides():
     gpt = seeded(lambda: GPT(len(TOKENIZER), context=7, layers=1, heads=2, dim=8))
-    classified = view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, before=CLS, after=SEP)
+    classified = view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, bos=CLS, eos=SEP)
     filled = view.fill(bert(), TOKENIZER, TEXT, masked=3, compare_with=(gpt, TOKENIZER, CLS))
     for made, expected in ((classified, "on average"), (filled, "from “[MASK]”")):
         figure = made.figure()

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from tfviz.text import Bytes, Characters, Subwords, bpe, characters, subwords, whole_words, wordpiece
+from tfviz.text import (
+    Bytes,
+    Characters,
+    Subwords,
+    subwords,
+    train_bpe,
+    train_characters,
+    train_whole_words,
+    train_wordpiece,
+)
 
 pytest_plugins = ["node"]
 # Texts and what comes back travel as numbers, so that no half of a character is lost on the way.
@@ -67,7 +76,7 @@ EVERY = [*HOSTILE, *LONG, *DRAWN]
 
 def bpe_with_normalizer(normalizer, texts=STORY, size=330):
     """Byte pairs, which show all that a normalizer does."""
-    tokenizer = Tokenizer.from_str(bpe(texts, size).backend_tokenizer.to_str())
+    tokenizer = Tokenizer.from_str(train_bpe(texts, size).backend_tokenizer.to_str())
     tokenizer.normalizer = normalizer
     return Subwords(tokenizer)
 
@@ -84,21 +93,21 @@ def bpe_joining(signs):
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pairs = [(sign, byte) for sign in signs for byte in alphabet]
     places = {token: place for place, token in enumerate([*subwords.SPECIAL_TOKENS, *alphabet, *map("".join, pairs)])}
-    return changed(bpe(STORY, 330), model=models.BPE(places, pairs))
+    return changed(train_bpe(STORY, 330), model=models.BPE(places, pairs))
 
 
 BUILT = {
     "characters": Characters.of("".join(EVERY + HALVES)),
     "few characters": Characters("the ca😀\ud83d\n"),
     "bytes": Bytes(),
-    "bpe": bpe([*STORY, *HOSTILE], 600),
-    "lower bpe": bpe([*STORY, MOST], 700, lower=True),
-    "wordpiece": wordpiece([*STORY, *HOSTILE], 900),
-    "cased wordpiece": wordpiece(STORY, 150, lower=False),
-    "whole words": whole_words([*STORY, *HOSTILE]),
-    "lower words": whole_words(STORY, 20, lower=True),
-    "letters": characters([*STORY, *HOSTILE]),
-    "few letters": characters(STORY, 20),
+    "bpe": train_bpe([*STORY, *HOSTILE], 600),
+    "lower bpe": train_bpe([*STORY, MOST], 700, lower=True),
+    "wordpiece": train_wordpiece([*STORY, *HOSTILE], 900),
+    "cased wordpiece": train_wordpiece(STORY, 150, lower=False),
+    "whole words": train_whole_words([*STORY, *HOSTILE]),
+    "lower words": train_whole_words(STORY, 20, lower=True),
+    "letters": train_characters([*STORY, *HOSTILE]),
+    "few letters": train_characters(STORY, 20),
     "accents kept": bpe_with_normalizer(normalizers.BertNormalizer(lowercase=True, strip_accents=False)),
     "accents only": bpe_with_normalizer(
         normalizers.BertNormalizer(False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
@@ -193,7 +202,7 @@ def test_encode_matches_python_for_all_code_points(node):
 @every
 def test_special_tokens_match_python(vocab, node):
     told = run_page(node, vocab.to_spec())["special"]
-    names = ["pad", "unknown", "begin", "end", "classification", "separator", "mask"]
+    names = ["pad", "unk", "bos", "eos", "cls", "sep", "mask"]
     assert told == ({} if vocab.__class__ is not Subwords else {name: place for place, name in enumerate(names)})
     assert [vocab[token] for token in subwords.SPECIAL_TOKENS] == list(told.values()) if told else True
 

@@ -8,7 +8,7 @@ from tfviz import generate, layers, look, models, view
 from tfviz.models.transformer import Memory
 from tfviz.portable.encoder_decoder import export_encoder_decoder
 from tfviz.portable.program import pack
-from tfviz.text import whole_words
+from tfviz.text import train_whole_words
 from tfviz.view.still.formatting import formatted
 
 
@@ -92,7 +92,7 @@ def test_translate_keeps_training_mode():
 
 
 def test_shared_vocabulary_is_stored_once():
-    both = whole_words([f"{READ} {WRITE}"])
+    both = train_whole_words([f"{READ} {WRITE}"])
     torch.manual_seed(0)
     made = models.Transformer(len(both), context=12, layers=1, heads=2, dim=8)
     assert len(view.translate(made, both, "one").document["tokenizers"]) == 1
@@ -101,7 +101,7 @@ def test_shared_vocabulary_is_stored_once():
 
 @pytest.mark.parametrize("attention", [layers.Additive, None])
 def test_recurrent_models_raise_with_hint(attention):
-    both = whole_words([f"{READ} {WRITE}"])
+    both = train_whole_words([f"{READ} {WRITE}"])
     made = models.Seq2Seq(len(both), attention=attention, dim=8, hidden=12)
     with pytest.raises(ValueError, match=r"Seq2Seq reads .* in a loop.* use a model such as models\.Transformer"):
         view.translate(made, both, "one")

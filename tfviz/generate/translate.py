@@ -15,53 +15,54 @@ from tfviz.text.tokenizer import SubwordTokenizer
 def translate(
     model: EncoderDecoder,
     texts: Sequence[str],
-    source: SubwordTokenizer,
-    target: SubwordTokenizer | None = None,
+    source_tokenizer: SubwordTokenizer,
+    target_tokenizer: SubwordTokenizer | None = None,
     *,
     width: int = 5,
     alpha: float = 1.0,
     max_new_tokens: int = 100,
-    after: str | None = "[EOS]",
+    eos: str | None = "[EOS]",
     max_tokens: int = 2000,
     progress: bool = False,
 ) -> list[str]:
     """Return the model's translation of each text, in the order of the texts.
 
-    An empty text is translated from a source that contains only the token `after`.
+    An empty text is translated from a source that contains only the token `eos`.
 
     Args:
         model: an encoder-decoder.
         texts: the texts to translate.
-        source: the tokenizer of the texts.
-        target: the tokenizer of the translations, which begin with `[BOS]`; None for the same one.
+        source_tokenizer: the tokenizer of the texts.
+        target_tokenizer: the tokenizer of the translations, which begin with `[BOS]`; None for the same one.
         width: the beam width; see `beam.steps`.
         alpha: the exponent of the length penalty; see `beam.steps`.
         max_new_tokens: the maximum number of tokens; see `beam.steps`.
-        after: the token that ends each source, as in training; None for no such token.
+        eos: the token that ends each source, as in training; None for no such token.
         max_tokens: the maximum number of source tokens in a batch, including padding.
         progress: whether to show a progress bar.
 
     Raises:
-        ValueError: a text is empty and `after` is None.
+        ValueError: a text is empty and `eos` is None.
+        KeyError: a tokenizer lacks `[BOS]`, `[EOS]` or `eos`.
     """
     from tqdm import tqdm
 
     at_least(1, max_tokens=max_tokens, width=width, max_new_tokens=max_new_tokens)
-    target = target or source
-    check_tokenizer(getattr(model, "source", None), source, "source ")
-    check_tokenizer(getattr(model, "target", None), target, "target ")
-    end = torch.tensor([] if after is None else [source[after]], dtype=torch.long)
-    sources = [torch.cat((ids, end)) for ids in source.encode_all(texts)]
+    target_tokenizer = target_tokenizer or source_tokenizer
+    check_tokenizer(getattr(model, "source", None), source_tokenizer, "source ")
+    check_tokenizer(getattr(model, "target", None), target_tokenizer, "target ")
+    end = torch.tensor([] if eos is None else [source_tokenizer[eos]], dtype=torch.long)
+    sources = [torch.cat((ids, end)) for ids in source_tokenizer.encode_all(texts)]
     if not all(map(len, sources)):
-        raise ValueError("one of the texts is empty, and with after=None there is nothing to read; leave it out")
-    options: dict[str, Any] = {"bos": target["[BOS]"], "eos": target["[EOS]"]}
+        raise ValueError("one of the texts is empty, and with eos=None there is nothing to read; leave it out")
+    options: dict[str, Any] = {"bos": target_tokenizer["[BOS]"], "eos": target_tokenizer["[EOS]"]}
     options |= {"width": width, "alpha": alpha, "max_new_tokens": max_new_tokens}
     translations = [""] * len(sources)
     with tqdm(total=len(sources), unit="text", disable=not progress) as bar:
         for rows in _batches_by_length([len(ids) for ids in sources], max_tokens):
             beam = search(model, pad_sequence([sources[row] for row in rows], batch_first=True), **options)
             for place, row in enumerate(rows):
-                translations[row] = target.decode(beam.ids(place))
+                translations[row] = target_tokenizer.decode(beam.ids(place))
             bar.update(len(rows))
     return translations
 

@@ -23,7 +23,7 @@ The modules that use a capture:
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import Capture, capture
-from tfviz.look.external_kernels import attention
+from tfviz.look.external_kernels import register_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
@@ -35,12 +35,12 @@ __all__ = [
     "Capture",
     "LazyAttention",
     "ablate",
-    "attention",
     "capture",
     "edits",
     "groups",
     "measures",
     "pack",
+    "register_kernel",
     "unpack",
 ]
 

@@ -164,7 +164,7 @@ def _no_match(glob: str, state: CaptureState) -> str:
     softmaxes = f"; a softmax was called in {_joined(notes.softmaxes)}, but met no values" if notes.softmaxes else ""
     return (
         f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
-        "there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them; what "
+        "there an attention that PyTorch shows (those of others are none, unless look.register_kernel knows them; what "
         f"linear attention comes to is '*.implicit'){f'; hidden from view: {unseen}' if unseen else ''}{softmaxes}; "
         f"its other sites are {', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
     )
@@ -211,7 +211,7 @@ def _reason(paths: list[str], state: CaptureState) -> str:
     elif any(_is_within(inner, path) for path in paths for inner in notes.softmaxes):
         why = "its softmax met no values in a product that PyTorch shows"
     else:
-        why = "no softmax over keys, or a kernel that PyTorch does not show: see look.attention"
+        why = "no softmax over keys, or a kernel that PyTorch does not show: see look.register_kernel"
     return f"{_joined(paths)}: {why}"
 
 

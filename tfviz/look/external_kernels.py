@@ -97,8 +97,8 @@ class Kernel:
         """Reorder a tensor from the kernel's axes to [batch, head, position, dim]."""
         if tensor.dim() != len(self.axes.split()):
             raise ValueError(
-                f"{self.function.__name__} was called with {list(tensor.shape)}, and look.attention was told that its "
-                f"axes are {self.axes!r}"
+                f"{self.function.__name__} was called with {list(tensor.shape)}; look.register_kernel was told that "
+                f"its axes are {self.axes!r}"
             )
         tensor = self._swap_heads(tensor)
         return tensor if "b" in self.axes else tensor[None]
@@ -148,7 +148,7 @@ def packed_mask(
 KERNELS_BY_FUNCTION: dict[FunctionType, Kernel] = {}
 
 
-def attention(
+def register_kernel(
     function: Callable[..., Any],
     *,
     query: str = "q",
@@ -211,7 +211,7 @@ def _watch(undo: list[Callable[[], None]]) -> None:
     for (module, name), arguments in KERNEL_ARGUMENTS.items():
         function = getattr(sys.modules.get(module), name, None)
         if isinstance(function, FunctionType) and not function.__closure__ and function not in KERNELS_BY_FUNCTION:
-            attention(function, **arguments)
+            register_kernel(function, **arguments)
     for kernel in list(KERNELS_BY_FUNCTION.values()):
         function = kernel.function
         undo.append(partial(_restore, function, function.__code__, function.__defaults__, function.__kwdefaults__))

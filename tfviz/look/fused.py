@@ -151,7 +151,7 @@ class FusedAttention:
         return (output, *rows)
 
     def kernel(self, kernel: Kernel, arguments: dict[str, Any], original: Callable[[], Any]) -> Any:
-        """Compute a kernel that `look.attention` has registered, and record its weights."""
+        """Compute a kernel that `look.register_kernel` has registered, and record its weights."""
         with untraced():
             call = kernel.call(arguments)
         if isinstance(call, str):

@@ -6,13 +6,13 @@ from tfviz.text.buckets import Buckets, add_special_tokens, pad, sentence_pairs
 from tfviz.text.char_tokenizers import Bytes, Characters
 from tfviz.text.masking import MaskedTokens, WordDropout
 from tfviz.text.subwords import Subwords
-from tfviz.text.tokenizer_training import bpe, characters, whole_words, wordpiece
+from tfviz.text.tokenizer_training import train_bpe, train_characters, train_whole_words, train_wordpiece
 from tfviz.validation import validate_public
 
 __all__ = [
     "Buckets", "Bytes", "Characters", "GrowingWindows", "MaskedTokens", "RepeatedTokens", "Streams", "Subwords",
-    "Windows", "WordDropout", "add_special_tokens", "batches", "bpe", "buckets", "characters", "corpora", "datasets",
-    "in_order", "pad", "sentence_pairs", "subwords", "tasks", "whole_words", "wordpiece",
+    "Windows", "WordDropout", "add_special_tokens", "batches", "buckets", "corpora", "datasets", "in_order", "pad",
+    "sentence_pairs", "subwords", "tasks", "train_bpe", "train_characters", "train_whole_words", "train_wordpiece",
 ]  # fmt: skip
 
 validate_public(globals(), __all__)

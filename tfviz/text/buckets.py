@@ -36,12 +36,12 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
     return _pad(rows, value)
 
 
-def add_special_tokens(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
-    """Return each row with a token added before it, after it, or both."""
+def add_special_tokens(rows: Sequence[Tensor], bos: int | None = None, eos: int | None = EOS) -> list[Tensor]:
+    """Return each row with the token `bos` added before it, `eos` after it, or both."""
     _check_rows(rows)
-    at_least(0, before=before or 0, after=after or 0)
-    prefix = [] if before is None else [torch.tensor([before])]
-    suffix = [] if after is None else [torch.tensor([after])]
+    at_least(0, bos=bos or 0, eos=eos or 0)
+    prefix = [] if bos is None else [torch.tensor([bos])]
+    suffix = [] if eos is None else [torch.tensor([eos])]
     return [torch.cat([*prefix, row, *suffix]) for row in rows]
 
 

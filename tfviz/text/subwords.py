@@ -27,19 +27,8 @@ __all__ = ["BOS", "CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL_TOKENS", "UNK", "
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # their ids, in every tokenizer built here
-SPECIAL_TOKEN_NAMES = (  # the names of these tokens in a page
-    "pad",
-    "unknown",
-    "begin",
-    "end",
-    "classification",
-    "separator",
-    "mask",
-)  # the same, as pages call them
-HUGGING_FACE_NAMES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # the names of these tokens in transformers
-CHECKSUM_KEY = (  # in the part `model` of a file, where `tokenizers` ignores unknown keys
-    "sha256"  # of the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
-)
+SPECIAL_TOKEN_NAMES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # their names in transformers, and in a page
+CHECKSUM_KEY = "sha256"  # of the rest of the file; in its part `model`, where `tokenizers` ignores unknown keys
 Ids = Iterable[int] | Tensor
 
 
@@ -58,15 +47,16 @@ def as_tokenizer(tokenizer: Any) -> Any:
     backend.no_truncation()  # transformers sets both anew for each call
     backend.no_padding()
     tokens = getattr(tokenizer, "special_tokens_map", {})
-    keys = {name: f"{theirs}_token" for name, theirs in zip(SPECIAL_TOKEN_NAMES, HUGGING_FACE_NAMES)}
-    return Subwords(backend, {name: tokens[key] for name, key in keys.items() if key in tokens})
+    special = {name: tokens[f"{name}_token"] for name in SPECIAL_TOKEN_NAMES if f"{name}_token" in tokens}
+    return Subwords(backend, special)
 
 
 class Subwords:
     """A tokenizer of subwords, which encodes text as ids and back with a `tokenizers.Tokenizer`.
 
-    Build one with `bpe`, `wordpiece`, `whole_words` or `letters`, or `load` one from a `tokenizer.json`. Encoding
-    adds no special token, and "[MASK]" in a text is six characters; `tokenizer["[MASK]"]` is the id of that token.
+    Train one with `train_bpe`, `train_wordpiece`, `train_whole_words` or `train_characters`, or `load` one from a
+    `tokenizer.json`. Encoding adds no special token, and "[MASK]" in a text is six characters; `tokenizer["[MASK]"]` is
+    the id of that token.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-ADVICE = "make it with text.bpe, text.wordpiece, text.whole_words or text.characters, or use it in Python"
+ADVICE = "make it with text.train_bpe, train_wordpiece, train_whole_words or train_characters, or use it in Python"
 # The code points to ask about. All between is alike: surrogates, which are in no text; unassigned ones; private ones
 CODE_POINTS = numpy.r_[0:0xD800, 0xE000:0x34000, 0x3FFF0:0x40010, 0xDFFF0:0xE1000, 0xEFFF0:0xF0010, 0xFFFF0:0x100010]
 CODE_POINTS = numpy.r_[CODE_POINTS, 0x10FFF0:0x110000]

@@ -13,14 +13,14 @@ LONG_WORD_PART = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}|\s{{{MAX_WORD_LENGTH}}}")
 MAX_VOCAB_SIZE = 10**8  # the trainer allocates memory for them at the start
 
 
-def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwords:
+def train_bpe(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = False) -> Subwords:
     """Learn byte-level byte-pair encoding: any text can be encoded and is decoded exactly (Sennrich et al. 2016).
 
     A word of more than 100 characters is learned in parts of that length, so that no pair crosses two parts.
 
     Args:
         texts: the texts to learn from.
-        size: number of tokens, including special tokens and the 256 bytes.
+        vocab_size: number of tokens, including special tokens and the 256 bytes.
         lower: convert the texts to lower case first.
     """
     with extra("lessons"):
@@ -31,21 +31,21 @@ def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwo
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(**_trainer_options(size, len(alphabet)), initial_alphabet=alphabet)
+    trainer = trainers.BpeTrainer(**_trainer_options(vocab_size, len(alphabet)), initial_alphabet=alphabet)
     return _train(tokenizer, trainer, _split_long_words(_check_texts(texts)))
 
 
-def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> Subwords:
+def train_wordpiece(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = True) -> Subwords:
     """Learn WordPiece as in BERT (Devlin et al. 2019): words and punctuation, with `##` before pieces inside a word.
 
-    `size` includes the special tokens and every letter, alone and inside a word; `lower` also removes accents.
+    `vocab_size` includes the special tokens and every letter, alone and inside a word; `lower` also removes accents.
     """
     with extra("lessons"):
         from tokenizers import models, trainers
 
     texts, tokenizer = _check_texts(texts), _bert_tokenizer(models.WordPiece(), lower)
     alone, inside = _alphabet(tokenizer, texts)
-    options = _trainer_options(size, len(alone) + len(inside))
+    options = _trainer_options(vocab_size, len(alone) + len(inside))
     # The trainer orders characters inside words by hash, differently each run; as special tokens their order is fixed
     options["special_tokens"] += [f"##{letter}" for letter in inside]
     tokenizer.train_from_iterator(_split_long_words(texts), trainers.WordPieceTrainer(**options))
@@ -54,36 +54,36 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
     return Subwords(tokenizer)
 
 
-def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
-    """Build a tokenizer of the `size` most frequent words and runs of punctuation; all others become `[UNK]`."""
+def train_whole_words(texts: Iterable[str], vocab_size: int = 30_000, *, lower: bool = False) -> Subwords:
+    """Build a tokenizer of the `vocab_size` most frequent words and runs of punctuation; all others become `[UNK]`."""
     with extra("lessons"):
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase() if lower else normalizers.Sequence([])
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(size)), _check_texts(texts))
+    return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(vocab_size)), _check_texts(texts))
 
 
-def characters(texts: Iterable[str], size: int = 1000) -> Subwords:
-    """Build a tokenizer of the `size` most frequent characters."""
+def train_characters(texts: Iterable[str], vocab_size: int = 1000) -> Subwords:
+    """Build a tokenizer of the `vocab_size` most frequent characters."""
     with extra("lessons"):
         from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
-    return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(size)), _check_texts(texts))
+    return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(vocab_size)), _check_texts(texts))
 
 
-def _trainer_options(size: int, alphabet: int = 0) -> dict[str, Any]:
+def _trainer_options(vocab_size: int, alphabet: int = 0) -> dict[str, Any]:
     min_size = len(SPECIAL_TOKENS) + alphabet + 1
-    if size < min_size:
+    if vocab_size < min_size:
         raise ValueError(
-            f"a tokenizer of {size} tokens is too small; {min_size - 1} are taken already: ask for {min_size}"
+            f"a tokenizer of {vocab_size} tokens is too small; {min_size - 1} are taken already: ask for {min_size}"
         )
-    between(min_size, MAX_VOCAB_SIZE, size=size)
-    return {"vocab_size": size, "special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
+    between(min_size, MAX_VOCAB_SIZE, vocab_size=vocab_size)
+    return {"vocab_size": vocab_size, "special_tokens": list(SPECIAL_TOKENS), "show_progress": False}
 
 
 def _check_texts(texts: Iterable[str]) -> list[str]:

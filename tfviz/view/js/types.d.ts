@@ -108,7 +108,7 @@ export interface Port {
 /** Text to ids and back, exactly as in Python. */
 export interface Tokenizer {
   size: number;
-  /** The ids of pad, unknown, begin, end, classification, separator and mask, of those that there are. */
+  /** The ids of pad, unk, bos, eos, cls, sep and mask, of those that there are. */
   special: Record<string, number>;
   encode(text: string): number[];
   decode(ids: Iterable<number>): string;

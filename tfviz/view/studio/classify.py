@@ -36,8 +36,8 @@ def classify(
     text: str,
     title: str = "Which words make it say so?",
     *,
-    before: int | None = None,
-    after: int | None = None,
+    bos: int | None = None,
+    eos: int | None = None,
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
@@ -54,8 +54,8 @@ def classify(
             label that the text is given.
         text: the text shown first.
         title: the title.
-        before: the id that every text begins with, such as `tokenizer["[CLS]"]`; see `text.add_special_tokens`.
-        after: the id that every text ends with.
+        bos: the id that every text begins with, such as `tokenizer["[CLS]"]`; see `text.add_special_tokens`.
+        eos: the id that every text ends with.
         weights: as for `write`.
         budget: as for `write`.
         kernel: as for `write`; without its kernel a page has the heads of the last text.
@@ -70,8 +70,8 @@ def classify(
     tokenizer = subwords.as_tokenizer(tokenizer)
     tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
     special_tokens: SpecialTokens = {
-        "before": requirements.check_id(tokenizer, "before", before),
-        "after": requirements.check_id(tokenizer, "after", after),
+        "before": requirements.check_id(tokenizer, "bos", bos),
+        "after": requirements.check_id(tokenizer, "eos", eos),
     }
     program = requirements.text_program(model, tokenizer, None if kernel else weights)
     context = requirements.context_length(program)

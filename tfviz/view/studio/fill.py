@@ -69,11 +69,13 @@ def fill(
     tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
     special = tokenizer_spec.get("special", {})
     if "mask" not in special:
-        raise ValueError("tokenizer has no [MASK] to mask words with; make it with text.wordpiece, whole_words or bpe")
+        raise ValueError(
+            "tokenizer has no [MASK] to mask words with; train one with text.train_wordpiece or text.train_bpe"
+        )
     places = _masked_places(tokenizer, text, masked)
     special_tokens: SpecialTokens = {"before": None, "after": None}
     if add_special_tokens:
-        special_tokens = {"before": special.get("classification"), "after": special.get("separator")}
+        special_tokens = {"before": special.get("cls"), "after": special.get("sep")}
     stored = None if kernel else weights
     program: Any = requirements.text_program(model, tokenizer, stored)
     ids = tokenizer.encode(text)

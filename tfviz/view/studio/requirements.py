@@ -184,7 +184,7 @@ def tokenizer_document(tokenizer: Any, kernel: bool) -> dict[str, Any]:
     if not hasattr(tokenizer, "to_spec"):
         raise TypeError(
             f"tokenizer is {describe(tokenizer)}, which a page cannot encode with: give one of tfviz.text, such as "
-            "text.whole_words(texts), or a fast tokenizer of transformers"
+            "text.train_whole_words(texts), or a fast tokenizer of transformers"
         )
     try:
         return tokenizer.to_spec()

@@ -49,7 +49,7 @@ def translate(
     width: int = 1,
     alpha: float = 0.6,
     max_new_tokens: int = 100,
-    after: str | None = "[EOS]",
+    eos: str | None = "[EOS]",
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
@@ -70,7 +70,7 @@ def translate(
         width: initial beam width, 1 to 8; see `generate.beam.steps`.
         alpha: initial exponent of the length penalty, 0 to 2.
         max_new_tokens: maximum number of tokens in a translation, including its end token.
-        after: the token that ends each source, as in training; None for no such token.
+        eos: the token that ends each source, as in training; None for no such token.
         weights: as for `write`.
         budget: as for `write`.
         kernel: as for `write`; without its kernel a page has the cross-attention of the last text.
@@ -79,7 +79,7 @@ def translate(
     Raises:
         TypeError: a tokenizer cannot be exported, or has no tokens for beginning and end.
         ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; a control is out
-            of range; the sentence is too long, or empty with `after=None`; there are not one or two tokenizers, or
+            of range; the sentence is too long, or empty with `eos=None`; there are not one or two tokenizers, or
             they do not fit the model; its logits are not finite.
     """
     checks.between(1, MAX_WIDTH, width=width)
@@ -88,7 +88,7 @@ def translate(
     source, target = _tokenizers(tokenizers)
     _check_model(model)
     begin, end = (_special_id(target, token, "the target's tokenizer") for token in ("[BOS]", "[EOS]"))
-    last = [] if after is None else [_special_id(source, after, "the source's tokenizer")]
+    last = [] if eos is None else [_special_id(source, eos, "the source's tokenizer")]
     ids = torch.tensor([*source.encode(sentence).tolist(), *last])
     programs: dict[str, Any] = (
         _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
@@ -179,9 +179,7 @@ def _tokenizers(tokenizers: Any) -> tuple[Any, Any]:
         raise ValueError(f"there are {len(pair)} tokenizers; give one for both languages, or two")
     for tokenizer in pair:
         if not (hasattr(tokenizer, "to_spec") and hasattr(tokenizer, "__getitem__")):
-            raise TypeError(
-                f"tokenizers has {describe(tokenizer)}; give tokenizers such as text.whole_words or text.bpe make"
-            )
+            raise TypeError(f"tokenizers has {describe(tokenizer)}; give tokenizers such as those of text.train_bpe")
     return pair[0], pair[-1]
 
 
@@ -211,8 +209,8 @@ def _special_id(tokenizer: Any, token: str, name: str) -> int:
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{name} has no token {token}: texts begin with [BOS] and end with [EOS], as in those that "
-            "text.whole_words and text.bpe make; of a tokenizer of others, say which tokens do so with "
-            'text.Subwords(tokenizer, {"begin": "<s>", "end": "</s>"})'
+            "text.train_whole_words and text.train_bpe make; of a tokenizer of others, say which tokens do so with "
+            'text.Subwords(tokenizer, {"bos": "<s>", "eos": "</s>"})'
         ) from error
 
 

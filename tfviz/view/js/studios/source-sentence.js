@@ -41,7 +41,7 @@ export class SourceSentence extends EncodedText {
     const count = Math.min(maxTokens, ids.length);
     if (ids.length > maxTokens || text.length > MAX_LETTERS)
       return `the sentence is longer than the model reads: its first ${count} tokens are translated`;
-    const { unknown } = tokenizer.special;
+    const { unk: unknown } = tokenizer.special;
     const lacking = ids.filter((id) => id === unknown).length;
     if (!lacking) return "";
     return `the vocabulary lacks ${lacking} of these words: the model reads ${quoted(tokenizer.words([unknown])[0])} for each`;

@@ -68,7 +68,7 @@ function withOffsets(tokenizer, segments) {
   return segments.map((segment) => {
     const place = at;
     at += segment.ids.length;
-    return { ...segment, at: place, unknown: segment.ids.includes(tokenizer.special.unknown) };
+    return { ...segment, at: place, unknown: segment.ids.includes(tokenizer.special.unk) };
   });
 }
 
