@@ -1,4 +1,4 @@
-"""Packages that only some parts of tfviz need, installed with an extra: `pip install 'tfviz[lessons]'`."""
+"""Name the extra to install, such as `tfviz[lessons]`, where an import of an optional package fails."""
 
 from __future__ import annotations
 

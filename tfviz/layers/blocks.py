@@ -48,9 +48,12 @@ class Block(nn.Module):
     """An encoder block: self-attention moves information between positions, then a network transforms each position.
 
     Args:
+        dim: width of the input and of the output.
+        heads: number of attention heads; divides `dim`.
         inner: width inside the feed-forward network; default 4 `dim`.
         dropout: probability for each branch's output in training (Vaswani et al. 2017, section 5.4).
         residual: `pre_norm` or `post_norm`, the order of norm and branch.
+        activation: the nonlinearity of the feed-forward network.
         norm: returns a norm, given its width.
         attention: returns the attention, given width and number of heads, such as `partial(MultiHead,
             norm=nn.RMSNorm)`.

@@ -154,9 +154,8 @@ class SegmentRecurrentLoss:
     """
 
     def __init__(self) -> None:
-        self.memories: dict[
-            tuple[tuple[int, ...], ...], list[Tensor]
-        ] = {}  # memories by the places of the next segment
+        # memories by the places (stream, segment) of the segment that follows
+        self.memories: dict[tuple[tuple[int, ...], ...], list[Tensor]] = {}
 
     def __call__(self, model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         inputs, targets, places = unpack(batch, "inputs", "targets", "places")

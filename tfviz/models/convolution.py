@@ -10,8 +10,10 @@ from tfviz.shapes import Float, Int
 
 
 class CausalBlock(nn.Module):
-    """x + P (tanh(f) sigmoid(g)), where f and g are dilated convolutions of the norm of x (van den Oord et al. 2016,
-    equation 2 and figure 4, without the skip connections; the norm is ByteNet's, Kalchbrenner et al. 2016, figure 3).
+    """A gated residual block: x + P (tanh(f) sigmoid(g)), with f and g dilated convolutions of the norm of x.
+
+    See van den Oord et al. 2016, equation 2 and figure 4, without the skip connections; the norm is ByteNet's
+    (Kalchbrenner et al. 2016, figure 3).
 
     Args:
         kernel: number of positions that a convolution sees, the current one and `kernel - 1` before it.
@@ -35,8 +37,9 @@ class CausalBlock(nn.Module):
 
 
 class Convolution(nn.Module):
-    """Causal convolutions whose dilation grows from layer to layer, so that the reach grows exponentially with depth
-    (van den Oord et al. 2016, figure 3).
+    """Causal convolutions whose dilation grows from layer to layer, so that the reach grows exponentially with depth.
+
+    See van den Oord et al. 2016, figure 3.
 
     Args:
         vocab_size: number of tokens.

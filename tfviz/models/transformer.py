@@ -30,8 +30,13 @@ class Transformer(nn.Module):
         source_vocab_size: number of source tokens.
         target_vocab_size: number of target tokens; None for one vocabulary, and one table, for both languages.
         context: length of the longest training text, in tokens.
+        layers: number of encoder blocks, and of decoder blocks.
+        heads: number of heads; divides `dim`.
+        dim: width.
+        dropout: dropped fraction of the embeddings and of each branch's output.
         positions: a class of `layers.positions`, for the self-attention of encoder and decoder.
         residual: `pre_norm` (with a last norm on each half), or `post_norm` as in the paper.
+        activation: the nonlinearity of the feed-forward network; ReLU in the paper.
         block: further arguments of `layers.Block`, such as `inner`.
     """
 
@@ -95,10 +100,8 @@ class Transformer(nn.Module):
         if isinstance(caches[1], CrossAttentionCache):
             caches[1].check_source(memory.states)
         x = self._embed(self.target, target, start=0 if caches[0] is None else caches[0].length)
-        attention = {
-            "mask": masks.causal,
-            "positions": self.positions,
-        }  # self-attention shifts the mask by the cached positions
+        # self-attention shifts the mask by the cached positions
+        attention = {"mask": masks.causal, "positions": self.positions}
         for block, past, cross in zip(self.decoder, caches[::2], caches[1::2], strict=True):
             x = block(x, memory.states, memory.attention_mask[:, None, None], cross, cache=past, **attention)
         return functional.linear(self.decoder_norm(x), self.target.weight)

@@ -13,13 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tfviz.checks import total_memory
 
 MAX_MULTIPLICATIONS = 10**12  # which take some minutes
-(
-    MULTIPLICATIONS_PER_NUMBER,
-    MULTIPLICATIONS_PER_CALL,
-) = (  # the cost of reading or writing a number, and of a call, in multiplications
-    8,
-    10**6,
-)  # multiplications that a number read or written, and a call, count as
+MULTIPLICATIONS_PER_NUMBER = 8  # which reading or writing a number counts as
+MULTIPLICATIONS_PER_CALL = 10**6
 MAX_RESULTS = 100_000  # of one operator
 PRODUCT_OPS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution", "_cdist_forward", "mkldnn_rnn_layer")
 POOL_OPS = ("max_pool2d_with_indices", "avg_pool2d")

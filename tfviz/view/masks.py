@@ -42,8 +42,8 @@ def masks(
         words: a word for each query, and each key unless `cols` says otherwise.
         title: the title.
         cols: words of the keys; None: those of the queries.
-        use: initial use of each rule: `all` (must hold), `any` (one of these is enough) or `not`; by default only the
-            first rule is used.
+        use: initial use of each rule: `all` (must hold), `any` (one of these is enough), `not` (must not hold) or
+            `off` (unused); by default the first rule is `all`, the others `off`.
 
     Raises:
         ValueError: there are no rules, tables differ in shape, or words do not fit them.

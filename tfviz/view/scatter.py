@@ -45,7 +45,8 @@ def scatter(
 
     Raises:
         ValueError: there are no points, points are not pairs of finite numbers, or names or groups differ in number.
-        LookupError: no point has a marked name."""
+        LookupError: no point has a marked name.
+    """
     table = _plane("points", points).numpy()
     names = _names(names, len(table))
     shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
