@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from tfviz import view
 from tfviz.models import BERT, GPT
-from tfviz.text import Bytes, Characters, whole_words
+from tfviz.text import Bytes, Characters, train_whole_words
 nan = float("nan")
 tokenizer = Characters("abc")
 model = GPT(3, context=8, layers=2, heads=2, dim=4)

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from tfviz import view
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import Bytes, whole_words
+from tfviz.text import Bytes, train_whole_words
 nan, inf = float("nan"), float("inf")
-tokenizer = whole_words(["a b c"])
+tokenizer = train_whole_words(["a b c"])
 small = {"layers": 1, "heads": 1, "dim": 4}
 def reader(classes=2): return Classifier(len(tokenizer), classes, context=4, **small)
 def bert(): return BERT(len(tokenizer), context=6, **small)
@@ -47,7 +47,7 @@ CASES = [
     ("fill(model=Peeks())", "cannot be exported"),
     ("fill(model=sick(bert()))", "the model's logits are not finite"),
     ("fill(tokenizer=Bytes())", r"tokenizer has no \[MASK\] to mask words with"),
-    ("fill(vocab_size=3)", "vocab_size is 3, which a page cannot encode with"),
+    ("fill(tokenizer=3)", "tokenizer is 3, which a page cannot encode with"),
     ("fill(text='')", "the text has no words; give one to mask"),
     ("fill(text=' ')", "the text has no words"),
     ("fill(text='a b c a b')", "the text has 5 tokens; the model takes 1 to 4"),

@@ -101,7 +101,7 @@ CASES = [
     ("text.WordDropout(text.Buckets(rows), 1.0)", "p is 1.0"),
     ("text.WordDropout(text.Buckets(rows), NAN)", "p is nan"),
     ("text.MaskedTokens(text.Buckets(rows), 20, mlm_probability=0)", "mlm_probability is 0"),
-    ("text.MaskedTokens(text.Buckets(rows), 7)", "vocab_size is 7"),
+    ("text.MaskedTokens(text.Buckets(rows), 7)", "tokenizer is 7; it counts 7 special tokens"),
     # steps
     ("text.Windows(ids, 3, 2)[-1]", "step is -1"),
     ("text.Streams(ids, 3, 2)[-1]", "step is -1"),

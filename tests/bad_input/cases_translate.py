@@ -7,9 +7,9 @@ from tfviz import view
 from tfviz.layers import positions
 from tfviz.models import GPT, Seq2Seq, Transformer
 from tfviz.models.transformer import Memory
-from tfviz.text import Bytes, Characters, bpe, whole_words
+from tfviz.text import Bytes, Characters, train_bpe, train_whole_words
 nan, inf = float("nan"), float("inf")
-tokenizer, larger = whole_words(["a b c"]), whole_words(["a b c d e"])
+tokenizer, larger = train_whole_words(["a b c"]), train_whole_words(["a b c d e"])
 def made(**more): return Transformer(len(tokenizer), **{"context": 8, "layers": 1, "heads": 1, "dim": 4, **more})
 def translate(**more): return view.translate(**{"model": made(), "tokenizers": tokenizer, "sentence": "a b", **more})
 def sick():
@@ -32,9 +32,9 @@ CASES = [
     ("translate(model=Seq2Seq(10, dim=4, hidden=4))", "Seq2Seq reads and writes word by word in a loop"),
     ("translate(model=Peeks(10, context=8, layers=1, heads=1, dim=4))", "cannot be exported"),
     ("translate(model=sick())", "the model's logits are not finite: it has nothing to translate with"),
-    ("translate(tokenizers='abc')", "tokenizers has 'abc'; give tokenizers such as text.train_whole_words"),
+    ("translate(tokenizers='abc')", "tokenizers has 'abc'; give tokenizers such as those of text.train_bpe"),
     ("translate(tokenizers=[])", "there are 0 tokenizers; give one for both languages, or two"),
-    ("translate(tokenizers=[tokenizer, Bytes()])", "tokenizers has .*; give tokenizers such as text.train_whole_words"),
+    ("translate(tokenizers=[tokenizer, Bytes()])", "tokenizers has .*; give tokenizers such as those of text.train_bpe"),
     ("translate(tokenizers=larger)", "the model reads fewer than the 12 tokens of the source's tokenizer"),
     ("translate(tokenizers=[tokenizer, larger])", "the model chooses among 10 tokens, the target's tokenizer has 12"),
     ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
