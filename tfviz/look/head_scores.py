@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz.look.capture import Capture
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps, as_maps
-from tfviz.look.padding import Positions, statistic
+from tfviz.look.padding import CountedPositions, statistic
 from tfviz.shapes import Bool, Float, Int
 
 Codes = Int[Tensor, "text position"]  # equal where words are equal
@@ -143,7 +143,7 @@ def head_scores(
     """
     named = check_kinds(kinds)
     maps = as_maps(maps)
-    positions = Positions.of(maps)
+    positions = CountedPositions.of(maps)
     queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
     if maps.shape[2] != maps.shape[3] or queries != keys or keys < 3:
         raise ValueError(f"head scores are defined for square maps of at least 3 words, not {(queries, keys)}")

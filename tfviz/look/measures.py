@@ -16,7 +16,7 @@ from tfviz.look.capture import Capture
 from tfviz.look.head_scores import SCORE_KINDS, head_scores
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps, as_maps
-from tfviz.look.padding import Positions, check_weights, head_weights, mean, statistic
+from tfviz.look.padding import CountedPositions, check_weights, head_weights, mean, statistic
 from tfviz.shapes import Float
 
 __all__ = [
@@ -95,7 +95,7 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
     for words, others in ((first.rows, second.rows), (first.cols, second.cols)):
         if words != others and not (are_numbers(words) or are_numbers(others)):
             raise ValueError(f"the words differ: {words[:5]} and {others[:5]}; capture both on one text")
-    positions, changes = Positions.of(first, second), []
+    positions, changes = CountedPositions.of(first, second), []
     for layer in range(first.shape[0]):
         for (head, before), (_, after) in zip(head_weights(first, layer), head_weights(second, layer)):
             before, after = positions.select(before), positions.select(after)

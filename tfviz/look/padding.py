@@ -18,7 +18,7 @@ from tfviz.shapes import Bool, Float
 LARGE_LAYER_BYTES = 64 * 2**20  # the heads of a layer with larger float32 weights are processed one by one
 
 
-class Positions(NamedTuple):
+class CountedPositions(NamedTuple):
     """The positions of a text that are not padding.
 
     A key is padding if no query of any layer and head may look at it; in self-attention the query at its position is
@@ -34,7 +34,7 @@ class Positions(NamedTuple):
     sees: Bool[Tensor, "#layer #head query"] | None
 
     @classmethod
-    def of(cls, *several: AttentionMaps) -> Positions:
+    def of(cls, *several: AttentionMaps) -> CountedPositions:
         """Return the positions of the text of these maps; padding known from one of them is padding in all."""
         queries, keys = (torch.ones(count, dtype=torch.bool) for count in several[0].shape[2:])
         known = [attended for maps in several if (attended := _attended(maps)) is not None]
@@ -106,7 +106,7 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
 
 
 def statistic(
-    maps: AttentionMaps, measure: Callable[[Tensor, Tensor], Tensor], positions: Positions | None = None
+    maps: AttentionMaps, measure: Callable[[Tensor, Tensor], Tensor], positions: CountedPositions | None = None
 ) -> Float[Tensor, "layer head *kind"]:
     """Apply `measure` to every head; return [layer, head, ...].
 
@@ -119,7 +119,7 @@ def statistic(
     Raises:
         ValueError: every position is padding.
     """
-    positions = positions or Positions.of(maps)
+    positions = positions or CountedPositions.of(maps)
     if not (positions.queries.any() and positions.keys.any()):
         raise ValueError("every position of these maps is padding, by their mask: there is nothing to measure")
     rows = []
