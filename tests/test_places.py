@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from itertools import product
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from operating_systems import links
 
 from tfviz.suite import notebooks
 
@@ -205,6 +207,38 @@ def test_the_lowest_versions_are_those_of_the_project():
     assert "torch==2.6" in printed
     assert all(f'"{line.replace("==", ">=")}' in project for line in printed)
     assert all(re.fullmatch(r"[\w.-]+==[\d.]+", line) for line in printed)
+
+
+def run_ci(tmp_path, *commands, **environment):
+    """Run a copy of `.ci/run` where of npm and browsers only these commands are found, and do nothing."""
+    (tmp_path / "clone" / ".ci").mkdir(parents=True)
+    shutil.copy(CLONE / ".ci" / "run", tmp_path / "clone" / ".ci")
+    (tmp_path / "commands").mkdir()
+    for name in ("bash", "dirname", "sed", "grep", *commands):
+        (tmp_path / "commands" / name).symlink_to(shutil.which("true" if name in commands else name))
+    (tmp_path / "clone" / "README.md").write_text("<!-- test -->\n```sh\nexit 7\n```\n", encoding="utf-8")
+    command = [shutil.which("bash"), str(tmp_path / "clone" / ".ci" / "run")]
+    given = {"PATH": str(tmp_path / "commands"), **environment}
+    return subprocess.run(command, env=given, capture_output=True, encoding="utf-8", check=False)
+
+
+@links
+@pytest.mark.parametrize(
+    ("commands", "environment", "status", "said"),
+    [
+        (["chromium"], {}, 1, "There is no npm here: install Node"),
+        (["npm"], {}, 1, "There is no Chromium here: install one"),
+        (["npm", "google-chrome"], {}, 7, ""),
+        (["npm", "chromium"], {}, 7, ""),
+        ([], {"ALLOW_MISSING": "1"}, 7, "There is no npm here"),
+    ],
+)
+def test_ci_says_what_to_install_before_it_begins(tmp_path, commands, environment, status, said):
+    done = run_ci(tmp_path, *commands, **environment)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert bool(said) == ("ALLOW_MISSING=1" in done.stderr)
+    assert ("exit 7" in done.stdout) == (status == 7)
 
 
 @pytest.mark.parametrize("name", ["bug", "idea"])

@@ -52,7 +52,11 @@ def run_plain(code):
     )
 
 
-def test_where_tfviz_is_missing_pip_is_asked_for_it_once_and_it_can_be_imported_without_a_restart(no_tfviz):
+@pytest.mark.parametrize("clone", [False, True])
+def test_where_tfviz_is_missing_pip_is_asked_for_it_once_and_it_can_be_imported_without_a_restart(no_tfviz, clone):
+    """A clone in the working folder is no package, though Python finds a folder of that name: a namespace."""
+    if clone:
+        (no_tfviz / "tfviz" / "tfviz").mkdir(parents=True)
     twice = f"{install_cell.SOURCE}\nimport tfviz\nprint('there:', tfviz.__file__)\n{install_cell.SOURCE}\nprint('end')"
     ended = run_plain(twice)
     assert ended.stderr == ""

@@ -10,10 +10,10 @@ TAG = "install"
 # Packages that are there already are not upgraded, so that Colab needs no restart. anywidget itself enables Colab's
 # custom widgets.
 SOURCE = f"""\
-# Install tfviz where it is missing, as in Colab or Kaggle. Where it is there, do nothing.
+# Install tfviz where it is missing, as in Colab or Kaggle. Where it is there, do nothing. A clone alone has no origin.
 import importlib.util
 
-if importlib.util.find_spec("tfviz") is None:
+if getattr(importlib.util.find_spec("tfviz"), "origin", None) is None:
     import subprocess, sys
 
     print("installing tfviz, which takes a minute or two")

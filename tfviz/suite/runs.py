@@ -97,10 +97,11 @@ def combinations(grid: Mapping[str, Sequence[Any]], names: Collection[str]) -> l
 def folder_name(combination: Mapping[str, Any]) -> str:
     """Return a folder's name for a combination, such as `seed=1,heads=2`; empty for none.
 
-    A name that was changed, since it is too long or has other characters, ends in a hash, so that names are unique.
+    A name that was changed, since it is too long, has other characters or ends in a dot (which Windows leaves out),
+    ends in a hash, so that names are unique.
     """
     text = ",".join(f"{name}={value}" for name, value in combination.items())
-    name = re.sub(r"[^\w.=+,-]", "_", text, flags=re.ASCII)[:MAX_NAME_LENGTH]
+    name = re.sub(r"[^\w.=+,-]|\.$", "_", text, flags=re.ASCII)[:MAX_NAME_LENGTH]
     return name if name == text else f"{name}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
