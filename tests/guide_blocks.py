@@ -48,17 +48,19 @@ def words():
     return train_bpe([(TEXT + "the red house by the sea. ") * 20], 400).backend_tokenizer.to_str()
 
 
-def tokenizer():
+def tokenizer(name=""):
+    """A tokenizer of a few words; that of GPT-2 has no token for padding, as the real one has none."""
     from tokenizers import Tokenizer
 
-    named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "bos", "eos")}
+    kinds = ("unk", "bos", "eos") if "gpt2" in name else ("pad", "unk", "bos", "eos")
+    named = {f"{kind}_token": f"[{kind.upper()}]" for kind in kinds}
     return transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(words()), **named)
 
 
 def gpt2():
     torch.manual_seed(0)
-    sizes = {"vocab_size": len(tokenizer()), "n_positions": 64, "n_embd": 24, "n_layer": 2, "n_head": 3}
-    config = transformers.GPT2Config(**sizes, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+    sizes = {"vocab_size": len(tokenizer()), "n_positions": 64, "n_embd": 24, "n_layer": 12, "n_head": 3}
+    config = transformers.GPT2Config(**sizes, bos_token_id=1, eos_token_id=2)
     model = transformers.GPT2LMHeadModel(config)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
@@ -86,7 +88,7 @@ def stand_ins(monkeypatch, tmp_path):
     """An empty folder to work in, and small models under the names of the Hub."""
     monkeypatch.chdir(tmp_path)
     made = {
-        "AutoTokenizer": lambda name: tokenizer(),
+        "AutoTokenizer": tokenizer,
         "AutoModelForCausalLM": lambda name: gpt2() if "gpt2" in name else llama(),
         "AutoModelForSeq2SeqLM": lambda name: t5(),
         "AutoModel": lambda name: vit(),

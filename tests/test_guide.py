@@ -63,6 +63,27 @@ def test_the_gallery_has_a_picture_of_each_block_and_no_other():
     assert {path.stem for path in (CLONE / "docs" / "gallery").iterdir()} == set(shown)
 
 
+@pytest.mark.parametrize(
+    ("number", "shown", "expected"),
+    [
+        (4, "sorted(seen)", sorted(f"transformer.h.{layer}.{part}" for layer in range(12) for part in ("attn", "mlp"))),
+        (23, "table.axes['layer']", [str(layer) for layer in range(12)]),
+        (24, "attention.axes['layer'] + network.axes['layer']", 2 * [str(layer) for layer in range(12)]),
+    ],
+)
+def test_sites_of_all_blocks_are_those_of_each_of_twelve_blocks(number, shown, expected, stand_ins):
+    """A star also stands for dots, and a question mark for one digit alone."""
+    ((_, setup), *_) = blocks(TRANSFORMERLENS)
+    text = TRANSFORMERLENS.read_text(encoding="utf-8")
+    code = text[text.index(f"**{number}. ") :].split("```python\n")[1].split("```")[0]
+    assert run(f"{code}\n{shown}", setup) == expected
+
+
+def test_no_glob_of_the_guide_stands_for_layers_of_one_digit():
+    for page in PAGES:
+        assert ".?." not in page.read_text(encoding="utf-8"), page
+
+
 def test_analyses_are_numbered_and_enough():
     numbers = [int(number) for number in re.findall(r"\*\*(\d+)\. ", TRANSFORMERLENS.read_text(encoding="utf-8"))]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz import layers, models
+from tfviz import layers, look, models
 from tfviz.layers import masks, positions
 from tfviz.look import capture
 
@@ -139,3 +139,40 @@ def test_gates_are_captured_at_every_step(name):
         firings = seen.over_time(site)
         assert len(firings) in (SOURCE, TARGET)
         assert all(one.min() > 0 and one.max() < 1 for one in firings)
+
+
+class Block(nn.Module):
+    """A block with a stack inside, which is none of the model's."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (
+            nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 11),
+            [f"layers.{layer}" for layer in range(11)],
+        ),
+        (
+            nn.Transformer(4, 2, 1, 2, 8, batch_first=True),
+            ["encoder.layers.0", "decoder.layers.0", "decoder.layers.1"],
+        ),
+        (nn.ModuleDict({"h": nn.Sequential(Block(), Block())}), ["h.0", "h.1"]),
+        (nn.ModuleList([Block()]), ["0"]),
+        (nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)), []),
+        (nn.Sequential(nn.Embedding(5, 4), nn.ModuleList([Block(), Block()])), ["1.0", "1.1"]),
+        (models.Transformer(VOCAB_SIZE, VOCAB_SIZE, **SMALL), ["encoder.0", "encoder.1", "decoder.0", "decoder.1"]),
+    ],
+)
+def test_blocks_are_the_members_of_the_outermost_stacks(model, expected):
+    assert look.blocks(model) == expected
+
+
+def test_blocks_name_the_stream_before_each_of_them_alone():
+    gpt = models.GPT(VOCAB_SIZE, context=SOURCE, layers=11, heads=HEADS, dim=DIM)
+    with capture(gpt, [f"{block}.input" for block in look.blocks(gpt)]) as seen, torch.no_grad():
+        gpt(IDS)
+    assert list(seen) == [f"blocks.{layer}.input" for layer in range(11)]

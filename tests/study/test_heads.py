@@ -8,7 +8,7 @@ from study_models import FAMILIES, IDS, SMALL, VOCAB_SIZE, build, config
 
 from tfviz import learn, models
 from tfviz.look import AttentionMaps, capture, measures
-from tfviz.look.head_scores import Marks
+from tfviz.look.head_scores import SCORE_KINDS, Marks
 from tfviz.study import HeadScores, Inputs, MapStore, compare, film, find_heads
 from tfviz.text import Windows
 
@@ -86,10 +86,56 @@ def test_leave_out_first_matches_reference(side):
         weights = weights.clone()
         weights[..., 0] = 0
         weights = weights / weights.sum(-1, keepdim=True)
-        each.append(weights.diagonal(-1, -2, -1).mean(-1))  # 0 for the second token, which has only the first before it
+        each.append(weights.diagonal(-1, -2, -1)[..., 1:].mean(-1))  # the second token has only the first before it
     torch.testing.assert_close(found["previous"].mean.values, torch.stack(each).mean(0), rtol=0, atol=1e-5)
-    even = [sum(1 / q for q in range(2, len(text))) / (len(text) - 1) for text in TEXTS]
+    even = [sum(1 / q for q in range(2, len(text))) / (len(text) - 2) for text in TEXTS]
     assert found["previous, uniform attention"].mean["0", "0"] == pytest.approx(sum(even) / 3, abs=1e-5)
+
+
+class TwoHeads(torch.nn.Module):
+    """A head that looks seven words back, whatever stands there, and one that looks after the same word."""
+
+    def __init__(self):
+        super().__init__()
+        self.values = torch.nn.Embedding(50, 4)
+
+    def forward(self, ids):
+        count = ids.shape[1]
+        back = torch.arange(count)[:, None] - torch.arange(count)
+        same = torch.zeros(len(ids), count, count, dtype=torch.bool)
+        same[:, :, 1:] = ids[:, :, None] == ids[:, None, :-1]
+        scores = 8.0 * torch.stack([(back == 7).expand_as(same), same], 1)
+        return scores.masked_fill(back < 0, -torch.inf).softmax(-1) @ self.values(ids)[:, None]
+
+
+@pytest.mark.parametrize("leave_out_first", [False, True])
+def test_repeats_after_different_numbers_tell_a_head_that_counts_from_one_that_compares(leave_out_first):
+    def scores(*periods):
+        texts = [torch.stack([torch.randperm(50)[:period] for _ in range(4)]).repeat(1, 2) for period in periods]
+        found = find_heads(TwoHeads(), texts, ["induction"], leave_out_first=leave_out_first, progress=False)
+        return found["induction"].mean.values.flatten().tolist()
+
+    torch.manual_seed(0)
+    counts, compares = scores(8)
+    assert min(counts, compares) > 0.9
+    counts, compares = scores(7, 9, 8, 12, 16, 21)
+    assert counts < 0.25
+    assert compares > 0.9
+
+
+@pytest.mark.parametrize("kind", ["previous", "two back", "duplicate", "first"])
+def test_a_query_whose_only_position_of_a_kind_is_left_out_does_not_count(kind):
+    """All weight on that position, wherever it can be: the score is 1, and NaN where the first key is all there is."""
+
+    class Looks(TwoHeads):
+        def forward(self, ids):
+            cells = SCORE_KINDS[kind](ids).expand(len(ids), -1, -1)
+            scores = torch.where(cells, 90.0, 0.0).masked_fill(~torch.ones_like(cells).tril(), -torch.inf)
+            return scores[:, None].softmax(-1) @ self.values(ids)[:, None]
+
+    ids = torch.tensor([[3, 5, 3, 7, 5, 7]])
+    found = find_heads(Looks(), [ids], [kind], leave_out_first=True, progress=False)[kind].mean.values.item()
+    assert found != found if kind == "first" else found == pytest.approx(1)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

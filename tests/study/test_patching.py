@@ -8,7 +8,7 @@ import torch
 from study_models import FAMILIES, IDS, OTHER, SMALL, TEXTS, VOCAB_SIZE, build, call, config, family, first, prompts
 from torch import nn
 
-from tfviz import study
+from tfviz import look, study
 from tfviz.study import block_replay, patch
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
@@ -162,7 +162,7 @@ def test_patching_in_bfloat16_matches_reference(name, by):
 def test_block_replay_matches_full_runs(name, glob, monkeypatch):
     model, _ = family(name)
     clean, corrupt = prompts(name, padded=name not in ("ViT", "GPT"))
-    blocks = sorted(block_replay.block_paths(model))
+    blocks = look.blocks(model)
 
     def table(**more):
         given = {"metric": score, "sites": glob, "each": "head and position", "progress": False, **more}

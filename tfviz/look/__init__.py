@@ -17,11 +17,13 @@ The modules that use a capture:
                   (text_blocks)
     map_groups    those of one kind and shape
     measures      numbers of heads (head_scores, padding, ablate)
+    block_paths   the paths of a model's blocks, from which sites are named
     caveats       what a capture could not see or name, in a sentence
 """
 
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
+from tfviz.look.block_paths import blocks
 from tfviz.look.capture import Capture, capture
 from tfviz.look.external_kernels import register_kernel
 from tfviz.look.lazy import LazyAttention
@@ -35,6 +37,7 @@ __all__ = [
     "Capture",
     "LazyAttention",
     "ablate",
+    "blocks",
     "capture",
     "edits",
     "groups",

@@ -49,8 +49,9 @@ def capture(
 
     Args:
         model: the model to observe.
-        sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`. Weights whose rows do not sum
-            to 1, such as `relu(scores) / n`, are captured only if their site is named without a star.
+        sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`; `*` stands for any
+            characters, dots too, `?` for one; `look.blocks` lists the paths of blocks. Weights whose rows do not sum to
+            1, such as `relu(scores) / n`, are captured only if their site is named without a star.
         dtype: of stored patterns: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
         edit: site or glob -> function, whose result replaces the tensor passed to it. A function of two arguments also
             gets the site's name.

@@ -14,6 +14,7 @@ from tfviz.shapes import Float
 from tfviz.study.frozen_norm import FrozenNorm
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, unit_of
+from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.residual_terms import ResidualTerms, Term
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
@@ -44,7 +45,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     Raises:
         TypeError: the target is not one number.
         ValueError: the model has no norm after its blocks, or one that is neither a LayerNorm nor an RMSNorm; the
-            target is not linear in the last norm's output; heads pass more than a linear map.
+            target is not linear in the last norm's output, or reads padding; heads pass more than a linear map.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=1, heads=3, dim=6), torch.tensor([[1, 2, 3]])
@@ -76,8 +77,10 @@ class _Run:
         self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and when
         edit = {"*.output_heads": self._keep} if keeps_heads else {}
         with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
-            logits = inputs.logits(model)
+            with warning_of_shifted_positions(model, inputs):
+                logits = inputs.logits(model)
             value = measure_with_gradient("target", target, logits)
+        check_position(target, inputs, logits)
         self.value = value.item()
         self.noise = 8 * torch.finfo(_dtype(model)).eps * logits.detach().abs().max().item()  # rounding error
         norm, stream, normed = self.trace.last_norm()

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from tfviz.look.capture import Capture, capture
 from tfviz.study.inputs import Inputs
+from tfviz.study.padding import warning_of_shifted_positions
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 from tfviz.validation import describe
@@ -46,7 +47,10 @@ class BatchMeasurement:
         """
         with torch.no_grad():
             is_lazy = bool(getattr(self.measure, "lazy", False))
-            with capture(self.model, self.sites, lazy=is_lazy) as seen:
+            with (
+                warning_of_shifted_positions(self.model, inputs),
+                capture(self.model, self.sites, lazy=is_lazy) as seen,
+            ):
                 inputs.run(self.model)
             numbers = first + torch.arange(inputs.size)
             tables = _tables(self.measure, seen, inputs)

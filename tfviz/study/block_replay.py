@@ -14,6 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from tfviz.look.block_paths import blocks
 from tfviz.look.module_stack import first_tensor_argument
 from tfviz.study.inputs import Inputs, repeat_batch
 
@@ -21,7 +22,7 @@ from tfviz.study.inputs import Inputs, repeat_batch
 class BlockReplay:
     """Record one forward pass, so that later runs can skip blocks that do not change.
 
-    A block is a member of a `nn.ModuleList` that is not itself inside a block.
+    Its blocks are those of `look.blocks`.
 
     Args:
         inputs: the arguments of the recorded call; see `observe`.
@@ -39,7 +40,7 @@ class BlockReplay:
         self.starts: dict[str, int] = {}
         self.ends: dict[str, int] = {}
         self._clock, self._keeps_inputs = 0, True
-        self._candidates = block_paths(model)
+        self._candidates = set(blocks(model))
         self._calls: dict[str, int] = {}
 
     @contextmanager
@@ -88,8 +89,8 @@ class BlockReplay:
                 stacks.setdefault(path.rpartition(".")[0], []).append(path)
         if not stacks:
             raise LookupError(
-                f"{type(self.model).__name__} has no stack of blocks: a nn.ModuleList whose members are each called "
-                "once and pass on [batch, position, dim]"
+                f"{type(self.model).__name__} has no stack of blocks: a nn.ModuleList or nn.Sequential whose members "
+                "are each called once and pass on [batch, position, dim]"
             )
         return max(stacks.values(), key=lambda paths: self.ends[paths[-1]])
 
@@ -156,16 +157,6 @@ def replacing_forward(module: nn.Module, forward: Callable[..., Any]) -> Iterato
             del module.__dict__["forward"]
         else:
             module.forward = own  # type: ignore[method-assign]
-
-
-def block_paths(model: nn.Module) -> set[str]:
-    """Return the paths of the members of `nn.ModuleList`s that are not inside other members."""
-    found: list[str] = []
-    for path, module in model.named_modules():
-        is_inside = any(path.startswith(f"{block}.") or path == block for block in found)
-        if isinstance(module, nn.ModuleList) and not is_inside:
-            found += [f"{path}.{name}".removeprefix(".") for name, _ in module.named_children()]
-    return set(found)
 
 
 def first_tensor(output: Any) -> Tensor | None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tfviz.study.check_ids import check_no_string
 from tfviz.study.inputs import Prompt
 from tfviz.validation import describe
 
@@ -73,8 +74,11 @@ def _padded(rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
     """Return rows of ids as one batch, padded at the end with 0, and with an attention mask.
 
     Raises:
+        TypeError: `input_ids` of a row are strings.
         ValueError: a row has no `input_ids`.
     """
+    for row in rows:
+        check_no_string("texts", [row.get("input_ids")])
     batch: dict[str, Tensor] = {}
     for name in ("input_ids", "attention_mask", "token_type_ids"):
         if all(name in row for row in rows):

@@ -36,7 +36,7 @@ class HeadScores:
             (where an induction head looks); or name -> a function from the ids of texts without padding in front,
             [text, position], to a mask of the cells, [text, query, key].
         leave_out_first: remove the first key from every row and rescale the other weights, since the first key is often
-            an attention sink (Xiao et al. 2023).
+            an attention sink (Xiao et al. 2023). A query whose only position of a kind is the first key does not count.
 
     The result has a second table for each kind, "KIND, uniform attention": the score of a head with the same weight for
     every key that it may see.
@@ -80,8 +80,14 @@ class HeadScores:
             aligned = _Aligned(ids, attention_mask_of(inputs, ids, site))
             words = aligned.words[:, :, None] & aligned.words[:, None, :]
             cells = (_checked(name, kind(aligned.ids), aligned.ids) & words for name, kind in self.kinds.items())
-            known[id(ids)] = _Text(aligned, Marks(cells))
+            known[id(ids)] = _Text(aligned, Marks(map(self._without_first, cells)))
         return known[id(ids)]
+
+    def _without_first(self, cells: Cells) -> Cells:
+        """Return marks without those of the first key, if it is left out: a query with no other mark does not count."""
+        if self.leave_out_first:
+            cells[..., 0] = False
+        return cells
 
     def _layer(self, site: str, seen: Capture, text: _Text) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
@@ -206,8 +212,10 @@ def find_heads(
     """Return statistics of every head's score over a data set, for each kind of position, and of uniform attention.
 
     A head has the behaviour of a kind if its score is far above that of uniform attention: compare
-    `found["previous"].mean` with `found["previous, uniform attention"].mean`. Arguments are those of `HeadScores` and
-    of `over`.
+    `found["previous"].mean` with `found["previous, uniform attention"].mean`. Where all texts repeat after the same
+    number of positions, a head that looks so many positions back, whatever stands there, scores as high for "duplicate"
+    or "induction" as one that looks for the word: give texts that repeat after different numbers. Arguments are those
+    of `HeadScores` and of `over`.
     """
     measure = HeadScores(kinds, leave_out_first)
     return over(

@@ -15,6 +15,7 @@ from tfviz.eval_mode import model_device
 from tfviz.logits import extract_logits
 from tfviz.look.attention_call import is_unmasked
 from tfviz.shapes import Bool, Int
+from tfviz.study.check_ids import check_ids, check_no_string
 from tfviz.validation import describe
 
 DECODER_TEXT_ARGUMENTS = ("decoder_input_ids", "target")  # arguments with a decoder's text
@@ -46,9 +47,12 @@ class Inputs:
             model: the model that takes them.
 
         Raises:
-            ValueError: there is no tensor, or tensors disagree about the batch.
+            TypeError: the prompt is a string, or holds one; ids are floats.
+            ValueError: there is no tensor, or tensors disagree about the batch; an id is no token of the model.
         """
         checks.has_weights(model)
+        if not isinstance(prompt, Tensor):
+            check_no_string(name, prompt)
         device = model_device(model)
         args = () if isinstance(prompt, Mapping) else (prompt,) if isinstance(prompt, Tensor) else tuple(prompt)
         kwargs = dict(prompt) if isinstance(prompt, Mapping) else {}
@@ -60,6 +64,7 @@ class Inputs:
         if _takes(model, "use_cache") and not args[1:]:
             kwargs.setdefault("use_cache", False)  # of keys and values, which one pass over a text needs not
         moved = cls(args, kwargs, max(sizes), _parameters(model)[: len(args)])
+        check_ids(name, moved.named, model)
         return moved.map(lambda tensor: tensor.to(device))
 
     def with_last_logits(self, model: nn.Module) -> Inputs:

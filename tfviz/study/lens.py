@@ -16,6 +16,7 @@ from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
 from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at, uncompiled
+from tfviz.study.padding import warning_of_shifted_positions
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 
@@ -129,7 +130,7 @@ def lens(
     inputs = Inputs.of("ids", ids, model)
     with eval_mode(model):
         replay = BlockReplay(model, inputs)
-        with replay.observe():
+        with replay.observe(), warning_of_shifted_positions(model, inputs):
             logits = inputs.logits(model)
         if logits.dim() != 3:
             raise ValueError(f"the model's logits are {list(logits.shape)}; the lens reads [batch, position, vocab]")

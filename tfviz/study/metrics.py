@@ -11,35 +11,54 @@ from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 
 Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number
-Ids = int | Sequence[int] | Int[Tensor, "batch"]
+Numbers = int | Sequence[int] | Int[Tensor, "batch"]  # one, or one for each text
 
 
-def logit(token: Ids, position: int = -1) -> Metric:
+def logit(token: Numbers, position: Numbers = -1) -> Metric:
     """Return the metric "logit of a token", mean over the batch.
 
     Args:
         token: its id, or one for each text.
-        position: the position at which it is predicted.
+        position: the position at which it is predicted, or one for each text, such as
+            `attention_mask.sum(-1) - 1` for texts that are padded on the right.
     """
+    _check_whole(token=token, position=position)
     return _of_logits(lambda logits: _at(logits, token, position), "logit", position)
 
 
-def logit_difference(right: Ids, other: Ids, position: int = -1) -> Metric:
+def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> Metric:
     """Return the metric "logit of the right token minus that of the other one" (Wang et al. 2023), mean over the batch.
+
+    Args:
+        right: id of the right token, or one for each text.
+        other: id of the other one, or one for each text.
+        position: as for `logit`.
 
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
     """
+    _check_whole(right=right, other=other, position=position)
     difference = lambda logits: _at(logits, right, position) - _at(logits, other, position)  # noqa: E731
     return _of_logits(difference, "logit difference", position)
 
 
-def log_probability(token: Ids, position: int = -1) -> Metric:
-    """Return the metric "natural logarithm of a token's probability", mean over the batch, in nats."""
+def log_probability(token: Numbers, position: Numbers = -1) -> Metric:
+    """Return the metric "natural logarithm of a token's probability", mean over the batch, in nats.
+
+    Arguments are those of `logit`.
+    """
+    _check_whole(token=token, position=position)
     return _of_logits(lambda logits: _at(logits.log_softmax(-1), token, position), "nats", position)
 
 
-def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str, position: int) -> Metric:
+def _check_whole(**numbers: Numbers) -> None:
+    """Raise TypeError if tensors, by name, do not hold whole numbers."""
+    for name, value in numbers.items():
+        if isinstance(value, Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
+            raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
+
+
+def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str, position: Numbers) -> Metric:
     def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, ""]:
         return numbers(logits).mean()
 
@@ -47,21 +66,32 @@ def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str, position: int) ->
     return metric
 
 
-def _at(logits: Tensor, token: Ids, position: int) -> Float[Tensor, "batch"]:
+def _at(logits: Tensor, token: Numbers, position: Numbers) -> Float[Tensor, "batch"]:
     """Return the logits of a token at a position; a model with one output per text has no positions."""
-    if logits.dim() == 3 and not -logits.shape[1] <= position < logits.shape[1]:
-        raise ValueError(
-            f"position is {position}; there are {logits.shape[1]}, counted from 0, or from the end with -1"
-        )
-    rows = logits[:, position] if logits.dim() == 3 else logits
-    ids = torch.as_tensor(token, device=logits.device)
-    if ids.numel() not in (1, len(rows)):
-        raise ValueError(f"there are {ids.numel()} tokens for {len(rows)} texts; give one, or one for each text")
-    outside = [number for number in ids.flatten().tolist() if not 0 <= number < rows.shape[-1]]
+    rows = _rows(logits, position) if logits.dim() == 3 else logits
+    ids = _numbers("token", token, len(rows)).to(logits.device)
+    outside = [number for number in ids.tolist() if not 0 <= number < rows.shape[-1]]
     if outside:
         raise ValueError(f"token is {outside[0]}; there are {rows.shape[-1]}, counted from 0")
-    ids = ids.flatten().expand(len(rows))
     return rows.gather(-1, ids[:, None])[:, 0]
+
+
+def _rows(logits: Float[Tensor, "batch position vocab"], position: Numbers) -> Float[Tensor, "batch vocab"]:
+    """Return the logits at the position of each text."""
+    texts, count, _ = logits.shape
+    places = _numbers("position", position, texts)
+    outside = [number for number in places.tolist() if not -count <= number < count]
+    if outside:
+        raise ValueError(f"position is {outside[0]}; there are {count}, counted from 0, or from the end with -1")
+    return logits[torch.arange(texts, device=logits.device), places.to(logits.device)]
+
+
+def _numbers(name: str, given: Numbers, texts: int) -> Int[Tensor, "batch"]:
+    """Return one number for each text."""
+    numbers = torch.as_tensor(given).flatten()
+    if len(numbers) not in (1, texts):
+        raise ValueError(f"there are {len(numbers)} {name}s for {texts} texts; give one, or one for each text")
+    return numbers.long().expand(texts)
 
 
 def unit_of(metric: Metric) -> str:
@@ -71,7 +101,8 @@ def unit_of(metric: Metric) -> str:
 
 def reads_last(metric: Metric) -> bool:
     """Return whether a metric is known to read the logits of the last position alone."""
-    return getattr(metric, "position", None) == -1
+    position = getattr(metric, "position", None)
+    return isinstance(position, int) and position == -1
 
 
 def measure(metric: Metric, logits: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, Prompt, uncompiled
 from tfviz.study.last_position import LastPosition
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, unit_of
+from tfviz.study.padding import check_masks, check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means, source
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
@@ -64,8 +65,8 @@ def patch(
         corrupt: a prompt with a different answer, of the same shapes, with the words that matter at the same positions;
             None if `by` does not need it.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`.
-        sites: globs: modules, whose output is [batch, position, dim], their `.input`, or `.output_heads`; None:
-            `"*.output_heads"`, or those of the mapping.
+        sites: globs, as for `look.capture`: modules, whose output is [batch, position, dim], their `.input` (that of
+            each block by `look.blocks`), or `.output_heads`; None: `"*.output_heads"`, or those of the mapping.
         by: the activation that replaces another, as above; or site -> activation, of a shape that broadcasts.
         each: what is patched at a time; None: "head" (at all positions) for sites with a head axis, else "position".
         words: labels of the positions.
@@ -83,8 +84,9 @@ def patch(
     Raises:
         LookupError: no site matches.
         TypeError: the metric is not one number.
-        ValueError: the prompts have different shapes; a site holds no activations, or is computed several times in a
-            run; sites of unlike sizes; a mapping gives none, or one of another shape, for a site.
+        ValueError: the prompts have different shapes or masks; the metric reads padding; a site holds no activations,
+            or is computed several times in a run; sites of unlike sizes; a mapping gives none, or one of another shape,
+            for a site.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3], [1, 4, 3]])
@@ -140,6 +142,8 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
             f"clean is {', '.join(map(str, clean.shapes))} and corrupt {', '.join(map(str, corrupt.shapes))}; give "
             "prompts of the same shapes, in which the same word stands at the same position but for those that differ"
         )
+    if corrupt is not None:
+        check_masks(clean, corrupt)
     if by in ("mean", "resample") and clean.size == 1:
         raise ValueError(f"by={by!r} takes activations of other texts: give clean more than one, [batch, position]")
 
@@ -179,9 +183,11 @@ class Sweep:
             is_base = prompt is self.base
             is_needed = name == by or (by, name) == ("gradient", "clean") or is_base
             wanted = [*(globs if is_needed else ()), *((frozen or ()) if is_base else ())]
-            with self.replay.observe(is_base, keep_inputs=False), capture(model, wanted) as seen:
+            watched = self.replay.observe(is_base, keep_inputs=False), warning_of_shifted_positions(model, prompt)
+            with watched[0], watched[1], capture(model, wanted) as seen:
                 logits = prompt.logits(model)
             self.baselines[name] = measure(metric, logits).item()
+            check_position(metric, prompt, logits)
             kept = once_each(seen)
             if is_base:
                 base_logits = logits

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.study.block_replay import block_paths, first_tensor, hooked, with_first_tensor
+from tfviz.look.block_paths import blocks
+from tfviz.study.block_replay import first_tensor, hooked, with_first_tensor
 from tfviz.study.frozen_norm import FrozenNorm
 
 ADD_OPS = frozenset({"add", "__add__", "__radd__", "__iadd__", "add_"})
@@ -72,7 +73,7 @@ class ResidualTerms(TorchFunctionMode):
     @contextmanager
     def observe(self) -> Iterator[None]:
         """Record one call of the model inside the context."""
-        self._blocks = block_paths(self.model)
+        self._blocks = set(blocks(self.model))
         self._norms = {
             path: any(path.startswith(f"{block}.") for block in self._blocks)
             for path, module in self.model.named_modules()

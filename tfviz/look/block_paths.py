@@ -1,0 +1,35 @@
+"""The paths of a model's blocks: the members of its stacks, such as `transformer.h.0` to `transformer.h.11`."""
+
+from __future__ import annotations
+
+from torch import nn
+
+
+def blocks(model: nn.Module) -> list[str]:
+    """Return the paths of a model's blocks, in order, from which sites are named exactly.
+
+    Blocks are the members of a `nn.ModuleList`, or of a `nn.Sequential` whose members are all of one class and have
+    parts, that lies inside no other block. An encoder-decoder has those of both stacks.
+
+    A glob's `*` crosses dots: `"*.input"` is the input of every module inside a block, too, while
+    `sites=[f"{block}.input" for block in blocks(model)]` is the residual stream before each block.
+
+    >>> from tfviz import models
+    >>> blocks(models.GPT(11, layers=3, heads=2, dim=4))
+    ['blocks.0', 'blocks.1', 'blocks.2']
+    """
+    found: list[str] = []
+    for path, module in getattr(model, "_orig_mod", model).named_modules():
+        is_inside = any(path == block or path.startswith(f"{block}.") for block in found)
+        if _is_stack(module) and not is_inside:
+            found += [f"{path}.{name}".removeprefix(".") for name, _ in module.named_children()]
+    return found
+
+
+def _is_stack(module: nn.Module) -> bool:
+    members = list(module.children())
+    if isinstance(module, nn.Sequential):
+        return len({type(member) for member in members}) == 1 and all(
+            any(True for _ in member.children()) for member in members
+        )
+    return isinstance(module, nn.ModuleList)

@@ -1,0 +1,79 @@
+"""Padding that would change what is measured: where a metric reads, in unlike masks, in shifted positions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.shapes import Bool, Float
+from tfviz.study.block_replay import hooked
+from tfviz.study.inputs import MASK_ARGUMENTS, Inputs, attention_mask_of, ids_at
+from tfviz.study.metrics import Metric
+
+
+def check_position(metric: Metric, inputs: Inputs, logits: Float[Tensor, "batch *position vocab"]) -> None:
+    """Raise ValueError if a metric is known to read the logits at padding."""
+    position, words = getattr(metric, "position", None), _words(inputs)
+    if position is None or words is None or logits.dim() != 3:
+        return
+    places = torch.as_tensor(position, device=words.device).flatten().expand(len(words))
+    padded = (~words.gather(1, places[:, None] % words.shape[1])).flatten().nonzero()
+    if len(padded):
+        text = int(padded[0])
+        raise ValueError(
+            f"the metric reads position {int(places[text])}, which is padding in text {text}: pad on the left, or give "
+            "the metric position=, one number for each text, such as attention_mask.sum(-1) - 1"
+        )
+
+
+def check_masks(clean: Inputs, corrupt: Inputs) -> None:
+    """Raise ValueError if two prompts are padded at different positions."""
+    for name in (*MASK_ARGUMENTS, "decoder_attention_mask"):
+        first, second = clean.named.get(name), corrupt.named.get(name)
+        if isinstance(first, Tensor) and isinstance(second, Tensor) and not torch.equal(first, second):
+            raise ValueError(
+                f"clean and corrupt differ in {name}, so that a word of one stands where the other has padding or "
+                "another word: give prompts of as many tokens each"
+            )
+
+
+@contextmanager
+def warning_of_shifted_positions(model: nn.Module, inputs: Inputs) -> Iterator[None]:
+    """Warn if a model that runs inside the context counts the positions of its words from padding in front of them.
+
+    Such a model looks up an embedding of 0, 1, 2 ... at all positions, padded or not, as GPT-2 does.
+    """
+    words = None if "position_ids" in inputs.named else _words(inputs)
+    if words is None or bool((words[:, :-1] | ~words[:, 1:]).all()):
+        yield
+        return
+    ids, shifted = ids_at(inputs, "decoder"), []
+
+    def before(path: str, _: nn.Module, args: tuple[Any, ...], __: Mapping[str, Any]) -> None:
+        given = args[0] if args else None
+        if not isinstance(given, Tensor) or given.is_floating_point() or torch.equal(given, ids):
+            return
+        if given.shape[-1:] == ids.shape[-1:] and bool((given.diff(dim=-1) == 1).all()):
+            shifted.append(path)
+
+    with hooked(((path, part) for path, part in model.named_modules() if isinstance(part, nn.Embedding)), before):
+        yield
+    if shifted:
+        warnings.warn(
+            f"the texts are padded on the left, and {shifted[0]} counts positions from the padding on, so that words "
+            "have other positions than without it: give position_ids, (attention_mask.cumsum(-1) - 1).clamp(min=0)",
+            stacklevel=3,
+        )
+
+
+def _words(inputs: Inputs) -> Bool[Tensor, "text position"] | None:
+    """Return where the text whose next tokens are predicted has words; None without ids, or a mask that fits them."""
+    try:
+        return attention_mask_of(inputs, ids_at(inputs, "decoder"), "decoder")
+    except ValueError:
+        return None
