@@ -21,7 +21,7 @@ def logit(token: Ids, position: int = -1) -> Metric:
         token: its id, or one for each text.
         position: the position at which it is predicted.
     """
-    return _of_logits(lambda logits: _at(logits, token, position), "logit", position)
+    return _of_logits(lambda logits: _at(logits, token, position), "logit", position, [token])
 
 
 def logit_difference(right: Ids, other: Ids, position: int = -1) -> Metric:
@@ -31,7 +31,7 @@ def logit_difference(right: Ids, other: Ids, position: int = -1) -> Metric:
     3.0
     """
     difference = lambda logits: _at(logits, right, position) - _at(logits, other, position)  # noqa: E731
-    return _of_logits(difference, "logit difference", position)
+    return _of_logits(difference, "logit difference", position, [right, other])
 
 
 def log_probability(token: Ids, position: int = -1) -> Metric:
@@ -39,11 +39,15 @@ def log_probability(token: Ids, position: int = -1) -> Metric:
     return _of_logits(lambda logits: _at(logits.log_softmax(-1), token, position), "nats", position)
 
 
-def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str, position: int) -> Metric:
+def _of_logits(
+    numbers: Callable[[Tensor], Tensor], unit: str, position: int, tokens: Sequence[Ids] | None = None
+) -> Metric:
+    """Return the mean of some numbers of a text as a metric; `tokens` are those whose logits it reads, None for all."""
+
     def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, ""]:
         return numbers(logits).mean()
 
-    metric.unit, metric.position = unit, position  # type: ignore[attr-defined]
+    metric.unit, metric.position, metric.tokens = unit, position, tokens  # type: ignore[attr-defined]
     return metric
 
 
@@ -72,6 +76,12 @@ def unit_of(metric: Metric) -> str:
 def reads_last(metric: Metric) -> bool:
     """Return whether a metric is known to read the logits of the last position alone."""
     return getattr(metric, "position", None) == -1
+
+
+def tokens_of(metric: Metric) -> list[int]:
+    """Return the tokens whose logits a metric is known to read, in rising order; none where it may read all."""
+    given = getattr(metric, "tokens", None) or []
+    return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
 def measure(metric: Metric, logits: Tensor) -> Tensor:
