@@ -7,8 +7,8 @@ documentation gives: for them one head of each layer is run, and the time is mul
 is a whole forward. The values of those heads are compared before anything is reported.
 
 tfviz keeps the output of each block, so that no block before a patch is run again, and runs as many patches at a time
-as fill 1,024 positions, two of these batches (`batch_size` sets it): memory for time. It computes the logits of the
-last position alone, which is all that the metric reads, and saves the memory of the others.
+as fill 1,024 positions, two of these batches (`batch_size` sets it): memory for time. It computes the two logits of the
+last position alone, which are all that the metric reads, and saves the memory of the others.
 
 Each tool runs in a fresh process, in turn within a round; the plain forward of Hugging Face stands beside it, and
 ratios are to 144 of those. Memory: the peak of resident memory less that of the plain forward.

@@ -11,9 +11,10 @@ An analysis returns a `Table` (numbers, a name for each axis, a label for each p
     data_set      any measure over a data set (collate, statistics); heads: scores of heads; compare: two checkpoints
     training_film, map_store   maps while a model is trained; many maps in one folder
 
-They use `inputs`, the arguments of a model's call, `block_replay`, which skips blocks whose output cannot change, and
-`last_position`, which runs the end of the last block where the metric reads it. `over` measures each batch by
-`batch_statistics`, here or on the workers of a Dask cluster (`cluster`).
+They use `inputs`, the arguments of a model's call, `block_replay`, which skips blocks whose output cannot change,
+`last_position`, which runs the end of the last block where the metric reads it, and `token_logits`, which computes the
+logits that the metric reads. `over` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
+(`cluster`).
 """
 
 from tfviz.study.attribution import attribute

@@ -23,7 +23,7 @@ def logit(token: Numbers, position: Numbers = -1) -> Metric:
             `attention_mask.sum(-1) - 1` for texts that are padded on the right.
     """
     _check_whole(token=token, position=position)
-    return _of_logits(lambda logits: _at(logits, token, position), "logit", position)
+    return _of_logits(lambda logits: _at(logits, token, position), "logit", position, [token])
 
 
 def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> Metric:
@@ -39,7 +39,7 @@ def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> 
     """
     _check_whole(right=right, other=other, position=position)
     difference = lambda logits: _at(logits, right, position) - _at(logits, other, position)  # noqa: E731
-    return _of_logits(difference, "logit difference", position)
+    return _of_logits(difference, "logit difference", position, [right, other])
 
 
 def log_probability(token: Numbers, position: Numbers = -1) -> Metric:
@@ -58,11 +58,15 @@ def _check_whole(**numbers: Numbers) -> None:
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
 
 
-def _of_logits(numbers: Callable[[Tensor], Tensor], unit: str, position: Numbers) -> Metric:
+def _of_logits(
+    numbers: Callable[[Tensor], Tensor], unit: str, position: Numbers, tokens: Sequence[Numbers] | None = None
+) -> Metric:
+    """Return the mean of some numbers of a text as a metric; `tokens` are those whose logits it reads, None for all."""
+
     def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, ""]:
         return numbers(logits).mean()
 
-    metric.unit, metric.position = unit, position  # type: ignore[attr-defined]
+    metric.unit, metric.position, metric.tokens = unit, position, tokens  # type: ignore[attr-defined]
     return metric
 
 
@@ -103,6 +107,12 @@ def reads_last(metric: Metric) -> bool:
     """Return whether a metric is known to read the logits of the last position alone."""
     position = getattr(metric, "position", None)
     return isinstance(position, int) and position == -1
+
+
+def tokens_of(metric: Metric) -> list[int]:
+    """Return the tokens whose logits a metric is known to read, in rising order; none where it may read all."""
+    given = getattr(metric, "tokens", None) or []
+    return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
 def measure(metric: Metric, logits: Tensor) -> Tensor:

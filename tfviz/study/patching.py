@@ -23,6 +23,7 @@ from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means, source
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
 from tfviz.study.table import Table
+from tfviz.study.token_logits import TokenLogits
 from tfviz.validation import check_callable
 
 Each = Literal["head", "position", "head and position"]
@@ -199,8 +200,10 @@ class Sweep:
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
         self.unpatched = self.baselines[unpatched]
         heads = [module_path(site.name) for site in self.sites if site.heads is not None]
-        is_tried = reads_last(metric) and by != "gradient" and frozen is None and len(heads) == len(self.sites)
+        is_sweep = by != "gradient" and frozen is None
+        is_tried = is_sweep and reads_last(metric) and len(heads) == len(self.sites)
         self.last = LastPosition(self.replay, self.base, heads if is_tried else [], base_logits)
+        self.tokens = TokenLogits(self.replay, self.base, metric, base_logits, is_sweep)
 
     @property
     def texts_at_once(self) -> int:
@@ -263,6 +266,7 @@ class Sweep:
         with (
             self.replay.skipping(self.replay.before(module_path(site.name)), times),
             self.last.alone(),
+            self.tokens.alone(),
             capture(self.model, [], edit=edit),
         ):
             logits = self.base.repeat(times).logits(self.model)
