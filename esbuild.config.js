@@ -19,7 +19,7 @@ const MINISEARCH =
 /** The most bytes that a bundle may have: every notebook output carries its own copy. Raise one where that is worth it. @type {Record<string, number>} */
 const LIMITS = {
   "attention.js": 7_900,
-  "charts.js": 57_000,
+  "charts.js": 57_500,
   "engine.js": 47_300,
   "interact-widget.js": 121_000,
   "interact.js": 124_000,
@@ -28,10 +28,10 @@ const LIMITS = {
   "maps.js": 95_600,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching.js": 162_000,
+  "patching.js": 163_500,
   "site-search.js": 22_600,
-  "studios-widget.js": 229_000,
-  "studios.js": 229_000,
+  "studios-widget.js": 231_500,
+  "studios.js": 231_500,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -250,7 +250,7 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
             assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
     largest = max(maps[:, :, 1 + 7].max().item(), 4 / 13)  # the scale goes to the largest weight of all heads
     assert page.locator(".map-key .ramp").text_content() == f"attention0 %{said(largest)}"
-    assert page.locator(".pane .scale").text_content() == "Outlined: the patch that the chosen head looks at most."
+    assert page.locator(".pane .scale").text_content() == "The darker a patch, the more the chosen head looks at it."
 
 
 def test_what_a_head_looks_at_most_is_shown_and_hidden_from_there(studio):

@@ -68,6 +68,10 @@ CASES = {
         panel("stack", [20.0, 60], ("weights", "Adam's averages"), unit="GB"),
         f"The largest part is “Adam's averages”, 60{SAID}GB of 80{SAID}GB (75 %).",
     ),
+    "a stack with a budget": (
+        panel("stack", [20.0, 60.4], ("weights", "Adam's averages"), "memory", unit="GB", budget=80),
+        f"No: 80.4 of 80 GB. The largest part is “Adam's averages”, 60{SAID}GB (75 %).",
+    ),
     "a number": (panel("number", 3.0), ""),
     "points": (panel("dots", [[1.0, 2]]), ""),
     "nothing finite": (panel("grid", [[math.nan]]), ""),
@@ -113,6 +117,7 @@ def test_a_page_says_the_same(node):
             "cols": list(shown.columns), "axes": shown.axes, "ends": shown.ends, "unit": shown.unit,
             "sentence": shown.sentence,
         }  # fmt: skip
+        given |= {} if shown.budget is None else {"budget": shown.budget}
         found = node.evaluate(script, [cells, given])
         assert spoken(found).translate({0x2068: None, 0x2069: None}) == spoken(expected), name
 

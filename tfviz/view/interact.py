@@ -35,7 +35,8 @@ def interact(
 
     The function is exported by `torch.export` and embedded in the page. It takes tensors and returns a tensor, or
     several in a tuple or by name; arguments without a control keep their defaults. The first sentence of its docstring
-    is shown below the title as an instruction; without a docstring, the text after a colon in the title is shown there.
+    is shown above the controls as an instruction; without a docstring, the text after a colon or question mark in the
+    title is shown there. Below the title stands what the results show, in a sentence; see `sentence` of `view.draw`.
 
     Args:
         function: the function to call.

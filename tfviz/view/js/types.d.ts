@@ -267,4 +267,6 @@ export interface ViewOptions {
   addressed?: boolean;
   /** What can be taken away here, in words. */
   away?: string;
+  /** Whether a map has room to be larger than in a sheet of its own. */
+  large?: boolean;
 }

@@ -80,6 +80,8 @@ def default_sentence(panel: ResultPanel) -> str:
         text = f"{known['value']} {where}."
     else:
         text = _uneven_sentence(panel, finite, known)
+    if panel.kind == "stack" and panel.budget is not None:  # the title asks whether it fits
+        return f"{stack_answer(panel)}. {_capital(text)}"
     return f"{_capital(shorten(panel.title, 60))}: {text}" if panel.title else _capital(text)
 
 
@@ -90,7 +92,8 @@ def _capital(text: str) -> str:
 def _uneven_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str, str]) -> str:
     row, value = known["row"], known["value"]
     if panel.kind == "stack":
-        return f"the largest part is {row}, {value} of {known['sum']} ({known['percent']})."
+        of = f" of {known['sum']}" if panel.budget is None else ""
+        return f"the largest part is {row}, {value}{of} ({known['percent']})."
     if panel.kind in ROW_KINDS:
         then = f", then {known['second']} ({known['second_value']})" if known["second"] != "none" else ""
         return f"largest for {row} ({value}){then}."

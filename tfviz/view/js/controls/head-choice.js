@@ -18,6 +18,7 @@ import { TEXT_COLOURS } from "../base/theme.js";
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead
  * @property {(part: number, layer: number, head: number) => boolean} isPartial
+ * @property {number | null} [current] the query that a map marks
  */
 
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;

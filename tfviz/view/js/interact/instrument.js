@@ -1,9 +1,10 @@
-// The base class of instruments: controls for the arguments of a function above, panels with its results below. Each
+// The base class of instruments: what is found in a sentence, controls for the arguments of a function, and beside them
+// panels with its results. Each
 // change of a control leads to one evaluation, after which all panels are drawn.
 
 import { h } from "../base/elements.js";
 import { textWidth } from "../base/pen.js";
-import { excerpt, label } from "../base/visible-text.js";
+import { capital, excerpt, label } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
@@ -28,14 +29,14 @@ const RESULTS_PADDING = 18; // around the results
 const RESULTS_GAP = 28; // between two results
 const CAPTION_HEIGHT = 24; // of the line above a drawing
 const NORMAL_WIDTH = 1280; // of the page; on a wider one the instrument is enlarged
-const MAX_ZOOM = 1.5;
+const MAX_ZOOM = 1.35;
 const CONTROLS_WIDTH = 340; // of sliders, menus and switches, beside the results
-const HIGH_CONTROLS_WIDTH = 440; // of tables and planes, beside the results
+const HIGH_CONTROLS_WIDTH = 380; // of tables and planes, beside the results
 const MAX_CONTROLS_ABOVE = 2; // sliders, menus and switches that stand above the results
 const NUMBERS_WIDTH = 200; // of the numbers, beside the pictures
 const MIN_PICTURE_WIDTH = 200; // of a picture beside others
 const MAX_PICTURE_WIDTHS = [0, 680, 480, 380, 300]; // by the number of pictures side by side
-const MIN_CARD_WIDTH = 760;
+const MIN_CARD_WIDTH = 860;
 /** @type {Record<string, string>} the instruction for each kind of control */
 const INSTRUCTIONS = {
   slider: "drag a slider",
@@ -116,7 +117,8 @@ export class Instrument {
     const high = parts.filter((element) => !flat.includes(element));
     this.isHigh = high.length > 0;
     this.isAbove = !high.length && flat.length <= MAX_CONTROLS_ABOVE;
-    this.argumentPane = h("div", { class: "controls arguments" });
+    this.purpose = h("p", { class: "purpose" }, this.purposeText);
+    this.argumentPane = h("div", { class: "controls arguments" }, this.purpose);
     if (high.length) this.argumentPane.append(h("div", { class: "arguments high" }, ...high));
     const checks = flat.filter((element) => element.matches(".check"));
     const lines = flat.filter((element) => !checks.includes(element));
@@ -126,12 +128,12 @@ export class Instrument {
     this.numberPane = h("div", { class: "numbers" });
     this.stage.append(this.picturePane, this.numberPane);
     frame.body.classList.add("studio", "instrument");
+    frame.subject.hidden = true;
     frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
     this.sentence = h("p", { class: "says" });
-    this.purpose = h("p", { class: "purpose" }, this.purposeText);
-    frame.header.after(this.purpose);
+    frame.header.after(this.sentence);
     // The screen may grow while the card keeps its width.
     this.screen = new ResizeObserver(([{ contentRect }]) => this.fitScreen(contentRect.width));
     this.screen.observe(host);
@@ -152,24 +154,23 @@ export class Instrument {
       );
   }
 
-  /** The instruction: the author's own, none if the title has a subtitle, else one made from the controls. */
+  /** The instruction above the controls: the author's own, what stands behind the title's question, or one made from the controls. */
   get purposeText() {
-    const { purpose, title, controls } = this.source.document;
+    const { purpose, controls } = this.source.document;
     if (purpose) return purpose;
-    if (/[^:?](: |\? )./su.test(title)) return "";
+    const { subtitle } = this.titleParts;
+    if (subtitle) return capital(subtitle);
     const instructions = [...new Set(Object.values(controls).map(({ kind }) => INSTRUCTIONS[kind]))];
     const [last] = instructions.slice(-1);
     const text = instructions.length > 1 ? `${instructions.slice(0, -1).join(", ")} or ${last}` : last;
-    return `${text[0].toUpperCase()}${text.slice(1)}: the results follow.`;
+    return `${capital(text)}: the results follow.`;
   }
 
-  /** Show the title, and the text after its colon or question mark as a subtitle. */
-  showTitle() {
+  /** The title up to its colon or question mark, and what stands behind that. */
+  get titleParts() {
     const { title, purpose } = this.source.document;
     const [all, main, mark, subtitle] = /^(.+?)(: |\? )(.+)$/su.exec(title) ?? [];
-    if (!all || purpose) return;
-    const between = mark === ": " ? h("span", { class: "colon" }, mark) : mark;
-    this.frame.title.replaceChildren(main, between, h("span", { class: "subtitle" }, subtitle));
+    return all && !purpose ? { main: main + mark.replace(":", "").trim(), subtitle } : { main: title, subtitle: "" };
   }
 
   /** Limit the width of a card with few results, and enlarge it on a large screen. @param {number} screen */
@@ -219,7 +220,6 @@ export class Instrument {
 
   begin() {
     const closeFrame = this.frame.open();
-    this.frame.stagePlace.after(this.sentence);
     this.end = this.end.bind(this);
     this.close = () => {
       closeFrame();
@@ -243,7 +243,7 @@ export class Instrument {
     const values = this.store.get("values");
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
     this.frame.showStage(this.body, "");
-    this.showTitle();
+    this.frame.title.textContent = this.titleParts.main;
     const key = JSON.stringify(values);
     if (key === this.requested) return this.show(); // only the width or the colours have changed
     this.requested = key;
@@ -342,6 +342,7 @@ export class Instrument {
     keep(this.picturePane, [...this.panelViews.filter((panel) => !isNumber(panel)), ...this.keyViews]);
     keep(this.numberPane, this.panelViews.filter(isNumber));
     for (const one of [...this.panelViews, ...this.keyViews]) one.zoom = this.zoom;
+    for (const one of this.panelViews) one.stacked = columnCount === 1;
     keys.forEach((key, i) => this.keyViews[i].show(key));
     parts.forEach((part, i) =>
       this.panelViews[i].show(part, isNumber(this.panelViews[i]) ? this.zoom * NUMBERS_WIDTH : columnWidth),

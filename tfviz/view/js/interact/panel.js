@@ -71,6 +71,8 @@ export class Panel {
   /** @type {number | undefined} */
   budget;
   keyed = false;
+  /** Whether the pictures stand one below another. */
+  stacked = false;
   /** Set by place(). */
   width = 0;
   height = 0;

@@ -15,7 +15,7 @@ import { roundUp } from "./scales.js";
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 
-const PLANE_SIDE = 400;
+const PLANE_SIDE = 340;
 const NARROW_SCREEN = 720; // a narrower page has controls above the results, and a smaller plane
 const NARROW_PLANE_SIDE = 270;
 const UNUSED_TOP = 10; // no names stand at the top of the plane

@@ -34,11 +34,29 @@ export function filled(content) {
 export function defaultSentence(content) {
   const known = facts(content);
   if (!known || ["number", "arrows", "dots"].includes(content.kind)) return "";
-  const { title, tensor } = content;
+  const { title, tensor, budget } = content;
   const finite = Array.from(tensor.data).filter(Number.isFinite);
   const isEven = content.kind !== "stack" && finite.every((one) => one === finite[0]);
   const text = isEven ? evenSentence(finite, tensor.data.length, known) : unevenSentence(content, finite, known);
+  if (content.kind === "stack" && budget !== undefined) {
+    const sum = finite.reduce((total, value) => total + Math.max(0, value), 0);
+    return `${stackAnswer(sum, budget, content.unit)}. ${capital(text)}`; // the title asks whether it fits
+  }
   return title ? `${capital(excerpt(title, 60))}: ${text}` : capital(text);
+}
+
+/**
+ * Return the sum of a stack, and whether it fits if there is a budget; of two numbers that read alike but differ, more
+ * digits.
+ * @param {number} sum
+ * @param {number} [budget]
+ * @param {string} [unit]
+ */
+export function stackAnswer(sum, budget, unit) {
+  const named = unit ? ` ${unit}` : "";
+  if (budget === undefined) return formatted(sum) + named;
+  const digits = [2, 3, 4, 5].find((n) => formatted(sum, n) !== formatted(budget, n)) ?? 2;
+  return `${sum <= budget ? "Yes" : "No"}: ${formatted(sum, digits)} of ${formatted(budget, digits)}${named}`;
 }
 
 /** @param {number[]} finite @param {number} count @param {Record<string, string>} known */
@@ -49,7 +67,10 @@ const evenSentence = (finite, count, { value }) =>
 function unevenSentence(content, finite, known) {
   const { kind, tensor, rows } = content;
   const { row, value } = known;
-  if (kind === "stack") return `the largest part is ${row}, ${value} of ${known.sum} (${known.percent}).`;
+  if (kind === "stack") {
+    const of = content.budget === undefined ? ` of ${known.sum}` : "";
+    return `the largest part is ${row}, ${value}${of} (${known.percent}).`;
+  }
   const then = known.second === "none" ? "" : `, then ${known.second} (${known.second_value})`;
   if (ROW_KINDS.includes(kind)) return `largest for ${row} (${value})${then}.`;
   if (kind !== "lines") return gridSentence(content, finite, known);

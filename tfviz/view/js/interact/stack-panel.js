@@ -1,11 +1,11 @@
 // A panel that draws one bar made of parts: above it their sum, and whether it fits a budget; below it the parts by name.
 
-import { formatted } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import spec from "../base/spec.json" with { type: "json" };
 import { excerpt, quotedExcerpt } from "../base/visible-text.js";
 import { FONT_SIZE, Panel } from "./panel.js";
 import { gridOf, roundUp, wordsFor } from "./scales.js";
+import { stackAnswer } from "./sentences.js";
 
 /** @import { Box, Pen, Point } from "../types.d.ts" */
 
@@ -47,13 +47,8 @@ export class StackPanel extends Panel {
     return Number.isFinite(value) ? Math.max(0, value) : 0;
   }
 
-  /** Whether the sum fits, and the sum; of two numbers that read alike but differ, more digits. */
   get answer() {
-    const { sum, budget, unit } = this;
-    const named = unit ? ` ${unit}` : "";
-    if (budget === undefined) return formatted(sum) + named;
-    const digits = [2, 3, 4, 5].find((n) => formatted(sum, n) !== formatted(budget, n)) ?? 2;
-    return `${sum <= budget ? "Yes" : "No"}: ${formatted(sum, digits)} of ${formatted(budget, digits)}${named}`;
+    return stackAnswer(this.sum, this.budget, this.unit);
   }
 
   /** @param {number} i */

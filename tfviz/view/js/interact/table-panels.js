@@ -17,15 +17,20 @@ const COLUMN_NAMES_HEIGHT = 20; // of the names above a heatmap, where they lie 
 const AXIS_NAMES_HEIGHT = 16; // of the names of both axes
 const MIN_RULED_CELL = 10; // pixels of a cell; smaller ones have no lines between them
 
+/** @param {string[]} texts */
+const widest = (texts) => Math.max(0, ...texts.map((one) => textWidth(one, FONT_SIZE)));
+
 /** A heatmap without a title, whose column labels are vertical only if they do not fit side by side. */
 class NumberHeatmap extends Heatmap {
   /** @param {AnyGrid} grid @param {number} width */
   place(grid, width) {
+    const { axes } = this;
+    this.axes = ["", ""]; // their names stand above the words of the rows and take no width
     super.place(grid, width);
-    const named = this.axes[0] ? textWidth(`${this.axes[0]} ↓`, FONT_SIZE) + 10 : 0;
-    Object.assign(this, { left: Math.min(0.4 * width, Math.max(this.box(0, 0)[0], named)) });
+    this.axes = axes;
+    Object.assign(this, { left: Math.min(0.4 * width, widest(this.labels[0]) + 10) });
     const nameWidth = Math.max(...this.labels[1].map((word) => textWidth(word, 12, true)));
-    const hasVerticalNames = this.hasVerticalNames && nameWidth + 14 > this.mapWidth / grid.cols.length;
+    const hasVerticalNames = this.hasVerticalNames && nameWidth + 8 > this.mapWidth / grid.cols.length;
     const heading = this.axes.some(Boolean) ? AXIS_NAMES_HEIGHT : 0;
     const top = (hasVerticalNames ? this.top - 16 : COLUMN_NAMES_HEIGHT) + heading;
     Object.assign(this, { hasVerticalNames, top, height: this.height - this.top + top });
@@ -36,8 +41,9 @@ class NumberHeatmap extends Heatmap {
   drawHeading(pen) {
     const [down, across] = this.axes;
     const look = { fill: this.theme.soft, size: FONT_SIZE };
-    if (down) pen.text(this.left - 8, 8, `${down} ↓`, { ...look, align: "right" });
-    if (across) pen.text(this.left, 8, `${across} →`, look);
+    const end = down ? Math.max(this.left - 8, textWidth(`${down} ↓`, FONT_SIZE)) : 0;
+    if (down) pen.text(end, 8, `${down} ↓`, { ...look, align: "right" });
+    if (across) pen.text(Math.max(this.left, end + 8), 8, `${across} →`, look);
   }
 
   /** Draw lines between the cells, so that empty ones are seen as cells. @param {Pen} pen @param {HeatmapLook} [look] */
@@ -66,7 +72,7 @@ export class GridPanel extends Panel {
     this.size = [n, m];
     const isSmall = n * m <= MAX_NUMBERED_CELLS;
     this.isNumbered = isSmall && !(this.keyed && isBinary(this.tensor.data)); // the key says what 0 and 1 mean
-    Object.assign(this.map, this.sizes(isSmall, width < NARROW_WIDTH), {
+    Object.assign(this.map, this.sizes(isSmall, this.stacked && width < NARROW_WIDTH), {
       axes: this.axes ?? ["", ""],
       legend: !this.isNumbered && !this.keyed,
       numbers: this.isNumbered,
@@ -154,7 +160,6 @@ export class BarPanel extends Panel {
     this.labels = this.words.map((word) => label(word));
     this.numbers = this.values.map((value) => this.measured(value));
     const isLabelled = this.rowHeight >= MIN_LABELLED_ROW_HEIGHT;
-    const widest = (/** @type {string[]} */ texts) => Math.max(0, ...texts.map((one) => textWidth(one, FONT_SIZE)));
     this.left = isLabelled ? Math.min(widest(this.labels), 0.4 * width) + 10 : 2;
     this.barLength = Math.max(40, width - this.left - (isLabelled ? Math.max(48, widest(this.numbers) + 12) : 2));
     this.signed = this.values.some((value) => value < 0);

@@ -33,6 +33,8 @@ const HEAD_STEPS = { "[": -1, "]": 1 };
 const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
 const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet while its heads arrive
 
+const LARGE_MAP = { maxCell: 56, maxNumberedCell: 64, flatNames: true }; // pixels of a cell of the only map
+
 /** A view of heads that shows the reader's choices in the current mode. */
 export class Explorer {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
@@ -61,6 +63,7 @@ export class Explorer {
       tables: () => this.tables(),
       redraw: () => this.refresh(),
     });
+    this.large = Boolean(options.large);
     this.stages = this.makeStages(source.document);
     this.controls = new HeadControls(this.choice, store, this.frame.theme);
     this.frame.body.append(this.controls.element);
@@ -89,7 +92,7 @@ export class Explorer {
     };
     return {
       sheet: new SheetStage(theme, handlers, names, (row) => this.store.set({ rows: [row] })),
-      head: new HeadStage(theme, handlers, { axes, numbers: true }),
+      head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large && LARGE_MAP) }),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {
         ...handlers,
@@ -221,7 +224,7 @@ export class Explorer {
     const { gold = [], dividers = [] } = this.source.document;
     this.stages.head.show(
       linearPanels,
-      { ...within, outlined: gold, dividers: linearPanels.map(() => dividers) },
+      { ...within, current: this.source.current, outlined: gold, dividers: linearPanels.map(() => dividers) },
       this.frame.width,
     );
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));

@@ -11,7 +11,7 @@ import { listenToHeatmap } from "./heatmap-input.js";
 /** @import { HeatmapOptions } from "./heatmap.js" */
 /** @typedef {{ map: Heatmap, canvas: HTMLCanvasElement, index: number }} HeadPanel */
 /** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string }} StageHandlers */
-/** @typedef {Locked & { outlined?: number[][], dividers?: Divider[][] }} StageLook dividers of each panel */
+/** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][] }} StageLook dividers of each panel */
 
 /** A stage of heatmaps that share cursor, zoom and locks where their sizes are equal. */
 export class HeadStage {

@@ -18,11 +18,14 @@ import { legend, swatches, twoValues } from "./legend.js";
  * @property {boolean} [legend] whether to draw the colour scale
  * @property {number} [maxHeight] pixels
  * @property {number} [maxCell] pixels of a cell
+ * @property {number} [maxNumberedCell] pixels of a cell with its number
+ * @property {boolean} [flatNames] whether names of columns lie flat where they fit
  * @property {boolean} [numbers] whether cells with enough room show their numbers
  */
 /**
  * @typedef {object} HeatmapLook
  * @property {Point | null} [cursor]
+ * @property {number | null} [current] the row that is marked
  * @property {number[]} [rows] that are locked
  * @property {number[]} [cols] that are locked
  * @property {number[][]} [outlined] cells to mark
@@ -53,7 +56,6 @@ export class Heatmap {
   labels = [[], []];
   hasVerticalNames = false;
   numbered = false;
-  maxNumberedCell = MIN_NUMBERED_CELL_SIZE; // pixels of a cell with its number, at most
   /** @type {string[][] | null} what is written into each cell */
   texts = null;
   /** The place on the canvas, in pixels. */
@@ -65,13 +67,16 @@ export class Heatmap {
   height = 0;
 
   /** @param {import("../base/theme.js").Theme} theme @param {HeatmapOptions} [options] */
-  constructor(theme, { axes = QUERY_KEY, legend = true, maxHeight = 660, maxCell = 34, numbers = false } = {}) {
+  constructor(theme, { axes = QUERY_KEY, legend = true, maxHeight = 660, maxCell = 34, ...options } = {}) {
+    const { numbers = false, maxNumberedCell = MIN_NUMBERED_CELL_SIZE, flatNames = false } = options;
     this.theme = theme;
     this.axes = axes;
     this.legend = legend;
     this.maxHeight = maxHeight;
     this.maxCell = maxCell;
+    this.maxNumberedCell = maxNumberedCell;
     this.numbers = numbers;
+    this.flatNames = flatNames;
   }
 
   /**
@@ -87,11 +92,12 @@ export class Heatmap {
       this.labels = [grid.rows.map((word) => label(word, letters)), grid.cols.map((word) => label(word))];
       this.painted = null;
     }
-    this.hasVerticalNames = m > 1 && widestLabel(this.labels[1]) > 16;
     const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
-    const top = this.hasVerticalNames ? Math.max(42, widestLabel(this.labels[1]) + 22) : 34;
     const few = this.numbers && n * m <= MAX_NUMBERED_CELLS;
     const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, width - left);
+    const nameWidth = widestLabel(this.labels[1]);
+    this.hasVerticalNames = m > 1 && nameWidth > Math.max(16, this.flatNames ? cellWidth : 0);
+    const top = this.hasVerticalNames ? Math.max(42, nameWidth + 22) : 34;
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && cellWidth >= 26 && cellHeight >= 13;
     this.grid = grid;
@@ -200,14 +206,14 @@ export class Heatmap {
 
   /** @param {Pen} pen @param {HeatmapLook} [look] */
   draw(pen, look = {}) {
-    const { cursor = null, rows = [], cols = [], title = "" } = look;
+    const { cursor = null, current, rows = [], cols = [], title = "" } = look;
     const { theme, left, top, mapWidth, mapHeight } = this;
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered || this.texts) this.drawCellTexts(pen);
     this.fadeUnlocked(pen, rows, cols);
     pen.rect(left, top, mapWidth, mapHeight, { stroke: theme.line, thick: 1 });
     this.drawMarks(pen, look);
-    this.drawWords(pen, 0, new Set(rows), cursor?.[0]);
+    this.drawWords(pen, 0, new Set(rows), cursor ? cursor[0] : current);
     this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
     this.drawHeading(pen, title);
     if (this.legend && !this.numbered) this.drawLegend(pen);
@@ -223,10 +229,18 @@ export class Heatmap {
   }
 
   /** @param {Pen} pen @param {HeatmapLook} look */
-  drawMarks(pen, { cursor = null, outlined = [], dividers = [] }) {
+  drawMarks(pen, { cursor = null, current = null, outlined = [], dividers = [] }) {
+    if (current !== null && this.visible(current, this.window.x)) this.drawRowMark(pen, current);
     for (const [row, col] of outlined) this.drawOutline(pen, row, col, this.theme.mark, 1.5);
     for (const [axis, index] of dividers) this.drawDivider(pen, axis, index);
     if (cursor && this.visible(cursor[0], cursor[1])) this.drawOutline(pen, cursor[0], cursor[1], this.theme.ink, 1.5);
+  }
+
+  /** Draw a line around a row. @param {Pen} pen @param {number} row */
+  drawRowMark(pen, row) {
+    const [, y, , height] = this.box(row, 0);
+    const [top, bottom] = [Math.max(y, this.top), Math.min(y + height, this.top + this.mapHeight)];
+    pen.rect(this.left - 1, top, this.mapWidth + 2, bottom - top, { stroke: this.theme.voice, thick: 2.5 });
   }
 
   /**
@@ -344,7 +358,7 @@ export class Heatmap {
    * @param {Pen} pen
    * @param {0 | 1} axis
    * @param {Set<number>} locked
-   * @param {number} [pointed]
+   * @param {number | null} [pointed]
    */
   drawWords(pen, axis, locked, pointed) {
     const { theme } = this;
@@ -354,7 +368,7 @@ export class Heatmap {
     const spacing = axis && !this.hasVerticalNames ? widestLabel(words) + 3 : MIN_NAME_SPACING;
     const step = Math.max(1, Math.ceil(spacing / cell));
     const [from, size] = axis ? [this.window.x, this.window.width] : [this.window.y, this.window.height];
-    const near = pointed === undefined ? [...locked] : [...locked, pointed];
+    const near = typeof pointed === "number" ? [...locked, pointed] : [...locked];
     /** @param {number} i @param {boolean} strong */
     const drawWord = (i, strong) => {
       const middle = axis ? this.box(0, i + 0.5)[0] : this.box(i + 0.5, 0)[1];

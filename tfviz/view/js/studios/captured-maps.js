@@ -47,6 +47,8 @@ export class CapturedMaps {
     this.maps = [];
     /** @type {Map<string, Grid>} */
     this.grids = new Map();
+    /** The query that a map marks. @type {number | null} */
+    this.current = null;
   }
 
   /** @param {(CapturedPart & { rows: string[], cols: string[] })[]} parts */

@@ -78,6 +78,7 @@ export class HeadPane {
     this.opening.remove();
     this.howTo.replaceChildren(off.length ? this.allOn : CLICK_HELP);
     this.model.show({ groups: heads.groups, grid, off, at: heads.selected, row });
+    heads.maps.current = row(heads.selected);
   }
 
   /** Describe the selected head. @param {string} does @param {string} worth */
@@ -103,7 +104,7 @@ export class HeadPane {
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
     if (this.explorer) void this.explorer.update();
-    else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Take the heads away" });
+    else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Take the heads away", large: true });
   }
 
   close() {

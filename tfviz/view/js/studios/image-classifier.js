@@ -54,6 +54,7 @@ export class ImageClassifier extends Studio {
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
     super(...args);
+    this.heads.selectedToo = { shade: "attention" }; // who clicks a head asks where it looks
     const { picture, patches } = this.described;
     this.pane = new PatchPane(this.frame.theme, picture, patches, {
       point: () => this.repoint(),
@@ -84,9 +85,9 @@ export class ImageClassifier extends Studio {
     this.open();
   }
 
-  get subject() {
+  get reads() {
     const { rows, columns } = this.described.patches;
-    return `${this.heads.size} · ${rows} × ${columns} patches`;
+    return `reads ${rows} × ${columns} patches`;
   }
 
   /** How many patches there are. */
@@ -245,8 +246,8 @@ export class ImageClassifier extends Studio {
   }
 
   showSource() {
-    if (this.store.get("shade") === "attention") this.showShadingHead(this.from);
-    else this.sourceLabel.textContent = "";
+    if (this.topPatch === null) this.sourceLabel.textContent = "";
+    else this.showShadingHead(this.store.get("shade") === "attention" ? this.from : "outlined: looked at most");
     this.attended.show(this.look);
     this.showPicture();
   }

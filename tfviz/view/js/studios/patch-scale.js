@@ -23,5 +23,5 @@ export function scaleParts(theme, grid, label) {
     const title = `full colour: ${fixed(grid.limit, 1)} of log-odds`;
     return [h("span", { title }, `Each patch makes ${label}`), ...ends("less likely", "more likely")];
   }
-  return ["Outlined: the patch that the chosen head looks at most."]; // its colours are those of the small maps
+  return ["The darker a patch, the more the chosen head looks at it."]; // its colours are those of the small maps
 }

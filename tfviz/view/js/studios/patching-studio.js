@@ -156,7 +156,7 @@ export class PatchingStudio extends Studio {
   show(pair) {
     const { clean, corrupt } = pair;
     this.headPane.opening.remove();
-    this.frame.subject.textContent = this.subject;
+    this.showSubject();
     this.texts.show(this.markedPosition);
     this.next.show({ clean: clean.logits, corrupt: corrupt.logits, patched: this.patchedLogits }, this.answers);
     this.showTables();
@@ -253,10 +253,9 @@ export class PatchingStudio extends Studio {
     store.set({ clean, corrupt, ...swapped });
   }
 
-  get subject() {
+  get size() {
     const { layers, heads } = this.described;
-    const tokens = this.unit === "token" ? counted(this.tokenizer.size, "token") : `${this.unit} by ${this.unit}`;
-    return `${counted(layers.length, "layer")} × ${counted(heads, "head")} · ${tokens}`;
+    return `${counted(layers.length, "layer")} × ${counted(heads, "head")}`;
   }
 
   /** @returns {GridPanel<Grid>[] | null} */

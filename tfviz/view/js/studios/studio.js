@@ -13,6 +13,7 @@ import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
 import { habitSentence } from "./head-summary.js";
+import { introduction } from "./introductions.js";
 import { besideEachOther, mapDrawing } from "./text-drawing.js";
 import { tokenName } from "./token-text.js";
 import { tryButtons } from "./tries.js";
@@ -144,6 +145,10 @@ export class Studio {
     });
     frame.hasZoom = false;
     frame.body.classList.add("studio");
+    frame.subject.hidden = true; // it names files; the line below the title says it in words
+    /** @type {HTMLElement} */
+    this.lead = h("p", { class: "lead" });
+    frame.header.after(this.lead);
     frame.body.before(h("style", {}, CSS, MODEL_CSS));
     return frame;
   }
@@ -285,7 +290,7 @@ export class Studio {
   /** Show the heads, the sentence and the opened map of the current choices. */
   showModel() {
     if (!this.heads.groups.length) return;
-    this.frame.subject.textContent = this.subject;
+    this.showSubject();
     this.headPane.show(
       (place) => this.thumbOf(place),
       (place) => this.rowOf(place),
@@ -296,10 +301,22 @@ export class Studio {
     this.headPane.showOpened();
   }
 
-  /** The description of the model's size beside the title. */
-  get subject() {
-    const tokens = this.unit === "token" ? counted(this.tokenizer.size, "token") : `${this.unit} by ${this.unit}`;
-    return `${this.heads.size} · ${tokens}`;
+  /** Say what the model is: in the names of files, and in the line below the title. */
+  showSubject() {
+    const { frame, lead, described, size, reads } = this;
+    frame.subject.textContent = `${size}, ${reads}`;
+    lead.textContent = introduction(described.kind, size, reads);
+  }
+
+  /** Layers and heads, in words. */
+  get size() {
+    return this.heads.size;
+  }
+
+  /** What the model reads, in words. */
+  get reads() {
+    const { unit, tokenizer } = this;
+    return unit === "token" ? `knows ${counted(tokenizer.size, "token")}` : `reads ${unit} by ${unit}`;
   }
 
   showSource() {}

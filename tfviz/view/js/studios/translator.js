@@ -63,7 +63,7 @@ export class Translator extends Studio {
       predictionTitle: "What could stand here",
       prediction: this.view.nextParts(),
     });
-    this.headPane.openedHead.before(this.view.makeSearchPart());
+    this.headPane.openedHead.after(this.view.makeSearchPart()); // where it looks comes first
     const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
     this.frame.body.addEventListener("keydown", shortcuts(actions));
     this.showTries(translatorTries(this));

@@ -42,7 +42,8 @@ export class WordEffects {
     );
     this.scale = h("p", { class: "scale" });
     this.rows = h("div", { class: "shares ranking", role: "group", "aria-label": "The words that count most" });
-    this.ranking = h("div", { class: "counting" }, h("h4", {}, "Words that count most"), this.rows);
+    const title = h("h4", {}, "Words that count most", h("small", {}, "in log-odds"));
+    this.ranking = h("div", { class: "counting" }, title, this.rows);
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
   }
 
@@ -111,12 +112,22 @@ export class WordEffects {
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
     const stops = [-1, -0.5, 0, 0.5, 1].map(colour).join(", ");
+    const [against, toward] = this.directions;
     this.scale.replaceChildren(
-      h("span", { title: `full colour: ${fixed(limit, 1)} of log-odds` }, `Words that make ${studio.labelText(label)}`),
-      h("output", {}, "less likely"),
+      h("span", { title: `full colour: ${fixed(limit, 1)} of log-odds` }, "A word pushes"),
+      h("output", {}, against),
       h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
-      h("output", {}, "more likely"),
+      h("output", {}, toward),
     );
+  }
+
+  /** What words push against, and toward: of two labels, the one and the other. */
+  get directions() {
+    const { studio } = this;
+    const { subjectLabel: label } = studio;
+    const name = studio.labelText(label);
+    const two = studio.described.labels.length === 2;
+    return [two ? `toward ${studio.labelText(1 - label)}` : `away from ${name}`, `toward ${name}`];
   }
 
   /**
@@ -128,9 +139,9 @@ export class WordEffects {
     const places = [...effects.keys()].filter((i) => effects[i] !== undefined);
     const added = (/** @type {number} */ i) => -(effects[i] ?? 0);
     const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
-    const ends = h("span", { class: "ends" }, h("span", {}, "less likely"), h("span", {}, "more likely"));
+    const [against, toward] = this.directions;
     this.rows.replaceChildren(
-      h("div", { class: "axis" }, ends, h("span", { class: "number" }, "log-odds")),
+      h("div", { class: "axis" }, h("span", {}, `← ${against}`), h("span", {}, `${toward} →`)),
       ...top.map((i) => {
         const style = `width: ${(50 * Math.abs(added(i))) / limit}%`;
         return h(
@@ -138,7 +149,7 @@ export class WordEffects {
           { class: added(i) < 0 ? "share against" : "share" },
           h("span", { class: "name", dir: "auto" }, visibleText(this.studio.wordAt(i))),
           h("span", { class: "track" }, h("span", { class: "bar", style })),
-          h("span", { class: "number" }, withSign(added(i), 1)),
+          h("span", { class: "number", title: "of log-odds" }, withSign(added(i), 1)),
         );
       }),
     );
