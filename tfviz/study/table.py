@@ -177,12 +177,13 @@ def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> 
     """
     labels = list(axes[axis])
     places = [place for place, known in enumerate(labels) if known == str(label)]
-    if isinstance(label, Integral) and -len(labels) <= label < len(labels):
-        place = int(label) % len(labels)
+    number = int(label) if isinstance(label, Integral) else None
+    if number is not None and -len(labels) <= number < len(labels):
+        place = number % len(labels)
         if places and place not in places:
             raise LookupError(
-                f"{axis}: {label} is the place of {labels[place]!r}, and the label of place {places[0]}; give a label, "
-                f"{labels[place]!r} or {str(label)!r}"
+                f"{axis}: {number} is the place of {labels[place]!r}, and the label of place {places[0]}; give a "
+                f"label, {labels[place]!r} or {str(label)!r}"
             )
         return place
     if not places:
