@@ -54,7 +54,7 @@ CASES = [
     ("change(each='layer')", "each is 'layer'; give"),
     ("change(sites='blcoks.*')", "no site matches 'blcoks"),
     ("change(sites=[])", "sites is empty; name some"),
-    ("change(sites='*.pattern')", r"pattern is \[2, 2, 3, 3\].*name sites of activations"),
+    ("change(sites='*.scores')", r"scores is \[2, 2, 3, 3\].*name sites of activations"),
     ("change(sites='input')", r"input is \[2, 3\], torch\.int64; name sites of activations"),
     ("change(sites=['blocks.0', '*.output_heads'])", "the sites differ in size"),
     ("change(sites='blocks.0', each='head')", "each is 'head', and blocks.0 has no heads"),

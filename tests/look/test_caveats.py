@@ -174,3 +174,25 @@ def test_module_added_during_capture_warns():
 
     with pytest.warns(UserWarning, match="1, 1.self_attn, .* was added to the model inside the `with` block"):
         grown()
+
+
+class Spelled(nn.Module):
+    """Attention in the model's own code, as `attn_implementation="eager"` computes it."""
+
+    def __init__(self):
+        super().__init__()
+        self.projection = nn.Linear(D, 3 * D)
+
+    def forward(self, x):
+        query, key, value = self.projection(x).chunk(3, -1)
+        return (query @ key.mT).softmax(-1) @ value
+
+
+@pytest.mark.parametrize("part", ["query", "key", "value"])
+def test_queries_of_attention_without_a_kernel_are_refused_with_a_remedy(part):
+    layers = nn.Sequential(Spelled(), Spelled())
+    said = rf"'\*\.{part}': attention was computed without a fused kernel.*attn_implementation='sdpa'"
+    with pytest.raises(LookupError, match=said), capture(layers, f"*.{part}"):
+        layers(random(B, Q, D))
+    with pytest.raises(LookupError, match=said), capture(layers, [], edit={f"*.{part}": torch.zeros_like}):
+        layers(random(B, Q, D))

@@ -125,3 +125,63 @@ def test_capture_applies_edits():
     with look.capture(attention, "pattern", edit={"pattern": edits.uniform(1)}) as seen:
         attention(x, x, x)
     torch.testing.assert_close(seen["pattern"][0, 1], torch.full((4, 4), 0.25))
+
+
+SEVERAL = [{2, 0}, (0, 2), [2, 0], range(0, 3, 2)]
+EDITS = {
+    "zero": lambda head: edits.zero(head),
+    "zero at positions": lambda head: edits.zero(head, positions={3, 1}),
+    "mean": lambda head: edits.mean(head),
+    "uniform": lambda head: edits.uniform(head),
+    "hide": lambda head: edits.hide([(2, 1), (None, 0)], head),
+    "pin": lambda head: edits.pin([(2, 1)], 0.5, head),
+    "paste": lambda head: edits.paste(weights(2, 3, 5, 5).flip(0), head),
+}
+
+
+@pytest.mark.parametrize("heads", SEVERAL, ids=str)
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_of_several_heads_is_that_of_each(name, heads):
+    given = weights(2, 3, 5, 5)
+    expected = EDITS[name](2)(EDITS[name](0)(given))
+    assert torch.equal(EDITS[name](heads)(given), expected)
+    assert torch.equal(expected[:, 1], given[:, 1])
+    assert not torch.equal(expected[:, 0], given[:, 0])
+    assert torch.equal(EDITS[name](set())(given), given)
+
+
+@pytest.mark.parametrize("heads", SEVERAL, ids=str)
+@pytest.mark.parametrize("site", ["pattern", "output_heads"])
+def test_several_heads_are_switched_off_without_a_map(site, heads):
+    attention = torch.nn.MultiheadAttention(6, 3, batch_first=True)
+    x, off = torch.randn(1, 4, 6), torch.tensor([True, False, True])
+    with torch.no_grad(), look.capture(attention, "output_heads", edit={site: edits.zero(heads)}) as seen:
+        attention(x, x, x, need_weights=False)
+    assert (seen["output_heads"] == 0).all(dim=(0, 2, 3)).tolist() == off.tolist()
+
+
+@pytest.mark.parametrize("make", [edits.zero, edits.mean, edits.uniform])
+def test_heads_that_are_not_there_are_refused(make):
+    with pytest.raises(ValueError, match=r"head (is )?3; there are 3, counted from 0"):
+        make([0, 3])(weights(2, 3, 5, 5))
+
+
+@pytest.mark.parametrize("head", [None, 1, [0, 2]])
+@pytest.mark.parametrize("positions", [None, [0, 2], -1])
+def test_a_pasted_pattern_multiplies_the_values(head, positions):
+    attention = torch.nn.MultiheadAttention(6, 3, batch_first=True)
+    x, other = torch.randn(2, 2, 4, 6)
+    with torch.no_grad(), look.capture(attention, ["pattern", "value", "output_heads"]) as seen:
+        attention(x, x, x, need_weights=False)
+    with torch.no_grad(), look.capture(attention) as elsewhere:
+        attention(other, other, other)
+    mask = torch.zeros(2, 3, 4, 4, dtype=torch.bool)
+    for one in range(3) if head is None else [head] if isinstance(head, int) else head:
+        mask[:, one, slice(None) if positions is None else positions] = True
+    mixed = torch.where(mask, elsewhere["pattern"], seen["pattern"])
+    edit = {"pattern": edits.paste(elsewhere["pattern"], head, positions)}
+    for need_weights in (False, True):
+        with torch.no_grad(), look.capture(attention, ["pattern", "output_heads"], edit=edit) as pasted:
+            attention(x, x, x, need_weights=need_weights)
+        torch.testing.assert_close(pasted["pattern"], mixed, rtol=0, atol=1e-6)
+        torch.testing.assert_close(pasted["output_heads"], mixed @ seen["value"], rtol=0, atol=1e-6)

@@ -390,3 +390,75 @@ def test_patch_restores_the_model(wrapped):
         with pytest.raises(RuntimeError, match="in the middle"):
             patch(model, IDS, OTHER, metric=fails, by=by, batch_size=batch_size, progress=False)
         assert hook_state(model) == before
+
+
+@pytest.mark.parametrize("each", ["head", "position", "head and position"])
+def test_a_patched_pattern_multiplies_the_values_of_the_unpatched_run(each):
+    model, _ = family("GPT-2")
+    clean, corrupt = prompts("GPT-2")
+    sites = [f"transformer.h.{layer}.attn" for layer in range(2)]
+    with torch.no_grad(), look.capture(model, ["*.pattern", "*.value", "*.output_heads"]) as base:
+        unpatched = score(call(model, corrupt))
+    with torch.no_grad(), look.capture(model) as other:
+        call(model, clean)
+    table = patch(model, clean, corrupt, metric=score, sites="*.pattern", each=each, progress=False)
+    heads, positions = range(4) if each != "position" else [None], range(6) if each != "head" else [None]
+    expected = []
+    for site, head, position in itertools.product(sites, heads, positions):
+        weights = base[f"{site}.pattern"].clone()
+        place = slice(None), slice(None) if head is None else head, slice(None) if position is None else position
+        weights[place] = other[f"{site}.pattern"][place]
+        outputs = weights @ base[f"{site}.value"]
+        with torch.no_grad(), look.capture(model, [], edit={f"{site}.output_heads": lambda _, new=outputs: new}):
+            expected.append(score(call(model, corrupt)) - unpatched)
+    torch.testing.assert_close(table.values.flatten(), torch.stack(expected), rtol=1e-5, atol=1e-5)
+    assert table.values.abs().max() > 1e-3
+    assert table.axes["layer"] == ["0", "1"]
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("name", ["GPT-2", "Llama", "GPT"])
+def test_patched_patterns_equal_patterns_pasted_by_hand(name, by):
+    """Of each `by`, to 1e-6, by a function of one's own and by `edits.paste`."""
+    model, _ = family(name, torch.float64)
+    clean, corrupt = prompts(name)
+    table = patch(model, clean, corrupt, metric=score, sites="*.pattern", by=by, progress=False)
+    runs = {}
+    for run_of, prompt in (("clean", clean), ("corrupt", corrupt)):
+        with torch.no_grad(), look.capture(model) as runs[run_of]:
+            call(model, prompt)
+    base = corrupt if by in ("clean", "gradient") else clean
+    site = list(runs["clean"])[1]
+    own = runs["clean"][site]
+    shift = int(torch.randint(1, TEXTS, (), generator=torch.Generator().manual_seed(0)))
+    means = own.mean(0, keepdim=True).expand_as(own)
+    source = {"corrupt": runs["corrupt"][site], "zero": own * 0, "mean": means, "resample": own.roll(shift, 0)}
+    pasted = source.get(by, own)
+
+    def by_hand(weights):
+        weights = weights.clone()
+        weights[:, 2] = pasted[:, 2].to(weights)
+        return weights
+
+    with torch.no_grad():
+        unpatched = score(call(model, base))
+        changes = []
+        for edit in (by_hand, look.edits.paste(pasted, head=2)):
+            with look.capture(model, [], edit={site: edit}):
+                changes.append((score(call(model, base)) - unpatched).item())
+    assert changes[0] == pytest.approx(changes[1], abs=1e-6)
+    assert by == "gradient" or table["1", "2"] == pytest.approx(changes[0], rel=1e-5, abs=1e-6)
+    assert abs(changes[0]) > 1e-4
+
+
+def test_a_path_may_arrive_at_a_pattern():
+    """As it does at the query and the key from which the pattern is computed."""
+    model, _ = family("GPT-2")
+    given = {"metric": score, "progress": False}
+    site = "transformer.h.1.attn"
+    whole = study.patch_path(
+        model, *prompts("GPT-2"), receivers={f"{site}.{part}": 2 for part in ("query", "key")}, **given
+    )
+    found = study.patch_path(model, *prompts("GPT-2"), receivers={f"{site}.pattern": 2}, **given)
+    torch.testing.assert_close(found.values, whole.values, rtol=1e-4, atol=1e-5)
+    assert found.values.abs().max() > 1e-3

@@ -159,6 +159,13 @@ def test_frozen_mlps_give_the_direct_effect(gpt2):
         ({"receivers": {"transformer.h.2.attn.query": 9}}, ValueError, "has no head 9; it has 4"),
         ({"receivers": {"transformer.h.2": 1}}, ValueError, "without heads"),
         ({"receivers": "transformer.h.7.attn.query"}, LookupError, "no site matches"),
+        ({"senders": {"transformer.h.1.attn.output_heads": [0, 4]}}, ValueError, "has no head 4; it has 4"),
+        ({"senders": {"transformer.h.1.mlp": 0}}, ValueError, "without heads"),
+        (
+            {"senders": {"*.output_heads": 0}, "each": "position"},
+            ValueError,
+            "each is 'position', and senders name heads",
+        ),
         ({"by": "zero"}, ValueError, "by is 'zero'"),
         ({"each": "position", "words": ["a"]}, ValueError, "1 words and 7 positions"),
     ],
@@ -166,3 +173,41 @@ def test_frozen_mlps_give_the_direct_effect(gpt2):
 def test_invalid_arguments_raise(gpt2, arguments, error, message):
     with pytest.raises(error, match=message):
         study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, progress=False, **arguments)
+
+
+RECEIVER = {"transformer.h.2.attn.query": [1, 3]}
+
+
+@pytest.mark.parametrize("each", [None, "head and position"])
+@pytest.mark.parametrize("receivers", [None, RECEIVER])
+def test_heads_that_send_have_the_values_that_they_have_among_all(gpt2, receivers, each):
+    call = {"metric": METRIC, "receivers": receivers, "each": each, "progress": False}
+    whole = study.patch_path(gpt2, CLEAN, CORRUPT, **call)
+    senders = {"transformer.h.0.attn.output_heads": [3, 1], "transformer.h.1.attn.output_heads": 2}
+    some = study.patch_path(gpt2, CLEAN, CORRUPT, senders=senders, **call)
+    assert some.axes["layer"] == ["0", "1"]
+    assert some.axes["head"] == ["1", "2", "3"]
+    for layer, head, is_sender in [(0, 1, 1), (0, 2, 0), (0, 3, 1), (1, 1, 0), (1, 2, 1), (1, 3, 0)]:
+        found = torch.as_tensor(some[str(layer), str(head)])
+        expected = torch.as_tensor(whole[str(layer), str(head)]) if is_sender else torch.full_like(found, torch.nan)
+        torch.testing.assert_close(found, expected, equal_nan=True, rtol=1e-4, atol=1e-7)
+    globbed = study.patch_path(gpt2, CLEAN, CORRUPT, senders={"*.output_heads": {1}}, **call)
+    torch.testing.assert_close(globbed.values[:, 0], whole.values[:, 1], rtol=1e-4, atol=1e-7)
+
+
+def test_a_table_of_paths_says_from_where_to_where(gpt2):
+    call = {"metric": METRIC, "progress": False}
+    found = study.patch_path(gpt2, CLEAN, CORRUPT, receivers=RECEIVER, **call)
+    assert found.title == (
+        "The corrupt run's activations in the clean run by way of transformer.h.2.attn.query (heads 1, 3)"
+    )
+    assert found.notes["receivers"] == RECEIVER
+    assert found.notes["senders"] == {f"transformer.h.{layer}.attn.output_heads": None for layer in range(3)}
+    senders = {"transformer.h.1.attn.output_heads": 2}
+    found = study.patch_path(gpt2, CLEAN, CORRUPT, senders=senders, **call)
+    assert found.title == (
+        "The corrupt run's activations of transformer.h.1.attn.output_heads (head 2) in the clean run, "
+        "on the direct path"
+    )
+    assert found.notes["receivers"] is None
+    assert found.notes["senders"] == {"transformer.h.1.attn.output_heads": [2]}

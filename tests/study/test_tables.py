@@ -36,6 +36,46 @@ def test_top_sorts_by_magnitude_and_skips_nan():
         table().top(0)
 
 
+@pytest.mark.parametrize(
+    ("largest", "expected"),
+    [(None, [-3.0, 2.0, -1.0]), (True, [2.0, 0.5, 0.0]), (False, [-3.0, -1.0, 0.0])],
+)
+def test_top_is_by_distance_from_0_or_from_either_end(largest, expected):
+    assert [value for _, value in table().top(3, largest)] == expected
+    ends = Table(torch.tensor([torch.inf, -torch.inf, torch.nan, 1.0]), {"a": ["w", "x", "y", "z"]})
+    order = {None: ["w", "x", "z"], True: ["w", "z", "x"], False: ["x", "z", "w"]}[largest]
+    assert [label for (label,), _ in ends.top(9, largest)] == order
+
+
+WORDS = ["to", "be", "or", "not", "to", "2", "to"]
+
+
+def test_a_label_that_stands_at_several_places_is_refused():
+    found = Table(torch.arange(14.0).view(2, 7), {"layer": ["in", "0"], "position": WORDS})
+    assert found["0", "be"] == 8
+    with pytest.raises(LookupError, match="position has 'to' at the places 0, 4 and 6; give the number of one of them"):
+        found["0", "to"]
+    with pytest.raises(LookupError, match="position has 'to' at"):
+        found["in", "to"]
+
+
+def test_integers_are_places():
+    found = Table(torch.arange(14.0).view(2, 7), {"layer": ["in", "0"], "position": WORDS})
+    assert [found["0", place] for place in (0, 4, 6, -1, -7)] == [7, 11, 13, 13, 7]
+    assert found[1].tolist() == list(range(7, 14))
+    assert found["0", "2"] == 12
+    with pytest.raises(
+        LookupError, match="layer: 0 is the place of 'in', and the label of place 1; give a label, 'in'"
+    ):
+        found[0]
+    with pytest.raises(LookupError, match="position: 2 is the place of 'or', and the label of place 5"):
+        found["0", 2]
+    with pytest.raises(LookupError, match="position has no '7'"):
+        found["0", 7]
+    assert Table(torch.tensor([1.0, 2.0]), {"layer": ["9", "10"]})[10] == 2  # no place, so a label
+    assert Table(torch.tensor([1.0, 2.0, 3.0]), {"word": ["1", "1", "a"]})[1] == 2
+
+
 def test_relative_to_returns_shares():
     found = table(unit="logit", notes={"by": "zero"}).relative_to(-4.0)
     assert found["b", "x"] == 0.75

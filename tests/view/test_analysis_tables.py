@@ -35,6 +35,30 @@ def test_table_scale_ends_at_one_for_shares_else_at_maximum():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("values", "unit", "scale", "note"),
+    [
+        ([0.5, 2.0], "logit", "diverging", "orange: above 0, blue: below 0"),
+        ([-0.5, -2.0], "logit", "diverging", "orange: above 0, blue: below 0"),
+        ([-0.5, 2.0], "", "diverging", "orange: above 0, blue: below 0"),
+        ([0.5, 0.9], "share", "diverging", "orange: above 0, blue: below 0"),
+        ([0.5, 0.009], "logit", "diverging", "orange: above 0, blue: below 0"),
+        ([2.0, 0.009], "logit", "diverging", "orange: above 0, blue: below 0; ·: nearer to 0 than 0.01"),
+        ([2.0, 0.0], "logit", "diverging", "orange: above 0, blue: below 0"),
+        ([0.5, 0.9], "share of attention", "linear", None),
+        ([0.5, 0.004], "probability", "linear", "·: nearer to 0 than 0.005"),
+    ],
+)
+def test_a_hue_means_one_sign_whatever_signs_the_table_has(values, unit, scale, note):
+    table = study.Table(torch.tensor([values]), {"layer": ["0"], "head": ["0", "1"]}, unit)
+    shown = view.table(table)
+    (sheet,) = shown.document["sheets"]
+    assert sheet["panels"][0]["scale"] == scale
+    assert sheet.get("note") == note
+    figure = shown.figure()
+    assert (figure.get_supxlabel() or None) == note
+
+
 def test_table_shows_one_axis_as_column_and_three_as_sheets():
     column = view.table(study.Table(torch.tensor([1.0, -3.0]), {"part": ["a", "b"]}, "logit"))
     (panel,) = column.document["sheets"][0]["panels"]

@@ -18,7 +18,7 @@ The modules that use a capture:
     map_groups    those of one kind and shape
     measures      numbers of heads (head_scores, padding, ablate)
     block_paths   the paths of a model's blocks, from which sites are named
-    caveats       what a capture could not see or name, in a sentence
+    caveats       what a capture could not see or name, in a sentence (nearest_sites: a site that is not there)
 """
 
 from tfviz.look import edits, measures

@@ -6,7 +6,7 @@ all, at some positions or all; what it does not name stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,10 @@ from torch import Tensor
 from tfviz import checks
 from tfviz.shapes import Float
 
-Positions = int | Sequence[int] | None
+Positions = int | Collection[int] | None
+Heads = int | Collection[int] | None  # one, several, or all
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
+EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # of which positions are queries
 
 
 @dataclass(eq=False)
@@ -26,19 +28,19 @@ class ActivationEdit:
 
     Attributes:
         replace: takes the activation and the index of what is selected; returns what stands there afterwards.
-        head: None for all.
+        head: one or several, counted from 0; None for all.
         positions: counted from 0, or from the end with -1; None for all.
         name: of the edit, for messages.
     """
 
     replace: Callable[[Tensor, tuple[Any, ...]], Tensor]
-    head: int | None
+    head: Heads
     positions: Positions
     name: str
 
     def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
         kind = site.rpartition(".")[2]
-        if kind in WEIGHT_SUFFIXES and (self.name, kind) != ("zero", "pattern"):
+        if kind in WEIGHT_SUFFIXES and (kind != "pattern" or self.name not in EDITS_OF_PATTERNS):
             raise ValueError(
                 f"{site}: edits.{self.name} changes activations; name a module, its .input or its .output_heads"
             )
@@ -73,24 +75,31 @@ def _places(name: str, numbers: Positions, count: int) -> slice | Tensor:
     """
     if numbers is None:
         return slice(None)
-    listed = [numbers] if isinstance(numbers, int) else list(numbers)
+    listed = as_list(numbers)
     for number in listed:
         if not -count <= number < count:
             raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0")
-    return torch.tensor(listed)
+    return torch.tensor(listed, dtype=torch.long)
 
 
-def zero_activations(head: int | None = None, positions: Positions = None) -> ActivationEdit:
+def as_list(numbers: int | Collection[int]) -> list[int]:
+    """Return one number or several as a list, in their order; those of a set in rising order."""
+    if isinstance(numbers, int):
+        return [numbers]
+    return sorted(numbers) if isinstance(numbers, Set) else list(numbers)
+
+
+def zero_activations(head: Heads = None, positions: Positions = None) -> ActivationEdit:
     """Return an edit that sets activations to zero; of a pattern, the rows of these queries."""
     return ActivationEdit(lambda tensor, index: torch.zeros_like(tensor[index]), head, positions, "zero")
 
 
-def add(vector: Float[Tensor, "*lead dim"], head: int | None = None, positions: Positions = None) -> ActivationEdit:
+def add(vector: Float[Tensor, "*lead dim"], head: Heads = None, positions: Positions = None) -> ActivationEdit:
     """Return an edit that adds a vector to activations: steering (Turner et al. 2023).
 
     Args:
         vector: broadcast to the selected part, [batch, (head,) position, dim].
-        head: the head to edit; None: all.
+        head: the head or heads to edit; None: all.
         positions: the positions to edit; None: all.
 
     >>> add(torch.ones(2), positions=-1)(torch.zeros(1, 3, 2))[0, :, 0]
@@ -104,13 +113,15 @@ def add(vector: Float[Tensor, "*lead dim"], head: int | None = None, positions: 
     return ActivationEdit(added, head, positions, "add")
 
 
-def paste(source: Float[Tensor, "*lead dim"], head: int | None = None, positions: Positions = None) -> ActivationEdit:
+def paste(source: Float[Tensor, "*lead dim"], head: Heads = None, positions: Positions = None) -> ActivationEdit:
     """Return an edit that replaces activations with those of another run: activation patching.
+
+    At a `.pattern` it replaces attention weights, [batch, head, query, key], or the rows of some queries.
 
     Args:
         source: what a capture of the other run holds at this site; of it the same heads and positions are taken. A
             vector [dim], such as the mean over a data set, is pasted everywhere.
-        head: the head to edit; None: all.
+        head: the head or heads to edit; None: all.
         positions: the positions to edit; None: all.
 
     >>> paste(torch.ones(1, 3, 2), positions=[0, 2])(torch.zeros(1, 3, 2))[0, :, 0]
@@ -124,7 +135,7 @@ def paste(source: Float[Tensor, "*lead dim"], head: int | None = None, positions
     return ActivationEdit(pasted, head, positions, "paste")
 
 
-def mean(head: int | None = None, positions: Positions = None) -> ActivationEdit:
+def mean(head: Heads = None, positions: Positions = None) -> ActivationEdit:
     """Return an edit that replaces activations with their mean over the batch: mean ablation within a batch.
 
     Each position has the mean of that position. For the mean over a data set, `paste` it.
@@ -139,7 +150,7 @@ def mean(head: int | None = None, positions: Positions = None) -> ActivationEdit
     return ActivationEdit(averaged, head, positions, "mean")
 
 
-def noise(std: float, seed: int = 0, head: int | None = None, positions: Positions = None) -> ActivationEdit:
+def noise(std: float, seed: int = 0, head: Heads = None, positions: Positions = None) -> ActivationEdit:
     """Return an edit that adds Gaussian noise: the corruption of causal tracing (Meng et al. 2022, section 2.1).
 
     The same noise comes at every call.
@@ -147,7 +158,7 @@ def noise(std: float, seed: int = 0, head: int | None = None, positions: Positio
     Args:
         std: standard deviation, in units of the activation; Meng et al. take 3 times that of the embeddings.
         seed: the seed of the noise.
-        head: the head to edit; None: all.
+        head: the head or heads to edit; None: all.
         positions: the positions to edit; None: all.
     """
     checks.at_least(0, std=std)

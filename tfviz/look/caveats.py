@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tfviz.look.capture_state import CaptureState
+from tfviz.look.nearest_sites import MAX_SITES_LISTED, no_site
 from tfviz.look.quantize import range_problem, unpack
 from tfviz.look.recorder import matches
 
-MAX_SITES_LISTED = 40
 MAX_MODULES_LISTED = 5
 ATTENTION_NAME = re.compile(r"attention|attn|multihead", re.IGNORECASE)
 ROW_SUM_TOLERANCE = 0.05  # largest distance of a row's sum from 1
@@ -126,17 +125,6 @@ def _batch_mismatches(state: CaptureState) -> dict[str, int]:
     }
 
 
-def no_site(glob: str, sites: list[str]) -> str:
-    """Return an error message that lists the available sites of the kind that was probably meant."""
-    if not sites:
-        return f"there is no site {glob!r} yet: the model has not been called inside the with"
-    kinds = {site.rpartition(".")[2] for site in sites}
-    near = get_close_matches(glob.rpartition(".")[2], kinds, n=1) or (["pattern"] if "pattern" in kinds else kinds)
-    listed = [site for site in sites if site.rpartition(".")[2] in near]
-    more = f", and {len(listed) - MAX_SITES_LISTED} more" if len(listed) > MAX_SITES_LISTED else ""
-    return f"no site matches {glob!r}; this model has {len(listed)}: {', '.join(listed[:MAX_SITES_LISTED])}{more}"
-
-
 def _no_match(glob: str, state: CaptureState) -> str:
     """Return the message for a glob that matched nothing, with the reason if it is known."""
     stack, notes, sites = state.stack, state.notes, list(state.recorder.fired)
@@ -155,7 +143,8 @@ def _no_match(glob: str, state: CaptureState) -> str:
             why = "the model was not called inside the with; call model(...) there, not model.forward(...)"
         return f"nothing to match {glob!r}: {why}"
     if any(site.rpartition(".")[2] == "pattern" for site in sites) or not matches("any.pattern", glob):
-        return no_site(glob, sites) if sites else f"no site matches {glob!r}; this model has no parts"
+        inputs = [site for path in stack.called if (site := stack.input_site(path)) is not None]
+        return no_site(glob, sites, inputs) if sites else f"no site matches {glob!r}; this model has no parts"
     if notes.skipped:
         site = _site_of_skipped("", state)
         more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""

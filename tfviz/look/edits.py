@@ -6,13 +6,23 @@ The page's engine has the same edits of weights (`js/engine/edits.js`).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from tfviz.look.activation_edits import ActivationEdit, Positions, add, mean, noise, paste, zero_activations
+from tfviz.look.activation_edits import (
+    ActivationEdit,
+    Heads,
+    Positions,
+    add,
+    as_list,
+    mean,
+    noise,
+    paste,
+    zero_activations,
+)
 from tfviz.shapes import Bool, Float
 from tfviz.validation import describe
 
@@ -25,12 +35,12 @@ ROW_SUM_TOLERANCE = 1e-6  # by which pinned weights of a row may exceed 1
 
 @dataclass(eq=False)
 class ZeroHeads:
-    """An edit that switches off one head, or all heads (None); of a pattern without computing the map.
+    """An edit that switches off one head, several, or all (None); of a pattern without computing the map.
 
     `capture` lets a fused kernel compute the output, and sets these heads' output to zero.
     """
 
-    head: int | None = None
+    head: Heads = None
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         """Return a mask over the heads, True for each head that is switched off.
@@ -38,10 +48,9 @@ class ZeroHeads:
         Raises:
             ValueError: there is no such head.
         """
-        if self.head is None:
-            return torch.ones(heads, dtype=torch.bool)
-        _check_head(self.head, heads)
-        return torch.arange(heads) == self.head
+        off = torch.zeros(heads, dtype=torch.bool)
+        off[slice(None) if self.head is None else _listed(self.head, heads)] = True
+        return off
 
     def __call__(self, tensor: Tensor, site: str = "pattern") -> Tensor:
         kind = site.rpartition(".")[2]
@@ -53,14 +62,14 @@ class ZeroHeads:
         return tensor.masked_fill(self.off(tensor.shape[1], site).to(tensor.device).view(-1, 1, 1), 0.0)
 
 
-def zero(head: int | None = None, positions: Positions = None) -> ZeroHeads | ActivationEdit:
-    """Return an edit that sets one head's weights or activations to zero; with None, those of all heads.
+def zero(head: Heads = None, positions: Positions = None) -> ZeroHeads | ActivationEdit:
+    """Return an edit that sets the weights or activations of a head, or of several, to zero; with None, those of all.
 
     If it is the only edit at a site of fused attention, no map is computed: the head's output is set to zero. At a
     module's output it sets the whole output to zero.
 
     Args:
-        head: the head to edit; None: all.
+        head: the head or heads to edit; None: all.
         positions: only these, counted from 0, or from the end with -1; of a pattern, the rows of these queries.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
@@ -69,7 +78,7 @@ def zero(head: int | None = None, positions: Positions = None) -> ZeroHeads | Ac
     return ZeroHeads(head) if positions is None else zero_activations(head, positions)
 
 
-def uniform(head: int | None = None) -> Callable[[Tensor], Tensor]:
+def uniform(head: Heads = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that replaces the nonzero weights of each row with a uniform distribution.
 
     >>> uniform()(torch.tensor([[[[0.75, 0.25, 0.0]]]]))
@@ -83,7 +92,7 @@ def uniform(head: int | None = None) -> Callable[[Tensor], Tensor]:
     return _of_head(head, spread)
 
 
-def hide(cells: Sequence[Cell], head: int | None = None) -> Callable[[Tensor], Tensor]:
+def hide(cells: Sequence[Cell], head: Heads = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that hides keys from queries; the other keys of a row share its weight in proportion.
 
     A query with no key left has a row of zeros, like a fully masked one.
@@ -94,7 +103,7 @@ def hide(cells: Sequence[Cell], head: int | None = None) -> Callable[[Tensor], T
     return pin(cells, 0.0, head)
 
 
-def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[Tensor], Tensor]:
+def pin(cells: Sequence[Cell], to: float, head: Heads = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that sets a query's weight for a key; the other keys share the rest of the row in proportion.
 
     Rows still sum to 1, and a query that sees nothing still sees nothing. A masked cell can be pinned, too.
@@ -102,7 +111,7 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
     Args:
         cells: pairs (query, key).
         to: the weight of each pinned cell, from 0 to 1; 0 is the same as `hide`.
-        head: the head to edit; None: all heads.
+        head: the head or heads to edit; None: all heads.
 
     Raises:
         ValueError: the pinned weights of a row sum to more than 1, or to less if no other key can take the rest.
@@ -169,9 +178,17 @@ def _first_row(rows: Bool[Tensor, "*lead query 1"], pinned: Bool[Tensor, "query 
     return query, int(pinned[query].sum())
 
 
-def _check_head(head: int, heads: int) -> None:
-    if not 0 <= head < heads:
-        raise ValueError(f"head is {head}; there are {heads}, counted from 0")
+def _listed(head: int | Collection[int], heads: int) -> list[int]:
+    """Return heads as a list.
+
+    Raises:
+        ValueError: there is no such head.
+    """
+    listed = as_list(head)
+    outside = next((number for number in listed if not 0 <= number < heads), None)
+    if outside is not None:
+        raise ValueError(f"head is {outside}; there are {heads}, counted from 0")
+    return listed
 
 
 def _check_axes(weights: Tensor) -> None:
@@ -182,16 +199,16 @@ def _check_axes(weights: Tensor) -> None:
         raise ValueError(f"weights are {list(weights.shape)}; an edit of a head takes batch head query key")
 
 
-def _of_head(head: int | None, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Return the change applied to one head, or to all."""
+def _of_head(head: Heads, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return the change applied to a head, to several, or to all."""
 
     def edit(weights: Tensor) -> Tensor:
         _check_axes(weights)
         if head is None:
             return change(weights)
-        _check_head(head, weights.shape[1])
+        listed = _listed(head, weights.shape[1])
         edited = weights.clone()
-        edited[:, head] = change(weights[:, head])
+        edited[:, listed] = change(weights[:, listed])
         return edited
 
     edit.of_weights = True  # type: ignore[attr-defined]

@@ -67,7 +67,8 @@ def patch(
             None if `by` does not need it.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`.
         sites: globs, as for `look.capture`: modules, whose output is [batch, position, dim], their `.input` (that of
-            each block by `look.blocks`), or `.output_heads`; None: `"*.output_heads"`, or those of the mapping.
+            each block by `look.blocks`), `.output_heads`, or `.pattern`, whose positions are queries; None:
+            `"*.output_heads"`, or those of the mapping.
         by: the activation that replaces another, as above; or site -> activation, of a shape that broadcasts.
         each: what is patched at a time; None: "head" (at all positions) for sites with a head axis, else "position".
         words: labels of the positions.

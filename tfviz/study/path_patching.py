@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,8 @@ from tfviz.study.sites import ActivationSite, module_path
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-Receivers = str | Sequence[str] | Mapping[str, int | Sequence[int] | None] | None
+Sites = str | Sequence[str] | Mapping[str, int | Collection[int] | None]  # or site -> head or heads; None for all
+Heads = dict[str, list[int] | None]  # site or glob -> heads; None: all of them
 OTHER_RUN = {"clean": "corrupt", "corrupt": "clean"}
 
 
@@ -29,8 +30,8 @@ def patch_path(
     corrupt: Prompt,
     *,
     metric: Metric,
-    receivers: Receivers = None,
-    senders: str | Sequence[str] = "*.output_heads",
+    receivers: Sites | None = None,
+    senders: Sites = "*.output_heads",
     frozen: str | Sequence[str] = "*.output_heads",
     by: str = "corrupt",
     each: Each | None = None,
@@ -52,7 +53,7 @@ def patch_path(
         metric: logits -> one number.
         receivers: sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or site -> head or heads;
             None: the output itself.
-        senders: globs of the sites whose effect is measured.
+        senders: globs of the sites whose effect is measured one by one, or glob -> head or heads.
         frozen: globs of the sites that keep their activations. Add the feed-forward networks, `"*.mlp"`, for the path
             through the residual stream only.
         by: "corrupt": senders of the corrupt run in the clean one; "clean": the other way round.
@@ -62,7 +63,8 @@ def patch_path(
         progress: show a bar.
 
     Returns:
-        A table as that of `patch`; 0 for senders after all receivers.
+        A table as that of `patch`; 0 for senders after all receivers, NaN for heads of a layer that are no senders. Its
+        notes have the `senders` and `receivers` with their heads, None for all.
 
     Raises:
         LookupError: no site matches.
@@ -83,23 +85,27 @@ def patch_path(
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, "clean")
-    ends = {receivers: None} if isinstance(receivers, str) else receivers or {}
-    ends = ends if isinstance(ends, Mapping) else dict.fromkeys(ends)
+    held = [frozen] if isinstance(frozen, str) else list(frozen)
     with eval_mode(model):
-        globs = [senders] if isinstance(senders, str) else list(senders)
-        held = [frozen] if isinstance(frozen, str) else list(frozen)
-        sweep = PathSweep(model, inputs, metric, globs, by, held, ends)  # type: ignore[arg-type]
+        sweep = PathSweep(model, inputs, metric, _heads_of(senders), by, held, _heads_of(receivers or {}))
         axes, places = sweep.axes(each, words), sweep.places(each)
         texts = batch_size or sweep.texts_at_once
         results = PartialResults(None, len(sweep.sites) * len(places), "")
         values = sweep.measure(places, texts, results, progress)
-    arriving = f" by way of {', '.join(ends)}" if ends else ", on the direct path"
+    starting = "" if senders == "*.output_heads" else f" of {_listing(_heads_of(senders))}"
+    arriving = f" by way of {_listing(sweep.receivers)}" if receivers else ", on the direct path"
     return Table(
         values.reshape([len(labels) for labels in axes.values()]),
         axes,
         unit_of(metric),
-        f"The {by} run's activations in the {OTHER_RUN[by]} run{arriving}",
-        {"model": type(model).__name__, "by": by, **sweep.baselines},
+        f"The {by} run's activations{starting} in the {OTHER_RUN[by]} run{arriving}",
+        {
+            "model": type(model).__name__,
+            "by": by,
+            "senders": sweep.senders,
+            "receivers": sweep.receivers or None,
+            **sweep.baselines,
+        },
     )
 
 
@@ -107,8 +113,12 @@ class PathSweep(Sweep):
     """A sweep whose patches affect the metric only through the receivers.
 
     Args:
+        senders: glob -> the heads that are patched; None: all of them.
         frozen: globs of sites that keep the activations of the unchanged run.
         receivers: site -> its heads; None: all of them.
+
+    Attributes:
+        senders: site -> the heads that are patched; None: all of them.
     """
 
     def __init__(
@@ -116,19 +126,42 @@ class PathSweep(Sweep):
         model: nn.Module,
         inputs: Mapping[str, Inputs],
         metric: Metric,
-        globs: list[str],
+        senders: Heads,
         by: str,
         frozen: list[str],
-        receivers: Mapping[str, int | Sequence[int] | None],
+        receivers: Heads,
     ) -> None:
-        super().__init__(model, dict(inputs), metric, globs, by, 0, frozen=[*frozen, *receivers])
-        self.receivers = {site: None if heads is None else _listed(heads) for site, heads in receivers.items()}
+        super().__init__(model, dict(inputs), metric, list(senders), by, 0, frozen=[*frozen, *receivers])
+        self.senders = {
+            site.name: next(heads for glob, heads in senders.items() if matches(site.name, glob)) for site in self.sites
+        }
+        for site, heads in self.senders.items():
+            _check_heads(site, heads, self.sources[site])
+        self.receivers = receivers
         held = [site for site in self.base_activations if any(matches(site, glob) for glob in (*frozen, *receivers))]
         self.frozen = [site for site in held if site not in self.receivers or site in self.sources]
         for site, heads in self.receivers.items():
             _check_heads(site, heads, self.base_activations[site])
 
+    def places(self, each: Each | None) -> list[Place]:
+        """Return the places of each site that are patched one at a time: those of heads that send in any site."""
+        places, chosen = super().places(each), list(self.senders.values())
+        if each == "position" and any(heads is not None for heads in chosen):
+            raise ValueError("each is 'position', and senders name heads: take 'head', or 'head and position'")
+        if None in chosen:
+            return places
+        return [place for place in places if any(place[0] in heads for heads in chosen if heads is not None)]
+
     def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return the change of the metric by each patch, through the receivers; NaN for heads that are no senders."""
+        heads = self.senders[site.name]
+        sent = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
+        values = torch.full((len(places),), torch.nan)
+        if sent:
+            values[sent] = self._changes(site, [places[number] for number in sent]).to(values)
+        return values
+
+    def _changes(self, site: ActivationSite, places: list[Place]) -> Tensor:
         """Return the change of the metric by each patch, through the receivers."""
         path = module_path(site.name)
         ends = [end for end in self.receivers if self._time(end) > self.replay.starts[path]]
@@ -185,12 +218,31 @@ class PathSweep(Sweep):
         return put
 
 
-def _listed(heads: int | Sequence[int]) -> list[int]:
-    return [heads] if isinstance(heads, int) else list(heads)
+def _heads_of(sites: Sites) -> Heads:
+    """Return site or glob -> its heads; None: all of them."""
+    if not isinstance(sites, Mapping):
+        return dict.fromkeys([sites] if isinstance(sites, str) else sites)
+    return {
+        site: heads if heads is None else [heads] if isinstance(heads, int) else list(heads)
+        for site, heads in sites.items()
+    }
+
+
+def _listing(sites: Heads) -> str:
+    """Return sites with their heads, for a title.
+
+    >>> _listing({"h.1.attn.query": [0, 2], "h.2.attn.query": [1], "h.3.attn.query": None})
+    'h.1.attn.query (heads 0, 2), h.2.attn.query (head 1), h.3.attn.query'
+    """
+    shown = {
+        site: "" if heads is None else f" (head{'s' if len(heads) > 1 else ''} {', '.join(map(str, heads))})"
+        for site, heads in sites.items()
+    }
+    return ", ".join(f"{site}{heads}" for site, heads in shown.items())
 
 
 def _check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
-    """Raise ValueError unless a receiver has these heads."""
+    """Raise ValueError unless a site has these heads."""
     if heads is None:
         return
     if activation.dim() != 4:

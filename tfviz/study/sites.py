@@ -11,15 +11,19 @@ from torch import Tensor
 from tfviz.look.activation_edits import WEIGHT_SUFFIXES
 from tfviz.look.capture import Capture
 
-SITE_SUFFIXES = ("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads")
+SITE_SUFFIXES = (
+    *("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads"),
+    *("pattern", "scores"),
+)
 LAYER_NUMBER = re.compile(r"\d+")
 
 
 class ActivationSite(NamedTuple):
-    """A site, [batch, position, dim] or [batch, head, position, dim].
+    """A site, [batch, position, dim] or [batch, head, position, dim]; or a pattern, [batch, head, query, key].
 
     Attributes:
         heads: the number of heads; None if there is no axis of heads.
+        positions: the number of positions; of a pattern, of queries.
     """
 
     name: str
@@ -28,14 +32,14 @@ class ActivationSite(NamedTuple):
 
 
 def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[ActivationSite]:
-    """Return the sites of some captured activations.
+    """Return the sites of some captured activations or patterns.
 
     Raises:
-        ValueError: a site holds no activations; sizes are unlike.
+        ValueError: a site holds neither; sizes are unlike.
     """
     sites = []
     for name, tensor in activations.items():
-        check_activation(name, tensor, batch)
+        check_activation(name, tensor, batch, with_patterns=True)
         sites.append(ActivationSite(name, tensor.shape[1] if tensor.dim() == 4 else None, tensor.shape[-2]))
     if len({site[1:] for site in sites}) > 1:
         sizes = ", ".join(f"{name} ({heads or 'no'} heads, {count} positions)" for name, heads, count in sites[:6])
@@ -43,13 +47,14 @@ def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[Acti
     return sites
 
 
-def check_activation(name: str, tensor: Tensor, batch: int) -> None:
-    """Raise ValueError if a site holds weights, or something else than activations of the batch."""
-    is_weights = name.rpartition(".")[2] in WEIGHT_SUFFIXES
+def check_activation(name: str, tensor: Tensor, batch: int, with_patterns: bool = False) -> None:
+    """Raise ValueError if a site holds weights, or something else than activations (or patterns) of the batch."""
+    kind = name.rpartition(".")[2]
+    is_weights = kind in WEIGHT_SUFFIXES and not (with_patterns and kind == "pattern")
     if is_weights or not tensor.is_floating_point() or tensor.dim() not in (3, 4) or tensor.shape[0] != batch:
         raise ValueError(
             f"{name} is {list(tensor.shape)}, {tensor.dtype}; name sites of activations, [batch, position, dim] or "
-            "[batch, head, position, dim]: modules, their .input, or .output_heads"
+            f"[batch, head, position, dim]: modules, their .input, or .output_heads{' or .pattern' * with_patterns}"
         )
 
 

@@ -108,17 +108,17 @@ class Statistics:
         count = int(self.counts.max()) if self.counts.numel() else 0
         return Table(values, self.axes, self.unit, f"{title} over {count:,} texts", {"texts": count})
 
-    def examples(self, *labels: str) -> list[tuple[int, float]]:
+    def examples(self, *labels: str | int) -> list[tuple[int, float]]:
         """Return the texts with the largest values in a cell, and these values, in falling order.
 
         Args:
-            labels: the labels of the cell, one for each axis.
+            labels: the labels or places of the cell, one for each axis, as for a `Table`.
         """
         cell = self._cell(labels)
         values, texts = self.largest[cell], self.texts[cell]
         return [(int(text), float(value)) for text, value in zip(texts, values) if value > -torch.inf]
 
-    def _cell(self, labels: Sequence[str]) -> tuple[int, ...]:
+    def _cell(self, labels: Sequence[str | int]) -> tuple[int, ...]:
         """Return the indices of a cell from its labels."""
         if len(labels) != len(self.axes):
             raise ValueError(f"there are {len(labels)} labels; give one for each axis: {', '.join(self.axes)}")

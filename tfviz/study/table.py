@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -69,7 +70,13 @@ class Table:
         return f"{title}{shape}{f', in {self.unit}' if self.unit else ''}{span}"
 
     def __getitem__(self, labels: Any) -> Any:
-        """Return the values at labels, in the order of the axes: a number if every axis is named.
+        """Return the values at labels or places, in the order of the axes: a number if every axis is named.
+
+        A string is a label; an integer is a place, counted from 0, or from the end with -1. It may also be a label that
+        is a number, where no other place is meant.
+
+        Raises:
+            LookupError: there is no such label; it stands at several places; a number is a place and another's label.
 
         >>> Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]})["0", "1"]
         -1.0
@@ -81,12 +88,22 @@ class Table:
             values = values[label_index(self.axes, axis, label)]
         return values if values.dim() else values.item()
 
-    def top(self, count: int = 5) -> list[tuple[tuple[str, ...], float]]:
-        """Return the values that are farthest from 0, with their labels, in falling order; NaN is left out."""
+    def top(self, count: int = 5, largest: bool | None = None) -> list[tuple[tuple[str, ...], float]]:
+        """Return the most prominent values with their labels, in order; NaN is left out.
+
+        Args:
+            count: how many there are.
+            largest: True: the largest, in falling order; False: the smallest, in rising order; None: those farthest
+                from 0.
+
+        >>> Table(torch.tensor([0.5, -1.0]), {"head": ["0", "1"]}).top(1, largest=True)
+        [(('0',), 0.5)]
+        """
         checks.at_least(1, count=count)
-        sizes = self.values.flatten().abs()
-        places = sizes.nan_to_num(-1.0, torch.inf).argsort(descending=True, stable=True)
-        places = places[: min(count, int((~sizes.isnan()).sum()))]
+        values = self.values.flatten()
+        ranks = values.abs() if largest is None else values if largest else -values
+        known = (~ranks.isnan()).nonzero()[:, 0]
+        places = known[ranks[known].argsort(descending=True, stable=True)[:count]]
         labels = list(self.axes.values())
         found = [torch.unravel_index(place, self.values.shape) for place in places]
         return [
@@ -153,12 +170,27 @@ class Table:
 
 
 def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> int:
-    """Return the index of a label on an axis.
+    """Return the place of a label on an axis, or of an integer, which is a place unless only a label is that number.
 
     Raises:
-        LookupError: the axis has no such label.
+        LookupError: the axis has no such label, or several; the number is a place, and the label of another.
     """
     labels = list(axes[axis])
-    if str(label) not in labels:
+    places = [place for place, known in enumerate(labels) if known == str(label)]
+    number = int(label) if isinstance(label, Integral) else None
+    if number is not None and -len(labels) <= number < len(labels):
+        place = number % len(labels)
+        if places and place not in places:
+            raise LookupError(
+                f"{axis}: {number} is the place of {labels[place]!r}, and the label of place {places[0]}; give a "
+                f"label, {labels[place]!r} or {str(label)!r}"
+            )
+        return place
+    if not places:
         raise LookupError(f"{axis} has no {str(label)!r}; it has {', '.join(labels[:20])}")
-    return labels.index(str(label))
+    if len(places) > 1:
+        listed = ", ".join(map(str, places[:-1]))
+        raise LookupError(
+            f"{axis} has {str(label)!r} at the places {listed} and {places[-1]}; give the number of one of them"
+        )
+    return places[0]

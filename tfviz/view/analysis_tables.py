@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.study.lens import LensTable
@@ -16,16 +17,21 @@ from tfviz.view.page.html import View
 from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
 from tfviz.view.still import heatmap as still
 from tfviz.view.still import tables as still_tables
-from tfviz.view.still.formatting import counted, formatted
+from tfviz.view.still.formatting import counted, formatted, in_cell
+from tfviz.view.still.palette import soft
 from tfviz.view.still.picture import Picture
 from tfviz.view.tables import MAX_CELLS, MAX_TABLES, table_panel, tables_document
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"  # a plain space in a label is marked, as in a token
-SHARE_UNIT = "share"  # a scale ends at 1 for units that begin so, and for probabilities
+SHARE_UNITS = ("share", "probability")  # a scale ends at 1 for units that begin so
+POSITIVE_UNITS = ("share of attention", "probability", "total variation distance")  # of what is never below 0
 
 
 def table(table: Table, title: str | None = None) -> View:
-    """Show a table of an analysis: colours from blue through 0 to orange where numbers have signs, names on both axes.
+    """Show a table of an analysis: colours from blue (negative) through 0 to orange (positive), names on both axes.
+
+    What can only be positive, by its unit (probabilities, shares of attention), has one hue, from 0 to 1. A dot in a
+    cell stands for a number nearer to 0 than a 200th of the scale, and a sentence at the table says so.
 
     A logit lens shows the likeliest token in each cell; a cell that is pointed at lists the next ones.
 
@@ -57,6 +63,8 @@ def table(table: Table, title: str | None = None) -> View:
         if isinstance(table, LensTable):
             panel["details"] = _details(table.text(number) if table.values.dim() == 3 else table)
         documents.append({"name": name, "panels": [panel], "height": 560})
+        if note := _note(heatmap):
+            documents[-1]["note"] = note
     return View(_picture(table, sheets, title), tables_document(title, documents), blobs.data)
 
 
@@ -93,12 +101,22 @@ def _heatmap(values: Tensor, rows: Axis, columns: Axis, scale: Scale, table: Tab
 
 
 def _scale(table: Table) -> Scale:
+    """Return the scale: of two hues by sign, also if all numbers have one, or of one hue if none can be negative."""
     known = table.values[table.values.isfinite()]
     largest = float(known.abs().max()) if len(known) else 1.0
-    if len(known) and known.min() < 0:
-        return Scale("diverging", largest or 1.0, table.unit)
-    is_share = (table.unit.startswith(SHARE_UNIT) or table.unit == "probability") and largest <= 1
-    return Scale("linear", 1.0 if is_share else largest or 1.0, table.unit)
+    is_positive = not len(known) or bool(known.min() >= 0)
+    is_share = table.unit.startswith(SHARE_UNITS) and is_positive and largest <= 1
+    is_unsigned = table.unit.startswith(POSITIVE_UNITS) and is_positive
+    return Scale("linear" if is_unsigned else "diverging", 1.0 if is_share else largest or 1.0, table.unit)
+
+
+def _note(heatmap: Heatmap) -> str:
+    """Return what the hues mean, and dots in cells; empty if there are none."""
+    limit = heatmap.scale.limit
+    hues = "orange: above 0, blue: below 0" if heatmap.scale.rule.diverging else ""
+    is_dotted = heatmap.numbered and any(in_cell(value, limit) == "·" for value in heatmap.values.flatten().tolist())
+    dots = f"·: nearer to 0 than {formatted(limit / 200)}" if is_dotted else ""
+    return "; ".join(filter(None, (hues, dots)))
 
 
 def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:
@@ -115,7 +133,16 @@ def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Pic
     if len(sheets) > 1:
         named = [replace(heatmap, title=name) for name, heatmap in sheets]
         return Picture(still_tables.stacked_tables(named, title).figure, summary)
-    return Picture(lambda: still.alone(sheets[0][1], title)[0], summary)
+    return Picture(lambda: _drawn(sheets[0][1], title), summary)
+
+
+def _drawn(heatmap: Heatmap, title: str) -> Figure:
+    """Draw one heatmap with the meaning of its hues and dots below it."""
+    note = _note(heatmap)
+    figure, _ = still.alone(heatmap, title, below=0.25 if note else 0.0)
+    if note:
+        figure.supxlabel(note, fontsize="small", color=soft())
+    return figure
 
 
 def _summary(table: Table) -> str:
