@@ -7,7 +7,7 @@ import torch
 from study_models import IDS, OTHER, VOCAB, family, prompts
 from torch import nn
 
-from tfviz import study
+from tfviz import models, study
 from tfviz.study import patching, token_logits
 
 METRIC = study.logit_difference([3, 5, 8], [2, 1, 7])
@@ -97,6 +97,19 @@ def wrapped():
 def test_models_and_metrics_that_need_all_logits_have_them(wrap, metric, more, tried, monkeypatch):
     model = wrap(family("GPT-2")[0])
     run = lambda: study.patch(model, IDS, OTHER, metric=metric, progress=False, **more).values  # noqa: E731
+    found = run()
+    assert tried[-1].path == ""
+    torch.testing.assert_close(found, without(monkeypatch, run))
+
+
+@pytest.mark.parametrize(
+    "blocks", [lambda *parts: nn.ModuleList(parts), nn.Sequential]
+)  # with and without blocks that can be skipped
+def test_maps_inside_of_blocks_give_all_outputs(blocks, tried, monkeypatch):
+    torch.manual_seed(0)
+    model = models.GPT(VOCAB, layers=2, heads=1, dim=VOCAB, context=8).eval()
+    model.blocks = blocks(*model.blocks)
+    run = lambda: study.patch(model, IDS, OTHER, metric=METRIC, progress=False).values  # noqa: E731
     found = run()
     assert tried[-1].path == ""
     torch.testing.assert_close(found, without(monkeypatch, run))

@@ -171,7 +171,12 @@ def compact_mask(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#b
 
 def softmax_weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
     """Return a softmax over keys, with zeros in rows where every score is -inf."""
-    return zero_masked_rows(scores.softmax(-1), scores) if scores.shape[-1] else scores
+    if not scores.shape[-1]:
+        return scores
+    materialized(scores=scores)
+    weights = scores.softmax(-1)
+    has_masked = may_be_true(weights[..., 0].isnan())  # such a row is NaN throughout
+    return zero_masked_rows(weights, scores) if has_masked else weights
 
 
 def zero_masked_rows(

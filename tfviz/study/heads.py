@@ -78,14 +78,15 @@ class HeadScores:
         ids = ids_at(inputs, site)
         if id(ids) not in known:
             aligned = _Aligned(ids, attention_mask_of(inputs, ids, site))
-            words = aligned.words[:, :, None] & aligned.words[:, None, :]
-            cells = (_checked(name, kind(aligned.ids), aligned.ids) & words for name, kind in self.kinds.items())
+            marked = (_checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items())
+            cells = map(aligned.without_padding, marked)
             known[id(ids)] = _Text(aligned, Marks(map(self._without_first, cells)))
         return known[id(ids)]
 
     def _without_first(self, cells: Cells) -> Cells:
         """Return marks without those of the first key, if it is left out: a query with no other mark does not count."""
         if self.leave_out_first:
+            cells = cells.clone()
             cells[..., 0] = False
         return cells
 
@@ -112,12 +113,12 @@ class _View(NamedTuple):
 
     Attributes:
         mask: as it was captured, True where a query may look; None: everywhere.
-        sees: [text, #head, query], whether a query may see anything.
+        sees: [#text, #head, query], whether a query may see anything.
         uniform: [text, #head, kind], the shares of uniform attention.
     """
 
     mask: Tensor | None
-    sees: Bool[Tensor, "text #head query"]
+    sees: Bool[Tensor, "#text #head query"]
     uniform: Tensor
 
 
@@ -138,7 +139,9 @@ class _Text:
             allowed = allowed.clone()
             allowed[..., 0] = False
         sees = allowed.any(-1)
-        uniform = self.marks.shares(allowed / allowed.sum(-1, keepdim=True).clamp(min=1), sees).cpu()
+        even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
+        texts = len(self.aligned.ids)
+        uniform = self.marks.shares(even.expand(texts, -1, -1, -1), sees.expand(texts, -1, -1)).cpu()
         self._view = _View(mask, sees, uniform)
         return self._view
 
@@ -155,6 +158,7 @@ class _Aligned:
 
     Attributes:
         ids, words: [text, position]; `words` is False at padding.
+        has_padding: whether there is any.
     """
 
     def __init__(self, ids: Int[Tensor, "text position"], words: Bool[Tensor, "text position"]) -> None:
@@ -163,17 +167,24 @@ class _Aligned:
             self.order = (~words).long().argsort(dim=-1, stable=True)
             ids, words = ids.gather(1, self.order), words.gather(1, self.order)
         self.ids, self.words, self.length = ids, words, ids.shape[1]
+        self.has_padding = not words.all()
 
     def weights(self, weights: Float[Tensor, "text head query key"]) -> Float[Tensor, "text head query key"]:
         """Return the weights in the order of the words; rows of padding are zeros."""
         weights = self._reordered(weights)
-        return weights if self.words.all() else weights * self.words[:, None, :, None]
+        return weights * self.words[:, None, :, None] if self.has_padding else weights
 
-    def allowed(self, mask: Tensor | None) -> Bool[Tensor, "text #head query key"]:
+    def without_padding(self, cells: Cells) -> Cells:
+        """Return marked cells whose query and key are words."""
+        return cells & self.words[:, :, None] & self.words[:, None, :] if self.has_padding else cells
+
+    def allowed(self, mask: Tensor | None) -> Bool[Tensor, "#text #head query key"]:
         """Return a mask, True where a query may look, without padding."""
         words = self.words[:, None, None, :].expand(-1, 1, self.length, -1)
         if mask is None:
             return words
+        if not self.has_padding:
+            return mask.expand(-1, -1, self.length, self.length)
         return self._reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & words
 
     def _reordered(self, tensor: Tensor) -> Tensor:

@@ -61,11 +61,12 @@ class TokenLogits:
 
 
 def _output_projection(replay: BlockReplay, vocab: int) -> str:
-    """Return the path of the linear map to the logits that was computed last; empty if there is none."""
+    """Return the path of the linear map to the logits that was computed last, after all blocks; empty for none."""
+    end = max((replay.ends[block] for block in replay.blocks), default=0)
     found = {
         path: replay.ends[path]
         for path, module in replay.model.named_modules()
-        if path in replay.ends and type(module) is nn.Linear and module.out_features == vocab
+        if replay.starts.get(path, 0) > end and type(module) is nn.Linear and module.out_features == vocab
     }
     return max(found, key=found.__getitem__, default="")
 
