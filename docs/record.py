@@ -20,7 +20,7 @@ from tfviz import view
 from tfviz.suite import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SIZE = {"width": 1120, "height": 690}
+SIZE = {"width": 1120, "height": 704}
 PROMPT = "KING RICHARD:\nMy lord, "
 LARGEST = 1.43e6  # bytes
 DRAWN = """async () => { const { shadowRoot } = document.querySelector('.tfviz');

@@ -233,9 +233,9 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
         assert [red[i] > blue[i] for i in strong] == [
             expected[i] < 0 for i in strong
         ]  # orange: it adds; blue: it takes
-        assert plain(page.locator(".pane .scale").text_content()).startswith(
-            f"Words that make “{LABELS[label]}”less likelymore likely"
-        )
+        key = f"away from “{LABELS[label]}”", f"toward “{LABELS[label]}”"
+        assert plain(page.locator(".pane .scale").text_content()) == f"A word pushes{''.join(key)}"
+        assert plain(page.locator(".ranking .axis").text_content()) == f"← {key[0]}{key[1]} →"
         ranked = sorted(range(len(expected)), key=lambda i: -abs(expected[i]))[:5]
         rows = page.locator(".ranking .share").evaluate_all("all => all.map(one => one.textContent)")
         assert rows == [f"{words(page)[i]}{one_decimal(-expected[i])}" for i in ranked]
@@ -659,7 +659,7 @@ def test_classify_shading_follows_predicted_label_of_new_text(studio):
     for text in (TEXT, "a film with an ending", "never dull"):
         types(page, text)
         best = LABELS[int(logits(model, encode_with_specials(text))[0].argmax())]
-        assert plain(page.locator(".pane .scale").text_content()).startswith(f"Words that make “{best}”less likely")
+        assert f"toward “{best}”" in plain(page.locator(".pane .scale").text_content())
         assert plain(page.locator(".says .cost").text_content()).startswith(f"log-odds of “{best}”")
 
 

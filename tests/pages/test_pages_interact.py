@@ -497,6 +497,19 @@ def test_purpose_is_shown_above_the_controls(open_interact):
     assert purpose(page) == "Drag a slider, tick the box or choose from the list: the results follow."
 
 
+def test_what_is_found_stands_below_the_title_and_stays_in_sight_on_a_telephone(open_interact):
+    page = open_interact(lesson(), width=400)
+    top = lambda one: page.locator(one).bounding_box()["y"]  # noqa: E731
+    assert top("h1") < top(".says") < top(".controls") < top(".results")
+    page.locator(".results canvas").last.scroll_into_view_if_needed()
+    assert page.evaluate("scrollY") > 200
+    assert top(".says") == pytest.approx(0, abs=1)
+    before = sentence(page)
+    page.get_by_label("sharpness").fill("5")
+    ready(page)
+    assert sentence(page) != before
+
+
 def counted(table, row):
     return {"rows": table.sum(1), "open": (table & row).sum(0)}
 

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 from writing_studios import CONTEXT, TOKENIZER, gpt, said, written
 
-from tfviz import models, portable, view
+from tfviz import generate, models, portable, view
 from tfviz.look import capture
 from tfviz.text import Subwords, train_bpe
 from tfviz.view.page.heads import HEADS_STATE
@@ -43,6 +43,27 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
     shares = logits.softmax(-1)
     assert said(shares.max()) in texts
     assert TOKENIZER.words(shares.argmax()[None])[0] in texts
+
+
+@pytest.mark.parametrize(("temperature", "top_k", "top_p"), [(0.5, 4, 0.9), (0.0, None, None), (2.0, None, 0.6)])
+def test_the_still_picture_shows_the_controls_and_what_they_cut(temperature, top_k, top_p):
+    model, _ = written()
+    how = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    made = view.write(model, TOKENIZER, "abc", weights="float32", **how)
+    with torch.no_grad(), capture(model, "*.pattern") as seen:
+        logits = model(TOKENIZER.encode("abc")[None])[0, -1]
+    figure, (_, texts) = made.figure(), drawn(made)
+    names = [f"temperature {temperature:g}", top_k and f"top-k {top_k}", top_p and f"top-p {top_p}"]
+    assert ", ".join(filter(None, names)) in texts
+    assert said(generate.Sampler(temperature).probabilities(logits).max()) in texts
+    bars = [bar[0].get_alpha() for bar in figure.axes[0].containers[1::2]]
+    drawn_from = generate.Sampler(**how).probabilities(logits)
+    kept = int((drawn_from > 0).sum()) if top_k or top_p else len(logits)
+    assert bars == [1] * min(kept, len(bars)) + [0.3] * max(0, len(bars) - kept)
+    looks = next(iter(seen.values()))[0, 0, -1]
+    most = "itself" if looks.argmax() == 2 else f"“{'abc'[looks.argmax()]}”"
+    found = f"Layer 0, head 0 looks most at {most}, from “c”: {said(looks.max())} of its attention."
+    assert found in [text.get_text() for text in figure.texts]
 
 
 def test_the_still_picture_of_a_long_text_has_the_bars_alone():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -22,25 +23,27 @@ from tfviz.view.still.sentences import sentences
 ROW_WIDTH_INCHES = 9.0  # of a row of panels
 MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel
 MAX_LINE_LENGTH = 100  # characters of a line of controls
-LETTERS_PER_INCH = 13  # of the sentence below the panels
+LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the title, and of the title
 
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
-    """Draw the panels, with the controls' values above them, such as "sharpness = 2.55", and `note` below."""
+    """Draw the panels; above them what they show and the controls' values, such as "sharpness = 2.55"; `note` below."""
     sizes = [PANEL_SIZES[panel.kind](panel) for panel in panels]
     stacks = _stacks(panels, [height for _, height in sizes])
     stack_widths = [max(sizes[i][0] for i in stack) for stack in stacks]
     stack_heights = [sum(sizes[i][1] for i in stack) for stack in stacks]
     rows = _rows(stack_widths)
-    lines = _join_lines(line)
     statement, keys = sentences(panels), scale_keys(panels)
+    question, hint = _question(title)
+    hints = _join_lines([f"{hint}: {line[0]}", *line[1:]] if hint and line else line)
 
     def draw() -> Figure:
         row_heights = [max(stack_heights[n] for n in row) for row in rows]
         row_widths = [sum(stack_widths[n] for n in row) for row in rows]
-        width, above = max(*row_widths, 3.2), 0.18 * len(lines)
-        below_lines = [line for text in (statement, note) if text for line in wrap(text, int(width * LETTERS_PER_INCH))]
-        below = 0.05 + 0.19 * len(below_lines) + 0.22 * bool(keys)
+        width = max(*row_widths, min(len(question) / TITLE_LETTERS_PER_INCH, ROW_WIDTH_INCHES), 3.2)
+        found, notes = (wrap(text, int(width * LETTERS_PER_INCH)) for text in (statement, note))
+        above = 0.19 * len(found) + 0.18 * len(hints) + 0.05
+        below = 0.05 + 0.19 * len(notes) + 0.22 * bool(keys)
         height = above + sum(row_heights) + below + 0.35
         figure = Figure(figsize=(width, height), layout="constrained")
         parts: Any = figure.subfigures(2 + len(rows), 1, height_ratios=[above, *row_heights, below])
@@ -53,16 +56,27 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
                 cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
                 for cell, i in zip(cells, stacks[n]):
                     draw_result(part.add_subplot(cell), panels[i], sizes[i][0])
-        ink: dict[str, Any] = {"color": soft(), "fontsize": 9}
-        figure.text(0.01, 1 - 0.3 / height, "\n".join(map(drawable, lines)), va="top", **ink)
-        figure.text(0.01, 0.0, "\n".join(map(drawable, below_lines)), va="bottom", fontsize=9)
+        small: dict[str, Any] = {"color": soft(), "fontsize": 8, "linespacing": 1.4}
+        figure.text(0.01, 1 - 0.32 / height, "\n".join(map(drawable, found)), va="top", fontsize=9, linespacing=1.4)
+        down = 0.34 + 0.19 * len(found)
+        figure.text(0.01, 1 - down / height, "\n".join(map(drawable, hints)), va="top", **small)
+        figure.text(0.01, 0.0, "\n".join(map(drawable, notes)), va="bottom", **small)
         if keys:
             _draw_key(parts[-1], keys)
-        set_title(figure, title)
+        set_title(figure, question)
         return _settled(figure)
 
     words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
     return Picture(draw, "\n".join([title, "; ".join(line), *words, *(text for text in (statement, note) if text)]))
+
+
+def _question(title: str) -> tuple[str, str]:
+    """Split a title after its colon or question mark, as the page does: what follows is an instruction, or a remark."""
+    parts = re.match(r"(.+?)(: |\? )(.+)$", title, re.DOTALL)
+    if not parts:
+        return title, ""
+    main, mark, rest = parts.groups()
+    return main + mark.replace(":", "").strip(), rest[:1].upper() + rest[1:]
 
 
 def _settled(figure: Figure) -> Figure:

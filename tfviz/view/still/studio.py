@@ -24,7 +24,9 @@ from tfviz.view.still.words import SHADE_PADDING_INCHES, running_text
 MAX_LAYERS, MAX_HEADS = 6, 8  # whose maps are drawn
 MAX_NAME_LENGTH = 16  # characters of a bar's name
 # Inches: above all, between panes, of the text, of the maps, of a bar's name, of a bar with its number, of a bar's row.
-TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 0.85, 0.35, 3.0, 2.3, 1.05, 1.25, 0.25
+TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 1.15, 0.35, 3.0, 2.3, 1.05, 1.25, 0.25
+SENTENCE_Y, HEADING_Y = 0.48, 0.84  # inches from the top
+TITLE_SIZE, BODY_SIZE, LABEL_SIZE = 13.2, 9, 8  # points: as the page has 22, 15 and 13 pixels
 
 
 Box = tuple[float, float, float, float]  # left, top or bottom, width, height
@@ -44,6 +46,8 @@ class StudioPicture:
         names: of the bars.
         bars: title -> their lengths, from 0 to 1.
         question: what the bars answer.
+        settings: how the bars are computed, such as "temperature 0.8", if the reader of the page can set that.
+        kept: how many bars are drawn from; the others are pale. None: all.
     """
 
     title: str
@@ -55,6 +59,8 @@ class StudioPicture:
     names: Sequence[str]
     bars: Mapping[str, Tensor]
     question: str
+    settings: str = ""
+    kept: int | None = None
 
     @property
     def looks(self) -> Tensor:
@@ -68,6 +74,16 @@ class StudioPicture:
         where = "on average" if self.row is None else f"from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
         return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
 
+    @property
+    def finding(self) -> str:
+        """What the chosen head looks at most, in a sentence."""
+        looks = self.looks
+        most = int(looks.argmax())
+        word = "itself" if most == self.row else f"“{shorten(self.maps.cols[most].strip(), 20)}”"
+        where = ", on average" if self.row is None else f", from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
+        share = percent(float(looks[most]))
+        return f"Layer {self.layer}, head {self.head} looks most at {word}{where}: {share} of its attention."
+
     def draw(self) -> Figure:
         """Draw three panes beside each other, as the page has them."""
         layers, heads = min(MAX_LAYERS, self.maps.weights.shape[0]), min(MAX_HEADS, self.maps.weights.shape[1])
@@ -75,7 +91,8 @@ class StudioPicture:
         maps_left = TEXT_WIDTH + GAP + 0.55
         bars_left = maps_left + layers * side + GAP
         width = bars_left + NAME_WIDTH + len(self.bars) * BAR_WIDTH
-        height = TOP + max(heads * side + 0.65, len(self.names) * ROW_HEIGHT + 0.2, 1.6)
+        settings = ROW_HEIGHT if self.settings else 0.0
+        height = TOP + max(heads * side + 0.65, len(self.names) * ROW_HEIGHT + 0.2 + settings, 1.6)
         figure = Figure(figsize=(width, height))
         page = figure.add_axes((0, 0, 1, 1))
         page.set(xlim=(-0.08, width - 0.08), ylim=(height, 0))
@@ -91,13 +108,21 @@ class StudioPicture:
         self._key(figure, page, (maps_left, TOP + heads * side + 0.14), (width, height))
         for column in range(len(self.bars)):
             self._bars(page, bars_left, column)
-        page.text(bars_left, 0.55, self.question, fontsize=9, weight="bold")
+        self._heading(page, maps_left, "The model")
+        self._heading(page, bars_left, self.question)
+        if self.settings:
+            below = TOP + (len(self.names) + 0.6) * ROW_HEIGHT
+            page.text(bars_left, below, self.settings, va="center", **_small("left"))
         set_title(figure, self.title)
-        figure.texts[-1].set(x=0.08 / width, y=1 - 0.06 / height)
+        figure.texts[-1].set(x=0.08 / width, y=1 - 0.1 / height, fontsize=TITLE_SIZE)
+        figure.text(0.08 / width, 1 - SENTENCE_Y / height, drawable(self.finding), va="center", fontsize=BODY_SIZE)
         return figure
 
+    def _heading(self, page: Axes, left: float, text: str) -> None:
+        page.text(left, HEADING_Y, text, va="center", weight="bold", **_small("left"))
+
     def _write(self, page: Axes, height: float) -> None:
-        page.text(0, 0.55, "The text", fontsize=9, weight="bold")
+        self._heading(page, 0, "The text")
         looks, first = self.looks.numpy(), max(0, len(self.text) - 120)
         padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # letters stand close
         look: dict[str, Any] = {"width_inches": TEXT_WIDTH, "padding": padding, "mark": colormap(WEIGHT_SCALE)(1.0)}
@@ -131,15 +156,16 @@ class StudioPicture:
         for row, (word, share) in enumerate(zip(self.names, shares.tolist())):
             middle = TOP + (row + 0.5) * ROW_HEIGHT
             if not column:
-                page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=9)
+                page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=BODY_SIZE)
             page.barh(middle, length, 0.14, start, color=matplotlib.rcParams["axes.edgecolor"], alpha=0.3)
-            page.barh(middle, length * share, 0.14, start, color=colour)
-            page.text(start + length + 0.06, middle, percent(share), va="center", fontsize=8)
+            pale = self.kept is not None and row >= self.kept
+            page.barh(middle, length * share, 0.14, start, color=colour, alpha=0.3 if pale else 1)
+            page.text(start + length + 0.06, middle, percent(share), va="center", fontsize=BODY_SIZE)
 
 
 def _small(side: str) -> dict[str, Any]:
     """Return the look of secondary text, which ends or begins at its place."""
-    return {"ha": side, "fontsize": 8, "color": soft()}
+    return {"ha": side, "fontsize": LABEL_SIZE, "color": soft()}
 
 
 def _fractions(box: Box, width: float, height: float) -> Box:

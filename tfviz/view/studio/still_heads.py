@@ -52,11 +52,15 @@ class Answer:
         question: what it answers.
         names: words or labels.
         bars: title -> a probability for each name.
+        settings: how they are computed, such as "temperature 0.8".
+        kept: how many of them are drawn from; None: all.
     """
 
     question: str
     names: Sequence[str]
     bars: Mapping[str, Tensor]
+    settings: str = ""
+    kept: int | None = None
 
 
 def with_heads(
@@ -88,5 +92,7 @@ def with_heads(
     kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
     text = texts_of(tokenizer, ids[0])
-    picture = StudioPicture(title, maps, chosen["layer"], chosen["head"], row, text, names, bars_kept, answer.question)
+    head = chosen["layer"], chosen["head"]
+    said = answer.question, answer.settings, answer.kept
+    picture = StudioPicture(title, maps, *head, row, text, names, bars_kept, *said)
     return Picture(picture.draw, bars.summary)

@@ -106,10 +106,25 @@ def write(
     if weights == "int8" and len(ids) > 1:
         document["note"] = _rounding_note(model, ids, logits)
     bars = next_tokens(tokenizer, logits[-1], title, prompt)
-    shares, top = logits[-1].float().softmax(-1).topk(min(MAX_STATIC_TOKENS, len(tokenizer)))
-    answer = Answer("What comes next", tokenizer.words(top), {"": shares})
+    answer = _next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
     picture = with_heads(bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
     return studio_view(document, picture, programs, budget)
+
+
+def _next_answer(tokenizer: Any, logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Answer:
+    """Return the likeliest next tokens at a temperature, and how many of them top-k and top-p keep."""
+    if temperature == 0:
+        warm = nn.functional.one_hot(logits.argmax(), len(logits)).float()
+    else:
+        warm = ((logits.float() - logits.max()) / temperature).nan_to_num(nan=-torch.inf).softmax(-1)
+    ordered, order = warm.sort(descending=True, stable=True)
+    top = order[:MAX_STATIC_TOKENS]
+    kept = ordered[:top_k] / ordered[:top_k].sum()
+    if top_p is not None:
+        kept = kept[kept.cumsum(-1) - kept < top_p]
+    cuts = {"top-k": top_k, "top-p": top_p}
+    names = [f"temperature {temperature:g}", *(f"{name} {cut:g}" for name, cut in cuts.items() if cut is not None)]
+    return Answer("What comes next", tokenizer.words(top), {"": warm[top]}, ", ".join(names), len(kept))
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
