@@ -159,10 +159,18 @@ CASES = [
     ("view.scatter(torch.ones(0, 2), [], 't')", "at least one point"),
     ("view.scatter(torch.ones(2, 2) * nan, ['a', 'b'], 't')", "'points' holds nan"),
     ("view.scatter(torch.ones(2, 2), ['a'], 't')", "1 names for 2 points; give one for each point"),
+    (
+        "view.planes({'one': torch.ones(1, 2)}, ['a'], 't', axes={'two': ('x', 'y')})",
+        "axes names 'two', which is not one of the panels one",
+    ),
     ("view.scatter(torch.zeros(1, 2), ['a' * 10_000], 't')._png('light')[:4]", "= PNG"),
     ("view.flow(lambda x: x + 1, torch.ones(2))", "source of <lambda> is not at hand; give a function"),
     ("view.flow(nn.functional.normalize)", "missing 1 required positional argument: 'input'"),
     ("repr(view.flow(nn.functional.normalize, torch.ones(2, 3))).split()[-1]", "= 'denom'$"),
+    (
+        "view.flow(nn.functional.normalize, torch.ones(2, 3), mark=['x'])",
+        "mark names 'x'; the values are input, denom",
+    ),
     ("view.tree([], ['a'])", f"no steps to draw; give {LIST}"),
     ("view.tree([beam([0, 1])], ['a', 'b'], row=1)", "row is 1; the batch has 1 texts"),
     ("view.tree([beam([0, 1])], ['a'])", "words has 1 words, and the texts hold the id 1; give a word for each id"),

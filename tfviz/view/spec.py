@@ -204,12 +204,13 @@ class ResultPanel:
         rows, columns: words of the axes; numbers if there are no words, or not as many as positions.
         positions: [x, y] of each node of a graph; empty: on a circle.
         filled: the diagonal of a graph fills its nodes.
-        axes: names of rows and columns.
+        axes: names of rows and columns, or of the two coordinates of a plane.
         ends: what the smallest and the largest number of the scale mean.
         hatched: what a hatched cell means.
         unit: of the numbers.
         budget: the largest sum of a stack that fits.
         sentence: the sentence about the result, with names in braces; empty: one made from the numbers.
+        mark: words of a plane that are drawn in colour, all others in grey; empty: each in its own colour.
     """
 
     kind: str
@@ -226,6 +227,7 @@ class ResultPanel:
     unit: str = ""
     budget: float | None = None
     sentence: str = ""
+    mark: Sequence[str] = ()
 
     @property
     def numbers(self) -> numpy.ndarray:
