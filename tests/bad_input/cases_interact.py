@@ -88,6 +88,7 @@ CASES = [
     ),
     ("shown(view.draw.grid())", r"output has the shape \[2\]; grid draws \[row, col\]"),
     ("shown(view.draw.arrows())", r"arrows draws \[word, 2\]"),
+    ("view.draw.dots(['a'], mark=['b'])", "mark names 'b', which is not one of the words"),
     ("shown(view.draw.graph())", r"graph draws \[node, node\]"),
     ("shown(view.draw.number())", r"number draws \[\]"),
     ("shown(view.draw.bars('y'))", "rows of output is 'y'; the controls that have words: x"),

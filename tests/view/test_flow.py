@@ -7,11 +7,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.colors import to_rgba
+from matplotlib.patches import FancyBboxPatch
 from torch import nn
 
 from tfviz import layers, view
 from tfviz.view.dataflow import trace
+from tfviz.view.flow import _wrapped
 from tfviz.view.still.graph_layout import Box, layered_layout
+from tfviz.view.still.palette import theme
 
 WEIGHT = nn.Parameter(torch.ones(4, 3))
 SCALE = 2.0
@@ -296,3 +300,29 @@ def test_layout_aligns_chain_and_puts_input_just_above_its_use():
 
 def test_layout_handles_fully_connected_graph():
     assert len(layered_layout([Box(60.0, 20.0)] * 16, [list(range(n)) for n in range(16)]).edges) == 120
+
+
+def test_flow_colours_only_marked_values():
+    def coloured(**settings):
+        picture = view.flow(attend, torch.ones(5, 4), **settings)
+        patches = picture.figure().axes[0].patches
+        with theme("light"):
+            return sum(isinstance(box, FancyBboxPatch) and box.get_edgecolor() == to_rgba("C5") for box in patches)
+
+    assert coloured(mark=["scores"]) >= 1
+    assert coloured(mark=["scores"]) < coloured()
+
+
+@pytest.mark.parametrize(
+    ("line", "pieces"),
+    [
+        (
+            "to_qkv(x).unflatten(-1, (3, heads, -1)).transpose(1, 3)",
+            ["to_qkv(x)", ".unflatten(-1, (3, heads, -1))", ".transpose(1, 3)"],
+        ),
+        ("x + y", ["x + y"]),
+        ("one_name * another_name + a_third_one_of_them", ["one_name * another_name +", "a_third_one_of_them"]),
+    ],
+)
+def test_long_code_breaks_outside_brackets(line, pieces):
+    assert list(_wrapped(line)) == pieces

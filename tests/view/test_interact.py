@@ -7,6 +7,7 @@ from inspect import Parameter
 import numpy
 import pytest
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 from torch import nn
 
@@ -14,8 +15,10 @@ from tfviz import text, view
 from tfviz.portable.program import pack
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.spec import Scale, result_scale, round_up
+from tfviz.view.spec import ResultPanel, Scale, result_scale, round_up
+from tfviz.view.still import results
 from tfviz.view.still.formatting import formatted
+from tfviz.view.still.palette import sequential_colormap, soft, theme
 
 pytest_plugins = ["node"]
 NONE = Parameter.empty
@@ -550,3 +553,53 @@ def test_plane_labels_overlap_neither_each_other_nor_points(kind):
     assert all(box.count_overlaps([other for other in boxes if other is not box]) == 0 for box in boxes)
     at = axes.transData.transform((0.75 * close).numpy())
     assert not any(box.contains(*point) for box in boxes for point in at)
+
+
+def plane_panel(kind="dots", points=((0.25, 0.5), (1.0, 0.75)), **settings):
+    names = {"rows": ("a", "b"), "columns": (), "scale": Scale("linear", 2.0), **settings}
+    with theme("light"):
+        axes = Figure().subplots()
+        results.draw_result(axes, ResultPanel(kind, "t", torch.tensor(points), **names), 2.7)
+    return axes
+
+
+def test_plane_names_its_coordinates_and_greys_unmarked_words():
+    axes = plane_panel(axes=("thing", "moves"), mark=("b",))
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("thing", "moves")
+    grey, coloured = (line.get_color() for line in axes.lines if line.get_marker() == "o")
+    with theme("light"):
+        assert grey == soft()
+    assert coloured != grey
+    first, second = (line.get_color() for line in plane_panel().lines if line.get_marker() == "o")
+    assert len({first, second, grey}) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "points", "low"),
+    [("dots", [[0.25, 0.0]], 0.0), ("dots", [[0.25, -0.1]], -2.0), ("arrows", [[0.25, 0.5]], -2.0)],
+)
+def test_points_without_negative_coordinates_are_drawn_in_the_upper_right_quarter(kind, points, low):
+    assert plane_panel(kind, points, rows=("a",)).get_xlim() == plane_panel(kind, points, rows=("a",)).get_ylim()
+    assert plane_panel(kind, points, rows=("a",)).get_xlim() == (low, 2.0)
+
+
+def test_name_is_nearest_to_its_own_point():
+    points = {"the": (0.59, 0.42), "cat": (0.73, 0.48), "walks": (0.57, 0.58), "street": (0.74, 0.42)}
+    axes = plane_panel(points=list(points.values()), rows=tuple(points))
+    figure = axes.figure
+    figure.draw_without_rendering()
+    spots = axes.transData.transform(list(points.values()))
+    for name in axes.texts:
+        box = name.get_window_extent()
+        corners = numpy.array([[box.x0, box.y0], [box.x1, box.y1]])
+        apart = numpy.linalg.norm(numpy.clip(spots, *corners) - spots, axis=1)
+        assert list(points)[int(apart.argmin())] == name.get_text()
+
+
+def test_filled_node_has_the_colour_of_a_grid():
+    weights = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
+    axes = plane_panel("graph", weights.tolist(), filled=True, scale=Scale("linear", 1.0))
+    full, empty = (name.get_bbox_patch().get_facecolor() for name in axes.texts[-2:])
+    with theme("light"):
+        assert full == sequential_colormap()(1.0)
+    assert empty != full

@@ -7,6 +7,7 @@ from test_side_by_side import NASTY, SHAPES, draws, maps, sound
 from test_side_by_side import panels as drawn
 
 from tfviz import view
+from tfviz.look import AttentionMaps
 from tfviz.view.spec import Axis, Heatmap
 from tfviz.view.still import masks as still_masks
 from tfviz.view.still import tables as still_tables
@@ -103,3 +104,35 @@ def test_lines_apart_label_log_axis_with_plain_numbers():
     for one in axes:
         one.figure.canvas.draw()
     assert [[label.get_text() for label in one.get_xticklabels()] for one in axes] == [["1", "2", "4", "8"]] * 2
+
+
+def test_lines_name_themselves_at_their_ends_without_overlap():
+    series = {"low": ([0, 1], [0.0, 0.98]), "high": ([0, 1], [1.0, 1.0]), "far": ([0, 1], [1.0, 0.0])}
+    axes = view.lines(series, x="x", y="y", title="t", at_ends=True).figure().axes[0]
+    assert axes.get_legend() is None
+    texts = {text.get_text(): text for text in axes.texts}
+    assert [*sorted(texts, key=lambda name: texts[name].xy[1])] == ["far", "low", "high"]
+    axes.figure.draw_without_rendering()
+    boxes = [texts[name].get_window_extent() for name in ("low", "high")]
+    assert boxes[0].y1 <= boxes[1].y0 + 1
+    colours = [line.get_color() for line in axes.lines]
+    assert [texts[name].get_color() for name in series] == colours
+
+
+def test_mask_lab_frames_the_combination_and_fades_unused_rules():
+    one = torch.ones(3, 3, dtype=torch.bool)
+    figure = view.masks(
+        {"causal": one.tril(), "window": {2: one}, "other": one}, title="t", use={"causal": "all"}
+    ).figure()
+    titles = [axes.get_xlabel() for axes in figure.axes]
+    assert titles == ["causal", "window (off)", "other (off)", "causal"]
+    assert [float(axes.images[0].get_array().max()) for axes in figure.axes] == pytest.approx([0.25, 0.03, 0.03, 0.25])
+    assert [axes.xaxis.label.get_weight() for axes in figure.axes][2:] == ["normal", "bold"]
+
+
+def test_many_heads_of_one_layer_stand_in_two_rows():
+    maps = AttentionMaps(torch.eye(40).expand(1, 7, 40, 40).clone())
+    heads = [axes for axes in view.heads(maps, names=[*"abcdefg"]).figure().axes if axes.get_title()]
+    places = [axes.get_subplotspec().rowspan.start for axes in heads]
+    assert [axes.get_title() for axes in heads] == [*"abcdefg"]
+    assert places == [0, 0, 0, 0, 1, 1, 1]

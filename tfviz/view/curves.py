@@ -85,6 +85,7 @@ def lines(
     title: str,
     references: Mapping[str, float] | None = None,
     apart: bool = False,
+    at_ends: bool = False,
     shaded: Mapping[str, tuple[float, float]] | None = None,
     **axes_settings: Any,
 ) -> Picture:
@@ -97,6 +98,7 @@ def lines(
         title: the title.
         references: name -> y of a dashed line across the picture, such as chance level.
         apart: draw a panel for each line, all on one scale, with the others faint behind it, for lines that overlap.
+        at_ends: write the name of each line at its right end, in place of a legend.
         shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.
         axes_settings: arguments of matplotlib's `Axes.set`, such as `xscale="log"`.
 
@@ -110,7 +112,7 @@ def lines(
     chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings)
 
     def draw() -> Figure:
-        figure = chart.in_panels() if apart else chart.in_one()
+        figure = chart.in_panels() if apart else chart.in_one(at_ends)
         set_title(figure, title)
         return figure
 

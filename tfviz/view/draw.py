@@ -40,7 +40,8 @@ class Drawing:
         positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
         top: the number of bars, largest first; 0: all, in their order.
         filled: whether the numbers on the diagonal of a graph fill its nodes.
-        axes: names of the rows and of the columns.
+        axes: names of the rows and of the columns; of a plane, of the horizontal and the vertical coordinate.
+        mark: words of a plane that are drawn in colour, all others in grey; empty: each in its own colour.
         ends: what the smallest and the largest number of the scale mean.
         hatched: what a hatched cell means, one whose number is minus infinity.
         unit: of the numbers.
@@ -63,6 +64,7 @@ class Drawing:
     unit: str = ""
     budget: float | None = None
     sentence: str = ""
+    mark: tuple[str, ...] = ()
 
 
 def grid(
@@ -180,16 +182,62 @@ def lines(
     return Drawing("lines", title, _words(rows), _words(cols), axes=axes, unit=unit, sentence=sentence)
 
 
-def arrows(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
-    """Draw vectors in the plane, from 0 to each point of [word, 2]; `limit` is the extent of the plane."""
-    check_positive("limit", limit)
-    return Drawing("arrows", title, _words(words), limit=limit)
+def arrows(
+    words: Words = None,
+    *,
+    title: str = "",
+    limit: float | None = None,
+    axes: tuple[str, str] = NO_NAMES,
+    mark: Sequence[str] = (),
+) -> Drawing:
+    """Draw vectors in the plane, from 0 to each point of [word, 2].
+
+    Args:
+        words: names of the vectors.
+        title: the title.
+        limit: the extent of the plane.
+        axes: names of the horizontal and of the vertical coordinate.
+        mark: words that are drawn in colour, all others in grey; by default each has its own colour.
+
+    Raises:
+        ValueError: `limit` is not above 0.
+        LookupError: no vector has a marked name.
+    """
+    return _plane("arrows", words, title, limit, axes, mark)
 
 
-def dots(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
-    """Draw points in the plane, [word, 2]; `limit` is the extent of the plane."""
+def dots(
+    words: Words = None,
+    *,
+    title: str = "",
+    limit: float | None = None,
+    axes: tuple[str, str] = NO_NAMES,
+    mark: Sequence[str] = (),
+) -> Drawing:
+    """Draw points in the plane, [word, 2]: in its upper right quarter where no coordinate is below 0.
+
+    The arguments are those of `arrows`.
+
+    Raises:
+        ValueError: `limit` is not above 0.
+        LookupError: no point has a marked name.
+    """
+    return _plane("dots", words, title, limit, axes, mark)
+
+
+def _plane(
+    kind: DrawingKind,
+    words: Words,
+    title: str,
+    limit: float | None,
+    axes: tuple[str, str],
+    mark: Sequence[str],
+) -> Drawing:
     check_positive("limit", limit)
-    return Drawing("dots", title, _words(words), limit=limit)
+    names, marked = _words(words), tuple(as_strings(mark))
+    if unknown := [name for name in marked if not isinstance(names, str) and name not in names]:
+        raise LookupError(f"mark names {unknown[0]!r}, which is not one of the words")
+    return Drawing(kind, title, names, limit=limit, axes=axes, mark=marked)
 
 
 def words(

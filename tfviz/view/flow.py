@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ def flow(
     *args: Any,
     title: str = "",
     axes: Mapping[int, str] | None = None,
+    mark: Sequence[str] = (),
     **kwargs: Any,
 ) -> Picture:
     """Draw how the values of a function derive from each other, each with its shape and the expression computing it.
@@ -44,9 +45,11 @@ def flow(
         *args: arguments of the function.
         title: by default the function's name.
         axes: size -> name of the axes of that size, such as `{6: "word", 8: "d"}`.
+        mark: names of the values that are drawn in colour, all others in grey; by default all are in colour.
         **kwargs: arguments of the function by name.
 
     Raises:
+        LookupError: there is no value with a marked name.
         ValueError: the source is not available, or there are more values than fit into a picture.
         Whatever the function raises.
     """
@@ -54,6 +57,8 @@ def flow(
     if not values:
         raise ValueError("no line of the function makes a tensor: there is nothing to draw")
     check_at_most(len(values), MAX_VALUES, "values", "draw a part of it, a function of its own")
+    if unknown := [name for name in mark if name not in {value.name for value in values}]:
+        raise LookupError(f"mark names {unknown[0]!r}; the values are {', '.join(value.name for value in values)}")
     title = title or getattr(function, "__name__", type(function).__name__)
     labels = [_label(value, axes or {}) for value in values]
     boxes = [_box(label) for label in labels]
@@ -67,7 +72,7 @@ def flow(
         for edge in layout.edges:
             _draw_arrow(panel, edge)
         for value, label, box, top in zip(values, labels, boxes, layout.tops):
-            _draw_box(panel, value, label, box, top)
+            _draw_box(panel, value, label, box, top, not mark or value.name in mark)
         set_title(figure, title)
         return figure
 
@@ -85,9 +90,26 @@ class Label(NamedTuple):
 def _label(value: Value, axes: Mapping[int, str]) -> Label:
     sizes = [f"{axes[size]} {size}" if size in axes else str(size) for size in value.shape]
     lines = [line.replace("    ", "\u00a0\u00a0") for line in value.code.splitlines()]  # a loop's body stays indented
-    wrapper = textwrap.TextWrapper(MAX_LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
-    code = [drawable(piece) for line in lines for piece in wrapper.wrap(line)]
+    code = [drawable(piece) for line in lines for piece in _wrapped(line)]
     return Label(drawable(value.name), " × ".join(sizes) or "a number", code)
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    """Break a long line of code, before a method or at a space, outside all brackets if possible."""
+    while len(line) > MAX_LINE_LENGTH:
+        depth, depths = 0, dict[int, int]()  # of the places where it can be broken
+        for at, letter in enumerate(line):
+            depth += (letter in "([{") - (letter in ")]}")
+            if at and (letter == " " or (letter == "." and line[at - 1] in ")]")):
+                depths[at] = depth
+        within = {at: depth for at, depth in depths.items() if 8 <= at <= MAX_LINE_LENGTH}
+        if not within:
+            break
+        least = min(within.values())
+        cut = max(at for at, depth in within.items() if depth == least)
+        yield line[:cut].rstrip()
+        line = line[cut:].lstrip(" ")
+    yield from textwrap.TextWrapper(MAX_LINE_LENGTH, break_long_words=False, break_on_hyphens=False).wrap(line)
 
 
 def _summary(value: Value, label: Label) -> str:
@@ -103,12 +125,18 @@ def _box(label: Label) -> Box:
     return Box(widest + 2 * PADDING_POINTS, LINE_POINTS * (1 + len(label.code)) + 1.3 * PADDING_POINTS)
 
 
-def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point) -> None:
+def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point, coloured: bool) -> None:
     """Draw a box: learned values orange, computed ones blue, inputs grey; outputs have a thick outline."""
-    colour = "C1" if value.learned else "C5" if value.code else matplotlib.rcParams["axes.edgecolor"]
+    colour = (
+        "C1"
+        if value.learned and coloured
+        else "C5"
+        if value.code and coloured
+        else matplotlib.rcParams["axes.edgecolor"]
+    )
     background = matplotlib.rcParams["axes.facecolor"]
     left, right, y = top[0] - box.width / 2, top[0] + box.width / 2, top[1]
-    tint = 0.12 if value.code or value.learned else 0.0
+    tint = 0.12 if coloured and (value.code or value.learned) else 0.0
     shades = ((background, background, 2), (to_rgba(colour, tint), colour, 3))  # the first hides the edges
     for face, edge, order in shades:
         style: Any = {"boxstyle": "round,pad=0,rounding_size=4", "linewidth": 1.8 if value.output else 0.9}

@@ -90,6 +90,7 @@ def planes(
     groups: Sequence[str] | None = None,
     mark: Sequence[str] = (),
     paths: Sequence[Sequence[int]] = (),
+    axes: Mapping[str, tuple[str, str]] | None = None,
 ) -> Picture:
     """Draw the same points in several square planes side by side, each on its own scale.
 
@@ -100,10 +101,11 @@ def planes(
         groups: the group of each point, which sets its colour, at most six; "" is no group, and grey.
         mark: names of points that are drawn larger and named; the others are not.
         paths: indices of points to connect by a thin line.
+        axes: panel -> names of its two coordinates.
 
     Raises:
         ValueError: there are no panels, or more than 12; points are not [point, 2]; names or groups differ in number.
-        LookupError: no point has a marked name, or a path has a point that does not exist.
+        LookupError: no point has a marked name, a path has a point that does not exist, or `axes` an unknown panel.
     """
     if not panels:
         raise ValueError("there is nothing to draw: give planes by name")
@@ -114,8 +116,13 @@ def planes(
         raise ValueError(f"{wrong[0]!r} has {len(tables[wrong[0]])} points, for {len(names)} names")
     if any(not 0 <= point < len(names) for path in paths for point in path):
         raise LookupError(f"a path has a point that does not exist; points are numbered 0 to {len(names) - 1}")
+    if unknown := [panel for panel in axes or () if panel not in tables]:
+        raise LookupError(f"axes names {unknown[0]!r}, which is not one of the panels {', '.join(tables)}")
     coloured, marked = group_labels(groups, len(names)), marked_points(names, _cleaned(mark))
-    shown = {panel: Scatter(table, names, ("", ""), *coloured, marked) for panel, table in tables.items()}
+    shown = {
+        panel: Scatter(table, names, (axes or {}).get(panel, ("", "")), *coloured, marked)
+        for panel, table in tables.items()
+    }
 
     def draw() -> Figure:
         across = min(len(tables), 3)
@@ -126,9 +133,10 @@ def planes(
             for path in paths:
                 plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
             draw_points(plane, scatter, 14)
-            far = 1.25 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
+            far = 1.4 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
             plane.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
             plane.tick_params(labelbottom=False, labelleft=False)
+            plane.set(xlabel=drawable(scatter.axes[0]), ylabel=drawable(scatter.axes[1]))
             plane.set_title(shorten(drawable(panel), 40), loc="left")
         for plane in grid.flat[len(tables) :]:
             plane.remove()

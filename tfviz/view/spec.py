@@ -102,6 +102,7 @@ class Heatmap:
         space: numbers of rows and columns to show, if they exceed those of the values, as at an early step; the rest is
             blank: neither 0 nor forbidden.
         outlined: cells (row, column) to mark, such as gold alignments.
+        outlined_rows: rows to mark.
         dividers: lines before a row or a column.
         block: cells that each value stands for, down and across.
         numbered: write the number into each cell.
@@ -115,6 +116,7 @@ class Heatmap:
     allowed: Tensor | None = None
     space: tuple[int, int] | None = None
     outlined: Sequence[tuple[int, int]] = ()
+    outlined_rows: Sequence[int] = ()
     dividers: Sequence[Divider] = ()
     block: int = 1
     title: str = ""
@@ -210,12 +212,13 @@ class ResultPanel:
         rows, columns: words of the axes; numbers if there are no words, or not as many as positions.
         positions: [x, y] of each node of a graph; empty: on a circle.
         filled: the diagonal of a graph fills its nodes.
-        axes: names of rows and columns.
+        axes: names of rows and columns, or of the two coordinates of a plane.
         ends: what the smallest and the largest number of the scale mean.
         hatched: what a hatched cell means.
         unit: of the numbers.
         budget: the largest sum of a stack that fits.
         sentence: the sentence about the result, with names in braces; empty: one made from the numbers.
+        mark: words of a plane that are drawn in colour, all others in grey; empty: each in its own colour.
     """
 
     kind: str
@@ -232,6 +235,7 @@ class ResultPanel:
     unit: str = ""
     budget: float | None = None
     sentence: str = ""
+    mark: Sequence[str] = ()
 
     @property
     def numbers(self) -> numpy.ndarray:

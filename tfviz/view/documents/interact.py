@@ -142,7 +142,8 @@ class ResultSpec(TypedDict):
         positions: [x, y] of each node of a graph, or the name of the control that has them.
         filled: the diagonal of a graph fills its nodes.
         top: the number of bars, largest first; if missing, all in their order.
-        axes: names of the rows and of the columns.
+        axes: names of the rows and of the columns, or of the two coordinates of a plane.
+        mark: words of a plane that are drawn in colour, all others in grey; if missing, each in its own colour.
         ends: what the smallest and the largest number of the scale mean.
         hatched: what a hatched cell means.
         unit: of the numbers.
@@ -163,6 +164,7 @@ class ResultSpec(TypedDict):
     filled: bool
     top: NotRequired[int]
     axes: NotRequired[list[str]]
+    mark: NotRequired[list[str]]
     ends: NotRequired[list[str]]
     hatched: NotRequired[str]
     unit: NotRequired[str]

@@ -86,9 +86,16 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
 def _named(drawing: Drawing) -> dict[str, Any]:
     """Return what an author may say of a result, as far as it is said."""
     pairs = {name: list(pair) for name in ("axes", "ends") if (pair := getattr(drawing, name)) != NO_NAMES}
-    return pairs | {
-        name: value for name in ("top", "hatched", "unit", "budget", "sentence") if (value := getattr(drawing, name))
-    }
+    marked = {"mark": list(drawing.mark)} if drawing.mark else {}
+    return (
+        pairs
+        | marked
+        | {
+            name: value
+            for name in ("top", "hatched", "unit", "budget", "sentence")
+            if (value := getattr(drawing, name))
+        }
+    )
 
 
 def _axis_names(
@@ -218,7 +225,7 @@ def _panels(
         ResultPanel(
             spec["kind"], f"{spec['title']} {index}".strip() if several else spec["title"], table, rows, columns, scale,
             positions, spec["filled"], axes, ends, spec.get("hatched", ""), spec.get("unit", ""), spec.get("budget"),
-            spec.get("sentence", ""),
+            spec.get("sentence", ""), spec.get("mark", ()),
         )
         for index, table in enumerate(tensor if several else [tensor])
     ]  # fmt: skip

@@ -449,8 +449,10 @@ export interface ResultSpec {
   filled: boolean;
   /** the number of bars, largest first; if missing, all in their order. */
   top?: number;
-  /** names of the rows and of the columns. */
+  /** names of the rows and of the columns, or of the two coordinates of a plane. */
   axes?: string[];
+  /** words of a plane that are drawn in colour, all others in grey; if missing, each in its own colour. */
+  mark?: string[];
   /** what the smallest and the largest number of the scale mean. */
   ends?: string[];
   /** what a hatched cell means. */

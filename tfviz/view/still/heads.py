@@ -11,17 +11,20 @@ import numpy
 from matplotlib.figure import Figure
 
 from tfviz.view.spec import HeadGrid, Heatmap
-from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, inches, label
+from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, draw_outlines, inches, label
 from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
 
+MAX_HEADS_IN_A_ROW = 5  # of a single layer, without words
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
 
 def head_grid(grid: HeadGrid) -> Figure:
-    """Draw all heads; with their words if there are few."""
+    """Draw all heads, with their words if there are few; many heads of a single layer in two rows."""
     panel_width, panel_height = grid.size
     down, across = len(grid.layers), len(grid.heads)
+    if halved := down == 1 and across > MAX_HEADS_IN_A_ROW and not grid.labelled:
+        down, across = 2, -(-across // 2)
     room = 0.5 * grid.labelled  # inches
     figure = Figure(figsize=(panel_width * across * 1.06 + 1.1 + room, panel_height * down * 1.06 + 0.75 + room))
     many = down * across > MAX_LAYOUT_ENGINE_HEADS
@@ -29,19 +32,25 @@ def head_grid(grid: HeadGrid) -> Figure:
         figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
     panels = figure.subplots(down, across, squeeze=False)
     for (layer, head), axes in numpy.ndenumerate(panels):
+        if halved:
+            layer, head = 0, layer * across + head
+        if head >= len(grid.heads):
+            axes.remove()
+            continue
         heatmap = grid.heatmaps[layer][head]
         image = cells(axes, heatmap, int(panel_width * DPI))
+        draw_outlines(axes, heatmap)
         rows = heatmap.rows.labels if grid.labelled and head == 0 else ()
         label(axes, rows, heatmap.columns.labels if grid.labelled and layer == 0 else ())
         if layer == 0:
             axes.set_title(drawable(grid.heads[head]), loc="center", color=soft())
-        if head == 0 and down > 1:
+        if head == 0 and len(grid.layers) > 1:
             axes.set_ylabel(grid.layers[layer], color=soft())
     name_axes(figure, heatmap)
     if many:  # laid out by hand: a layout engine takes seconds for so many
         width, height = figure.get_size_inches()
         figure.subplots_adjust(0.75 / width, 0.35 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)
-    colourbar(figure, image, panels, heatmap.scale)
+    colourbar(figure, image, [axes for axes in panels.flat if axes.figure is not None], heatmap.scale)
     set_title(figure, grid.title)
     return figure
 
@@ -83,6 +92,7 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         if once and axes is not grid.flat[0]:
             axes.set_xticks([])
         draw_dividers(axes, one)
+        draw_outlines(axes, one)
     for axes in grid.flat[len(heatmaps) :]:
         axes.remove()
     figure.align_xlabels(grid.flat[: len(heatmaps)])

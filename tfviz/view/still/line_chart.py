@@ -23,6 +23,7 @@ MAX_LOG_TICKS = 7  # a log axis of so few points labels all of them
 LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
 COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; those that are good for lines first
 PANELS_PER_ROW = 4
+END_NAME_POINTS = 10.5  # height of a name at the end of a line
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class LineChart:
     shaded: Mapping[str, tuple[float, ...]]
     settings: Mapping[str, Any]
 
-    def in_one(self) -> Figure:
-        """Draw all lines in one pair of axes, with a legend."""
+    def in_one(self, at_ends: bool = False) -> Figure:
+        """Draw all lines in one pair of axes, with a legend, or with their names at their right ends."""
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         if all(float(value).is_integer() for line in self.lines.values() for value in line.xs):  # a step, a block
@@ -73,7 +74,9 @@ class LineChart:
         axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
         self._shade(axes)
         self._number_log_axes(axes)
-        if len(self.lines) > MAX_LINES_LEGEND_INSIDE:
+        if at_ends:
+            self._name_ends(figure, axes)
+        elif len(self.lines) > MAX_LINES_LEGEND_INSIDE:
             figure.legend(loc="outside right center")
         elif len(self.lines) > 1 or LINE_BREAK_NOTE in self._label(next(iter(self.lines))):
             axes.legend()
@@ -98,11 +101,31 @@ class LineChart:
             self._number_log_axes(axes)
         for axes in grid.flat[count:]:
             axes.remove()
-        for axes in grid.flat[max(0, count - across) : count]:
+        for axes in grid.flat[:count]:
             axes.tick_params(labelbottom=True)
-        figure.supxlabel(self.x, fontsize=9)
+        figure.supxlabel(f"{self.x} (grey: the other lines)" if count > 1 else self.x, fontsize=9)
         figure.supylabel(self.y, fontsize=9)
         return figure
+
+    def _name_ends(self, figure: Figure, axes: Axes) -> None:
+        """Write each line's name beside its last point, and those of references, one above another."""
+        figure.draw_without_rendering()  # the limits and the layout settle
+        height = axes.get_window_extent().height / figure.dpi * 72  # points
+        ends = []
+        for index, (name, line) in enumerate(self.lines.items()):
+            known = [y for y in line.mean if y == y]
+            place = axes.transLimits.transform(axes.transScale.transform((line.xs[-1], known[-1] if known else 0)))
+            ends.append((float(place[1]), self._label(name), f"C{COLOUR_ORDER[index % 8]}"))
+        ends.sort(key=lambda end: end[0])
+        levels = [level for level, *_ in ends]
+        least = END_NAME_POINTS / height
+        for _ in range(50):  # neighbours that overlap push each other apart
+            for at in range(len(levels) - 1):
+                if (lack := least - (levels[at + 1] - levels[at])) > 0:
+                    levels[at], levels[at + 1] = levels[at] - lack / 2, levels[at + 1] + lack / 2
+        for level, (_, name, colour) in zip(levels, ends):
+            style: Any = {"ha": "left", "va": "center", "fontsize": 8, "color": colour, "annotation_clip": False}
+            axes.annotate(name, (1.01, level), xycoords="axes fraction", **style)
 
     def _label(self, name: str) -> str:
         broken = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean

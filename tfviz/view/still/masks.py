@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
+import matplotlib
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -13,9 +15,11 @@ from tfviz.shapes import Bool
 from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import WORD_INCHES, caption, cells, draw, inches, number_axis
+from tfviz.view.still.palette import BOLD_FONT, soft
 from tfviz.view.still.picture import Picture, set_title
 
 ALLOWED_SHADE = 0.25  # of an allowed cell, as a weight from 0 to 1
+UNUSED_SHADE = 0.03  # the same, of a rule that is not in use
 
 
 def mask(allowed: Bool[Tensor, "query key"], rows: Sequence[str], cols: Sequence[str], title: str) -> Picture:
@@ -51,9 +55,10 @@ def mask_lab(
     formula, joined = join_masks(rules, dict.fromkeys(rules, "all") if use is None else use)
     name = "all together" if use is None else formula
     axes = Axis(QUERY, rows), Axis(KEY, cols)
+    used = [use is None or use.get(rule, "off") != "off" for rule in rules] + [True]
     specs = [
-        Heatmap(one * ALLOWED_SHADE, *axes, WEIGHT_SCALE, one, title=title)
-        for title, one in [*rules.values(), (name, joined)]
+        Heatmap(one * (ALLOWED_SHADE if on else UNUSED_SHADE), *axes, WEIGHT_SCALE, one, title=title)
+        for on, (title, one) in zip(used, [*rules.values(), (name, joined)])
     ]
 
     def draw() -> Figure:
@@ -62,9 +67,11 @@ def mask_lab(
         height, width = (inches(n, 2.2, WORD_INCHES + 0.01) for n in joined.shape)
         figure = Figure(figsize=((width + 0.3) * across + 0.3, (height + 0.6) * down + 0.4), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False)
-        for panel, spec in zip(grid.flat, specs):
+        for panel, spec, on in zip(grid.flat, specs, used):
             cells(panel, spec)
             caption(panel, spec, width, height)
+            if use is not None:
+                _weigh(panel, spec is specs[-1], on)
             if not rows:
                 number_axis(panel.xaxis, 5)
                 number_axis(panel.yaxis, 5)
@@ -78,6 +85,15 @@ def mask_lab(
     allowed = f"{formatted(int(joined.sum()))} of {counted(joined.numel(), 'cell')} allowed by {name}"
     left = f"{formatted(dead)} of {counted(len(joined), 'row')} {'has' if dead == 1 else 'have'} no key left"
     return Picture(draw, f"{title}\n{allowed}; {left}")
+
+
+def _weigh(panel: Axes, combined: bool, used: bool) -> None:
+    """Frame the combination, and fade a rule that is not in use."""
+    if combined:
+        panel.xaxis.label.set(weight="bold", family=BOLD_FONT)
+        panel.spines[:].set(visible=True, linewidth=2, color=matplotlib.rcParams["text.color"], zorder=5)
+    elif not used:
+        panel.set_xlabel(f"{panel.get_xlabel()} (off)", loc="left", color=soft())
 
 
 def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) -> tuple[str, Tensor]:

@@ -8,43 +8,45 @@ from typing import Any
 import matplotlib
 import numpy
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle
 
-from tfviz.view.spec import ResultPanel
-from tfviz.view.still.palette import axis_labels, soft
+from tfviz.view.spec import ResultPanel, Scale
+from tfviz.view.still.heatmap import colormap, norm, readable
+from tfviz.view.still.palette import axis_labels, drawable, soft
 
 HALF_SIDE_POINTS = 80.0  # from the middle of a plane to its edge, about
 LETTER_POINTS, NAME_HEIGHT_POINTS = 5.2, 10.0  # width of a letter in a name, and height of a name
 POINT_CLEARANCE_POINTS = 3.0  # free space around a point
+AMBIGUOUS_RATIO = 1.5  # a name is ambiguous if another point is not this many times as far from it as its own
 EDGE_CLEARANCE_POINTS = 4.0  # how far a name may cross the edge
 NAME_DISTANCES_POINTS = (5.0, 9.0, 14.0, 20.0)  # between a point and its name
 ARROW_STOPS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # shares of an arrow's length that names must not cover
-NAME_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))  # from a point to its name
+NAME_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1),
+                   (0.5, 1), (-0.5, 1), (0.5, -1), (-0.5, -1))  # from a point to its name  # fmt: skip
 
 
 def arrows(axes: Axes, panel: ResultPanel) -> None:
     """Draw an arrow from 0 to each vector."""
-    _plane(axes, panel.limit)
+    _plane(axes, panel)
     for at, (x, y) in enumerate(panel.numbers):
         if not (math.isfinite(x) and math.isfinite(y)):
             continue
-        arrow = {"arrowstyle": "-|>", "color": f"C{colour(at)}", "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6}
+        arrow = {"arrowstyle": "-|>", "color": _ink(panel, at), "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6}
         axes.annotate("", (x, y), (0, 0), arrowprops=arrow)
     _names(axes, panel, ARROW_STOPS)
 
 
 def dots(axes: Axes, panel: ResultPanel) -> None:
-    _plane(axes, panel.limit)
+    _plane(axes, panel)
     for at, (x, y) in enumerate(panel.numbers):
-        axes.plot([x], [y], "o", color=f"C{colour(at)}", markersize=5)
+        axes.plot([x], [y], "o", color=_ink(panel, at), markersize=5)
     _names(axes, panel)
 
 
 def graph(axes: Axes, panel: ResultPanel) -> None:
     """Draw nodes, and an edge for each nonzero number: thicker for larger ones, vermillion for negative ones.
 
-    Where the panel is filled, the diagonal tints the nodes in the same two colours.
+    Where the panel is filled, the diagonal fills the nodes, in the colours of a grid.
     """
     weights, limit = panel.numbers, panel.limit
     count = len(weights)
@@ -71,12 +73,12 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
     page = matplotlib.rcParams["figure.facecolor"]
     for node, ((x, y), name) in enumerate(zip(places, axis_labels(panel.row_labels(count)))):
         box = {"facecolor": page, "edgecolor": soft(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
-        share = min(1.0, abs(weights[node, node]) / limit) if panel.filled else 0.0
-        if share >= 0.02:  # False for NaN
-            edge = "C6" if weights[node, node] < 0 else "C5"
-            tint = tuple(0.5 * share * a + (1 - 0.5 * share) * b for a, b in zip(to_rgb(edge), to_rgb(page)))
-            box |= {"facecolor": tint, "edgecolor": edge, "linewidth": 1.2}
-        axes.text(x, y, name, ha="center", va="center", fontsize=8, bbox=box)
+        own, ink = weights[node, node], matplotlib.rcParams["text.color"]
+        if panel.filled and abs(own) / limit >= 0.02:  # False for NaN
+            diverging = Scale("diverging" if own < 0 else "linear", limit)
+            face = colormap(diverging)(norm(diverging)(float(own)))
+            box, ink = {**box, "facecolor": face}, readable(face)
+        axes.text(x, y, name, ha="center", va="center", fontsize=8, color=ink, bbox=box)
 
 
 def circle(count: int) -> numpy.ndarray:
@@ -90,10 +92,23 @@ def colour(at: int) -> int:
     return (5, 6, 3, 7, 1, 2)[at % 6]
 
 
-def _plane(axes: Axes, limit: float) -> None:
-    axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
-    axes.set_xticks([-limit, 0, limit])
-    axes.set_yticks([-limit, 0, limit])
+def _ink(panel: ResultPanel, at: int) -> str:
+    names = panel.row_labels(len(panel.values))
+    return soft() if panel.mark and names[at] not in panel.mark else f"C{colour(at)}"
+
+
+def lowest(panel: ResultPanel) -> float:
+    """Return the lowest coordinate of a plane: 0 for points of which none has a coordinate below 0."""
+    numbers = panel.numbers
+    return 0.0 if panel.kind == "dots" and (numbers[numpy.isfinite(numbers)] >= 0).all() else -panel.limit
+
+
+def _plane(axes: Axes, panel: ResultPanel) -> None:
+    limit, low = panel.limit, lowest(panel)
+    axes.set(xlim=(low, limit), ylim=(low, limit), aspect="equal")
+    axes.set_xticks([low, (low + limit) / 2, limit])
+    axes.set_yticks([low, (low + limit) / 2, limit])
+    axes.set(xlabel=drawable(panel.axes[0]), ylabel=drawable(panel.axes[1]))
     line = {"color": matplotlib.rcParams["axes.edgecolor"], "linewidth": 0.8, "zorder": 0}
     axes.axhline(0, **line)
     axes.axvline(0, **line)
@@ -108,14 +123,16 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         panel: the panel with the names and points.
         stops: shares of the way from 0 to each point, where something is drawn.
     """
-    spots = HALF_SIDE_POINTS / panel.limit * panel.numbers  # in points, as all that follows
+    middle = (lowest(panel) + panel.limit) / 2  # of the plane, on both axes
+    spots = HALF_SIDE_POINTS / (panel.limit - middle) * (panel.numbers - middle)  # in points, as all that follows
+    zero = spots[:1] * 0 - HALF_SIDE_POINTS * middle / (panel.limit - middle)
     occupied: list[numpy.ndarray] = []
     names = axis_labels(panel.row_labels(len(spots)))
     for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
         if not numpy.isfinite(spots[at]).all():
             continue
         drawn = spots[numpy.isfinite(spots).all(1) & (numpy.arange(len(spots)) != at)]
-        others = numpy.concatenate([stop * drawn for stop in stops])
+        others = numpy.concatenate([zero + stop * (drawn - zero) for stop in stops])
         size = numpy.array([LETTER_POINTS * len(names[at]), NAME_HEIGHT_POINTS])
         places = [
             (far, _name_box(spots[at], size, way, far)) for far in NAME_DISTANCES_POINTS for way in NAME_DIRECTIONS
@@ -124,23 +141,25 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         costs = [far / 5 + _cost(box, spots[at], others, occupied) for far, box in places]
         box = boxes[int(numpy.argmin(costs))]
         occupied.append(box)
-        left, middle = box[0, 0] - spots[at, 0], box.mean(0)[1] - spots[at, 1]
-        axes.annotate(names[at], panel.numbers[at], (left, middle), textcoords="offset points", va="center", fontsize=8)
+        left, level = box[0, 0] - spots[at, 0], box.mean(0)[1] - spots[at, 1]
+        axes.annotate(names[at], panel.numbers[at], (left, level), textcoords="offset points", va="center", fontsize=8)
 
 
-def _name_box(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far: float) -> numpy.ndarray:
-    """Return the box [low or high, axis] of a name on one side of its point, or at one of its corners."""
+def _name_box(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[float, float], far: float) -> numpy.ndarray:
+    """Return the box [low or high, axis] of a name on one side of its point, at a corner, or between the two."""
     low = spot + numpy.array(way) * far - size * (1 - numpy.array(way)) / 2
     return numpy.stack([low, low + size])
 
 
 def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
-    """Return the cost of a place: overlap, and distance outside or inwards."""
+    """Return the cost of a place: overlap, a point nearer than its own, and distance outside or inwards."""
     covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in occupied)
     touched = int(
         ((others > box[0] - POINT_CLEARANCE_POINTS) & (others < box[1] + POINT_CLEARANCE_POINTS)).all(1).sum()
     )
     outside = float(numpy.clip(abs(box).max(0) - HALF_SIDE_POINTS - EDGE_CLEARANCE_POINTS, 0, None).sum())
+    apart = numpy.linalg.norm(numpy.clip(others, *box) - others, axis=1).min(initial=math.inf)
+    ambiguous = bool(apart < AMBIGUOUS_RATIO * numpy.linalg.norm(numpy.clip(spot, *box) - spot))
     shift = box.mean(0) - spot
     along = shift @ spot / max(float(numpy.linalg.norm(shift) * numpy.linalg.norm(spot)), 1e-9)
-    return 10 * (covered + touched) + 0.5 * outside - along
+    return 10 * (covered + touched) + 3 * ambiguous + 0.5 * outside - along

@@ -56,6 +56,10 @@ def _grid(axes: Axes, panel: ResultPanel) -> None:
         numbered=is_numbered(rows, columns) and not (panel.ends != NO_NAMES and is_binary(panel.numbers)),
     )
     image = heatmap.draw(axes, spec, labels=(24, 24))
+    if is_numbered(rows, columns) and not spec.numbered:  # yes and no: neighbours of one shade are told apart
+        edges: dict[str, Any] = {"color": matplotlib.rcParams["axes.edgecolor"], "linewidth": 0.6}
+        axes.hlines(numpy.arange(1, rows) - 0.5, -0.5, columns - 0.5, **edges)
+        axes.vlines(numpy.arange(1, columns) - 0.5, -0.5, rows - 0.5, **edges)
     if max(map(len, axis_labels(spec.columns.labels)), default=0) <= MAX_LEVEL_LENGTH and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
     shades = len(values[values.isfinite()].unique())

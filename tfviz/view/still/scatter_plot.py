@@ -18,6 +18,7 @@ from tfviz.view.still.planes import colour
 
 MAX_GROUPS = 6  # one for each colour
 MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names to place, and names that are shown
+MAX_POINTS_NAMED_AROUND = 30  # of more points, names that are not marked stand left or right only
 MAX_NAME_LENGTH = 32  # characters
 POINT_CLEARANCE_PIXELS = 4  # free space around a point
 MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
@@ -117,7 +118,9 @@ def _write_name(
     figure: Any = axes.figure
     frame, is_marked = axes.get_window_extent(), away is not None
     face: dict[str, Any] = {"weight": "bold", "family": BOLD_FONT} if is_marked else {}
-    near: Any = SIDE_SHIFTS if away is None else sorted(NAME_SHIFTS, key=lambda one: -_cosine(one[:2], away))
+    few = len(places) < MAX_POINTS_NAMED_AROUND
+    around = NAME_SHIFTS if few else SIDE_SHIFTS
+    near: Any = around if away is None else sorted(NAME_SHIFTS, key=lambda one: -_cosine(one[:2], away))
     common: Any = {"xy": (float(point[0]), float(point[1])), "textcoords": "offset points"}
     for ring, (right, up, side, level) in (
         (ring, place) for ring in DISTANCE_FACTORS[: 3 if is_marked else 1] for place in near

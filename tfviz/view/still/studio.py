@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
-from tfviz.view.spec import WEIGHT_SCALE, Heatmap
-from tfviz.view.still.formatting import percent
+from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
+from tfviz.view.still.formatting import formatted, percent
 from tfviz.view.still.heatmap import cells, colormap, norm
 from tfviz.view.still.palette import drawable, soft, voice_colour
 from tfviz.view.still.picture import set_title, shorten
@@ -23,6 +23,7 @@ from tfviz.view.still.words import SHADE_PADDING_INCHES, running_text
 
 MAX_LAYERS, MAX_HEADS = 6, 8  # whose maps are drawn
 MAX_NAME_LENGTH = 16  # characters of a bar's name
+MIN_EFFECT_LIMIT = 0.5  # log-odds: below it all shades are pale
 # Inches: above all, between panes, of the text, of the maps, of a bar's name, of a bar with its number, of a bar's row.
 TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 1.15, 0.35, 3.0, 2.3, 1.05, 1.25, 0.25
 SENTENCE_Y, HEADING_Y = 0.48, 0.84  # inches from the top
@@ -48,6 +49,8 @@ class StudioPicture:
         question: what the bars answer.
         settings: how the bars are computed, such as "temperature 0.8", if the reader of the page can set that.
         kept: how many bars are drawn from; the others are pale. None: all.
+        effects: what each token adds to `answer`, in log-odds, which shades the text instead; None: the chosen head.
+        answer: the label that the effects are of.
     """
 
     title: str
@@ -61,6 +64,8 @@ class StudioPicture:
     question: str
     settings: str = ""
     kept: int | None = None
+    effects: Tensor | None = None
+    answer: str = ""
 
     @property
     def looks(self) -> Tensor:
@@ -69,8 +74,17 @@ class StudioPicture:
         return weights.mean(0) if self.row is None else weights[self.row]
 
     @property
+    def effect_limit(self) -> float:
+        """The log-odds of the strongest shade."""
+        return MIN_EFFECT_LIMIT if self.effects is None else max(MIN_EFFECT_LIMIT, float(self.effects.abs().max()))
+
+    @property
     def shading(self) -> str:
         """What the shades are, in words."""
+        if self.effects is not None:
+            limit = formatted(self.effect_limit)
+            ends = f"blue −{limit}, orange +{limit} log-odds"
+            return f"shaded: what each token adds to “{self.answer}”\n({ends})"
         where = "on average" if self.row is None else f"from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
         return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
 
@@ -123,9 +137,13 @@ class StudioPicture:
 
     def _write(self, page: Axes, height: float) -> None:
         self._heading(page, 0, "The text")
-        looks, first = self.looks.numpy(), max(0, len(self.text) - 120)
+        looks, scale = self.looks.numpy(), WEIGHT_SCALE
+        if self.effects is not None:  # as in the page, up to half of the scale, on which words are legible
+            looks, scale = self.effects.numpy(), Scale("diverging", 2 * self.effect_limit)
+        first = max(0, len(self.text) - 120)
         padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # letters stand close
-        look: dict[str, Any] = {"width_inches": TEXT_WIDTH, "padding": padding, "mark": colormap(WEIGHT_SCALE)(1.0)}
+        ink = colormap(WEIGHT_SCALE)(1.0)
+        look: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, first, self.row, looks, **look)
         page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_small("left"))
 

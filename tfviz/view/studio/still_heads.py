@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tfviz.eval_mode import eval_mode
 from tfviz.look import AttentionMaps, capture
 from tfviz.view.still.picture import Picture
+from tfviz.view.still.selection import check_head
 from tfviz.view.still.studio import StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
@@ -54,6 +55,7 @@ class Answer:
         bars: title -> a probability for each name.
         settings: how they are computed, such as "temperature 0.8".
         kept: how many of them are drawn from; None: all.
+        effects: what each token adds to the first name, in log-odds; None: not measured.
     """
 
     question: str
@@ -61,6 +63,7 @@ class Answer:
     bars: Mapping[str, Tensor]
     settings: str = ""
     kept: int | None = None
+    effects: Tensor | None = None
 
 
 def with_heads(
@@ -88,11 +91,12 @@ def with_heads(
     maps = heads_of(model, ids, tokenizer.words(ids[0]))
     if maps is None:
         return bars
+    check_head(maps, chosen["layer"], chosen["head"])
     shares = torch.stack(list(answer.bars.values())).amax(0)
     kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
     text = texts_of(tokenizer, ids[0])
     head = chosen["layer"], chosen["head"]
-    said = answer.question, answer.settings, answer.kept
+    said = answer.question, answer.settings, answer.kept, answer.effects, answer.names[0]
     picture = StudioPicture(title, maps, *head, row, text, names, bars_kept, *said)
     return Picture(picture.draw, bars.summary)

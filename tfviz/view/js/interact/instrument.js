@@ -301,7 +301,7 @@ export class Instrument {
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
       if (!output) continue;
-      const { kind, positions, filled, top, axes, ends, hatched, unit, budget, sentence } = panel;
+      const { kind, positions, filled, top, axes, mark, ends, hatched, unit, budget, sentence } = panel;
       const tensor = withoutLeadingOnes(output, MAX_AXES[kind] ?? 2);
       const content = {
         kind,
@@ -310,7 +310,7 @@ export class Instrument {
         ...scales[panel.result],
         positions: typeof positions === "string" ? this.values[positions] : positions,
         filled,
-        ...{ top, axes, ends, hatched, unit, budget, sentence, keyed: Boolean(ends ?? hatched) },
+        ...{ top, axes, mark: mark ?? [], ends, hatched, unit, budget, sentence, keyed: Boolean(ends ?? hatched) },
       };
       if (tensor.shape.length < 3) yield { ...content, key: panel.result, title: panel.title, tensor };
       else

@@ -11,7 +11,14 @@ import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
 
 /** What a content may leave unsaid. */
-const OPTIONAL_CONTENT = { axes: undefined, unit: undefined, budget: undefined, top: undefined, keyed: false };
+const OPTIONAL_CONTENT = {
+  axes: undefined,
+  mark: [],
+  unit: undefined,
+  budget: undefined,
+  top: undefined,
+  keyed: false,
+};
 
 /** @import { ScaleKind } from "../documents.d.ts" */
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
@@ -28,7 +35,8 @@ const OPTIONAL_CONTENT = { axes: undefined, unit: undefined, budget: undefined, 
  * @property {Point[]} positions of the nodes of a graph
  * @property {boolean} filled whether the diagonal of a graph fills its nodes
  * @property {number} [top] how many bars are drawn
- * @property {string[]} [axes] names of the rows and of the columns
+ * @property {string[]} [axes] names of the rows and of the columns, or of the two coordinates of a plane
+ * @property {string[]} [mark] words of a plane that are drawn in colour, all others in grey
  * @property {string[]} [ends] what the smallest and the largest number of the scale mean
  * @property {string} [hatched] what a hatched cell means
  * @property {string} [unit]
@@ -66,6 +74,8 @@ export class Panel {
   key = "";
   /** @type {string[] | undefined} */
   axes;
+  /** @type {string[]} */
+  mark = [];
   /** @type {string | undefined} */
   unit;
   /** @type {number | undefined} */

@@ -18,6 +18,8 @@ const HIT_RADIUS = 24; // a pointer selects a point within this distance
 class PlanePanel extends Panel {
   side = PLANE_SIDE;
   plane = new Plane(1, PLANE_SIDE);
+  /** Whether only the upper right quarter is drawn where no coordinate is below 0. */
+  quarter = false;
   /** @type {Point[]} */
   points = [];
   /** @type {string[]} */
@@ -28,11 +30,17 @@ class PlanePanel extends Panel {
     const count = this.tensor.shape[0];
     this.size = [count, 1];
     this.side = Math.min(PLANE_SIDE, width);
-    this.plane = new Plane(this.limit, this.side, TOP_OFFSET);
+    const zoomed = this.quarter && this.tensor.data.every((value) => !(value < 0));
+    this.plane = new Plane(this.limit, this.side, TOP_OFFSET, zoomed ? 0 : -this.limit);
     this.points = Array.from({ length: count }, (_, i) => [...this.tensor.data.subarray(2 * i, 2 * i + 2)]);
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, ["x", "y"], this.tensor.data, this);
     [this.width, this.height] = [this.side, this.side + TOP_OFFSET];
+  }
+
+  /** @param {number} i */
+  ink(i) {
+    return this.mark.length && !this.mark.includes(this.words[i]) ? this.theme.soft : inkOf(this.theme, i);
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
@@ -75,10 +83,10 @@ class PlanePanel extends Panel {
 export class ArrowPanel extends PlanePanel {
   /** @param {Pen} pen */
   paint(pen) {
-    this.plane.lines(pen, this.theme);
+    this.plane.lines(pen, this.theme, this.axes);
     this.points.forEach((point, i) => {
       if (point.every(Number.isFinite))
-        arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkOf(this.theme, i) });
+        arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: this.ink(i) });
     });
     this.plane.names(pen, this.theme, this.words, this.points, ARROW_STOPS);
   }
@@ -86,12 +94,14 @@ export class ArrowPanel extends PlanePanel {
 
 /** A panel that draws vectors as points. */
 export class DotPanel extends PlanePanel {
+  quarter = true;
+
   /** @param {Pen} pen */
   paint(pen) {
-    this.plane.lines(pen, this.theme);
+    this.plane.lines(pen, this.theme, this.axes);
     this.points.forEach((point, i) => {
       const [x, y] = this.plane.at(point);
-      if (point.every(Number.isFinite)) pen.dot(x, y, 5, { fill: inkOf(this.theme, i) });
+      if (point.every(Number.isFinite)) pen.dot(x, y, 5, { fill: this.ink(i) });
     });
     this.plane.names(pen, this.theme, this.words, this.points);
   }
@@ -156,15 +166,13 @@ export class GraphPanel extends Panel {
       const [x, y] = this.plane.at(this.nodes[i]);
       const text = label(word, 14);
       const labelWidth = Math.max(20, textWidth(text, FONT_SIZE) + 10);
-      pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { fill: theme.page, alpha: 0.9 });
-      const selfWeight = this.filled ? this.value([i, i]) : 0;
-      const share = Math.min(1, Math.abs(selfWeight) / this.limit);
-      if (share >= 0.02) {
-        const colour = theme.headColour(selfWeight < 0 ? 6 : 5);
-        pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { fill: colour, alpha: 0.5 * share });
-        pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { stroke: colour, thick: 2 });
-      } else pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { stroke: theme.line });
-      pen.text(x, y, text, { fill: theme.ink, size: FONT_SIZE, align: "center" });
+      const full = this.filled && Math.abs(this.value([i, i])) / this.limit >= 0.02;
+      const { background, ink } = full
+        ? theme.shadeOfText(this.grid, this.grid.codes[i * this.size[0] + i])
+        : { background: theme.page, ink: theme.ink };
+      pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { fill: background, alpha: full ? 1 : 0.9 });
+      pen.rect(x - labelWidth / 2, y - 10, labelWidth, 20, { stroke: theme.line });
+      pen.text(x, y, text, { fill: ink, size: FONT_SIZE, align: "center" });
     });
   }
 

@@ -1,4 +1,4 @@
-// A square of the plane around the origin: conversion between its points and pixels, its axes, and labels that do not
+// A square of the plane: conversion between its points and pixels, its axes, and labels that do not
 // overlap.
 
 import { clamp } from "../base/clamp.js";
@@ -15,6 +15,7 @@ const NAME_FONT_SIZE = 13;
 const ARROWHEAD_LENGTH = 8;
 export const ARROW_STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // shares of an arrow's length at which a name may stand
 const AXES = [0, 1];
+const AMBIGUOUS_RATIO = 1.5; // a name is ambiguous if another point is not this many times as far from it as its own
 const POINT_CLEARANCE = 4; // radius around a point that names leave free
 const NAME_DISTANCES = [10, 14, 20, 28]; // distances between a point and its name, nearest first
 const NAME_DIRECTIONS = [
@@ -26,17 +27,24 @@ const NAME_DIRECTIONS = [
   [-1, -1],
   [1, 1],
   [-1, 1],
+  [0.5, -1],
+  [-0.5, -1],
+  [0.5, 1],
+  [-0.5, 1],
 ]; // where a name may stand
 
 /** The mapping from a square of the plane to a canvas. */
 export class Plane {
   /**
-   * @param {number} limit the largest coordinate in each direction
+   * @param {number} limit the largest coordinate
    * @param {number} size of the canvas, in pixels
    * @param {number} [top] room above it
+   * @param {number} [low] the smallest coordinate
    */
-  constructor(limit, size, top = 0) {
+  constructor(limit, size, top = 0, low = -limit) {
     this.limit = limit;
+    this.low = low;
+    this.centre = (low + limit) / 2;
     this.size = size;
     this.top = top;
     this.half = size / 2 - PLANE_MARGIN;
@@ -44,7 +52,9 @@ export class Plane {
 
   /** @param {Point} point @returns {[number, number]} */
   at([x, y]) {
-    return [this.size / 2 + (x / this.limit) * this.half, this.top + this.size / 2 - (y / this.limit) * this.half];
+    const { size, top, half, limit, centre } = this;
+    const scale = half / (limit - centre);
+    return [size / 2 + (x - centre) * scale, top + size / 2 - (y - centre) * scale];
   }
 
   /**
@@ -65,24 +75,28 @@ export class Plane {
    * @returns {[number, number]}
    */
   from(x, y) {
-    const { size, top, half, limit } = this;
+    const { size, top, half, limit, low, centre } = this;
+    const scale = (limit - centre) / half;
     return [
-      clamp(((x - size / 2) / half) * limit, -limit, limit),
-      clamp(((top + size / 2 - y) / half) * limit, -limit, limit),
+      clamp(centre + (x - size / 2) * scale, low, limit),
+      clamp(centre + (top + size / 2 - y) * scale, low, limit),
     ];
   }
 
-  /** @param {Pen} pen @param {Theme} theme */
-  lines(pen, theme) {
-    const [middle, down] = this.at([0, 0]);
-    const { half, limit } = this;
+  /** @param {Pen} pen @param {Theme} theme @param {string[]} [names] of the two coordinates */
+  lines(pen, theme, names = ["", ""]) {
+    const { half, limit, low, centre } = this;
+    const [middle, down] = this.at([centre, centre]);
+    const [left, floor] = this.at([0, 0]);
     pen.rect(middle - half, down - half, 2 * half, 2 * half, { stroke: theme.line, thick: 0.5 });
-    pen.line(middle - half, down, middle + half, down, { stroke: theme.line });
-    pen.line(middle, down - half, middle, down + half, { stroke: theme.line });
+    pen.line(middle - half, floor, middle + half, floor, { stroke: theme.line });
+    pen.line(left, down - half, left, down + half, { stroke: theme.line });
     const style = { fill: theme.soft, size: 12 };
     pen.text(middle + half, down + half + 11, formatted(limit, 3), { ...style, align: "right" });
-    pen.text(middle - half, down + half + 11, formatted(-limit, 3), style);
-    pen.text(middle, down + half + 11, "0", { ...style, align: "center" });
+    pen.text(middle - half, down + half + 11, formatted(low, 3), style);
+    pen.text(middle, down + half + 11, formatted(centre, 3), { ...style, align: "center" });
+    if (names[0]) pen.text(middle + half / 2, down + half + 11, `${names[0]} →`, { ...style, align: "center" });
+    if (names[1]) pen.text(left + 5, down - half + 8, `${names[1]} ↑`, style);
   }
 
   /**
@@ -94,7 +108,8 @@ export class Plane {
    * @param {number[]} [stops] shares of the line from 0 to each point that names must not cover
    */
   names(pen, theme, words, points, stops = [1]) {
-    const middle = this.at([0, 0]);
+    const middle = this.at([this.centre, this.centre]);
+    const zero = this.at([0, 0]);
     const spots = points.map((point) => this.at(point));
     const finite = spots.map((spot) => spot.every(Number.isFinite));
     /** @type {Corners[]} */
@@ -111,7 +126,7 @@ export class Plane {
       const size = [textWidth(text, NAME_FONT_SIZE), 14];
       const otherSpots = spots.filter((_, j) => finite[j] && j !== i);
       const others = stops.flatMap((stop) =>
-        otherSpots.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),
+        otherSpots.map((at) => AXES.map((axis) => zero[axis] + stop * (at[axis] - zero[axis]))),
       );
       const boxes = NAME_DISTANCES.flatMap((distance) =>
         NAME_DIRECTIONS.map((direction) => boxBeside(spot, size, direction, distance)),
@@ -129,7 +144,8 @@ export class Plane {
   }
 
   /**
-   * Return the cost of a place for a name: what it covers, how far it leaves the square, and how far inward it lies.
+   * Return the cost of a place for a name: what it covers, whether another point is nearer, how far it leaves the square,
+   * and how far inward it lies.
    * @param {Corners} box
    * @param {Point} spot
    * @param {Point[]} others
@@ -140,20 +156,23 @@ export class Plane {
     const touched = others.filter((at) =>
       AXES.every((axis) => at[axis] > low[axis] - POINT_CLEARANCE && at[axis] < high[axis] + POINT_CLEARANCE),
     ).length;
+    /** @param {number[]} at */
+    const away = (at) => Math.hypot(...AXES.map((axis) => at[axis] - clamp(at[axis], low[axis], high[axis])));
+    const ambiguous = Number(Math.min(Infinity, ...others.map(away)) < AMBIGUOUS_RATIO * away(spot));
     const ends = [this.size, this.top + this.size];
     const outside = AXES.map((axis) => Math.max(0, 2 - low[axis]) + Math.max(0, high[axis] + 2 - ends[axis])).reduce(
       (a, b) => a + b,
     );
     const shift = AXES.map((axis) => (low[axis] + high[axis]) / 2 - spot[axis]);
-    const from = AXES.map((axis) => spot[axis] - this.at([0, 0])[axis]);
+    const from = AXES.map((axis) => spot[axis] - this.at([this.centre, this.centre])[axis]);
     const along =
       (shift[0] * from[0] + shift[1] * from[1]) / Math.max(1e-9, Math.hypot(...shift) * Math.hypot(...from));
-    return 10 * (covered + touched) + outside - along;
+    return 10 * (covered + touched) + 3 * ambiguous + outside - along;
   }
 }
 
 /**
- * Return the box [low, high] of a name at one side or corner of its point.
+ * Return the box [low, high] of a name at one side or corner of its point, or between the two.
  * @param {Point} spot
  * @param {number[]} size
  * @param {number[]} direction
