@@ -10,7 +10,7 @@ from tfviz.look import AttentionMaps
 from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
 from tfviz.view.page.html import View
 from tfviz.view.page.payload import pack
-from tfviz.view.spec import KEY, QUERY
+from tfviz.view.spec import KEY, QUERY, Divider
 from tfviz.view.still.picture import Picture
 
 MAX_PAGE_BYTES = 32e6  # of one view's data in a page, as base64
@@ -91,7 +91,7 @@ def heads_document(
         "gold": [list(cell) for cell in gold],
         "head_names": list(names),
     }
-    lines = [] if divide is None else [("cols", index(divide))]
+    lines: list[Divider] = [] if divide is None else [("cols", index(divide))]
     lines += [("rows", at) for row in rows for at in (row, row + 1)]
     if lines:
         document["dividers"] = lines

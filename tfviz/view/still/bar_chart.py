@@ -133,7 +133,7 @@ def rows(
                 back = matplotlib.rcParams["figure.facecolor"]
                 look |= {"zorder": 4, "bbox": {"facecolor": back, "edgecolor": "none", "pad": 0.4}}
             for row, number in enumerate(_aligned(column, largest)):
-                axes.text(max(0.0, column.high[row]) + 0.02 * end, row, number, **look)
+                axes.text(max(0.0, float(column.high[row])) + 0.02 * end, row, number, **look)
             axes.set(xlim=(begin, begin + (1.5 if column.several else 1.22) * end), xticks=[])
             if begin < 0:
                 axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)

@@ -97,6 +97,8 @@ def with_heads(
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
     text = texts_of(tokenizer, ids[0])
     head = chosen["layer"], chosen["head"]
-    said = answer.question, answer.settings, answer.kept, answer.effects, answer.names[0]
-    picture = StudioPicture(title, maps, *head, row, text, names, bars_kept, *said)
+    picture = StudioPicture(
+        title, maps, *head, row, text, names, bars_kept, answer.question,
+        settings=answer.settings, kept=answer.kept, effects=answer.effects, answer=answer.names[0],
+    )  # fmt: skip
     return Picture(picture.draw, bars.summary)
