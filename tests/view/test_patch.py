@@ -79,7 +79,7 @@ def test_summary_contains_top_probability_of_both_runs():
     made = view.patch(model, TOKENIZER, "abc", "abd", answers=("g", 3), title="Names")
     with torch.no_grad():
         top = [model(TOKENIZER.encode(text)[None])[0, -1].softmax(-1).max().item() for text in ("abc", "abd")]
-    assert made.summary.startswith("Names: the next token, 'abc' is clean")
+    assert made.summary.startswith("Names: clean is 'abc'")
     assert all(f"{share:.3g}" in made.summary for share in top)
     assert (made.document["state"]["answer"], made.document["state"]["other"]) == (TOKENIZER.encode("g").item(), 3)
 

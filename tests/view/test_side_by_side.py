@@ -323,7 +323,7 @@ def test_steps_draw_at_most_six_including_first_and_last(count):
     names = [axes.get_xlabel() for axes in panels(picture.figure())]
     assert len(names) == min(6, count)
     assert (names[0], names[-1]) == ("step 0", f"step {count - 1}")
-    left_out = f" (6 of {count} steps)"
+    left_out = f" (6 of {count} frames)"
     assert picture.summary.partition("\n")[0].endswith(left_out) == (count > 6)
 
 

@@ -1,5 +1,6 @@
 """`view.classify` and `view.fill` without a browser: summaries and initial documents."""
 
+import importlib
 from functools import cache
 
 import pytest
@@ -9,6 +10,7 @@ from tfviz import view
 from tfviz.models import BERT, GPT, BERTClassifier, Classifier
 from tfviz.text import whole_words, wordpiece
 
+classify_module = importlib.import_module("tfviz.view.studio.classify")
 TEXT = "the plot was not good"
 TOKENIZER = whole_words([TEXT])
 CLS, SEP, MASK = (TOKENIZER[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
@@ -51,6 +53,29 @@ def test_classify_document_contains_prediction_and_special_tokens():
     assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": -3, "off": []}
     assert made.document["programs"]["read"]["weights"][0]["stored"] == "float32"
     assert made.html() == again.html()
+
+
+def test_classify_static_picture_is_shaded_by_effects_of_words():
+    model, ids = classifier(), TOKENIZER.encode(TEXT)[None]
+    made = view.classify(model, TOKENIZER, ["no", "so", "yes"], TEXT, head=(0, 1))
+    assert (made.document["state"]["layer"], made.document["state"]["head"]) == (0, 1)
+    label = int(model(ids)[0].argmax())
+
+    def odds(text):
+        share = model(text)[0].softmax(-1)[label]
+        return (share / (1 - share)).log().item()
+
+    expected = [odds(ids) - odds(ids[:, [n for n in range(5) if n != place]]) for place in range(5)]
+    assert classify_module._effects(model, ids, {"before": None, "after": None}, label).tolist() == pytest.approx(
+        expected, abs=1e-4
+    )
+    written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
+    assert f"shaded: what each token adds to “{['no', 'so', 'yes'][label]}”" in written
+    framed = classify_module._effects(model, torch.tensor([[CLS, 6, 7, SEP]]), {"before": CLS, "after": SEP}, label)
+    assert framed[[0, 3]].tolist() == [0, 0]
+    assert (framed[1:3] != 0).all()
+    with pytest.raises(IndexError, match="head is 2"):
+        view.classify(model, TOKENIZER, ["no", "so", "yes"], TEXT, head=(0, 2))
 
 
 def test_classify_accepts_bert_classifier():

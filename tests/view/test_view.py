@@ -324,6 +324,7 @@ def test_repeated_runs_are_drawn_as_mean_and_range_with_reference():
         ([0.095, 0.0123, 0.0], ["0.095", "0.012", "0.000"]),
         ([0.5, 0.25, 0.00001], ["0.50", "0.25", "1e−5"]),
         ([0.0, 0.0, 0.0], ["0", "0", "0"]),
+        ([0.25, -1.5, -0.0001], ["0.25", "−1.50", "−1e−4"]),
     ],
 )
 def test_rows_numbers_of_column_share_decimal_places(column, said):
@@ -401,6 +402,48 @@ def test_links_min_weight_counts_match_drawn_lines():
         picture = view.links(AttentionMaps(weights), min_weight=least)
         assert f"; {count} of at least" in picture.summary
         assert len(picture.figure().axes[0].collections[0].get_segments()) == int(count.split()[0])
+
+
+def test_bars_are_signed_grey_and_compared_with_references():
+    columns = {"one": [0.5, -0.25], "other (%)": [40.0, 20.0]}
+    given = {"chance": {"other (%)": 50.0}, "two": 0.2}
+    one, other = view.rows(["a", "b"], columns, "t", references=given, grey=["b"]).figure().axes
+    assert [bar.get_width() for bar in one.patches] == [0.5, -0.25]
+    assert one.get_xlim() == pytest.approx((-0.25, -0.25 + 1.22 * 0.75))
+    assert other.get_xlim() == pytest.approx((0, 1.22 * 50))
+    assert [line.get_xdata()[0] for line in one.lines] == pytest.approx([0, 0.2])  # the axis, then the reference
+    assert [line.get_xdata()[0] for line in other.lines] == pytest.approx([50, 0.2])
+    assert [text.get_text() for text in other.texts] == ["40", "20", "chance", "two"]
+    blue, grey = (bar.get_facecolor() for bar in one.patches)
+    assert blue[2] > 2 * blue[0]
+    assert max(grey[:3]) - min(grey[:3]) < 0.1
+    shared = view.rows(["a"], {"one": torch.tensor([[1.2345], [1.3]]), "other": [33.31]}, "t", top=50).figure().axes
+    assert [text.get_text() for axes in shared for text in axes.texts] == ["1.3 (1.2 to 1.3)", "33.3"]
+    panel = view.bars([1, 2], {"one": [0.5, -0.25]}, "t", grey=[2], x="what they are").figure()
+    assert panel.get_supxlabel() == "what they are"
+    assert [bar.get_facecolor() for bar in panel.axes[0].patches] == [blue, grey]
+
+
+def test_rows_and_cells_are_outlined_in_every_head_and_step():
+    some = maps(2, 2)
+    outlined = [1, (2, 3)]
+
+    def frames(figure):  # left, top, width, height, in cells
+        boxes = [box for axes in figure.axes for box in axes.patches if not box.get_fill()]
+        places = ((*box.get_xy(), box.get_width(), box.get_height()) for box in boxes)
+        return [[round(number, 2) for number in place] for place in places]
+
+    expected = [[2.56, 1.56, 0.88, 0.88], [-0.44, 0.56, 6.88, 0.88]]
+    assert frames(view.head(some, 0, 1, outlined=outlined).figure()) == expected
+    sheet = view.heads(some, outlined=outlined)
+    assert frames(sheet.figure()) == 4 * expected
+    assert (sheet.document["gold"], sheet.document["dividers"]) == ([[2, 3]], [("rows", 1), ("rows", 2)])
+    table = view.shares({"one": torch.rand(2, 3)}, outlined=[(1, 0)]).figure()
+    assert frames(table) == [[-0.44, 2.56, 0.88, 0.88]]
+    film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, drawn=["second"])
+    assert frames(film.figure()) == expected
+    assert film.summary.startswith("Layer 0, head 0, step by step (1 of 3 frames)")
+    assert len(film.document["parts"]) == 3
 
 
 def test_steps_use_custom_axis_names():

@@ -25,7 +25,7 @@ PICTURE_TAG = "picture:"  # prefix of the tag of a cell whose picture the README
 PARAMETERS_LINE = "The outputs below were made with: "
 DARK_PAGE_BRIGHTNESS = 0.07  # of the dark page's background, as CSS's invert(93%) makes it
 LUMINANCE = np.array([0.213, 0.715, 0.072])  # of red, green, blue
-LIVE_LINK = "[Open the living page of this lesson]("  # prefix of a line in a committed lesson
+LIVE_LINK = "[Open the interactive page of this lesson]("  # prefix of a line in a committed lesson
 
 
 def clean(

@@ -29,6 +29,7 @@ def heads(
     names: Sequence[str] = (),
     *,
     top: int | None = None,
+    outlined: Iterable[int | tuple[int, int]] = (),
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
@@ -38,15 +39,19 @@ def heads(
         title: the title; None: the size of the maps.
         names: names of the heads; by default their numbers.
         top: for long texts, send only this many keys of each query, the strongest, and the sum of the others.
+        outlined: queries, and cells (query, key), from 0, to outline in every head.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
+        IndexError: an outlined cell lies outside the maps.
         ValueError: the strongest weights alone exceed the budget.
     """
-    picture = still.heads(maps, title, names)
+    marked = _outlined(outlined, *maps.shape[2:])
+    picture = still.heads(maps, title, names, marked)
     model = maps.provenance.get("model")
     title = title or (f"Attention in {model}" if model else None)
-    return heads_view(picture, {"": maps}, {"mode": "sheet"}, title, budget=budget, names=list(names), top=top)
+    more: Any = {"budget": budget, "names": list(names), "top": top, "gold": marked[1], "rows": marked[0]}
+    return heads_view(picture, {"": maps}, {"mode": "sheet"}, title, **more)
 
 
 def head(
@@ -57,6 +62,7 @@ def head(
     *,
     divide: int | None = None,
     top: int | None = None,
+    outlined: Iterable[int | tuple[int, int]] = (),
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show one head with its words, to read weights, lock rows and columns, and zoom; `top` as for `heads`.
@@ -68,11 +74,25 @@ def head(
         title: the title; None: layer and head.
         divide: draw a line before this key, such as the first one after a memory.
         top: as for `heads`.
+        outlined: as for `heads`.
         budget: as for `heads`.
     """
-    picture = still.head(maps, layer, head, title, divide)
+    marked = _outlined(outlined, *maps.shape[2:])
+    picture = still.head(maps, layer, head, title, divide, marked)
     state = {"mode": "head", "layer": layer, "head": head}
-    return heads_view(picture, {"": maps}, state, title, budget=budget, top=top, divide=divide)
+    more: Any = {"budget": budget, "top": top, "divide": divide, "gold": marked[1], "rows": marked[0]}
+    return heads_view(picture, {"": maps}, state, title, **more)
+
+
+def _outlined(outlined: Iterable[int | tuple[int, int]], queries: int, keys: int) -> still.Outlined:
+    """Return the rows and the cells to outline after checking that maps of this size have them."""
+    every = list(outlined)
+    pairs = [(index(each[0]), index(each[1])) for each in every if isinstance(each, tuple)]
+    rows = [index(each) for each in every if not isinstance(each, tuple)]
+    for row, column in [*pairs, *((row, 0) for row in rows)]:
+        if not (0 <= row < queries and 0 <= column < keys):
+            raise IndexError(f"outlined ({row}, {column}) lies outside a map of {queries} queries x {keys} keys")
+    return rows, pairs
 
 
 def links(
@@ -188,6 +208,8 @@ def steps(
     *,
     divide: int | None = None,
     axes: tuple[str, str] = (QUERY, KEY),
+    outlined: Iterable[int | tuple[int, int]] = (),
+    drawn: Sequence[str] = (),
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show a slider over steps of training or generation, by name, from the last back to the first.
@@ -201,16 +223,23 @@ def steps(
         title: the title; None: layer and head.
         divide: draw a line before this key.
         axes: names of rows and columns, where these are not words that look and words that are looked at.
+        outlined: as for `heads`, in each step that has them.
+        drawn: names of the steps in the static picture; by default six, from the first to the last.
         budget: as for `heads`.
 
     Raises:
         TypeError: `parts` is not a mapping.
+        IndexError: an outlined cell lies outside all maps.
+        LookupError: `drawn` names a step that does not exist.
     """
     if not isinstance(parts, Mapping):
         raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
-    picture = still.steps(parts, layer, head, title, divide, axes)
+    sizes = [maps.shape[2:] for maps in parts.values()]
+    marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else still.NO_OUTLINE
+    picture = still.steps(parts, layer, head, title, divide, axes, marked, drawn)
     state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
-    return heads_view(picture, parts, state, title, budget=budget, arrange="steps", divide=divide, axes=axes)
+    more: Any = {"divide": divide, "axes": axes, "gold": marked[1], "rows": marked[0]}
+    return heads_view(picture, parts, state, title, budget=budget, arrange="steps", **more)
 
 
 def sources(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:

@@ -94,6 +94,7 @@ class Heatmap:
         space: numbers of rows and columns to show, if they exceed those of the values, as at an early step; the rest is
             blank: neither 0 nor forbidden.
         outlined: cells (row, column) to mark, such as gold alignments.
+        outlined_rows: rows to mark.
         dividers: lines before a row or a column.
         block: cells that each value stands for, down and across.
         numbered: write the number into each cell.
@@ -107,6 +108,7 @@ class Heatmap:
     allowed: Tensor | None = None
     space: tuple[int, int] | None = None
     outlined: Sequence[tuple[int, int]] = ()
+    outlined_rows: Sequence[int] = ()
     dividers: Sequence[Divider] = ()
     block: int = 1
     title: str = ""

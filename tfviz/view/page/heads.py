@@ -47,6 +47,7 @@ def heads_document(
     names: Sequence[str] = (),
     top: int | None = None,
     divide: int | None = None,
+    rows: Sequence[int] = (),
     note: str = "",
 ) -> tuple[HeadsDocument, bytes]:
     """Return the document and the bytes of a view of heads.
@@ -62,6 +63,7 @@ def heads_document(
         names: names of the heads.
         top: number of strongest keys to send for each query; None: all.
         divide: the key before which a line is drawn.
+        rows: queries to mark by a line above and one below.
         note: a sentence that the page shows first.
 
     Raises:
@@ -89,6 +91,8 @@ def heads_document(
         "gold": [list(cell) for cell in gold],
         "head_names": list(names),
     }
-    if divide is not None:
-        document["dividers"] = [("cols", index(divide))]
+    lines = [] if divide is None else [("cols", index(divide))]
+    lines += [("rows", at) for row in rows for at in (row, row + 1)]
+    if lines:
+        document["dividers"] = lines
     return document, blobs.data

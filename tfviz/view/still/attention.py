@@ -6,7 +6,7 @@ are small; a single small head has its numbers on a linear scale. What a mask fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from matplotlib.figure import Figure
@@ -14,7 +14,17 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
-from tfviz.view.spec import DIFFERENCE_SCALE, KEY, QUERY, Axis, HeadGrid, Heatmap, attention_heatmap
+from tfviz.view.spec import (
+    DIFFERENCE_SCALE,
+    KEY,
+    QUERY,
+    Axis,
+    HeadGrid,
+    Heatmap,
+    Scale,
+    attention_heatmap,
+    is_numbered,
+)
 from tfviz.view.still import downsampling
 from tfviz.view.still import heads as renderer
 from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
@@ -26,15 +36,20 @@ from tfviz.view.still.selection import check_divider, check_drawable, check_head
 MAX_SHEET_WORDS = 12  # words of an axis that a sheet of heads can label
 MAX_WORD_SHEET_INCHES = 10.0
 MAX_STEP_PANELS = 6  # panels in a picture of steps
+Outlined = tuple[Sequence[int], Sequence[tuple[int, int]]]  # rows, and cells (row, column)
+NO_OUTLINE: Outlined = ((), ())
 
 
-def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:
+def heads(
+    maps: AttentionMaps, title: str | None = None, names: Sequence[str] = (), outlined: Outlined = NO_OUTLINE
+) -> Picture:
     """Draw all layers (rows) and heads (columns); with their words if there are few.
 
     Args:
         maps: the attention maps.
         title: the title; None: the size of the maps.
         names: names of the heads; by default their numbers.
+        outlined: rows and cells to outline in every head.
 
     Raises:
         ValueError: the number of names is not the number of heads.
@@ -53,11 +68,15 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     side = roomy if labelled else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
     if (step := downsampling.block_size(maps, int(side * DPI))) > 1:
         title = f"{shorten(title, 80)} (one row of {step} is drawn)"
+    marked = NO_OUTLINE if step > 1 else outlined
 
     def draw() -> Figure:
         pixels, axes = int(side * DPI), (Axis(QUERY, maps.rows), Axis(KEY, maps.cols))
         grid = [
-            [_sheet_cell(*downsampling.read_head(maps, layer, head, pixels, all_rows=False), axes) for head in across]
+            [
+                _sheet_cell(*downsampling.read_head(maps, layer, head, pixels, all_rows=False), axes, marked)
+                for head in across
+            ]
             for layer in down
         ]
         layer_names = [f"layer {layer}" if layers <= 8 else str(layer) for layer in down]
@@ -69,19 +88,33 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     return Picture(draw, f"{title}\n{maps_size(maps)}; weights from 0 to 1, square-root scale")
 
 
-def _sheet_cell(values: Tensor, allowed: Tensor | None, block: int, axes: tuple[Axis, Axis]) -> Heatmap:
-    return Heatmap(values, *axes, allowed=allowed, block=block)
+def _sheet_cell(
+    values: Tensor, allowed: Tensor | None, block: int, axes: tuple[Axis, Axis], outlined: Outlined
+) -> Heatmap:
+    rows, outlined_cells = outlined
+    return Heatmap(values, *axes, allowed=allowed, block=block, outlined=outlined_cells, outlined_rows=rows)
 
 
-def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, divide: int | None = None) -> Picture:
-    """Draw one head with its words; draw a line before the key `divide`."""
+def head(
+    maps: AttentionMaps,
+    layer: int,
+    head: int,
+    title: str | None = None,
+    divide: int | None = None,
+    outlined: Outlined = NO_OUTLINE,
+) -> Picture:
+    """Draw one head with its words; draw a line before the key `divide`, and outline rows and cells."""
     *_, queries, keys = check_head(maps, layer, head)
     dividers = check_divider(divide, keys)
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
         heatmap = attention_heatmap(
-            maps, *downsampling.read_head(maps, layer, head, MAX_SIDE_PIXELS), dividers=dividers
+            maps,
+            *downsampling.read_head(maps, layer, head, MAX_SIDE_PIXELS),
+            dividers=dividers,
+            outlined=outlined[1],
+            outlined_rows=outlined[0],
         )
         return alone(heatmap, title)[0]
 
@@ -189,6 +222,8 @@ def steps(
     title: str | None = None,
     divide: int | None = None,
     axes: tuple[str, str] = (QUERY, KEY),
+    outlined: Outlined = NO_OUTLINE,
+    drawn: Collection[str] = (),
 ) -> Picture:
     """Draw one head as it grows, step by step: at most six panels, all at the size of the largest map.
 
@@ -201,6 +236,8 @@ def steps(
         title: the title.
         divide: draw a line before this key.
         axes: names of rows and columns.
+        outlined: rows and cells to outline, in each step that has them.
+        drawn: names of the steps to draw; by default six of them.
 
     Raises:
         IndexError: a step has no such layer or head.
@@ -214,10 +251,22 @@ def steps(
         for weights, allowed in [head_weights(maps, layer, head)]
     ]
     space = max(len(one.values) for one in every), max(one.values.shape[1] for one in every)
+    if is_numbered(*space):  # as in the page
+        every = [replace(one, scale=Scale("linear")) for one in every]
     dividers = check_divider(divide, space[1])
-    shown = [replace(every[at], space=space, dividers=dividers) for at in spread(len(every), MAX_STEP_PANELS)]
+    if missing := [name for name in drawn if name not in parts]:
+        raise LookupError(f"there is no step {missing[0]!r} to draw; there are {', '.join(map(str, parts))}")
+    chosen = [at for at, name in enumerate(parts) if name in drawn] or spread(len(every), MAX_STEP_PANELS)
+    shown = [_outlined(replace(every[at], space=space, dividers=dividers), outlined) for at in chosen]
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(every):
-        title += f" ({len(shown)} of {len(every)} steps)"
+        title += f" ({len(shown)} of {len(every)} frames)"
     sizes = " to ".join(f"{size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
     return Picture(lambda: renderer.film(shown, title), f"{title}\n{counted(len(every), 'step')}, from {sizes}")
+
+
+def _outlined(heatmap: Heatmap, outlined: Outlined) -> Heatmap:
+    """Outline the rows and cells that a heatmap has."""
+    rows, columns = heatmap.values.shape
+    cells = [(row, column) for row, column in outlined[1] if row < rows and column < columns]
+    return replace(heatmap, outlined=cells, outlined_rows=[row for row in outlined[0] if row < rows])

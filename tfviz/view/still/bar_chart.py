@@ -1,23 +1,26 @@
 """Bar charts of named numbers: vertical bars, or a table with a bar in each cell."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
 from tfviz.view.still.formatting import MIN_LARGE, fixed, formatted
-from tfviz.view.still.palette import axis_labels, drawable, shorten
+from tfviz.view.still.palette import axis_labels, drawable, shorten, soft
 from tfviz.view.still.picture import Picture, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER_WIDTH_INCHES = 0.075  # on average
 MAX_NAME_LENGTH = 42  # characters of a row's name
+GREY = 0.45  # opacity of a bar that is a base rate or a control
 
 
 def bars(
@@ -26,6 +29,9 @@ def bars(
     title: str,
     y: str = "probability",
     references: Mapping[str, float] | None = None,
+    *,
+    x: str = "",
+    grey: Collection[Any] = (),
 ) -> Picture:
     """Draw a bar for each word, a panel for each series, all on one scale.
 
@@ -35,11 +41,15 @@ def bars(
         title: the title.
         y: the name of the y axis.
         references: name -> height of a dashed line across the panels, such as chance level.
+        x: what the words are.
+        grey: words whose bars are grey, such as controls.
 
     Raises:
         ValueError: there is nothing to draw, or too much; a series has another number of values than there are words,
             or has NaN or infinity.
+        LookupError: `grey` has a word that has no bar.
     """
+    colours = _colours(words, grey)
     words, series = _check_series(words, heights, MAX_BARS)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
@@ -48,7 +58,7 @@ def bars(
         figure = Figure(figsize=(width, 2.5), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         for axes, (name, values) in zip(panels, series.items()):
-            axes.bar(range(len(words)), values.mean, color="C5", width=0.75)
+            axes.bar(range(len(words)), values.mean, color=_drawn(colours), width=0.75)
             if values.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.vlines(range(len(words)), values.low, values.high, color=ink, linewidth=1.5)
@@ -58,6 +68,8 @@ def bars(
             axes.grid(axis="x", visible=False)
             axes.set_title(_panel_title(name, width / len(series)))
         panels[0].set_ylabel(shorten(drawable(y), 32))
+        if x:
+            figure.supxlabel(shorten(drawable(x), 64), fontsize="medium")
         set_title(figure, title)
         return figure
 
@@ -65,40 +77,68 @@ def bars(
 
 
 def rows(
-    names: Sequence[Any], columns: Mapping[str, Tensor | Sequence[float]], title: str, top: float | None = None
+    names: Sequence[Any],
+    columns: Mapping[str, Tensor | Sequence[float]],
+    title: str,
+    top: float | None = None,
+    *,
+    references: Mapping[str, float | Mapping[str, float]] | None = None,
+    grey: Collection[Any] = (),
 ) -> Picture:
     """Draw a row for each name and a column of bars for each measure, every bar with its number.
 
     Args:
         names: a number becomes its digits.
-        columns: measures, none below 0: [name], or [training, name]: bars are the mean, with a line and numbers from
-            the lowest to the highest.
+        columns: measures: [name], or [training, name]: bars are the mean, with a line and numbers from the lowest to
+            the highest.
         title: the title.
         top: end of the scale of all measures, such as 1 for shares; None: each has its own.
+        references: name -> value of a dashed line, such as chance level: one for all columns, or one by column.
+        grey: names whose bars are grey, such as base rates and controls.
 
     Raises:
-        ValueError: a measure has another number of values than there are names, a value below 0 or above `top`, NaN or
-            infinity; there are more rows than fit into a picture.
+        ValueError: a measure has another number of values than there are names, a value above `top`, NaN or infinity;
+            there are more rows than fit into a picture.
+        LookupError: `grey` has a name without a row, or `references` a column that does not exist.
     """
-    names, series = _check_series(names, columns, MAX_ROWS, minimum=0)
+    colours = _colours(names, grey)
+    names, series = _check_series(names, columns, MAX_ROWS)
     check_positive("top", top)
+    levels = {name: _levels(references or {}, name) for name in series}
+    for name, of_columns in (references or {}).items():
+        if isinstance(of_columns, Mapping) and not of_columns.keys() <= series.keys():
+            raise LookupError(f"the reference {name!r} is for {list(of_columns)}; the columns are {list(series)}")
     for name, column in series.items():
         if top is not None and column.high.max() > 1.001 * top:
             raise ValueError(f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: top is {top:g}")
 
+    largest = None if top is None else max(float(column.high.max()) for column in series.values())
+
     def draw() -> Figure:
-        figure = Figure(figsize=(min(9.0, 2.6 * len(series) + 1.6), 0.27 * len(names) + 0.8), layout="constrained")
+        lines = max(len(those) for those in levels.values())
+        height = 0.27 * len(names) + 0.8 + 0.17 * lines
+        width = min(9.0, 2.6 * len(series) + 1.6)
+        figure = Figure(figsize=(width, height), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         for axes, (name, column) in zip(panels, series.items()):
-            axes.barh(range(len(names)), column.mean, color="C5", height=0.72)
+            axes.barh(range(len(names)), column.mean, color=_drawn(colours), height=0.72)
             if column.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.hlines(range(len(names)), column.low, column.high, color=ink, linewidth=1.5)
-            end = float(column.high.max() or 1) if top is None else top
-            for row, number in enumerate(_aligned(column)):
-                axes.text(column.high[row] + 0.02 * end, row, number, va="center", fontsize=8)
-            axes.set(xlim=(0, (1.5 if column.several else 1.22) * end), xticks=[])
-            axes.set_title(_panel_title(name, 2.6), loc="left")
+            reach = max([float(column.high.max()), *levels[name].values()]) if top is None else top
+            begin = min(0.0, float(column.low.min()))
+            end = max(reach, 0.0) - begin or 1.0  # the length of the scale
+            look: dict[str, Any] = {"va": "center", "fontsize": 8}
+            if levels[name]:  # a number stands before the lines
+                back = matplotlib.rcParams["figure.facecolor"]
+                look |= {"zorder": 4, "bbox": {"facecolor": back, "edgecolor": "none", "pad": 0.4}}
+            for row, number in enumerate(_aligned(column, largest)):
+                axes.text(max(0.0, column.high[row]) + 0.02 * end, row, number, **look)
+            axes.set(xlim=(begin, begin + (1.5 if column.several else 1.22) * end), xticks=[])
+            if begin < 0:
+                axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)
+            _reference_columns(axes, levels[name], len(names))
+            axes.set_title(_panel_title(name, (width - 1.6) / len(series), 3), loc="left")
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
@@ -110,19 +150,47 @@ def rows(
     return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
 
 
+def _colours(names: Sequence[Any], grey: Collection[Any]) -> list[bool]:
+    """Return which names are grey."""
+    words = as_strings(names)
+    if missing := [name for name in as_strings(list(grey)) if name not in words]:
+        raise LookupError(f"there is nothing called {missing[0]!r} to draw in grey; there are {', '.join(words)}")
+    return [word in as_strings(list(grey)) for word in words]
+
+
+def _drawn(grey: Sequence[bool]) -> list[Any]:
+    """Return the colour of each bar in the current theme."""
+    return [to_rgba(soft(), GREY) if plain else to_rgba("C5") for plain in grey]
+
+
+def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) -> dict[str, float]:
+    """Return name and value of each reference line of a column."""
+    levels = {name: value.get(column) if isinstance(value, Mapping) else value for name, value in references.items()}
+    given = {name: float(value) for name, value in levels.items() if value is not None}
+    return dict(zip(given, check_finite("references", list(given.values())).tolist())) if given else {}
+
+
+def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: int) -> None:
+    """Draw dashed lines at values of a bar's scale, each with its name below the bars, one below the other."""
+    for line, (name, value) in enumerate(levels.items()):
+        axes.axvline(value, color=soft(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
+        place = (value, rows - 0.35 + 0.6 * line)
+        text = shorten(drawable(name), 40)
+        axes.annotate(text, place, fontsize=7.5, color=soft(), va="top", ha="left", annotation_clip=False)
+
+
 def _check_series(
-    names: Sequence[Any], series: Mapping[str, Tensor | Sequence[float]], max_names: int, minimum: float = -math.inf
+    names: Sequence[Any], series: Mapping[str, Tensor | Sequence[float]], max_names: int
 ) -> tuple[list[str], dict[str, Spread]]:
-    """Return names and series after checking that each has a number for each name, none below `minimum`."""
+    """Return names and series after checking that each has a number for each name."""
     if not names or not series:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
     check_at_most(len(names), max_names, "names", "give those you mean, such as the 20 highest")
     check_at_most(len(series), MAX_SERIES, "series", "give fewer of them")
     spreads = {name: Spread.of(name, values) for name, values in series.items()}
-    kind = "numbers" if minimum == -math.inf else f"numbers from {minimum:g} on"
     for name, spread in spreads.items():
-        if spread.mean.shape != (len(names),) or not (spread.low >= minimum).all():
-            raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {series[name]}")
+        if spread.mean.shape != (len(names),):
+            raise ValueError(f"{name!r} must be {len(names)} numbers, one for each name; got {series[name]}")
     return as_strings(names), spreads
 
 
@@ -131,11 +199,17 @@ def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:
     return ", ".join(f"{name}: {names[at]!r} {formatted(value, 3)}" for name, at, value in tops)
 
 
-def _aligned(column: Spread) -> list[str]:
-    """Format each mean, and its range if it has one, with the same number of decimals in a column."""
+def _aligned(column: Spread, largest: float | None = None) -> list[str]:
+    """Format each mean, and its range if it has one, with the same number of decimals in a column.
+
+    Args:
+        column: the numbers.
+        largest: that of all columns on one scale, whose decimals are alike; None: each column has its own.
+    """
     cells = list(zip(column.mean.tolist(), column.low.tolist(), column.high.tolist()))
     values = [value for cell in cells for value in cell]
-    power = math.floor(math.log10(max(values))) if max(values) > 0 else 0
+    largest = max(map(abs, values)) if largest is None else largest
+    power = math.floor(math.log10(largest)) if largest > 0 else 0
     max_places = max(0, (2 if power >= -1 else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
     texts = ([_decimals(value, places) for value in cell] for cell in cells)
@@ -145,11 +219,15 @@ def _aligned(column: Spread) -> list[str]:
 def _decimals(value: float, places: int) -> str:
     """Format a number with this many decimals, unless it is very large or would wrongly read as 0 or 1."""
     text = fixed(value, places)
-    return formatted(value, 3) if value >= MIN_LARGE or (value and float(text.replace(",", "")) in (0, 1)) else text
+    return (
+        formatted(value, 3)
+        if abs(value) >= MIN_LARGE or (value and float(text.replace(",", "").lstrip("−")) in (0, 1))
+        else text
+    )
 
 
-def _panel_title(name: str, inches: float) -> str:
-    """Wrap a name into at most two lines of a panel's width."""
+def _panel_title(name: str, inches: float, max_lines: int = 2) -> str:
+    """Wrap a name into a few lines of a panel's width."""
     return "\n".join(
-        wrap(drawable(name), max(8, int((inches - 0.3) / LETTER_WIDTH_INCHES)), max_lines=2, placeholder="…")
+        wrap(drawable(name), max(8, int((inches - 0.3) / LETTER_WIDTH_INCHES)), max_lines=max_lines, placeholder="…")
     )

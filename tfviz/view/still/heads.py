@@ -11,7 +11,7 @@ import numpy
 from matplotlib.figure import Figure
 
 from tfviz.view.spec import KEY, QUERY, HeadGrid, Heatmap
-from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, inches, label
+from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, draw_outlines, inches, label
 from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
 
@@ -31,6 +31,7 @@ def head_grid(grid: HeadGrid) -> Figure:
     for (layer, head), axes in numpy.ndenumerate(panels):
         heatmap = grid.heatmaps[layer][head]
         image = cells(axes, heatmap, int(panel_width * DPI))
+        draw_outlines(axes, heatmap)
         rows = heatmap.rows.labels if grid.labelled and head == 0 else ()
         label(axes, rows, heatmap.columns.labels if grid.labelled and layer == 0 else ())
         if layer == 0:
@@ -81,6 +82,7 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         if once and axes is not grid.flat[0]:
             axes.set_xticks([])
         draw_dividers(axes, one)
+        draw_outlines(axes, one)
     for axes in grid.flat[len(heatmaps) :]:
         axes.remove()
     figure.align_xlabels(grid.flat[: len(heatmaps)])

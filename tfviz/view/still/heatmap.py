@@ -63,12 +63,21 @@ def draw(
     axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
     if heatmap.numbered or heatmap.texts:
         _annotate_cells(axes, image, heatmap)
-    inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
-    for row, column in heatmap.outlined:
-        corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
-        axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK_COLOUR, linewidth=1.5))
+    draw_outlines(axes, heatmap)
     draw_dividers(axes, heatmap)
     return image
+
+
+def draw_outlines(axes: Axes, heatmap: Heatmap) -> None:
+    """Draw a frame around each cell and each row that the heatmap marks."""
+    inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
+    frame: dict[str, Any] = {"fill": False, "edgecolor": MARK_COLOUR, "linewidth": 1.5}
+    for row, column in heatmap.outlined:
+        corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
+        axes.add_patch(Rectangle(corner, side, side, **frame))
+    for row in heatmap.outlined_rows:
+        width = heatmap.block * heatmap.values.shape[1] - 2 * inset
+        axes.add_patch(Rectangle((inset - 0.5, row - 0.5 + inset), width, 1 - 2 * inset, **frame))
 
 
 def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
-from tfviz.view.spec import WEIGHT_SCALE, Heatmap
-from tfviz.view.still.formatting import percent
+from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
+from tfviz.view.still.formatting import formatted, percent
 from tfviz.view.still.heatmap import cells, colormap, norm
 from tfviz.view.still.palette import drawable, soft, voice_colour
 from tfviz.view.still.picture import set_title, shorten
@@ -23,6 +23,7 @@ from tfviz.view.still.words import SHADE_PADDING_INCHES, running_text
 
 MAX_LAYERS, MAX_HEADS = 6, 8  # whose maps are drawn
 MAX_NAME_LENGTH = 16  # characters of a bar's name
+MIN_EFFECT_LIMIT = 0.5  # log-odds: below it all shades are pale
 # Inches: above all, between panes, of the text, of the maps, of a bar's name, of a bar with its number, of a bar's row.
 TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 0.85, 0.35, 3.0, 2.3, 1.05, 1.25, 0.25
 
@@ -44,6 +45,8 @@ class StudioPicture:
         names: of the bars.
         bars: title -> their lengths, from 0 to 1.
         question: what the bars answer.
+        effects: what each token adds to `answer`, in log-odds, which shades the text instead; None: the chosen head.
+        answer: the label that the effects are of.
     """
 
     title: str
@@ -55,6 +58,8 @@ class StudioPicture:
     names: Sequence[str]
     bars: Mapping[str, Tensor]
     question: str
+    effects: Tensor | None = None
+    answer: str = ""
 
     @property
     def looks(self) -> Tensor:
@@ -63,8 +68,17 @@ class StudioPicture:
         return weights.mean(0) if self.row is None else weights[self.row]
 
     @property
+    def effect_limit(self) -> float:
+        """The log-odds of the strongest shade."""
+        return MIN_EFFECT_LIMIT if self.effects is None else max(MIN_EFFECT_LIMIT, float(self.effects.abs().max()))
+
+    @property
     def shading(self) -> str:
         """What the shades are, in words."""
+        if self.effects is not None:
+            limit = formatted(self.effect_limit)
+            ends = f"blue −{limit}, orange +{limit} log-odds"
+            return f"shaded: what each token adds to “{self.answer}”\n({ends})"
         where = "on average" if self.row is None else f"from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
         return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
 
@@ -98,9 +112,13 @@ class StudioPicture:
 
     def _write(self, page: Axes, height: float) -> None:
         page.text(0, 0.55, "The text", fontsize=9, weight="bold")
-        looks, first = self.looks.numpy(), max(0, len(self.text) - 120)
+        looks, scale = self.looks.numpy(), WEIGHT_SCALE
+        if self.effects is not None:  # as in the page, up to half of the scale, on which words are legible
+            looks, scale = self.effects.numpy(), Scale("diverging", 2 * self.effect_limit)
+        first = max(0, len(self.text) - 120)
         padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # letters stand close
-        look: dict[str, Any] = {"width_inches": TEXT_WIDTH, "padding": padding, "mark": colormap(WEIGHT_SCALE)(1.0)}
+        ink = colormap(WEIGHT_SCALE)(1.0)
+        look: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, first, self.row, looks, **look)
         page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_small("left"))
 

@@ -1,6 +1,6 @@
 """Pictures of tables of numbers: gates over time, positions, similarities of positions, shares of heads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from textwrap import fill
 from typing import Any
@@ -121,11 +121,22 @@ def _draw_table(axes: Axes, heatmap: Heatmap, **style: Any) -> AxesImage:
     return axes.imshow(heatmap.values.numpy(), interpolation="nearest", **colours, **style)
 
 
-def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
+def shares(
+    columns: Mapping[str, Float[Tensor, "layer head"]],
+    title: str = "What each head looks at",
+    *,
+    outlined: Collection[tuple[int, int]] = (),
+) -> Picture:
     """Draw a table of numbers from 0 to 1, a row for each head, such as `look.measures.head_scores`.
+
+    Args:
+        columns: a number for each head, by name.
+        title: the title.
+        outlined: (layer, head) of the rows to outline.
 
     Raises:
         ValueError: no tables, or of different shapes; a number that is not a share; too many heads.
+        IndexError: there is no such head to outline.
     """
     shapes = {name: list(column.shape) for name, column in columns.items()}
     if any(len(shape) != 2 or 0 in shape for shape in shapes.values()) or len(set(map(tuple, shapes.values()))) != 1:
@@ -136,12 +147,16 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
     if not ((values >= -1e-6) & (values <= 1 + 1e-3)).all():
         raise ValueError(f"shares lie between 0 and 1; these go from {values.min():.3g} to {values.max():.3g}")
     layers, heads = next(iter(shapes.values()))
+    for layer, head in outlined:
+        if not (0 <= layer < layers and 0 <= head < heads):
+            raise IndexError(f"there is no head {layer}.{head} to outline; there are {layers} layers of {heads} heads")
+    rows = [layer * heads + head for layer, head in outlined]
     names = [f"{layer}.{head}" for layer in range(layers) for head in range(heads)]
 
     def draw() -> Figure:
         figure = Figure(figsize=(0.95 * len(columns) + 1.2, 0.235 * len(names) + 0.9), layout="constrained")
         axes = figure.subplots()
-        draw_heatmap(axes, Heatmap(values, scale=Scale("linear"), numbered=True))
+        draw_heatmap(axes, Heatmap(values, scale=Scale("linear"), numbered=True, outlined_rows=rows))
         axes.set_xticks(
             range(len(columns)),
             [fill(shorten(drawable(name), 3 * MAX_COLUMN_LENGTH), MAX_COLUMN_LENGTH) for name in columns],

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
+from tfviz.eval_mode import eval_mode
 from tfviz.logits import extract_logits
 from tfviz.portable.program import Program
 from tfviz.text import subwords
@@ -18,7 +20,7 @@ from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
 from tfviz.view.studio.labels import check_label_logits, check_labels
-from tfviz.view.studio.still_heads import Answer, with_heads
+from tfviz.view.studio.still_heads import MAX_TOKENS, Answer, with_heads
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def classify(
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
+    head: tuple[int, int] | None = None,
 ) -> View | ModelWidget:
     """Explore a classifier: type a text, replace words, see each word's contribution, switch heads off.
 
@@ -60,6 +63,7 @@ def classify(
         budget: as for `write`.
         kernel: as for `write`; without its kernel a page has the heads of the last text.
         tries: as for `write`, such as `{"Not bad": {"text": "the plot was not bad"}}`.
+        head: (layer, head) that is chosen first; None: the one without which the answer changes most.
 
     Raises:
         TypeError: the tokenizer is none that a page can encode with.
@@ -79,7 +83,7 @@ def classify(
     requirements.check_embeddings(model, tokenizer, program)
     logits = program(ids)["logits"]
     check_label_logits(labels, logits, "text")
-    opened = strongest_head(model, ids, extract_logits)
+    opened = strongest_head(model, ids, extract_logits) if head is None else {"layer": head[0], "head": head[1]}
     document: ClassifyDocument = {
         "kind": "classify", "title": title, "tries": tries_spec(tries, STATE_KEYS),
         "tokenizers": [tokenizer_spec], "labels": list(labels), "context": context,
@@ -90,7 +94,8 @@ def classify(
         bars = _probabilities(labels, logits, title, text)
         shares = logits[0].float().softmax(-1)
         order = shares.argsort(descending=True)[:MAX_STATIC_LABELS]
-        answer = Answer("What it says", [labels[label] for label in order.tolist()], {"": shares[order]})
+        effects = _effects(model, ids, special_tokens, int(order[0]))
+        answer = Answer("What it says", [labels[label] for label in order.tolist()], {"": shares[order]}, effects)
         picture = with_heads(bars, title, model, tokenizer, ids, opened, None, answer)
         return studio_view(document, picture, {"read": program}, budget)
 
@@ -99,6 +104,25 @@ def classify(
 
     axis_words = requirements.text_axes(tokenizer)
     return studio_widget(document, {"read": program}, {"read": [ids]}, draw_static, axis_words, [tokenizer])
+
+
+@torch.no_grad()
+def _effects(model: nn.Module, ids: Tensor, special: SpecialTokens, label: int) -> Tensor | None:
+    """Return how far the log-odds of a label fall without each token, [position]; None if that cannot be drawn."""
+    first, last = int(special["before"] is not None), ids.shape[1] - int(special["after"] is not None)
+    if ids.shape[1] > MAX_TOKENS or last - first < 2:
+        return None
+
+    def log_odds(text: Tensor) -> Tensor:
+        logits = extract_logits(model(text.to(next(model.parameters()).device)))[0].float().cpu()
+        return logits[label] - logits[torch.arange(len(logits)) != label].logsumexp(0)
+
+    effects = torch.zeros(ids.shape[1])
+    with eval_mode(model):
+        whole = log_odds(ids)
+        for place in range(first, last):
+            effects[place] = whole - log_odds(torch.cat([ids[:, :place], ids[:, place + 1 :]], 1))
+    return effects if bool(effects.isfinite().all()) else None
 
 
 def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:

@@ -16,7 +16,7 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.picture import Picture, shorten
+from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
@@ -154,10 +154,12 @@ def _picture(tokenizer: Any, logits: Sequence[Tensor], answers: Sequence[int], t
     shares = [one.float().softmax(-1) for one in logits]
     likeliest = [token for one in shares for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
-    columns = {f"after the {name} text": one[tokens] for name, one in zip(("clean", "corrupt"), shares)}
+    columns = {
+        f"after the {name} text": one[tokens].round(decimals=3) for name, one in zip(("clean", "corrupt"), shares)
+    }
     return rows(
         tokenizer.words(torch.tensor(tokens)),
         columns,
-        f"{title}: the next token, {shorten(clean, 40)!r} is clean",
+        subtitled(title, f"clean is {shorten(clean, 40)!r}"),
         top=1.0,
     )

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tfviz.eval_mode import eval_mode
 from tfviz.look import AttentionMaps, capture
 from tfviz.view.still.picture import Picture
+from tfviz.view.still.selection import check_head
 from tfviz.view.still.studio import StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
@@ -52,11 +53,13 @@ class Answer:
         question: what it answers.
         names: words or labels.
         bars: title -> a probability for each name.
+        effects: what each token adds to the first name, in log-odds; None: not measured.
     """
 
     question: str
     names: Sequence[str]
     bars: Mapping[str, Tensor]
+    effects: Tensor | None = None
 
 
 def with_heads(
@@ -84,9 +87,13 @@ def with_heads(
     maps = heads_of(model, ids, tokenizer.words(ids[0]))
     if maps is None:
         return bars
+    check_head(maps, chosen["layer"], chosen["head"])
     shares = torch.stack(list(answer.bars.values())).amax(0)
     kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
     text = texts_of(tokenizer, ids[0])
-    picture = StudioPicture(title, maps, chosen["layer"], chosen["head"], row, text, names, bars_kept, answer.question)
+    picture = StudioPicture(
+        title, maps, chosen["layer"], chosen["head"], row, text, names, bars_kept, answer.question,
+        answer.effects, answer.names[0],
+    )  # fmt: skip
     return Picture(picture.draw, bars.summary)
