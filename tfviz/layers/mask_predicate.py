@@ -161,13 +161,13 @@ class Mask:
         return self.batch or 1 if batch is None else batch, self.heads or 1 if heads is None else heads
 
 
-class _Not(Mask):
+class _Not(Mask):  # the rule of a part is called, not the part: PyTorch 2.6 asks what it compiles whether it is true
     def __init__(self, other: Mask):
         super().__init__(self._rule, f"~{other.name}", other.batch, other.heads)
         self.other = other
 
     def _rule(self, *cell: Tensor) -> Tensor:
-        return ~self.other(*cell)
+        return ~self.other.rule(*cell)
 
 
 class _And(Mask):
@@ -179,7 +179,7 @@ class _And(Mask):
         super().__init__(self._rule, f"({' & '.join(map(repr, self.parts))})", *_common_sizes(self.parts))
 
     def _rule(self, *cell: Tensor) -> Tensor:
-        return reduce(and_, (part(*cell) for part in self.parts))
+        return reduce(and_, (part.rule(*cell) for part in self.parts))
 
     def _why(self, cell: Cell) -> list[str]:
         return [name for part in self.parts for name in part._why(cell)]
@@ -192,7 +192,7 @@ class _Or(Mask):
 
     def _rule(self, *cell: Tensor) -> Tensor:
         left, right = self.parts
-        return left(*cell) | right(*cell)
+        return left.rule(*cell) | right.rule(*cell)
 
     def _why(self, cell: Cell) -> list[str]:
         left, right = (part._why(cell) for part in self.parts)
@@ -208,7 +208,7 @@ class PerHead(Mask):
 
     def _rule(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         chosen = [head % len(self.parts) == number for number in range(len(self.parts))]
-        return reduce(or_, (mine & part(batch, head, query, key) for mine, part in zip(chosen, self.parts)))
+        return reduce(or_, (mine & part.rule(batch, head, query, key) for mine, part in zip(chosen, self.parts)))
 
     def _why(self, cell: Cell) -> list[str]:
         return self.parts[cell[1] % len(self.parts)]._why(cell)
