@@ -90,9 +90,9 @@ def _rows(logits: Float[Tensor, "batch position vocab"], position: Numbers) -> F
     return logits[torch.arange(texts, device=logits.device), places.to(logits.device)]
 
 
-def _numbers(name: str, given: Numbers, texts: int) -> Int[Tensor, "batch"]:
+def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:
     """Return one number for each text."""
-    numbers = torch.as_tensor(given).flatten()
+    numbers = torch.as_tensor(values).flatten()
     if len(numbers) not in (1, texts):
         raise ValueError(f"there are {len(numbers)} {name}s for {texts} texts; give one, or one for each text")
     return numbers.long().expand(texts)
