@@ -93,6 +93,7 @@ def with_heads(
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
     text = texts_of(tokenizer, ids[0])
     head = chosen["layer"], chosen["head"]
-    said = answer.question, answer.settings, answer.kept
-    picture = StudioPicture(title, maps, *head, row, text, names, bars_kept, *said)
+    picture = StudioPicture(
+        title, maps, *head, row, text, names, bars_kept, answer.question, answer.settings, answer.kept
+    )
     return Picture(picture.draw, bars.summary)
