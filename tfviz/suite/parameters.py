@@ -148,8 +148,8 @@ def task_sentence(name: str, value: str, values: Values) -> None:
     """Check that a text has words of the lesson's task, in small letters or capitals; Multi30k's takes any word."""
     words()(name, value, values)
     if values["task"] != "multi30k":
-        tokenizer = _words_of_dates(tasks.DATE_LANGUAGES) if values["task"] == "dates" else _words_of_numbers()
-        _check_words(name, value.lower(), {word.lower() for word in tokenizer})
+        vocabulary = _words_of_dates(tasks.DATE_LANGUAGES) if values["task"] == "dates" else _words_of_numbers()
+        _check_words(name, value.lower(), {word.lower() for word in vocabulary})
 
 
 def gap(name: str, value: str, values: Values) -> None:
@@ -198,10 +198,10 @@ def _words_of_numbers() -> set[str]:
     return {word for number in drawn for word in number.source}
 
 
-def _check_words(name: str, value: str, tokenizer: Collection[str]) -> None:
+def _check_words(name: str, value: str, vocabulary: Collection[str]) -> None:
     """Check that each word of a text is in a vocabulary."""
-    if unknown := [word for word in value.split() if word not in tokenizer]:
-        ordinary = sorted(filter(str.isalpha, tokenizer))
+    if unknown := [word for word in value.split() if word not in vocabulary]:
+        ordinary = sorted(filter(str.isalpha, vocabulary))
         examples = ", ".join(ordinary[:: max(1, len(ordinary) // 8)])
         raise ValueError(
             f"{name} has {unknown[0]!r}, a word that is not in these texts; take theirs, such as {examples}"

@@ -67,7 +67,7 @@ export class CausalPredictions {
     const { studio } = this;
     const tokenizer = studio.tokenizers[index];
     await studio.preloadEncodings(tokenizer, [text, segment.lead + segment.text]);
-    const read = tokenizer ? idsOrNull(tokenizer, text) : tokens;
+    const read = index ? idsOrNull(tokenizer, text) : tokens;
     if (!read) return { problem: "its vocabulary lacks a character that stands there" };
     const left = [...(before === null ? [] : [before]), ...read].slice(-context);
     const answer = left.length ? await studio.ask("comparison", left, { program: "comparison" }) : null;
