@@ -4,6 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub } from "./helpers.js";
+import { PatchingKernelRuns } from "../../tfviz/view/js/studios/patching-kernel-runs.js";
 import { answersOf, PatchingRuns, shareBack } from "../../tfviz/view/js/studios/patching-runs.js";
 
 const SIZES = stub({ layers: ["0", "1"], attentions: ["0", "1"], heads: 3, dim: 2, head_dim: 1 });
@@ -51,4 +52,32 @@ test("a place is one layer at one position, or one head at all", () => {
   assert.ok(head.stream_at.data.every((at) => at === 0));
   assert.equal(runs.placesOf("streams", 4).length, 8);
   assert.deepEqual(runs.placesOf("heads", 4).at(-1), ["heads", 1, 2]);
+});
+
+test("a kernel is sent both texts and the place alone, and its answers are kept by place", async () => {
+  /** @type {any[][]} */
+  const asked = [];
+  const runs = new PatchingKernelRuns(SIZES, 3, async (lane, program, inputs) => {
+    asked.push([lane, program, inputs]);
+    return { outputs: { logits: { data: Float32Array.from([asked.length, 2, 3, 4]) } }, patterns: {} };
+  });
+  const texts = await runs.read([
+    [1, 2],
+    [1, 0],
+  ]);
+  assert.ok(texts);
+  assert.deepEqual([...texts.corrupt.logits], [2, 2, 3]);
+  assert.deepEqual(asked, [
+    ["text 0", "read", { ids: { shape: [1, 2], data: [1, 2] } }],
+    ["text 1", "read", { ids: { shape: [1, 2], data: [1, 0] } }],
+  ]);
+  const head = await runs.patch("fill heads", texts, ["heads", 1, 2]);
+  await runs.patch("fill streams", texts, ["streams", 0, 1]);
+  const both = { shape: [2, 2], data: [1, 2, 1, 0] };
+  assert.deepEqual(asked.slice(2), [
+    ["fill heads", "patch", { texts: both, place: { shape: [3], data: [1, 1, 2] } }],
+    ["fill streams", "patch", { texts: both, place: { shape: [3], data: [0, 0, 1] } }],
+  ]);
+  assert.equal(await runs.patch("patch", texts, ["heads", 1, 2]), head);
+  assert.equal(asked.length, 4);
 });

@@ -6,12 +6,27 @@ from functools import cache
 import pytest
 import torch
 from browser import axe, control, goto_view, plain, press, serious, tabbed, takes
-from studio_pages import SPY, button, click, do_try, opened_link, says, set_to, state, tab_to, tensor, wait_until_idle
+from studio_pages import (
+    SPY,
+    button,
+    click,
+    do_try,
+    opened_link,
+    says,
+    set_to,
+    state,
+    tab_to,
+    tensor,
+    wait_until_idle,
+    wide,
+    with_kernel,
+)
+from unportable_tokenizers import unigram
 from writing_studios import TOKENIZER, bars, gpt, said
 
 from tfviz import study, view
 from tfviz.models import GPT
-from tfviz.text import Bytes
+from tfviz.text import Bytes, Subwords
 
 pytest_plugins = ["browser", "studio_pages"]
 CLEAN, CORRUPT = "abc fed", "abd fed"
@@ -304,3 +319,51 @@ def test_svg_contains_both_tables(studio, tmp_path):
     text = takes(page, "SVG", tmp_path).read_text("utf-8")
     assert STREAMS in text
     assert HEADS in text
+
+
+# With a kernel
+
+
+def open_kernel_studio(page, live):
+    with_kernel(page, live, "patching-widget", "state")
+    page.locator(".token").first.wait_for()
+    wait_until_idle(page)
+    return page
+
+
+def test_kernel_fills_tables_with_numbers_of_study_patch(new_page, tmp_path):
+    model, _ = patch_studio()
+    live = view.patch(model, TOKENIZER, CLEAN, CORRUPT, answers=ANSWERS, kernel=True)
+    page = open_kernel_studio(new_page(), live)
+    fill(page, STREAMS)
+    fill(page, HEADS)
+    rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
+    for start, sites in ((2, BLOCKS["gpt"]), (7, "*.output_heads")):
+        table = study_patch(model, sites)
+        read = torch.tensor([[float(cell) for cell in row[1:]] for row in rows[start : start + 2]])
+        torch.testing.assert_close(read, table.values, rtol=1e-3, atol=1e-4)
+
+
+def test_kernel_reads_texts_and_answers_by_any_tokenizer(new_page):
+    tokenizer = Subwords(unigram())
+    model = wide(GPT(len(tokenizer), context=12, layers=1, heads=2, dim=8))
+    live = view.patch(model, tokenizer, "the mat", "the sat", kernel=True)
+    page = open_kernel_studio(new_page(), live)
+    page.locator(".editor").nth(1).fill("the cat")
+    wait_until_idle(page)
+    assert says(page).startswith("the clean text has 7 tokens and the corrupt one 5")
+    page.locator(".editor").nth(0).fill("cat the")
+    wait_until_idle(page)
+    assert says(page) == ""
+    page.locator(".answer.clean input").fill(" cat")
+    page.keyboard.press("Enter")
+    wait_until_idle(page)
+    page.wait_for_function("() => kernelState().then(({ state }) => state.answer >= 0)")
+    assert live.state["answer"] == tokenizer.encode(" cat").item()
+    clean, corrupt = (tokenizer.encode(text)[None] for text in ("cat the", "the cat"))
+    answers = live.state["answer"], live.state["other"]
+    with torch.no_grad():
+        values = [
+            (logits[0, -1, answers[0]] - logits[0, -1, answers[1]]).item() for logits in map(model, (clean, corrupt))
+        ]
+    assert f"{signed(values[0])} after the clean text, {signed(values[1])} after the corrupt one" in sentence(page)

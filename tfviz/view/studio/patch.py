@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +23,12 @@ from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites
 
+if TYPE_CHECKING:
+    from tfviz.view.studio.patch_widget import PatchWidget
+
 # what `tries` can set
 CHOICES = ("clean", "corrupt", "answer", "other", "place")
+COLUMNS = {"clean": "after the clean text", "corrupt": "after the corrupt text", "patched": "with the patch"}
 LIKELIEST = 5  # next tokens of each run in the static picture
 
 
@@ -37,8 +42,9 @@ def patch(
     answers: Sequence[str | int] | None = None,
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
+    kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
-) -> View:
+) -> View | PatchWidget:
     """Patch a language model by hand: run a corrupt text with one activation of a clean text's run.
 
     Each cell of two tables is a place: the residual stream before a layer at a position, or a head's output at all
@@ -50,7 +56,8 @@ def patch(
         model: a language model that reads from left to right, of a stack of blocks, such as `models.GPT` or a
             `GPT2LMHeadModel`: returns logits [batch, position, vocab], or an object that has them as `.logits`, for ids
             [batch, position].
-        tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted.
+        tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted; with
+            `kernel`, any tokenizer, since Python then encodes.
         clean: the text with the answer in question.
         corrupt: a text with another answer, of as many tokens, with the words that matter at the same positions.
         title: the title.
@@ -58,6 +65,8 @@ def patch(
             token each, such as `(" Mary", " John")`, or ids; None: the likeliest of each.
         weights: storage format of the weights: "float32", "float16", or "int8".
         budget: maximum size of the model in the page, in bytes; None: no limit.
+        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
+            page. A page without its kernel shows the heads of the corrupt text.
         tries: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
             {"place": ["streams", 2, 3]}}`, layer 2 at position 3; `{"place": ["heads", 1, 0]}` is head 0 of layer 1.
 
@@ -67,20 +76,16 @@ def patch(
             model cannot be exported or patched (the message gives the reason), or exceeds the budget.
     """
     tokenizer = subwords.as_tokenizer(tokenizer)
-    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel=False)
+    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
     ids = _encode(tokenizer, context, clean=clean, corrupt=corrupt)
     chosen = [-1, -1] if answers is None else _answer_ids(tokenizer, answers)
     if next(model.parameters(), None) is None:
         raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
-    requirements.check_weights(model)
+    if not kernel:
+        requirements.check_weights(model)
     requirements.check_causal(model, tokenizer)
     sites = find_sites(model)
-    program = export_patching(model, sites, weights)
-    logits = [_unpatched(program, sites, one) for one in ids]
-    requirements.check_logits_width(len(logits[0]), tokenizer)
-    logits = [one[: len(tokenizer)] for one in logits]
-    requirements.check_finite(torch.stack(logits))
     document: PatchDocument = {
         "kind": "patch", "title": title, "tries": tries_spec(tries, CHOICES), "tokenizers": [tokenizer_spec],
         "context": context, "layers": sites.block_labels, "attentions": sites.attention_labels, "heads": sites.heads,
@@ -89,7 +94,24 @@ def patch(
             **STUDIO_STATE, "clean": clean, "corrupt": corrupt, "answer": chosen[0], "other": chosen[1], "place": [],
         },
     }  # fmt: skip
-    return studio_view(document, _picture(tokenizer, logits, chosen, title, clean), {"read": program}, budget)
+    draw = partial(_picture, tokenizer, title)
+    if kernel:
+        from tfviz.view.studio.patch_widget import PatchWidget
+
+        widget = PatchWidget(model, tokenizer, document, sites, ids, draw)
+        _check_logits(widget.logits, tokenizer)
+        return widget
+    program = export_patching(model, sites, weights)
+    logits = [_unpatched(program, sites, one) for one in ids]
+    _check_logits(logits, tokenizer)
+    picture = draw(clean, chosen, dict(zip(("clean", "corrupt"), logits)))
+    return studio_view(document, picture, {"read": program}, budget)
+
+
+def _check_logits(logits: Sequence[Tensor], tokenizer: Any) -> None:
+    """Raise ValueError unless both texts have finite logits for the tokens of the vocabulary."""
+    requirements.check_logits_width(len(logits[0]), tokenizer)
+    requirements.check_finite(torch.stack([one[: len(tokenizer)] for one in logits]))
 
 
 def _encode(tokenizer: Any, context: int, **texts: str) -> list[Tensor]:
@@ -149,14 +171,12 @@ def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
     )["logits"]
 
 
-def _picture(tokenizer: Any, logits: Sequence[Tensor], answers: Sequence[int], title: str, clean: str) -> Picture:
-    """Return a picture of the likeliest next tokens of both texts."""
-    shares = [one.float().softmax(-1) for one in logits]
-    likeliest = [token for one in shares for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
+def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]) -> Picture:
+    """Return a picture of the likeliest next tokens of each run: "clean", "corrupt" or "patched"."""
+    shares = {name: one[: len(tokenizer)].float().softmax(-1) for name, one in logits.items()}
+    likeliest = [token for one in shares.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
-    columns = {
-        f"after the {name} text": one[tokens].round(decimals=3) for name, one in zip(("clean", "corrupt"), shares)
-    }
+    columns = {COLUMNS[name]: one[tokens].round(decimals=3) for name, one in shares.items()}
     return rows(
         tokenizer.words(torch.tensor(tokens)),
         columns,

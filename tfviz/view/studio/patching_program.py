@@ -14,12 +14,14 @@ from tfviz.eval_mode import eval_mode, model_device
 from tfviz.look.capture import capture
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
+from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, hooked
 from tfviz.study.inputs import Inputs
 from tfviz.study.sites import site_axis
 
 EXAMPLE = 5  # tokens of the text with which a model is traced
 HEADS = ".output_heads"
+TABLES = ("streams", "heads")  # kinds of places: the residual stream before a block, the output of a head
 EQUAL_INPUT_TOLERANCE = 1e-5  # relative, to identify the input of the output projection as the heads' outputs
 Replace = Callable[[Tensor], Tensor]
 
@@ -157,6 +159,41 @@ def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Progra
     )
     lengths = {"ids": 1, "stream_at": 1, "streams": 1, "heads_at": 2, "heads": 1}
     return export(read, *example, lengths={name: {axis: "words"} for name, axis in lengths.items()}, weights=weights)
+
+
+def patched_logits(
+    model: nn.Module, sites: PatchSites, texts: Int[Tensor, "2 position"], place: tuple[str, int, int]
+) -> Float[Tensor, "vocab"]:
+    """Return the logits after the last token of the second text, run with one activation of the first text's run.
+
+    Both are run as a batch, in which the activation is copied.
+
+    Args:
+        model: as for `export_patching`.
+        sites: where it can be patched.
+        texts: ids of both.
+        place: "streams", the layer and the position; or "heads", the layer and the head.
+
+    Raises:
+        ValueError: there is no such place.
+    """
+    table, layer, at = place
+    paths, count = (sites.blocks, texts.shape[1]) if table == "streams" else (sites.projections, sites.heads)
+    if not (0 <= layer < len(paths) and 0 <= at < count):
+        raise ValueError(f"there is no {list(place)}; layers go from 0 to {len(paths) - 1}, places to {count - 1}")
+
+    def copied(tensor: Tensor) -> Tensor:
+        changed = tensor.clone()
+        parts = (
+            changed.transpose(0, 1) if table == "streams" else changed.unflatten(-1, (sites.heads, -1)).movedim(2, 0)
+        )
+        first, second = parts[at].unbind(0)
+        second.copy_(first)
+        return changed
+
+    with _replacing_inputs(model, {paths[layer]: copied}):
+        logits = Inputs.of("texts", texts, model).with_last_logits(model).logits(model)
+    return logits[1, -1]
 
 
 def _numbered(paths: Sequence[str], replace: Callable[[int, Tensor], Tensor]) -> dict[str, Replace]:

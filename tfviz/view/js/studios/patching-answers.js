@@ -28,12 +28,20 @@ export class PatchingAnswers {
   /** @type {number[]} the ids of both answers */
   answers = [];
 
-  /** @param {Tokenizer} tokenizer @param {Choices<PatchState>} store @param {(text: string) => void} announce */
-  constructor(tokenizer, store, announce) {
+  /**
+   * @param {Tokenizer} tokenizer
+   * @param {Choices<PatchState>} store
+   * @param {{ announce(text: string): void, preload(texts: string[]): Promise<boolean | null> }} studio shows a
+   *   message; encodes texts in Python where the page cannot, null if that failed
+   */
+  constructor(tokenizer, store, { announce, preload }) {
     this.tokenizer = tokenizer;
     this.store = store;
     this.announce = announce;
-    this.fields = ROLES.map((role) => h("input", { type: "text", spellcheck: false, onchange: () => this.type(role) }));
+    this.preload = preload;
+    this.fields = ROLES.map((role) =>
+      h("input", { type: "text", spellcheck: false, onchange: () => void this.type(role) }),
+    );
     const labels = ROLES.map((role, i) =>
       h("label", { class: `answer ${TEXTS[role]}` }, h("span", {}, NAMES[role]), this.fields[i]),
     );
@@ -74,8 +82,9 @@ export class PatchingAnswers {
   }
 
   /** Take a typed answer, which must be one token. @param {Role} role */
-  type(role) {
+  async type(role) {
     const text = this.fields[ROLES.indexOf(role)].value.replaceAll("␣", " ").replaceAll("⏎", "\n");
+    if (text && (await this.preload([text])) === null) return undefined;
     try {
       const ids = text ? this.tokenizer.encode(text) : [-1];
       if (ids.length === 1) return this.choose(role, ids[0]);

@@ -9,6 +9,7 @@ import { LruCache } from "./lru-cache.js";
 /** @typedef {[kind: Kind, layer: number, at: number]} Place at: the position, or the head */
 /** @typedef {{ shape: number[], data: Float32Array }} Activations */
 /** @typedef {{ logits: Float32Array, streams: Activations, heads: Activations }} UnpatchedRun */
+/** @typedef {[program: string, inputs: Record<string, any>]} Request */
 /**
  * @typedef {object} Pair two texts of as many tokens, and what the model says after each
  * @property {string} key
@@ -41,7 +42,7 @@ export class PatchingRuns {
   async read(ids) {
     const key = JSON.stringify(ids);
     if (this.pair?.key === key) return this.pair;
-    const results = await Promise.all(ids.map((text, i) => this.ask(`text ${i}`, text, this.noPatch(text.length))));
+    const results = await Promise.all(ids.map((text, i) => this.ask(`text ${i}`, this.unpatchedRequest(text))));
     const [clean, corrupt] = results;
     if (!clean || !corrupt) return null;
     const places = this.placesOf("streams", ids[0].length).length + this.placesOf("heads", 0).length;
@@ -60,8 +61,7 @@ export class PatchingRuns {
   async patch(lane, pair, place) {
     const known = this.known(pair, place);
     if (known) return known;
-    const [, corrupt] = pair.ids;
-    const result = await this.ask(lane, corrupt, this.patchAt(pair, place));
+    const result = await this.ask(lane, this.patchedRequest(pair, place));
     return result && (this.patched?.set(keyOf(pair, place), result.logits) ?? null);
   }
 
@@ -77,9 +77,19 @@ export class PatchingRuns {
     return Array.from({ length: rows * columns }, (_, i) => [kind, Math.floor(i / columns), i % columns]);
   }
 
-  /** @param {string} lane @param {number[]} ids @param {Record<string, any>} patch @returns {Promise<UnpatchedRun | null>} */
-  async ask(lane, ids, patch) {
-    const result = await this.run(lane, "read", { ids: { shape: [1, ids.length], data: ids }, ...patch }, {});
+  /** Request a run on one text. @param {number[]} ids @returns {Request} */
+  unpatchedRequest(ids) {
+    return ["read", { ids: textsTensor([ids]), ...this.noPatch(ids.length) }];
+  }
+
+  /** Request a run on the corrupt text with one activation of the clean one's. @param {Pair} pair @param {Place} place @returns {Request} */
+  patchedRequest(pair, place) {
+    return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchAt(pair, place) }];
+  }
+
+  /** @param {string} lane @param {Request} request @returns {Promise<UnpatchedRun | null>} */
+  async ask(lane, [program, inputs]) {
+    const result = await this.run(lane, program, inputs, {});
     if (!result) return null;
     const { logits, streams, heads } = result.outputs;
     const cut = logits.data.slice(0, this.tokens); // a model may choose among more tokens than there are
@@ -110,6 +120,9 @@ export class PatchingRuns {
     return { stream_at: streamAt, streams: clean.streams, heads_at: headsAt, heads: clean.heads };
   }
 }
+
+/** The ids of texts of as many tokens, as a tensor [text, position]. @param {number[][]} texts */
+export const textsTensor = (texts) => ({ shape: [texts.length, texts[0].length], data: texts.flat() });
 
 /** @param {Pair} pair @param {Place} place */
 const keyOf = (pair, place) => `${pair.key} ${place}`;

@@ -8,6 +8,7 @@ import { PatchingAnswers } from "./patching-answers.js";
 import { changeText, patchedText, unpatchedText } from "./patching-description.js";
 import { PatchingSweep } from "./patching-sweep.js";
 import { PatchingGauge } from "./patching-gauge.js";
+import { PatchingKernelRuns } from "./patching-kernel-runs.js";
 import { answersOf, PatchingRuns } from "./patching-runs.js";
 import { PatchingTable } from "./patching-tables.js";
 import { PatchingTexts } from "./patching-texts.js";
@@ -48,9 +49,13 @@ export class PatchingStudio extends Studio {
     super(...args);
     const { store, described, tokenizer, frame } = this;
     this.texts = new PatchingTexts(tokenizer, described.context, store);
-    this.runs = new PatchingRuns(described, tokenizer.size, (...call) => this.run(...call));
+    const Runs = this.options.engine ? PatchingKernelRuns : PatchingRuns;
+    this.runs = new Runs(described, tokenizer.size, (...call) => this.run(...call));
     this.sweep = new PatchingSweep(this);
-    this.next = new PatchingAnswers(tokenizer, store, (text) => this.announce(text));
+    this.next = new PatchingAnswers(tokenizer, store, {
+      announce: (text) => this.announce(text),
+      preload: (texts) => this.preloadEncodings(tokenizer, texts),
+    });
     /** What the pointer or the cursor is at, in words. */
     this.reading = h("p", { class: "soft how-to", role: "status" }, HOW_TO);
     this.placeTables = KINDS.map(
@@ -120,8 +125,20 @@ export class PatchingStudio extends Studio {
     return this.store.set({ place: same ? [] : place });
   }
 
+  /** Encode both texts in Python, for a vocabulary that is not in the page; return false if that failed. */
+  async preloadTexts() {
+    const { store, texts } = this;
+    const learned = texts.texts.map(({ name, prompt }) => this.prepareText(prompt, store.get(name)));
+    return (await Promise.all(learned)).every(Boolean);
+  }
+
   async refresh() {
     const isCurrent = this.requests.begin();
+    if ((await this.preloadTexts()) && isCurrent()) await this.compare(isCurrent);
+  }
+
+  /** Run the model on both texts and on the patched one, and show what it says. @param {() => boolean} isCurrent */
+  async compare(isCurrent) {
     const { problem, ids } = this.texts;
     this.texts.show(this.markedPosition);
     if (problem) {
