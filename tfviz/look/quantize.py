@@ -72,11 +72,11 @@ def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "dow
     return pack(largest.float().clamp(0, 1))
 
 
-def max_pool_2d(weights: Float[Tensor, "query key"], size: int, before: int = 0) -> Float[Tensor, "query key"]:
+def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
     """Return the largest of each `size` x `size` cells; cells at the edges may be smaller.
 
     Args:
-        weights: of one head.
+        weights: of one head, [query, key], as numbers or as their bytes.
         size: the number of rows and columns of a block.
         before: number of cells of each row's first block that lie before these.
     """
@@ -86,7 +86,7 @@ def max_pool_2d(weights: Float[Tensor, "query key"], size: int, before: int = 0)
     return max_pool_keys(rows, size, before)
 
 
-def max_pool_keys(weights: Float[Tensor, "query key"], size: int, before: int = 0) -> Float[Tensor, "query key"]:
+def max_pool_keys(weights: Tensor, size: int, before: int = 0) -> Tensor:
     """Return the largest of each `size` keys of a row, as `max_pool_2d`."""
     padded = functional.pad(weights, (before, -(before + weights.shape[1]) % size))
     return padded.unflatten(1, (-1, size)).amax(2)
