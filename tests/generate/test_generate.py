@@ -20,7 +20,7 @@ PROMPT = torch.tensor([3, 1, 2])
 
 def gpt(vocab_size=11, context=7, **parts):
     torch.manual_seed(29)
-    model = GPT(tokenizer, context=context, layers=2, heads=3, dim=6, **parts)
+    model = GPT(vocab_size, context=context, layers=2, heads=3, dim=6, **parts)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.6)
     nn.init.constant_(model.norm.weight, -1.0)  # against the tied embeddings: a token does not repeat itself

@@ -102,5 +102,5 @@ def test_masked_tokens_reject_unsuitable_vocabularies():
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
         MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(padding=7))
     specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
-    with pytest.raises(ValueError, match="vocab_size is 7"):
+    with pytest.raises(ValueError, match="tokenizer is 7"):
         MaskedTokens(Always(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))

@@ -226,7 +226,7 @@ def test_wordpiece_matches_bert_tokenizer(lower):
     from transformers import BertTokenizerFast
 
     tokenizer = train_wordpiece(TEXTS, 110, lower=lower)
-    bert = BertTokenizerFast(tokenizer=tokenizer.backend_tokenizer.get_vocab(), do_lower_case=lower)
+    bert = BertTokenizerFast(vocab=tokenizer.backend_tokenizer.get_vocab(), do_lower_case=lower)
     for written in [
         "The cats sat on the dogs' mats!",
         "Élan vital, naïve für die Straße; ÀÉÎ e\u0301",
@@ -252,7 +252,7 @@ def test_too_small_vocabulary_raises_with_minimum_size(build, least):
 @pytest.mark.parametrize("build", [train_bpe, train_wordpiece, train_whole_words, train_characters])
 @pytest.mark.parametrize("texts", [[], "", [" \n", ""]])
 def test_empty_texts_raise(build, texts):
-    with pytest.raises(ValueError, match="no text to build a tokenizer of"):
+    with pytest.raises(ValueError, match="no text to build a tokenizer from"):
         build(texts)
 
 
