@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import generate, models
+from tfviz.generate.onednn import OneDNNLinear, faster_linear
 
 SEED, PROMPT = 0, 8
 CHARACTERS = {"vocab_size": 65, "layers": 4, "heads": 4, "dim": 128, "context": 256}

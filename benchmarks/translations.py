@@ -40,7 +40,7 @@ def columns(
     tokenizer: text.Subwords, sources: Sequence[str], targets: Sequence[str], after: int | None = EOS
 ) -> tuple[list[Tensor], list[Tensor]]:
     add = text.add_special_tokens
-    return add(tokenizer.encode_all(sources), eos=eos), add(tokenizer.encode_all(targets), before=BOS)
+    return add(tokenizer.encode_all(sources), eos=after), add(tokenizer.encode_all(targets), bos=BOS)
 
 
 def sentences(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
