@@ -123,7 +123,7 @@ def test_python_encoding_error_is_shown(new_page):
     vocab = Subwords(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
     page = open_studio(new_page(), live)
-    live._vocabs = []
+    live._tokenizers = []
     type_prompt(page, "the dog")
     assert "there is no tokenizer 0" in says(page)
 
