@@ -14,7 +14,7 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.utils.flop_counter import FlopCounterMode
 
 from tfviz import portable
-from tfviz.look import AttentionMaps, attention, capture
+from tfviz.look import AttentionMaps, capture, register_kernel
 from tfviz.look.external_kernels import KERNELS_BY_FUNCTION
 
 INT = {"dtype": torch.int32}
@@ -169,7 +169,7 @@ def packed(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, softmax_scale=None
 @pytest.fixture
 def registered():
     before = dict(KERNELS_BY_FUNCTION)
-    yield attention
+    yield register_kernel
     KERNELS_BY_FUNCTION.clear()
     KERNELS_BY_FUNCTION.update(before)
 

@@ -108,7 +108,10 @@ def test_attention_mask_uses_block_masks_on_gpu_if_supported(monkeypatch):
     made = []
     monkeypatch.setattr(masks.Mask, "block_mask", lambda mask, *sizes, heads, device: made.append(heads) or "blocks")
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
-    model, biased, alike = sparse("split"), sparse("split", positions=positions.ALiBi), sparse()
+    wide = {"dim": 48}  # heads of 16, the narrowest that FlexAttention's kernel takes
+    model, biased, alike = (
+        sparse("split", **wide), sparse("split", positions=positions.ALiBi, **wide), sparse(**wide)
+    )  # fmt: skip
     assert model.attention_mask(2, 7, 0, gpu) == alike.attention_mask(2, 7, 0, gpu) == "blocks"
     assert made == [3, None]
     dense = model.mask.dense(1, 6, heads=3, start=5)
@@ -116,6 +119,7 @@ def test_attention_mask_uses_block_masks_on_gpu_if_supported(monkeypatch):
     monkeypatch.setattr(masks.Mask, "dense", lambda mask, *sizes, heads, start, **rest: (*sizes, heads, start))
     assert model.attention_mask(2, 1, 5, gpu) == (1, 6, 3, 5)
     assert biased.attention_mask(2, 7, 0, gpu) == (7, 7, 3, 0)
+    assert sparse("split", dim=45).attention_mask(2, 7, 0, gpu) == (7, 7, 3, 0)
 
 
 def test_block_mask_is_cached_for_the_last_length():

@@ -80,11 +80,14 @@ def test_exports_contain_coordinates(page, tmp_path):
     Image.open(takes(page, "PNG", tmp_path)).load()
 
 
-def test_still_picture_labels_points_that_fit():
-    crowd = view.scatter(torch.zeros(5, 2), list("abcde"), "All in one place")
-    figure = crowd.figure()
-    assert [text.get_text() for text in figure.axes[0].texts] == ["a", "b"]  # one to each side
-    assert crowd.summary.startswith("All in one place\nfirst: from 'a' to 'a'")
+@pytest.mark.parametrize(("others", "named"), [(0, "abcdefgh"), (29, "abcdefgh"), (30, "ab")])
+def test_still_picture_labels_points_that_fit(others, named):
+    """In one place, eight names fit around a point; in a plane of many points, names stand left or right only."""
+    crowd = torch.cat((torch.zeros(12, 2), torch.tensor([[9.0, 9.0]]).expand(others, 2)))
+    made = view.scatter(crowd, [*"abcdefghijkl", *["far"] * others], "All in one place")
+    names = [text.get_text() for text in made.figure().axes[0].texts]
+    assert "".join(name for name in names if name != "far") == named
+    assert made.summary.startswith("All in one place\nfirst: from 'a' to 'a'" if not others else "All in one place")
 
 
 @pytest.mark.parametrize(

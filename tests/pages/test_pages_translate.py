@@ -354,7 +354,7 @@ def test_empty_sentence_is_reported(studio):
     page = studio(
         view.translate(made, tokenizers(), "one", weights="float32", eos=None, width=4, max_new_tokens=LENGTH)
     )
-    how = {"width": 4, "alpha": 0.6, "max_new_tokens": LENGTH, "after": None}
+    how = {"width": 4, "alpha": 0.6, "max_new_tokens": LENGTH, "eos": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
     type_sentence(page, "")
     assert says(page) == "type a sentence to translate"

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 import torch
-from study_models import IDS, OTHER, VOCAB, family, prompts
+from study_models import IDS, OTHER, VOCAB_SIZE, family, prompts
 from torch import nn
 
 from tfviz import models, study
@@ -107,7 +107,7 @@ def test_models_and_metrics_that_need_all_logits_have_them(wrap, metric, more, t
 )  # with and without blocks that can be skipped
 def test_maps_inside_of_blocks_give_all_outputs(blocks, tried, monkeypatch):
     torch.manual_seed(0)
-    model = models.GPT(VOCAB, layers=2, heads=1, dim=VOCAB, context=8).eval()
+    model = models.GPT(VOCAB_SIZE, layers=2, heads=1, dim=VOCAB_SIZE, context=8).eval()
     model.blocks = blocks(*model.blocks)
     run = lambda: study.patch(model, IDS, OTHER, metric=METRIC, progress=False).values  # noqa: E731
     found = run()
@@ -116,5 +116,5 @@ def test_maps_inside_of_blocks_give_all_outputs(blocks, tried, monkeypatch):
 
 
 def test_token_outside_the_vocabulary_raises():
-    with pytest.raises(ValueError, match=f"token is {VOCAB}; there are {VOCAB}"):
-        study.patch(family("GPT-2")[0], IDS, OTHER, metric=study.logit(VOCAB), progress=False)
+    with pytest.raises(ValueError, match=f"token is {VOCAB_SIZE}; there are {VOCAB_SIZE}"):
+        study.patch(family("GPT-2")[0], IDS, OTHER, metric=study.logit(VOCAB_SIZE), progress=False)

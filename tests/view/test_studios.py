@@ -55,11 +55,16 @@ def test_the_still_picture_shows_the_controls_and_what_they_cut(temperature, top
     figure, (_, texts) = made.figure(), drawn(made)
     names = [f"temperature {temperature:g}", top_k and f"top-k {top_k}", top_p and f"top-p {top_p}"]
     assert ", ".join(filter(None, names)) in texts
-    assert said(generate.Sampler(temperature).probabilities(logits).max()) in texts
-    bars = [bar[0].get_alpha() for bar in figure.axes[0].containers[1::2]]
-    drawn_from = generate.Sampler(**how).probabilities(logits)
-    kept = int((drawn_from > 0).sum()) if top_k or top_p else len(logits)
-    assert bars == [1] * min(kept, len(bars)) + [0.3] * max(0, len(bars) - kept)
+    bars = [bar[0].get_width() for bar in figure.axes[0].containers]
+    kinds = 3 if top_k or top_p else 2  # the track, the bar before the cut, the bar
+    drawn_from, warm = (
+        sampler.probabilities(logits).sort(descending=True).values[: len(bars) // kinds].tolist()
+        for sampler in (generate.Sampler(**how), generate.Sampler(temperature))
+    )
+    assert set(map(said, drawn_from)) <= set(texts)
+    lengths = [width / bars[0] for width in bars]
+    assert lengths[kinds - 1 :: kinds] == pytest.approx(drawn_from, abs=1e-5)
+    assert lengths[1::kinds] == pytest.approx(warm, abs=1e-5)
     looks = next(iter(seen.values()))[0, 0, -1]
     most = "itself" if looks.argmax() == 2 else f"“{'abc'[looks.argmax()]}”"
     found = f"Layer 0, head 0 looks most at {most}, from “c”: {said(looks.max())} of its attention."

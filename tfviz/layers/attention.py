@@ -15,6 +15,7 @@ from tfviz.layers.positions import Positions
 from tfviz.shapes import Float
 
 NO_POSITIONS = Positions()
+MIN_FLEX_WIDTH = 16  # of a head, in FlexAttention's kernel for GPUs
 # Bool[Tensor, "#batch #head query key"], True where a query may look; FlexAttention's BlockMask; masks.causal; or None
 AttentionMask = Any
 
@@ -100,6 +101,11 @@ def _flex_attention(
 ) -> Tensor:
     if dropout or bias is not None:
         raise ValueError("a block mask allows neither dropout of weights nor a bias; give a dense one, mask.dense()")
+    if query.is_cuda and min(query.shape[-1], value.shape[-1]) < MIN_FLEX_WIDTH:
+        raise ValueError(
+            f"heads are {query.shape[-1]} wide; on a GPU, FlexAttention needs {MIN_FLEX_WIDTH} or more: give wider "
+            "heads, or a dense mask, mask.dense()"
+        )
     kernel = _flex_kernel(compiled=query.is_cuda and not torch.compiler.is_compiling())
     return kernel(query, key, value, block_mask=mask)
 

@@ -1,6 +1,7 @@
 """Optimizers: AdamW, and Muon, whose updates of matrices have singular values near 1 (Jordan et al. 2024)."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -106,12 +107,13 @@ class Muon(torch.optim.Optimizer):
 def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
     """Return approximately U V^T of each U S V^T by Newton-Schulz: singular values become 0.42 to 1.58.
 
-    This holds for singular values above 0.001 of the norm. The polynomials are computed in the small product X X^T and
-    need float32 (bfloat16 is too coarse), so autocast is disabled.
+    This holds for singular values above 0.001 of the norm. The polynomials are computed in the small product X X^T.
+    Rounded to 10 bits, as in a GPU's TF32, factors change singular values by about 1 %; bfloat16's 7 bits are too
+    coarse, so autocast is disabled.
     """
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonalize(matrices.mT).mT
-    with torch.autocast(matrices.device.type, enabled=False):
+    with torch.autocast(matrices.device.type, enabled=False), _tf32(matrices.device):
         x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) * NORM_MARGIN + EPSILON)
         product, polynomial = x @ x.mT, None
         for number, (a, b, c) in enumerate(POLYNOMIAL_COEFFICIENTS, 1):
@@ -121,6 +123,20 @@ def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, 
             if number < len(POLYNOMIAL_COEFFICIENTS):
                 product = factor @ product @ factor
         return polynomial @ x
+
+
+@contextmanager
+def _tf32(device: torch.device) -> Iterator[None]:
+    """Let a CUDA GPU multiply float32 matrices in TF32, eight times as fast; the setting is restored."""
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _check_settings(model: nn.Module, lr: float, weight_decay: float) -> None:

@@ -19,7 +19,9 @@ from tfviz.look.quantize import quantize
 from tfviz.shapes import Bool, Float
 
 ALL_PLACES = slice(None)
-CHUNK_BYTES = 2**20  # of float32 scores computed at a time: they stay in a core's cache
+# Of float32 scores computed at a time. On a CPU they stay in a core's cache; elsewhere each chunk costs the launches of
+# its kernels.
+CHUNK_BYTES, CHUNK_BYTES_ELSEWHERE = 2**20, 2**26
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class AttentionCall:
         dtype = dtype if dtype != torch.uint8 or self.is_finite else torch.float32
         call = replace(self, query=self.query.float(), key=self.key.float().contiguous())  # once, not for each chunk
         stored = torch.zeros(self.shape, dtype=dtype, device=self.query.device)
-        height = max(1, CHUNK_BYTES // max(1, 4 * batch * heads * keys))
+        room = CHUNK_BYTES if self.query.device.type == "cpu" else CHUNK_BYTES_ELSEWHERE
+        height = max(1, room // max(1, 4 * batch * heads * keys))
         for start in range(0, queries, height):
             rows = slice(start, min(start + height, queries))
             seen = call.key_range(rows)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from tfviz.layers import masks
-from tfviz.layers.attention import AttentionMask
+from tfviz.layers.attention import MIN_FLEX_WIDTH, AttentionMask
 from tfviz.layers.positions import Positions
 from tfviz.models.gpt import GPT
 
@@ -23,7 +23,8 @@ class SparseTransformer(GPT):
         stride: size of the local window or block that is fully visible; of earlier positions, only some are.
         pattern: `masks.strided`, for data that repeat at a known distance, or `masks.fixed`, for text; or a list, one
             for each head in turn, such as `[masks.window, masks.dilated]` (section 5.1).
-        parts: arguments of `GPT`. With positions that bias scores, attention is computed densely.
+        parts: arguments of `GPT`. With positions that bias scores, or heads narrower than 16, attention is computed
+            densely.
 
     >>> SparseTransformer(11, stride=3, context=9).mask
     (causal & (window(3) | dilated(3)))
@@ -40,7 +41,8 @@ class SparseTransformer(GPT):
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
         unbiased = type(self.positions).bias is Positions.bias
-        if start == 0 and unbiased and device.type == "cuda":
+        wide = self.tokens.embedding_dim // self.heads >= MIN_FLEX_WIDTH
+        if start == 0 and unbiased and wide and device.type == "cuda":
             return self.block_mask(length, device)
         return super().attention_mask(batch, length, start, device)
 

@@ -48,7 +48,7 @@ class StudioPicture:
         bars: title -> their lengths, from 0 to 1.
         question: what the bars answer.
         settings: how the bars are computed, such as "temperature 0.8", if the reader of the page can set that.
-        kept: how many bars are drawn from; the others are pale. None: all.
+        before: the lengths of the bars before some were cut, drawn pale; None: none was.
         effects: what each token adds to `answer`, in log-odds, which shades the text instead; None: the chosen head.
         answer: the label that the effects are of.
     """
@@ -63,7 +63,7 @@ class StudioPicture:
     bars: Mapping[str, Tensor]
     question: str
     settings: str = ""
-    kept: int | None = None
+    before: Tensor | None = None
     effects: Tensor | None = None
     answer: str = ""
 
@@ -176,8 +176,9 @@ class StudioPicture:
             if not column:
                 page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=BODY_SIZE)
             page.barh(middle, length, 0.14, start, color=matplotlib.rcParams["axes.edgecolor"], alpha=0.3)
-            pale = self.kept is not None and row >= self.kept
-            page.barh(middle, length * share, 0.14, start, color=colour, alpha=0.3 if pale else 1)
+            if self.before is not None:
+                page.barh(middle, length * float(self.before[row]), 0.14, start, color=colour, alpha=0.3)
+            page.barh(middle, length * share, 0.14, start, color=colour)
             page.text(start + length + 0.06, middle, percent(share), va="center", fontsize=BODY_SIZE)
 
 

@@ -54,7 +54,7 @@ class Answer:
         names: words or labels.
         bars: title -> a probability for each name.
         settings: how they are computed, such as "temperature 0.8".
-        kept: how many of them are drawn from; None: all.
+        before: the probabilities before some were cut, for each name; None: none was.
         effects: what each token adds to the first name, in log-odds; None: not measured.
     """
 
@@ -62,7 +62,7 @@ class Answer:
     names: Sequence[str]
     bars: Mapping[str, Tensor]
     settings: str = ""
-    kept: int | None = None
+    before: Tensor | None = None
     effects: Tensor | None = None
 
 
@@ -92,13 +92,14 @@ def with_heads(
     if maps is None:
         return bars
     check_head(maps, chosen["layer"], chosen["head"])
-    shares = torch.stack(list(answer.bars.values())).amax(0)
+    shares = torch.stack([*answer.bars.values(), *([] if answer.before is None else [answer.before])]).amax(0)
     kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
     text = texts_of(tokenizer, ids[0])
+    before = None if answer.before is None else answer.before[kept]
     head = chosen["layer"], chosen["head"]
     picture = StudioPicture(
         title, maps, *head, row, text, names, bars_kept, answer.question,
-        settings=answer.settings, kept=answer.kept, effects=answer.effects, answer=answer.names[0],
+        settings=answer.settings, before=before, effects=answer.effects, answer=answer.names[0],
     )  # fmt: skip
     return Picture(picture.draw, bars.summary)

@@ -112,7 +112,7 @@ def write(
 
 
 def _next_answer(tokenizer: Any, logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Answer:
-    """Return the likeliest next tokens at a temperature, and how many of them top-k and top-p keep."""
+    """Return the likeliest next tokens, with their probabilities before and after top-k and top-p."""
     if temperature == 0:
         warm = nn.functional.one_hot(logits.argmax(), len(logits)).float()
     else:
@@ -122,9 +122,11 @@ def _next_answer(tokenizer: Any, logits: Tensor, temperature: float, top_k: int 
     kept = ordered[:top_k] / ordered[:top_k].sum()
     if top_p is not None:
         kept = kept[kept.cumsum(-1) - kept < top_p]
+    drawn_from = nn.functional.pad(kept / kept.sum(), (0, len(ordered) - len(kept)))[: len(top)]
     cuts = {"top-k": top_k, "top-p": top_p}
     names = [f"temperature {temperature:g}", *(f"{name} {cut:g}" for name, cut in cuts.items() if cut is not None)]
-    return Answer("What comes next", tokenizer.words(top), {"": warm[top]}, ", ".join(names), len(kept))
+    before = warm[top] if len(names) > 1 else None
+    return Answer("What comes next", tokenizer.words(top), {"": drawn_from}, ", ".join(names), before)
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
