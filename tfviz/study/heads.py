@@ -59,7 +59,7 @@ class HeadScores:
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
-        texts: dict[int, _Text] = {}  # by the ids of an encoder's text and of a decoder's
+        texts: dict[int, _MarkedTexts] = {}  # by the ids of an encoder's text and of a decoder's
         scores, even = zip(*(self._layer(site, seen, self._text(site, inputs, texts)) for site in seen))
         label, labels = site_axis(list(seen))
         heads = head_count(len(layer[0]) for layer in scores)
@@ -71,7 +71,7 @@ class HeadScores:
                 tables[title] = unchecked(Table, values, axes, "share of attention")
         return tables
 
-    def _text(self, site: str, inputs: Inputs, known: dict[int, _Text]) -> _Text:
+    def _text(self, site: str, inputs: Inputs, known: dict[int, _MarkedTexts]) -> _MarkedTexts:
         """Return the text at a site, and its marks."""
         if any(map(CROSS_ATTENTION_NAME.search, site.split("."))):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
@@ -80,7 +80,7 @@ class HeadScores:
             aligned = _Aligned(ids, attention_mask_of(inputs, ids, site))
             marked = (_checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items())
             cells = map(aligned.without_padding, marked)
-            known[id(ids)] = _Text(aligned, Marks(map(self._without_first, cells)))
+            known[id(ids)] = _MarkedTexts(aligned, Marks(map(self._without_first, cells)))
         return known[id(ids)]
 
     def _without_first(self, cells: Cells) -> Cells:
@@ -90,7 +90,7 @@ class HeadScores:
             cells[..., 0] = False
         return cells
 
-    def _layer(self, site: str, seen: Capture, text: _Text) -> tuple[Tensor, Tensor]:
+    def _layer(self, site: str, seen: Capture, text: _MarkedTexts) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
         (weights, allowed), aligned = seen.firings(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
@@ -98,17 +98,17 @@ class HeadScores:
                 f"{site} is {list(weights.shape)}; heads are scored on maps of {len(aligned.ids)} texts that look at "
                 f"themselves, {aligned.length} x {aligned.length}: name such sites"
             )
-        weights, view = aligned.weights(weights.float()), text.view(allowed, self.leave_out_first)
+        weights, visible = aligned.weights(weights.float()), text.visible_keys(allowed, self.leave_out_first)
         if self.leave_out_first:
             weights = weights.clone()
             weights[..., 0] = 0
             sums = weights.sum(-1, keepdim=True)
             weights = weights / torch.where(sums == 0, 1.0, sums)
-        sees = (weights.sum(-1) != 0) & view.sees  # [text, head, query]
-        return text.marks.shares(weights, sees).cpu(), view.uniform.expand(-1, weights.shape[1], -1)
+        sees = (weights.sum(-1) != 0) & visible.sees  # [text, head, query]
+        return text.marks.shares(weights, sees).cpu(), visible.uniform.expand(-1, weights.shape[1], -1)
 
 
-class _View(NamedTuple):
+class _VisibleKeys(NamedTuple):
     """What the queries of a layer may see.
 
     Attributes:
@@ -122,16 +122,16 @@ class _View(NamedTuple):
     uniform: Tensor
 
 
-class _Text:
+class _MarkedTexts:
     """The texts of a batch and their marks; what queries may see is computed once for layers with the same mask."""
 
     def __init__(self, aligned: _Aligned, marks: Marks) -> None:
         self.aligned, self.marks = aligned, marks
-        self._view: _View | None = None  # of the last layer
+        self._visible: _VisibleKeys | None = None  # of the last layer
 
-    def view(self, mask: Tensor | None, leave_out_first: bool) -> _View:
+    def visible_keys(self, mask: Tensor | None, leave_out_first: bool) -> _VisibleKeys:
         """Return what the queries of a layer may see."""
-        known = self._view
+        known = self._visible
         if known is not None and _are_equal(known.mask, mask):
             return known
         allowed = self.aligned.allowed(mask)
@@ -142,8 +142,8 @@ class _Text:
         even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
         texts = len(self.aligned.ids)
         uniform = self.marks.shares(even.expand(texts, -1, -1, -1), sees.expand(texts, -1, -1)).cpu()
-        self._view = _View(mask, sees, uniform)
-        return self._view
+        self._visible = _VisibleKeys(mask, sees, uniform)
+        return self._visible
 
 
 def _are_equal(first: Tensor | None, second: Tensor | None) -> bool:
@@ -157,35 +157,35 @@ class _Aligned:
     """The texts of a batch with padding moved to the end.
 
     Attributes:
-        ids, words: [text, position]; `words` is False at padding.
+        ids, is_token: [text, position]; `is_token` is False at padding.
         has_padding: whether there is any.
     """
 
-    def __init__(self, ids: Int[Tensor, "text position"], words: Bool[Tensor, "text position"]) -> None:
+    def __init__(self, ids: Int[Tensor, "text position"], is_token: Bool[Tensor, "text position"]) -> None:
         self.order = None
-        if not (words[:, :-1] | ~words[:, 1:]).all():  # padding in front of words
-            self.order = (~words).long().argsort(dim=-1, stable=True)
-            ids, words = ids.gather(1, self.order), words.gather(1, self.order)
-        self.ids, self.words, self.length = ids, words, ids.shape[1]
-        self.has_padding = not words.all()
+        if not (is_token[:, :-1] | ~is_token[:, 1:]).all():  # padding in front of tokens
+            self.order = (~is_token).long().argsort(dim=-1, stable=True)
+            ids, is_token = ids.gather(1, self.order), is_token.gather(1, self.order)
+        self.ids, self.is_token, self.length = ids, is_token, ids.shape[1]
+        self.has_padding = not is_token.all()
 
     def weights(self, weights: Float[Tensor, "text head query key"]) -> Float[Tensor, "text head query key"]:
-        """Return the weights in the order of the words; rows of padding are zeros."""
+        """Return the weights in the order of the tokens; rows of padding are zeros."""
         weights = self._reordered(weights)
-        return weights * self.words[:, None, :, None] if self.has_padding else weights
+        return weights * self.is_token[:, None, :, None] if self.has_padding else weights
 
     def without_padding(self, cells: Cells) -> Cells:
-        """Return marked cells whose query and key are words."""
-        return cells & self.words[:, :, None] & self.words[:, None, :] if self.has_padding else cells
+        """Return marked cells whose query and key are tokens."""
+        return cells & self.is_token[:, :, None] & self.is_token[:, None, :] if self.has_padding else cells
 
     def allowed(self, mask: Tensor | None) -> Bool[Tensor, "#text #head query key"]:
         """Return a mask, True where a query may look, without padding."""
-        words = self.words[:, None, None, :].expand(-1, 1, self.length, -1)
+        is_token = self.is_token[:, None, None, :].expand(-1, 1, self.length, -1)
         if mask is None:
-            return words
+            return is_token
         if not self.has_padding:
             return mask.expand(-1, -1, self.length, self.length)
-        return self._reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & words
+        return self._reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & is_token
 
     def _reordered(self, tensor: Tensor) -> Tensor:
         if self.order is None:
