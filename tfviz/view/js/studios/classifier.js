@@ -44,8 +44,7 @@ export class Classifier extends TextStudio {
     this.changeText = h("p", { class: "cost", role: "status" });
     this.layOutText({
       how: "Press a word to strike it out, twice to type another.",
-      legend: [this.effects.scale, this.effects.progress],
-      more: [this.effects.labelChoice.element],
+      legend: [this.effects.labelChoice.element, this.effects.scale, this.effects.progress],
       predictionTitle: "What it says",
       prediction: [this.verdict, this.changeText, this.effects.ranking],
     });

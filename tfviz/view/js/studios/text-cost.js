@@ -38,10 +38,10 @@ export class TextCost {
 
   /** Describe the cost of the text. @param {Answer} answer @param {number} off how many heads are off */
   describe(answer, off) {
-    const { ids, logits, unedited } = answer;
+    const { ids, logits, unedited, size } = answer;
     if (ids.length < 2) return "";
     const cost = this.words((answer.cost ??= meanCost(logits, answer)));
-    if (!unedited) return cost;
+    if (!unedited) return `${cost} (an even guess: ${fixed(Math.log(size), 2)})`;
     const before = (answer.before ??= meanCost(unedited, answer));
     return `${cost} without ${counted(off, "head")}, ${fixed(before, 2)} with all`;
   }

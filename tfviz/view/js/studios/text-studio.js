@@ -107,11 +107,11 @@ export class TextStudio extends Studio {
 
   /**
    * Lay out the text, how to act on it, and what the model says.
-   * @param {{ how: string, legend?: HTMLElement[], more?: HTMLElement[], prediction: HTMLElement[], predictionTitle: string }} panes
-   *   legend: below the text; more: beside the buttons
+   * @param {{ how: string, legend?: HTMLElement[], prediction: HTMLElement[], predictionTitle: string }} panes
+   *   legend: below the text
    */
-  layOutText({ how, legend = [], more = [], ...panes }) {
-    const buttons = h("div", { class: "row" }, this.editButton, this.resetButton, ...more);
+  layOutText({ how, legend = [], ...panes }) {
+    const buttons = h("div", { class: "row" }, this.editButton, this.resetButton);
     const text = [
       this.words.element,
       this.field,

@@ -18,6 +18,7 @@ export const BY_ANSWER = -3;
 const MAX_RANKED_WORDS = 5; // words that are listed
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const MAX_SHADE = 0.5; // of the colour scale: words stay legible on it
+const MIN_SHADE_DARK = 0.2; // of the same, of a word that counts at all: paler ones cannot be told from a dark page
 const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are measured
 
 /** A component that measures and stores the effects of words, and shades the words by them. */
@@ -97,8 +98,12 @@ export class WordEffects {
     this.shadedAt = performance.now();
     const effects = spans.map((_, i) => (label < 0 ? undefined : this.of(i, label)));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
-    const { signed } = studio.frame.theme;
-    const colour = (/** @type {number} */ share) => cssColour(signed[Math.round(128 + 127 * MAX_SHADE * share)]);
+    const { signed, dark } = studio.frame.theme;
+    const least = dark ? MIN_SHADE_DARK : 0;
+    const colour = (/** @type {number} */ share) => {
+      const shade = Math.sign(share) * (least + (1 - least) * Math.abs(share));
+      return cssColour(signed[Math.round(128 + 127 * MAX_SHADE * shade)]);
+    };
     const { shading } = studio; // shading by a head takes precedence
     spans.forEach((span, i) => {
       const effect = effects[i];
