@@ -158,6 +158,11 @@ export class ImageClassifier extends Studio {
     return first ? 0 : null;
   }
 
+  /** What shades the picture, in words. */
+  get looking() {
+    return this.query === null ? "where all patches look on average" : `where ${this.tokenNames[this.query]} looks`;
+  }
+
   /** The query in words. */
   get from() {
     return this.query === null ? "from all patches in the mean" : `from ${this.tokenNames[this.query]}`;
@@ -247,7 +252,7 @@ export class ImageClassifier extends Studio {
 
   showSource() {
     if (this.topPatch === null) this.sourceLabel.textContent = "";
-    else this.showShadingHead(this.store.get("shade") === "attention" ? this.from : "outlined: looked at most");
+    else this.showShadingHead(this.store.get("shade") === "attention" ? this.looking : "outlined: looked at most");
     this.attended.show(this.look);
     this.showPicture();
   }
