@@ -159,7 +159,7 @@ export class ImageClassifier extends Studio {
   }
 
   /** What shades the picture, in words. */
-  get looking() {
+  get shadingName() {
     return this.query === null ? "where all patches look on average" : `where ${this.tokenNames[this.query]} looks`;
   }
 
@@ -252,7 +252,7 @@ export class ImageClassifier extends Studio {
 
   showSource() {
     if (this.topPatch === null) this.sourceLabel.textContent = "";
-    else this.showShadingHead(this.store.get("shade") === "attention" ? this.looking : "outlined: looked at most");
+    else this.showShadingHead(this.store.get("shade") === "attention" ? this.shadingName : "outlined: looked at most");
     this.attended.show(this.look);
     this.showPicture();
   }
