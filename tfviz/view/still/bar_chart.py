@@ -219,11 +219,11 @@ def _aligned(column: Spread, largest: float | None = None) -> list[str]:
 def _decimals(value: float, places: int) -> str:
     """Format a number with this many decimals, unless it is very large or would wrongly read as 0 or 1."""
     text = fixed(value, places)
-    return (
-        formatted(value, 3)
-        if abs(value) >= MIN_LARGE or (value and float(text.replace(",", "").lstrip("−")) in (0, 1))
-        else text
-    )
+    read = float(text.replace(",", "").lstrip("−"))
+    if value and read == 0:
+        least = fixed(10**-places, places)
+        return f"< {least}" if value > 0 else f"> −{least}"
+    return formatted(value, 3) if abs(value) >= MIN_LARGE or read == 1 else text
 
 
 def _panel_title(name: str, inches: float, max_lines: int = 2) -> str:
