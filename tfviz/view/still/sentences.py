@@ -205,9 +205,9 @@ class _Words:
         return "itself" if itself else self._quote(self.columns[index])
 
     def _quote(self, word: str) -> str:
-        """Quote a word that is no number; signs stand for spaces, unless it names a part or a line."""
+        """Quote a word that is no number; signs stand for spaces at its ends, not for those inside a name."""
         if NUMBER.match(word):
             return word
-        signs = {" ": " "} if self.panel.kind in ("stack", "lines") else {}
+        signs = {" ": " "} if word.strip() == word else {}
         shown = "".join({**VISIBLE_SIGNS, **signs}.get(letter, letter) for letter in word) or "∅"
         return f"“{shorten(shown, MAX_WORD_LENGTH)}”"

@@ -117,7 +117,7 @@ function facts(content) {
   const share = kind === "stack" && sum ? sum : 1;
   const word = wordsOf(content, n, m);
   return {
-    row: ROW_KINDS.includes(kind) ? word(row, col) : quoteOf(kind)(wordsFor(content.rows, n)[row], MAX_WORD_LETTERS),
+    row: ROW_KINDS.includes(kind) ? word(row, col) : quote(wordsFor(content.rows, n)[row]),
     col: word(row, col),
     value: measured(data[at]),
     percent: inPercent(data[at] / share),
@@ -163,17 +163,15 @@ function wordsOf(content, n, m) {
   const { kind, rows, cols } = content;
   const words = wordsFor(ROW_KINDS.includes(kind) || kind === "graph" ? rows : cols, m);
   const same = kind === "grid" && hasSameWords(content, n, m);
-  const quote = quoteOf(kind);
-  return (/** @type {number} */ row, /** @type {number} */ col) =>
-    same && row === col ? "itself" : quote(words[col], MAX_WORD_LETTERS);
+  return (/** @type {number} */ row, /** @type {number} */ col) => (same && row === col ? "itself" : quote(words[col]));
 }
 
 const NUMBER = /^[-−]?\d[\d.,]*$/;
 
-/** Parts and lines have names, in which spaces stay; rows and columns have words. Numbers need no quotes. @param {DrawingKind} kind */
-function quoteOf(kind) {
-  const quote = kind === "stack" || kind === "lines" ? quotedExcerpt : quoted;
-  return (/** @type {string} */ word, /** @type {number} */ most) => (NUMBER.test(word) ? word : quote(word, most));
+/** Quote a word that is no number; signs stand for spaces at its ends, not for those inside a name. @param {string} word */
+function quote(word) {
+  if (NUMBER.test(word)) return word;
+  return (word && word.trim() === word ? quotedExcerpt : quoted)(word, MAX_WORD_LETTERS);
 }
 
 /** @param {Content} content */
