@@ -57,6 +57,14 @@ CASES = {
         panel("bars", [1.0, 3, 2], WORDS, title="size", unit="GB"),
         f"Size: largest for “cat” (3{SAID}GB), then “sat” (2{SAID}GB).",
     ),
+    "names of two words": (
+        panel("bars", [1.0, 3], ("output projection", "feed-forward layers")),
+        "Largest for “feed-forward layers” (3), then “output projection” (1).",
+    ),
+    "spaces at the ends of words": (
+        panel("bars", [1.0, 3], ("be ", " to be")),
+        "Largest for “␣to␣be” (3), then “be␣” (1).",
+    ),
     "even bars": (panel("bars", [1.0, 1], title="flat"), "Flat: 1 everywhere."),
     "one bar": (panel("bars", [1.0, math.nan], ("c", "d")), "1 in 1 of 2 cells."),
     "lines": (
