@@ -203,7 +203,7 @@ def test_classify_opens_most_important_head_and_shades_by_selected_head(studio):
     wait_until_idle(page)
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2, 0, 1:]
     assert shaded(page) == [(255 * weight.sqrt()).round().item() >= 8 for weight in weights]
-    assert plain(page.locator(".pane.text small").first.text_content()) == "where the class token looks, layer 1 head 2"
+    assert plain(page.locator(".pane.text small").first.text_content()) == "the class token looks, layer 1 head 2"
 
 
 def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
@@ -611,7 +611,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         assert len(set(inks)) > 5
         assert page.locator(".passage .from").count() == 1
         assert plain(page.locator(".pane.text small").first.text_content()) == (
-            f"where “{WORDS.words([ids[i + 1]])[0]}” looks, layer 1 head 2"
+            f"“{WORDS.words([ids[i + 1]])[0]}” looks, layer 1 head 2"
         )
     pointed = backgrounds(page)
     switch(page, 1, 2)  # a head that is off looks at nothing
@@ -621,7 +621,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     leave(page)
     assert backgrounds(page) == unpointed
     assert plain(page.locator(".pane.text small").first.text_content()) == (
-        "" if kind == "classify" else "where the hidden word looks, layer 1 head 2"
+        "" if kind == "classify" else "the hidden word looks, layer 1 head 2"
     )
 
 

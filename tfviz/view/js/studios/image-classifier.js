@@ -160,7 +160,7 @@ export class ImageClassifier extends Studio {
 
   /** What shades the picture, in words. */
   get shadingName() {
-    return this.query === null ? "where all patches look on average" : `where ${this.tokenNames[this.query]} looks`;
+    return this.query === null ? "all patches look, on average" : `${this.tokenNames[this.query]} looks`;
   }
 
   /** The query in words. */

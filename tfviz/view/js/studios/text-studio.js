@@ -166,7 +166,7 @@ export class TextStudio extends Studio {
     words.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
     this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.clearShading();
-    this.showShadingHead(`where ${tokenPhrase(this.tokenizer.words([answer.ids[row]])[0])} looks`);
+    this.showShadingHead(`${tokenPhrase(this.tokenizer.words([answer.ids[row]])[0])} looks`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
       span.style.background = colours?.background ?? "";

@@ -294,8 +294,7 @@ export class Translator extends Studio {
   showSource() {
     const { shading } = this;
     const word = shading?.grid.rows[shading.row];
-    if (word !== undefined)
-      this.showShadingHead(word === "…" ? "where the next word looks" : `where ${tokenPhrase(word)} looks`);
+    if (word !== undefined) this.showShadingHead(word === "…" ? "the next word looks" : `${tokenPhrase(word)} looks`);
     else this.sourceLabel.textContent = "";
     this.view.showShading();
   }

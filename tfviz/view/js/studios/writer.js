@@ -234,7 +234,7 @@ export class Writer extends Studio {
   showSource() {
     const { row } = this;
     if (!this.heads.groups.length || !this.answer || row === null) return;
-    this.showShadingHead(`where “${this.tokenizer.words([this.answer.ids[row]])[0]}” looks`);
+    this.showShadingHead(`“${this.tokenizer.words([this.answer.ids[row]])[0]}” looks`);
     this.sourceLabel.title = this.heads.nameOf(this.heads.selected);
   }
 
