@@ -127,7 +127,7 @@ def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, 
 
 @contextmanager
 def _tf32(device: torch.device) -> Iterator[None]:
-    """Let a CUDA GPU multiply float32 matrices in TF32, eight times as fast; the setting is restored."""
+    """Let a CUDA GPU multiply float32 matrices in TF32, on its matrix units; the setting is restored."""
     if device.type != "cuda":
         yield
         return
