@@ -59,6 +59,35 @@ def greedy(model, ids, count, size):
     return ids[-count:]
 
 
+SLOW_ENCODING = """() => { const ask = window.kernelAsk;
+    window.kernelAsk = async (question) => {
+        if (JSON.stringify(question).includes('"encode"')) await new Promise((done) => setTimeout(done, 400));
+        return ask(question); }; }"""
+
+
+def studio_of(kind, vocab):
+    sizes = {"context": 40, "layers": 1, "heads": 2, "dim": 12}
+    if kind == "write":
+        return view.write(wide(GPT(len(vocab), **sizes)), vocab, "the cat", kernel=True)
+    if kind == "classify":
+        return view.classify(wide(Classifier(len(vocab), 2, **sizes)), vocab, ["bad", "good"], "the cat", kernel=True)
+    return view.fill(wide(BERT(len(vocab), **sizes)), vocab, "the cat", kernel=True)
+
+
+@pytest.mark.parametrize("kind", ["write", "classify", "fill"])
+def test_page_is_busy_while_python_encodes(new_page, kind):
+    tokenizer = unigram()
+    tokenizer.add_special_tokens(["<mask>"])
+    vocab = Subwords(tokenizer, special={"mask": "<mask>"})
+    live = studio_of(kind, vocab)
+    page = open_studio(new_page(), live)
+    page.evaluate(SLOW_ENCODING)
+    (type_prompt if kind == "write" else types)(page, "the dog sat")
+    ids, expected = live._last[1][0][0].tolist(), vocab.encode("the dog sat").tolist()
+    assert len(ids) == len(expected)
+    assert all(made in (id, vocab["<mask>"]) for made, id in zip(ids, expected))
+
+
 def test_write_shows_latest_prompt_after_fast_typing(new_page):
     vocab = Subwords(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)

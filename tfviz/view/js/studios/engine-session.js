@@ -18,7 +18,7 @@ export class EngineSession {
   closed = Promise.resolve(null);
   /** @type {(value: null) => void} */
   resolveClosed = () => {};
-  /** The number of unanswered runs. */
+  /** The number of unanswered requests. */
   unanswered = 0;
 
   /**
@@ -60,14 +60,26 @@ export class EngineSession {
    * @param {Record<string, any>} inputs
    * @param {RunOptions} options
    */
-  async run(lane, program, inputs, options) {
-    this.unanswered++;
-    this.handlers.busy(true);
-    try {
+  run(lane, program, inputs, options) {
+    return this.whileBusy(async () => {
       const engine = this.engine ?? this.start();
       const { closed } = this;
       await Promise.race([this.ready, closed]);
-      return await Promise.race([engine.latest(lane, program, inputs, options), closed]);
+      return Promise.race([engine.latest(lane, program, inputs, options), closed]);
+    });
+  }
+
+  /**
+   * Await work of the engine or of the kernel, busy meanwhile; null if it failed, which is announced.
+   * @template Result
+   * @param {() => Promise<Result>} work
+   * @returns {Promise<Result | null>}
+   */
+  async whileBusy(work) {
+    this.unanswered++;
+    this.handlers.busy(true);
+    try {
+      return await work();
     } catch (error) {
       this.handlers.showError(/** @type {Error} */ (error));
       return null;

@@ -231,12 +231,8 @@ export class Studio {
    * @param {string[]} texts
    */
   async preloadEncodings(tokenizer, texts) {
-    try {
-      return tokenizer.preloadEncodings ? await tokenizer.preloadEncodings(texts) : false;
-    } catch (error) {
-      this.frame.showError(/** @type {Error} */ (error));
-      return null;
-    }
+    const preload = tokenizer.preloadEncodings?.bind(tokenizer);
+    return preload ? this.session.whileBusy(() => preload(texts)) : false;
   }
 
   /** The heads that are off, as edits of the engine. */
