@@ -31,8 +31,8 @@ const LIMITS = {
   "patching-widget.js": 166_000,
   "patching.js": 164_500,
   "site-search.js": 22_600,
-  "studios-widget.js": 231_500,
-  "studios.js": 231_500,
+  "studios-widget.js": 234_500,
+  "studios.js": 234_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -34,7 +34,7 @@ ANSWERS = ("g", "h")
 STREAMS, HEADS = "Residual stream before each layer", "Output of each head, at all positions"
 # Each run of the engine takes longer.
 SLOW = """(() => { const send = Worker.prototype.postMessage;
-    Worker.prototype.postMessage = function (...given) { setTimeout(() => send.apply(this, given), 60); }; })()"""
+    Worker.prototype.postMessage = function (...given) { setTimeout(() => send.apply(this, given), 300); }; })()"""
 BLOCKS = {"gpt": "blocks.?.input", "gpt2": "transformer.h.?.input", "llama": "model.layers.?.input"}
 
 

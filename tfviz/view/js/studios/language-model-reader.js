@@ -19,6 +19,8 @@ const CACHE_NAMES = ["keys", "values"];
  * @property {Float32Array | null} unedited the logits with all heads on, where some are off
  * @property {number} [cost] nats a token
  * @property {number} [before] the same with all heads on
+ * @property {number[]} [costs] nats of each token after the first
+ * @property {number[]} [costsBefore] the same with all heads on
  */
 
 /** A reader that runs a studio's language model and caches its results. */

@@ -4,7 +4,7 @@
 /** @import { PatchingStudio } from "./patching-studio.js" */
 
 const REDRAW_INTERVAL = 120; // milliseconds between two drawings of a table that is being filled
-const MAX_UNASKED = 1000; // milliseconds: what takes no longer is computed before the reader asks for it
+const MAX_UNASKED = 6000; // milliseconds: what takes no longer is computed before the reader asks for it
 /** @type {Kind[]} */
 const KINDS = ["streams", "heads"];
 
@@ -26,7 +26,7 @@ export class PatchingSweep {
     this.studio.showTables();
   }
 
-  /** Fill both tables if one cell is computed so quickly that all of them take a moment. @param {Pair} pair */
+  /** Fill both tables if one cell is computed so quickly that all of them take a few seconds. @param {Pair} pair */
   async fillIfQuick(pair) {
     const { studio } = this;
     if (studio.options.engine) return; // of a kernel each answer takes its time

@@ -1,8 +1,10 @@
-// A component that shows the cost of a text under a language model, in nats per token: now, with all heads on, and
-// without the selected head.
+// A component that shows the cost of a text under a language model, in nats per token: of each token, of the whole text
+// now, with all heads on, and without the selected head.
 
+import { h } from "../base/elements.js";
 import { counted, fixed } from "../base/numbers.js";
 import { cutTo } from "./language-model-reader.js";
+import { CostBars } from "./cost-bars.js";
 import { tokenCosts } from "./logits.js";
 
 /** @import { Edit } from "../types.d.ts" */
@@ -19,16 +21,46 @@ const MAX_READING_TIME = 400; // milliseconds; a slower model does not read the 
  */
 const meanCost = (logits, { ids, size }) => tokenCosts(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
 
-/** A line that describes the cost of a text. */
+/** @param {string} unit */
+const costHelp = (unit) =>
+  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}); less is better`;
+
+/** A line that describes the cost of a text, and bars of its tokens. */
 export class TextCost {
   /** @type {Map<string, number | null>} the cost without each head; null while it is requested */
   withoutHeads = new Map();
+  /** The cost of the whole text in words. */
+  description = "";
   /** The duration of the last reading in milliseconds. */
   readingTime = 0;
 
   /** @param {Writer} writer */
   constructor(writer) {
     this.writer = writer;
+    const { unit } = writer;
+    this.line = h("small", { class: "cost", title: costHelp(unit) });
+    this.bars = new CostBars(unit, (token, text) => {
+      writer.text.pointAtToken(token);
+      this.line.textContent = text || this.description;
+    });
+  }
+
+  /** Show the cost of an answer's text. @param {Answer} answer @param {number} off how many heads are off */
+  show(answer, off) {
+    this.description = this.describe(answer, off);
+    this.line.textContent = this.description;
+    this.bars.show(this.costsOf(answer));
+    this.bars.mark(this.writer.row);
+  }
+
+  /** The cost of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */
+  costsOf(answer) {
+    const { ids, logits, unedited, size } = answer;
+    if (logits.length !== ids.length * size) return null;
+    const words = this.writer.tokenizer.words(ids);
+    answer.costs ??= tokenCosts(logits, ids, size);
+    const before = unedited && (answer.costsBefore ??= tokenCosts(unedited, ids, size));
+    return { words, now: answer.costs, before, evenGuess: Math.log(size) };
   }
 
   /** @param {number} cost */

@@ -31,6 +31,14 @@ export class WriterText {
     if (!this.writer.answer) return;
     this.show();
     this.writer.showModel();
+    this.writer.textCost.bars.mark(this.row);
+  }
+
+  /** Point at the piece of a token; null: at the one at the caret. @param {number | null} token */
+  pointAtToken(token) {
+    if (token === null) return this.point(this.editor.placeAtCaret());
+    const place = this.pieces.findIndex(({ first, last }) => first <= token && token <= last);
+    return this.point(place < 0 ? null : place);
   }
 
   get pieces() {

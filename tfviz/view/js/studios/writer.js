@@ -27,9 +27,6 @@ import { WritingLoop } from "./writing-loop.js";
 /** @import { StudioArguments } from "./studio.js" */
 /** @typedef {{ ids: number[], key: string, off: number }} ModelInput the input of the model; `off`: the number of heads that are off */
 
-const costHelp = (/** @type {string} */ unit) =>
-  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}); less is better`;
-
 /** A studio that shows how a language model continues a text. @extends {Studio<WriteDocument>} */
 export class Writer extends Studio {
   get keys() {
@@ -88,14 +85,12 @@ export class Writer extends Studio {
     this.runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "go" });
     const step = button(`One ${unit}`, () => this.loop.write(), { title: `write one ${unit} (Alt+S)` });
     const back = button("Back", () => this.path.back(), { title: `take the last ${unit} back (Alt+B)` });
-    /** @type {HTMLElement} */
-    this.cost = h("small", { class: "cost", title: costHelp(unit) });
     const textOf = (/** @type {number[]} */ tokens) =>
       tokens.map((id) => pieceText(tokenizer, id)).join(spaceSeparated(tokenizer) ? " " : "");
     /** @type {Branches} */
     this.branches = new Branches(this.path, textOf, (node) => store.set({ node, rows: [], cols: [] }));
-    const buttons = h("div", { class: "row" }, this.runButton, step, back, this.cost);
-    return [this.text.editor.element, buttons, this.branches.element];
+    const buttons = h("div", { class: "row" }, this.runButton, step, back, this.textCost.line);
+    return [this.text.editor.element, buttons, this.textCost.bars.element, this.branches.element];
   }
 
   /** Make the list of next tokens and the controls of the sampler. */
@@ -215,7 +210,7 @@ export class Writer extends Studio {
   /** @param {Answer} answer */
   show(answer) {
     this.next.show(answer);
-    this.cost.textContent = this.textCost.describe(answer, this.answerInput?.off ?? 0);
+    this.textCost.show(answer, this.answerInput?.off ?? 0);
     this.branches.show(this.store.get("node"));
     if (this.mappedAnswer !== answer) {
       const words = this.tokenizer.words(answer.ids);
