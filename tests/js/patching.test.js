@@ -4,6 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub } from "./helpers.js";
+import { scaleText } from "../../tfviz/view/js/studios/patching-description.js";
 import { PatchingKernelRuns } from "../../tfviz/view/js/studios/patching-kernel-runs.js";
 import { answersOf, PatchingRuns, shareBack } from "../../tfviz/view/js/studios/patching-runs.js";
 
@@ -19,6 +20,12 @@ test("0 is the corrupt run, 1 the clean one; without a difference there is no sh
     [0, 1, 0.25, 1.5, -0.5],
   );
   assert.equal(shareBack({ clean: 2, corrupt: 2 }, 2), null);
+});
+
+test("the cells' unit names what would bring all back, in its own direction, or nothing", () => {
+  assert.match(scaleText({ clean: 3, corrupt: -1.5 }), /; \+4\.50 would bring all of it back\.$/);
+  assert.match(scaleText({ clean: -1, corrupt: 1 }), /; −2\.00 would/);
+  assert.match(scaleText({ clean: 2, corrupt: 2 }), /the logit difference\.$/);
 });
 
 test("answers that are not chosen are the likeliest of each run, and two", () => {

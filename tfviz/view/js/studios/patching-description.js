@@ -19,6 +19,13 @@ export function changeText(metrics, change) {
   return `${withSign(change)}${share === null ? "" : `, ${percent(share)} back`}`;
 }
 
+/** Say what the numbers of the tables are. @param {Metrics} metrics */
+export function scaleText(metrics) {
+  const whole = metrics.clean - metrics.corrupt;
+  const all = shareBack(metrics, 0) === null ? "" : `; ${withSign(whole)} would bring all of it back`;
+  return `Each cell: how much a patch there changes the logit difference${all}.`;
+}
+
 /** Describe both runs. @param {Metrics} metrics @param {string} metric its name @returns {Parts} */
 export function unpatchedText(metrics, metric) {
   const same = shareBack(metrics, 0) === null ? ": there is nothing to bring back" : "";

@@ -5,7 +5,7 @@ import { h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 import { PatchingAnswers } from "./patching-answers.js";
-import { changeText, patchedText, unpatchedText } from "./patching-description.js";
+import { changeText, patchedText, scaleText, unpatchedText } from "./patching-description.js";
 import { PatchingSweep } from "./patching-sweep.js";
 import { PatchingGauge } from "./patching-gauge.js";
 import { PatchingKernelRuns } from "./patching-kernel-runs.js";
@@ -25,7 +25,6 @@ import CSS from "../controls/patching.css";
 
 /** @type {Kind[]} */
 const KINDS = ["streams", "heads"];
-const HOW_TO = "Click a cell: the corrupt run takes the clean run's activation there.";
 
 /** A studio that patches a language model. @extends {Studio<PatchDocument>} */
 export class PatchingStudio extends Studio {
@@ -57,7 +56,7 @@ export class PatchingStudio extends Studio {
       preload: (texts) => this.preloadEncodings(tokenizer, texts),
     });
     /** What the pointer or the cursor is at, in words. */
-    this.reading = h("p", { class: "soft how-to", role: "status" }, HOW_TO);
+    this.reading = h("p", { class: "soft how-to", role: "status" });
     this.placeTables = KINDS.map(
       (kind) =>
         new PatchingTable(kind, frame.theme, {
@@ -65,7 +64,7 @@ export class PatchingStudio extends Studio {
           leave: () => store.set({ place: [] }),
           reading: (place) => this.describeCell(place),
           announce: (text) => {
-            this.reading.textContent = text || HOW_TO;
+            this.reading.textContent = text || scaleText(this.metrics);
           },
           fill: (kind) => void this.sweep.fill(kind),
         }),
@@ -176,6 +175,7 @@ export class PatchingStudio extends Studio {
     this.showSubject();
     this.texts.show(this.markedPosition);
     this.next.show({ clean: clean.logits, corrupt: corrupt.logits, patched: this.patchedLogits }, this.answers);
+    this.reading.textContent = scaleText(this.metrics); // until a cell is pointed at
     this.showTables();
     this.gauge.show(this.metrics, this.patchedLogits && this.metric(this.patchedLogits));
     this.showSentence();
