@@ -23,8 +23,8 @@ test("0 is the corrupt run, 1 the clean one; without a difference there is no sh
 });
 
 test("the cells' unit names what would bring all back, in its own direction, or nothing", () => {
-  assert.match(scaleText({ clean: 3, corrupt: -1.5 }), /; \+4\.50 would bring all of it back\.$/);
-  assert.match(scaleText({ clean: -1, corrupt: 1 }), /; −2\.00 would/);
+  assert.match(scaleText({ clean: 3, corrupt: -1.5 }), / \(all: \+4\.50\)\.$/);
+  assert.match(scaleText({ clean: -1, corrupt: 1 }), / \(all: −2\.00\)/);
   assert.match(scaleText({ clean: 2, corrupt: 2 }), /the logit difference\.$/);
 });
 

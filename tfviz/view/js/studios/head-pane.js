@@ -16,7 +16,7 @@ import { button, pane } from "./small-elements.js";
 /** @typedef {{ text: string, most: string }} MapKey how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
-const CLICK_HELP = "click: look · ×: off";
+const CLICK_HELP = "click to select · ×: off";
 const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */

@@ -22,8 +22,8 @@ export function changeText(metrics, change) {
 /** Say what the numbers of the tables are. @param {Metrics} metrics */
 export function scaleText(metrics) {
   const whole = metrics.clean - metrics.corrupt;
-  const all = shareBack(metrics, 0) === null ? "" : `; ${withSign(whole)} would bring all of it back`;
-  return `Each cell: how much a patch there changes the logit difference${all}.`;
+  const all = shareBack(metrics, 0) === null ? "" : ` (all: ${withSign(whole)})`;
+  return `Each cell: what a patch there adds to the logit difference${all}.`;
 }
 
 /** Describe both runs. @param {Metrics} metrics @param {string} metric its name @returns {Parts} */

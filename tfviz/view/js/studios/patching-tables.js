@@ -44,7 +44,7 @@ export class PatchingTable {
       const { cursor } = this.stage;
       if (cursor) handlers.patch([kind, cursor[0], cursor[1]]);
     };
-    const options = { axes: AXES[kind], maxCell: 26, maxHeight: 250 };
+    const options = { axes: AXES[kind], maxCell: 26, maxHeight: 250, flatNames: true };
     /** @type {HeadStage} */
     this.stage = new HeadStage(
       theme,
