@@ -28,34 +28,42 @@ LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
     """Draw the panels; above them what they show and the controls' values, such as "sharpness = 2.55"; `note` below."""
-    sizes = [PANEL_SIZES[panel.kind](panel) for panel in panels]
-    stacks = _stacks(panels, [height for _, height in sizes])
-    stack_widths = [max(sizes[i][0] for i in stack) for stack in stacks]
-    stack_heights = [sum(sizes[i][1] for i in stack) for stack in stacks]
-    rows = _rows(stack_widths)
-    statement, keys = sentences(panels), scale_keys(panels)
-    question, hint = _question(title)
+    statement, (question, hint) = sentences(panels), _question(title)
     hints = _join_lines([f"{hint}: {line[0]}", *line[1:]] if hint and line else line)
+    layout = _Layout(panels, question)
 
     def draw() -> Figure:
-        row_heights = [max(stack_heights[n] for n in row) for row in rows]
-        row_widths = [sum(stack_widths[n] for n in row) for row in rows]
-        width = max(*row_widths, min(len(question) / TITLE_LETTERS_PER_INCH, ROW_WIDTH_INCHES), 3.2)
-        found, notes = (wrap(text, int(width * LETTERS_PER_INCH)) for text in (statement, note))
+        return layout.draw(statement, hints, note, scale_keys(panels))
+
+    words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
+    return Picture(draw, "\n".join([title, "; ".join(line), *words, *(text for text in (statement, note) if text)]))
+
+
+class _Layout:
+    """Rows of columns of panels, below a title."""
+
+    def __init__(self, panels: Sequence[ResultPanel], title: str):
+        self.panels = panels
+        self.title = title
+        self.sizes = [PANEL_SIZES[panel.kind](panel) for panel in panels]  # width and height of each
+        self.columns = _stacks(panels, [height for _, height in self.sizes])
+        self.widths = [max(self.sizes[i][0] for i in column) for column in self.columns]
+        self.heights = [sum(self.sizes[i][1] for i in column) for column in self.columns]
+        self.rows = _rows(self.widths)
+        row_widths = [sum(self.widths[n] for n in row) for row in self.rows]
+        self.width = max(*row_widths, min(len(title) / TITLE_LETTERS_PER_INCH, ROW_WIDTH_INCHES), 3.2)
+
+    def draw(self, statement: str, hints: Sequence[str], note: str, keys: Sequence[ScaleKey]) -> Figure:
+        """Draw all; lines of text are wrapped to the width of the panels."""
+        found, notes = (wrap(text, int(self.width * LETTERS_PER_INCH)) for text in (statement, note))
+        row_heights = [max(self.heights[n] for n in row) for row in self.rows]
         above = 0.19 * len(found) + 0.18 * len(hints) + 0.05
         below = 0.05 + 0.19 * len(notes) + 0.22 * bool(keys)
         height = above + sum(row_heights) + below + 0.35
-        figure = Figure(figsize=(width, height), layout="constrained")
-        parts: Any = figure.subfigures(2 + len(rows), 1, height_ratios=[above, *row_heights, below])
-        for part, row, high, own in zip(parts[1:-1], rows, row_heights, row_widths):
-            widths = [stack_widths[n] for n in row] + [width - own] * (width - own > 0.05)
-            grid = part.add_gridspec(1, len(widths), width_ratios=widths)
-            for place, n in enumerate(row):
-                rest = [high - stack_heights[n]] * (len(stacks[n]) > 1 and high - stack_heights[n] > 0.05)
-                heights = [sizes[i][1] for i in stacks[n]] + rest
-                cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
-                for cell, i in zip(cells, stacks[n]):
-                    draw_result(part.add_subplot(cell), panels[i], sizes[i][0])
+        figure = Figure(figsize=(self.width, height), layout="constrained")
+        parts: Any = figure.subfigures(2 + len(self.rows), 1, height_ratios=[above, *row_heights, below])
+        for part, row, row_height in zip(parts[1:-1], self.rows, row_heights):
+            self._draw_row(part, row, row_height)
         small: dict[str, Any] = {"color": soft(), "fontsize": 8, "linespacing": 1.4}
         figure.text(0.01, 1 - 0.32 / height, "\n".join(map(drawable, found)), va="top", fontsize=9, linespacing=1.4)
         down = 0.34 + 0.19 * len(found)
@@ -63,11 +71,27 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
         figure.text(0.01, 0.0, "\n".join(map(drawable, notes)), va="bottom", **small)
         if keys:
             _draw_key(parts[-1], keys)
-        set_title(figure, question)
+        set_title(figure, self.title)
         return _settled(figure)
 
-    words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
-    return Picture(draw, "\n".join([title, "; ".join(line), *words, *(text for text in (statement, note) if text)]))
+    def _draw_row(self, part: SubFigure, row: Sequence[int], row_height: float) -> None:
+        """Draw columns side by side from the left; the panels of a column from the top, a single one at full height."""
+        widths = _fill_up([self.widths[n] for n in row], self.width)
+        grid = part.add_gridspec(1, len(widths), width_ratios=widths)
+        for place, n in enumerate(row):
+            column = self.columns[n]
+            heights = [self.sizes[i][1] for i in column]
+            if len(column) > 1:
+                heights = _fill_up(heights, row_height)
+            cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
+            for cell, i in zip(cells, column):
+                draw_result(part.add_subplot(cell), self.panels[i], self.sizes[i][0])
+
+
+def _fill_up(sizes: list[float], whole: float) -> list[float]:
+    """Append the space that is left, if there is any."""
+    rest = whole - sum(sizes)
+    return [*sizes, rest] if rest > 0.05 else sizes
 
 
 def _question(title: str) -> tuple[str, str]:
