@@ -21,7 +21,7 @@ const LIMITS = {
   "attention.js": 7_900,
   "charts.js": 57_500,
   "engine.js": 47_300,
-  "interact-widget.js": 121_000,
+  "interact-widget.js": 121_400,
   "interact.js": 124_000,
   "lesson.js": 1_400,
   "maps-widget.js": 92_500,

@@ -1,6 +1,8 @@
 """`view.classify` and `view.fill` in Chromium, offline: results match torch."""
 
+import copy
 import csv
+import math
 import re
 from functools import cache
 from itertools import product
@@ -203,7 +205,9 @@ def test_classify_opens_most_important_head_and_shades_by_selected_head(studio):
     wait_until_idle(page)
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2, 0, 1:]
     assert shaded(page) == [(255 * weight.sqrt()).round().item() >= 8 for weight in weights]
-    assert plain(page.locator(".pane.text small").first.text_content()) == "the class token looks, layer 1 head 2"
+    assert (
+        plain(page.locator(".pane.text small").first.text_content()) == "Where the class token looks: layer 1, head 2"
+    )
 
 
 def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
@@ -450,7 +454,7 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     wait_until_idle(page)
     ids[10] = MASK
     check_against_torch(page, bert, ids)
-    click(page, "Show all words")
+    click(page, "Uncover all words")
     check_against_torch(page, bert, encode_with_specials(TEXT, back=(SEP,)))
     assert page.locator(".guesses").text_content() == "No word is hidden."
     assert words(page)[9] == "music"
@@ -611,7 +615,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         assert len(set(inks)) > 5
         assert page.locator(".passage .from").count() == 1
         assert plain(page.locator(".pane.text small").first.text_content()) == (
-            f"“{WORDS.words([ids[i + 1]])[0]}” looks, layer 1 head 2"
+            f"Where “{WORDS.words([ids[i + 1]])[0]}” looks: layer 1, head 2"
         )
     pointed = backgrounds(page)
     switch(page, 1, 2)  # a head that is off looks at nothing
@@ -621,7 +625,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     leave(page)
     assert backgrounds(page) == unpointed
     assert plain(page.locator(".pane.text small").first.text_content()) == (
-        "" if kind == "classify" else "the hidden word looks, layer 1 head 2"
+        "" if kind == "classify" else "Where the hidden word looks: layer 1, head 2"
     )
 
 
@@ -635,9 +639,9 @@ def user_state(page):
 def test_undo_reverts_each_try(studio, kind):
     page = studio(MADE[kind]())
     names = page.locator(".tries button").all_text_contents()
-    assert len(names) == 4
+    assert len(names) == 3
     first = user_state(page)
-    for name in names[:3]:
+    for name in names:
         do_try(page, name)
         assert user_state(page) != first
         click(page, "Undo")
@@ -645,7 +649,7 @@ def test_undo_reverts_each_try(studio, kind):
         assert button(page, "Undo").get_attribute("aria-disabled") == "true"
     do_try(page, "Switch all heads off")
     assert page.locator(".cell.off").count() == 6
-    do_try(page, "… and on again")
+    click(page, "All on")
     assert user_state(page) == first
     click(page, "Undo", "Undo")
     assert user_state(page) == first
@@ -667,11 +671,34 @@ def test_classify_sentence_states_effect_of_ablating_head(studio):
     model, made = classifier()
     page = studio(set_to(made, layer=1, head=2))
     ids = encode_with_specials(TEXT)
-    before, after = (said(logits(model, ids, off)[0].softmax(0)[0].item()) for off in ((), [(1, 2)]))
     page.locator(".sentence-of-head", has_text="With this head off").wait_for()
-    sentence = plain(page.locator(".sentence-of-head").text_content())
-    told_now = f"stays at {before}." if before == after else f"from {before} to {after}."
-    assert sentence.endswith(told_now)
+    shares = [logits(model, ids, off)[0].softmax(0)[0].item() for off in ((), [(1, 2)])]
+    assert plain(page.locator(".sentence-of-head").text_content()).endswith(f" {change_in_words(shares)}.")
+
+
+def change_in_words(shares):
+    """In percent or, where both read alike, in log-odds."""
+    before, after = map(said, shares)
+    if before != after:
+        return f"from {before} to {after}"
+    before, after = (f"{math.log(p / (1 - p)):+.1f}".replace("-", "−") for p in shares)
+    return f"from {before} to {after}" if before != after else f"stays at {said(shares[0])}"
+
+
+def test_sentence_states_log_odds_where_probabilities_read_alike(studio):
+    """Of a classifier that is as good as certain."""
+    model = copy.deepcopy(classifier()[0])
+    with torch.no_grad():
+        model.labels.bias[0] += 14
+    made = view.classify(model, WORDS, LABELS, TEXT, bos=CLS, weights="float32")
+    page = studio(set_to(made, layer=1, head=2))
+    page.locator(".sentence-of-head", has_text="With this head off").wait_for()
+    ids = encode_with_specials(TEXT)
+    shares = [logits(model, ids, off)[0].double().softmax(0)[0].item() for off in ((), [(1, 2)])]
+    assert said(shares[0]) == said(shares[1])
+    told = plain(page.locator(".sentence-of-head").text_content())
+    assert f"the log-odds of “{LABELS[0]}” " in told
+    assert told.endswith(f" {change_in_words(shares)}.")
 
 
 def test_custom_tries_come_first(studio):

@@ -245,7 +245,7 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
         row = maps[1, 0, query]
         top = 1 + int(row[1:].argmax())
         name = "the class token" if query == 0 else "row 2, column 4"
-        assert page.locator(".pane.text h4 small").text_content() == f"{name} looks, layer 1 head 0"
+        assert page.locator(".pane.text h4 small").text_content() == f"Where {name} looks: layer 1, head 0"
         if row.max() >= 1.5 / 13:
             assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
     largest = max(maps[:, :, 1 + 7].max().item(), 4 / 13)  # the scale goes to the largest weight of all heads

@@ -315,7 +315,7 @@ def test_hovered_token_shows_its_attention(studio):
         shaded = page.locator(".token").evaluate_all("all => all.map(one => Boolean(one.style.background))")
         codes = (255 * weights[place].sqrt()).round()
         assert shaded == [key <= place and code >= 8 for key, code in enumerate(codes.tolist())]
-    assert page.locator(".pane.text small").first.text_content() == "“.” looks, layer 1 head 1"
+    assert page.locator(".pane.text small").first.text_content() == "Where “.” looks: layer 1, head 1"
     page.mouse.move(2, 2)
     wait_until_idle(page)
     page.locator(".editor").click(position={"x": 200, "y": 150})  # the caret goes to the end

@@ -28,6 +28,7 @@ from tfviz.view.studio.build import (
     tries_spec,
 )
 from tfviz.view.studio.local_program import LocalProgram, max_positions
+from tfviz.view.studio.strongest_head import HeadState
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
@@ -113,21 +114,19 @@ def translate(
         },
     }  # fmt: skip
     if not kernel:
-        return studio_view(document, _steps_picture(document, programs, source, target, ids), programs, budget)
+        tokens, shares = _greedy(document, programs, ids, len(target))
+        maps = _cross_attention(programs, ids, [begin, *tokens[:-1]])
+        document["state"].update(_sharpest_head(maps))
+        weights_read = torch.stack([layer.mean(0) for layer in maps]).mean(0)
+        heading = text_heading(title, sentence)
+        picture = translation_steps(
+            target.words(torch.tensor(tokens)), shares, source.words(ids), weights_read, heading
+        )
+        return studio_view(document, picture, programs, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["attention_mask"]]}
     draw_static, axis_words = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
     return studio_widget(document, programs, first, draw_static, axis_words, own)
-
-
-def _steps_picture(
-    document: TranslateDocument, programs: dict[str, Program], source: Any, target: Any, ids: Tensor
-) -> Picture:
-    """Draw the likeliest translation of a text, token by token, and where each looks."""
-    tokens, shares = _greedy(document, programs, ids, len(target))
-    weights_read = _mean_cross_attention(programs, ids, [document["begin"], *tokens[:-1]])
-    heading = text_heading(document["title"], document["state"]["sentence"])
-    return translation_steps(target.words(torch.tensor(tokens)), shares, source.words(ids), weights_read, heading)
 
 
 def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
@@ -247,16 +246,23 @@ def _greedy(
     return text[1:], shares
 
 
-def _mean_cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> Tensor:
-    """Return the decoder's attention to the source, the mean over all heads: [written, read]."""
+def _cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> list[Tensor]:
+    """Return the decoder's attention to the source, [head, written, read] of each layer."""
     patterns: list[Tensor] = []
 
     def record(pattern: Tensor) -> Tensor:
         if pattern.shape[-1] == len(ids):
-            patterns.append(pattern[0].mean(0))
+            patterns.append(pattern[0])
         return pattern
 
     memory, decode = programs["encode"](ids[None]), programs["decode"]
     sites = [site for site in decode.sites if "cross" in site] or decode.sites
     decode(torch.tensor([list(text)]), memory["states"], memory["attention_mask"], edit=dict.fromkeys(sites, record))
-    return torch.stack(patterns).mean(0)
+    return patterns
+
+
+def _sharpest_head(maps: Sequence[Tensor]) -> HeadState:
+    """Return the head whose largest weights are largest, in the mean over the written tokens: it is opened first."""
+    sharpness = [layer.amax(-1).mean(-1) for layer in maps]
+    layer = max(range(len(maps)), key=lambda i: sharpness[i].max().item())
+    return {"layer": layer, "head": int(sharpness[layer].argmax())}

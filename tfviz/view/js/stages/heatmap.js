@@ -18,6 +18,7 @@ import { legend, swatches, twoValues } from "./legend.js";
  * @property {boolean} [legend] whether to draw the colour scale
  * @property {number} [maxHeight] pixels
  * @property {number} [maxCell] pixels of a cell
+ * @property {number} [maxCellHeight] pixels, of cells that may be wider
  * @property {number} [maxNumberedCell] pixels of a cell with its number
  * @property {boolean} [flatNames] whether names of columns lie flat where they fit
  * @property {boolean} [numbers] whether cells with enough room show their numbers
@@ -68,12 +69,18 @@ export class Heatmap {
 
   /** @param {import("../base/theme.js").Theme} theme @param {HeatmapOptions} [options] */
   constructor(theme, { axes = QUERY_KEY, legend = true, maxHeight = 660, maxCell = 34, ...options } = {}) {
-    const { numbers = false, maxNumberedCell = MIN_NUMBERED_CELL_SIZE, flatNames = false } = options;
+    const {
+      numbers = false,
+      maxNumberedCell = MIN_NUMBERED_CELL_SIZE,
+      flatNames = false,
+      maxCellHeight = Infinity,
+    } = options;
     this.theme = theme;
     this.axes = axes;
     this.legend = legend;
     this.maxHeight = maxHeight;
     this.maxCell = maxCell;
+    this.maxCellHeight = maxCellHeight;
     this.maxNumberedCell = maxNumberedCell;
     this.numbers = numbers;
     this.flatNames = flatNames;
@@ -123,7 +130,8 @@ export class Heatmap {
     const share = (width - (this.legend ? LEGEND_WIDTH : OUTLINE_MARGIN)) / m;
     if (this.texts) return [Math.min(TEXT_CELL_SIZE[0], share), TEXT_CELL_SIZE[1]];
     if (m === 1) return [Math.min(NUMBER_CELL_SIZE[0], width), Math.min(NUMBER_CELL_SIZE[1], this.maxHeight / n)];
-    const [cellWidth, cellHeight] = [Math.min(maxCell, share), Math.min(maxCell, this.maxHeight / n)];
+    const cellWidth = Math.min(maxCell, share);
+    const cellHeight = Math.min(maxCell, this.maxCellHeight, this.maxHeight / n);
     const aspect = n === m ? 1 : 4; // of a cell, at most
     return [Math.min(cellWidth, aspect * cellHeight), Math.min(cellHeight, aspect * cellWidth)];
   }

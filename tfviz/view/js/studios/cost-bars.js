@@ -35,7 +35,7 @@ export class CostBars {
     };
     this.bars.onpointerleave = () => point(null, "");
     this.caption = h("figcaption", { class: "soft" });
-    this.element = h("figure", { class: "costs", hidden: true }, this.bars, this.caption);
+    this.element = h("figure", { class: "costs", hidden: true }, this.caption, this.bars);
   }
 
   /** @param {Costs | null} costs null hides the bars */
@@ -55,7 +55,7 @@ export class CostBars {
       return bar;
     });
     this.bars.replaceChildren(...bars);
-    this.caption.textContent = `cost of each ${this.unit}${before ? "; thin line: with all heads on" : ""}`;
+    this.caption.textContent = `cost of each ${this.unit}, in nats${before ? "; thin line: with all heads on" : ""}`;
     this.bars.setAttribute("aria-label", this.summary(costs));
   }
 

@@ -38,12 +38,12 @@ export class Filler extends TextStudio {
 
   /** @param {StudioArguments<FillDocument>} args */
   constructor(...args) {
-    super(args, "The words: press one to hide it", "Show all words");
+    super(args, "The words: press one to hide it", "Uncover all words");
     this.left = new CausalPredictions(this);
     this.worth = new HeadAblation(this);
     this.guesses = new PredictionPane(this);
     this.layOutText({
-      how: "Press a word to hide it: the model guesses what stood there.",
+      how: "Press a word to hide it: the model guesses what stood there; the true word is underlined.",
       predictionTitle: "What it guesses",
       prediction: [this.guesses.element],
     });

@@ -1,6 +1,6 @@
 // What the probability of an answer would be with the selected head switched over: off if it is on, on if it is off.
 
-import { percent } from "../base/numbers.js";
+import { percent, withSign } from "../base/numbers.js";
 
 /** @import { Edit } from "../types.d.ts" */
 /** @import { Place } from "./model-pane.js" */
@@ -36,8 +36,11 @@ export class HeadAblation {
     if (other === undefined || other === null) return "";
     const [now, then] = [asked.share, other].map(percent);
     const how = off ? "With this head on" : "With this head off";
-    if (now === then) return `${how} ${asked.name} stays at ${now}.`;
-    return `${how} ${asked.name} ${other < asked.share ? "falls" : "rises"} from ${now} to ${then}.`;
+    const [falls, fall] = other < asked.share ? ["falls", "fall"] : ["rises", "rise"];
+    if (now !== then) return `${how} ${asked.name} ${falls} from ${now} to ${then}.`;
+    const [odds, otherOdds] = [asked.share, other].map((share) => withSign(Math.log(share / (1 - share)), 1));
+    if (odds === otherOdds) return `${how} ${asked.name} stays at ${now}.`;
+    return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`; // near 0 and 1 these tell more
   }
 
   /** @param {string} key @param {Place} place @param {Asked} asked */

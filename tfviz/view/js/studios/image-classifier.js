@@ -252,7 +252,7 @@ export class ImageClassifier extends Studio {
 
   showSource() {
     if (this.topPatch === null) this.sourceLabel.textContent = "";
-    else this.showShadingHead(this.store.get("shade") === "attention" ? this.shadingName : "outlined: looked at most");
+    else this.showShadingHead(this.store.get("shade") === "attention" ? this.shadingName : "it looks most (outlined)");
     this.attended.show(this.look);
     this.showPicture();
   }

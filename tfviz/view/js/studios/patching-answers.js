@@ -65,7 +65,7 @@ export class PatchingAnswers {
     const pressed = h(
       "div",
       { class: "more" },
-      h("span", { class: "cut-by" }, "Press a bar: answer to", this.tabs.element),
+      h("span", { class: "cut-by" }, "Bars set the answer", this.tabs.element),
     );
     this.element = h("div", {}, this.note, this.list, pressed);
   }

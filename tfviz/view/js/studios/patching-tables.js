@@ -27,10 +27,11 @@ import { button } from "./small-elements.js";
 
 const TITLES = { streams: "Residual stream before each layer", heads: "Output of each head, at all positions" };
 const AXES = { streams: ["layer", "position"], heads: ["layer", "head"] };
+const CELLS = { streams: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
 const KEYS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
 const LABEL_WIDTH = 120; // pixels that the names of rows and the scale take, about
-const MIN_CELL_WIDTH = 38; // pixels of a cell with its number, at least
+const MIN_CELL_WIDTH = 36; // pixels of a cell with its number, at least
 
 /** One table with its title, and what fills it. */
 export class PatchingTable {
@@ -44,7 +45,7 @@ export class PatchingTable {
       const { cursor } = this.stage;
       if (cursor) handlers.patch([kind, cursor[0], cursor[1]]);
     };
-    const options = { axes: AXES[kind], maxCell: 26, maxHeight: 250, flatNames: true };
+    const options = { axes: AXES[kind], ...CELLS[kind], maxHeight: 250, flatNames: true };
     /** @type {HeadStage} */
     this.stage = new HeadStage(
       theme,

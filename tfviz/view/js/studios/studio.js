@@ -195,10 +195,10 @@ export class Studio {
     this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
   }
 
-  /** Show which head shades the text, and for which token. @param {string} looks */
+  /** Show which head shades the text, and for which token. @param {string} looks such as "“s” looks" */
   showShadingHead(looks) {
     const { layer, head } = this.heads.selected;
-    this.sourceLabel.textContent = `${looks}, layer ${layer} head ${head}`;
+    this.sourceLabel.textContent = `Where ${looks}: layer ${layer}, head ${head}`;
   }
 
   /** Wait until the current choices are shown and everything that depends on them is computed. */

@@ -152,7 +152,7 @@ export class TranslationView {
   /** Show the probability of the text, and what it would be with all heads on. @param {Current} current */
   showCost(current) {
     const { sum, tokens } = current.text;
-    const now = `The model gives these words ${percent(Math.exp(sum))}`;
+    const now = `Probability of the whole text: ${percent(Math.exp(sum))}`;
     this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
     this.cost.title = "the probability of all of them, one after another: the product of each word's own";
   }

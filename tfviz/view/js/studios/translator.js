@@ -173,13 +173,15 @@ export class Translator extends Studio {
   }
 
   /**
-   * Return the place of the word that the model was least sure of.
+   * Return the place of the word that the model was least sure of; of a mark only if there are no words.
    * @param {number[]} read
    * @param {DecoderOutput} answer
    */
   hardestPlace(read, answer) {
     const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.described.suppressed)[id]);
-    return read.length ? logs.indexOf(Math.min(...logs)) : 0;
+    const words = this.tokenizer.words(read).map((word) => /[\p{L}\p{N}]/u.test(word));
+    const places = [...read.keys()].filter((place) => words[place] || !words.includes(true));
+    return places.reduce((least, place) => (logs[place] < logs[least] ? place : least), places[0] ?? 0);
   }
 
   /**

@@ -130,7 +130,7 @@ export function classifierTries(studio) {
       act: () =>
         studio.change({ text: store.get("text").trim().split(/\s+/).reverse().join(" "), ...studio.initialState }),
     },
-    ...headTries(studio),
+    allHeadsOff(studio),
   ];
 }
 
@@ -150,7 +150,7 @@ export function fillerTries(studio) {
           filled: [],
         }),
     },
-    ...headTries(studio),
+    allHeadsOff(studio),
   ];
 }
 
@@ -173,12 +173,9 @@ export function translatorTries(studio) {
         studio.force(studio.view.next.words[1].id);
       },
     },
-    headTries(studio)[0],
+    allHeadsOff(studio),
   ];
 }
 
-/** Switch all heads off, and on again. @param {Studio<any>} studio @returns {Try[]} */
-const headTries = ({ heads, store }) => [
-  { name: "Switch all heads off", act: () => heads.switchAllOff() },
-  { name: "… and on again", act: () => store.set({ off: [] }) },
-];
+/** @param {Studio<any>} studio @returns {Try} */
+const allHeadsOff = ({ heads }) => ({ name: "Switch all heads off", act: () => heads.switchAllOff() });
