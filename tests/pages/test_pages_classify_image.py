@@ -433,7 +433,7 @@ def test_touch_hides_patch_and_leaves_no_hover(studio):
     check_shares(page, check_against_torch(page, model, [6]))
     page.get_by_role("tab", name="attention", exact=True).tap()
     wait_until_idle(page)
-    assert page.locator(".pane.text h4 small").text_content().startswith("the class token looks")
+    assert page.locator(".pane.text h4 small").text_content().startswith("Where the class token looks")
 
 
 def test_kernel_matches_torch(new_page):

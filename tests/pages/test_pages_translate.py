@@ -268,8 +268,9 @@ def test_heads_are_ablated_by_key_button_and_layer(studio):
     _, shown = translated()
     page = studio(shown)
     switch(page, 0, 0, "cross-attention")
-    last = page.evaluate("window.told.flatMap(one => one.edits).at(-1)")
-    assert (last["site"], last["head"]) == ("decoder.0.cross.pattern", 0)
+    edits = [one["edits"] for one in page.evaluate("window.told")]
+    assert [{"site": "decoder.0.cross.pattern", "head": 0, "do": "zero"}] in edits
+    assert page.locator(".cell.off").count() == 1
     cell = page.locator(".cell").filter(has=page.get_by_role("button", name="encoder, head 2 of layer 1, on"))
     cell.hover()
     cell.locator(".cross").click()
@@ -419,6 +420,7 @@ def test_the_sentence_is_shaded_from_the_word_of_the_translation_that_is_pointed
     with torch.no_grad(), look.capture(made) as seen:
         made(source_ids("one two three"), torch.tensor([[target["[BOS]"], *tokens[:-1]]]))
     weights = seen["decoder.0.cross.pattern"][0, 0]
+    page.get_by_role("button", name="cross-attention, head 0 of layer 0, on").click()
     for place in (0, 2):
         page.locator(".written .word").nth(place).hover()
         wait_until_idle(page)
