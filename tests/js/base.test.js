@@ -49,6 +49,11 @@ test("a sign stands for what cannot be seen, and a cut is marked", () => {
     "é",
   ]);
   assert.equal(label(""), "∅");
+  assert.equal(label("attention's scores"), "attention's scores"); // one space within a name stays
+  assert.deepEqual(
+    [" a", "a ", "a  b", " ", "a\nb", " a b"].map((text) => label(text)),
+    ["␣a", "a␣", "a  b", "␣", "a⏎b", "␣a␣b"],
+  );
   assert.equal(label("abcde", 5), "abcde");
   assert.equal(label("abcdef", 5), "abcd…");
   assert.equal(label("😀😀😀", 2), "😀…"); // by characters, not by halves of them

@@ -84,13 +84,13 @@ class _Layout:
             if len(column) > 1:
                 heights = _fill_up(heights, row_height)
             cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
-            for cell, i in zip(cells, column):
-                draw_result(part.add_subplot(cell), self.panels[i], self.sizes[i][0])
+            for down, i in enumerate(column):
+                draw_result(part.add_subplot(cells[down]), self.panels[i], self.sizes[i][0])
 
 
-def _fill_up(sizes: list[float], whole: float) -> list[float]:
+def _fill_up(sizes: list[float], available: float) -> list[float]:
     """Append the space that is left, if there is any."""
-    rest = whole - sum(sizes)
+    rest = available - sum(sizes)
     return [*sizes, rest] if rest > 0.05 else sizes
 
 

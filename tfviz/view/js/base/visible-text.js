@@ -43,11 +43,15 @@ export function truncate(text, maxLetters, from = "start") {
 }
 
 /**
- * Write a word for an axis: signs stand for characters that cannot be seen, spaces too.
+ * Write a word for an axis: signs stand for characters that cannot be seen, and for spaces, but for those within a name
+ * of several words.
  * @param {string} word
  * @param {number} [maxLetters]
  */
-export const label = (word, maxLetters = 18) => truncate(word, maxLetters).map(visibleCharacter).join("") || "∅";
+export function label(word, maxLetters = 18) {
+  const text = truncate(word, maxLetters).join("");
+  return (word.trim() === word ? visibleText(text) : [...text].map(visibleCharacter).join("")) || "∅";
+}
 
 /**
  * Quote a word within a line. The line stays left to right even if the word is not.

@@ -12,6 +12,7 @@ import { excerpt, label, quoted } from "../base/visible-text.js";
 
 const PLANE_SIDE = 380;
 const TOP_OFFSET = -10; // no names stand at the top of the plane
+const NAMED_TOP_OFFSET = -4; // but for the name of an axis
 const HIT_RADIUS = 24; // a pointer selects a point within this distance
 
 /** The base class of panels that draw in a square of the plane. */
@@ -31,11 +32,12 @@ class PlanePanel extends Panel {
     this.size = [count, 1];
     this.side = Math.min(PLANE_SIDE, width);
     const zoomed = this.quarter && this.tensor.data.every((value) => !(value < 0));
-    this.plane = new Plane(this.limit, this.side, TOP_OFFSET, zoomed ? 0 : -this.limit);
+    const top = this.axes?.[1] ? NAMED_TOP_OFFSET : TOP_OFFSET;
+    this.plane = new Plane(this.limit, this.side, top, zoomed ? 0 : -this.limit);
     this.points = Array.from({ length: count }, (_, i) => [...this.tensor.data.subarray(2 * i, 2 * i + 2)]);
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, ["x", "y"], this.tensor.data, this);
-    [this.width, this.height] = [this.side, this.side + TOP_OFFSET];
+    [this.width, this.height] = [this.side, this.side + top];
   }
 
   /** @param {number} i */

@@ -96,7 +96,7 @@ export class Plane {
     pen.text(middle - half, down + half + 11, formatted(low, 3), style);
     pen.text(middle, down + half + 11, formatted(centre, 3), { ...style, align: "center" });
     if (names[0]) pen.text(middle + half / 2, down + half + 11, `${names[0]} →`, { ...style, align: "center" });
-    if (names[1]) pen.text(left + 5, down - half + 8, `${names[1]} ↑`, style);
+    if (names[1]) pen.text(left - 4, down - half - 8, `${names[1]} ↑`, style); // above the arrows
   }
 
   /**

@@ -5,7 +5,7 @@ import { MAX_NUMBERED_CELLS } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
-import { Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
+import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { gridOf, isBinary, wordsFor } from "./scales.js";
 
@@ -125,6 +125,7 @@ const ROW_HEIGHTS = { min: 3, many: 28, few: 40 }; // pixels of a bar's row
 const MAX_LARGE_BARS = 6; // more bars are drawn lower
 const MIN_LABELLED_ROW_HEIGHT = 13; // a lower row has no room for its word and number
 const BARS_HEIGHT = 560; // of all bars together, if they are many
+const MAX_BAR_NAME_LENGTH = 32; // characters
 const AXIS_HEIGHT = 22; // below the bars, for the ends of the scale
 
 /** A panel that draws a vector as bars. */
@@ -157,10 +158,12 @@ export class BarPanel extends Panel {
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     const most = count <= MAX_LARGE_BARS ? ROW_HEIGHTS.few : ROW_HEIGHTS.many;
     this.rowHeight = clamp(BARS_HEIGHT / Math.max(1, count), ROW_HEIGHTS.min, most);
-    this.labels = this.words.map((word) => label(word));
     this.numbers = this.values.map((value) => this.measured(value));
     const isLabelled = this.rowHeight >= MIN_LABELLED_ROW_HEIGHT;
-    this.left = isLabelled ? Math.min(widest(this.labels), 0.4 * width) + 10 : 2;
+    const names = this.words.map((word) => label(word, MAX_BAR_NAME_LENGTH));
+    const nameWidth = Math.min(widest(names), 0.4 * width);
+    this.labels = names.map((name) => fitted(name, nameWidth, FONT_SIZE));
+    this.left = isLabelled ? nameWidth + 10 : 2;
     this.barLength = Math.max(40, width - this.left - (isLabelled ? Math.max(48, widest(this.numbers) + 12) : 2));
     this.signed = this.values.some((value) => value < 0);
     this.zeroX = this.left + (this.signed ? this.barLength / 2 : 0);

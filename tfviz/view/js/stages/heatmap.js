@@ -290,7 +290,9 @@ export class Heatmap {
       for (let col = 0; col < grid.cols.length; col++) {
         if (!grid.hasState(row, col, OPEN) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
         const [x, y] = this.box(row + 0.5, col + 0.5);
-        const text = texts ? truncated(texts[row][col], cellWidth - 6) : inCell(grid.at(row, col), grid.limit);
+        const text = texts
+          ? fitted(label(texts[row][col], 24), cellWidth - 6, 12)
+          : inCell(grid.at(row, col), grid.limit);
         const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
         pen.text(x, y, text, { fill, size: textWidth(text, 12) > cellWidth - 4 ? 10 : 12, align: "center" });
       }
@@ -373,7 +375,7 @@ export class Heatmap {
     const words = this.labels[axis];
     const [, , w, t] = this.box(0, 0);
     const cell = axis ? w : t;
-    const spacing = axis && !this.hasVerticalNames ? widestLabel(words) + 3 : MIN_NAME_SPACING;
+    const spacing = axis && !this.hasVerticalNames ? widestText(words) + 4 : MIN_NAME_SPACING;
     const step = Math.max(1, Math.ceil(spacing / cell));
     const [from, size] = axis ? [this.window.x, this.window.width] : [this.window.y, this.window.height];
     const near = typeof pointed === "number" ? [...locked, pointed] : [...locked];
@@ -399,24 +401,27 @@ export class Heatmap {
  * Cut a text to a width, in pixels.
  * @param {string} text
  * @param {number} width
+ * @param {number} size of its font
  */
-function truncated(text, width) {
-  let letters = [...label(text, 24)];
-  while (letters.length > 1 && textWidth(letters.join(""), 12) > width) letters = [...letters.slice(0, -2), "…"];
+export function fitted(text, width, size) {
+  let letters = [...text];
+  while (letters.length > 1 && textWidth(letters.join(""), size) > width) letters = [...letters.slice(0, -2), "…"];
   return letters.join("");
 }
 
 /** @type {WeakMap<string[], number>} */
 const widths = new WeakMap();
-/** @param {string[]} labels */
-function widestLabel(labels) {
+/** Return the width of the widest label. @param {string[]} labels */
+function widestText(labels) {
   const known = widths.get(labels);
   if (known !== undefined) return known;
   const widest = labels.reduce(
     (max, text) => (text.length > 2 || max < 16 ? Math.max(max, textWidth(text, NAME_FONT_SIZE, true)) : max),
     0,
   );
-  const width = widest + (labels.some((text) => [...text].length > 1) ? 10 : 0);
-  widths.set(labels, width);
-  return width;
+  widths.set(labels, widest);
+  return widest;
 }
+
+/** Return the room that the widest label takes, with a margin around words. @param {string[]} labels */
+const widestLabel = (labels) => widestText(labels) + (labels.some((text) => [...text].length > 1) ? 10 : 0);

@@ -5,10 +5,7 @@
 /** @type {Record<StudioDocument["kind"], [what: string, first: string]>} */
 const TEXTS = {
   write: ["A language model", "Type, press “Write on”, or click a head."],
-  patch: [
-    "A language model",
-    "Click a cell to copy the clean run’s activation into the corrupt run.",
-  ],
+  patch: ["A language model", "Click a cell to copy the clean run’s activation into the corrupt run."],
   translate: ["A translation model", "Press a word of the translation to see what the model looked at for it."],
   classify: ["A text classifier", "Press a word to strike it out, or click a head."],
   "classify-image": ["A picture classifier", "Hide patches, or click a head to see where it looks."],

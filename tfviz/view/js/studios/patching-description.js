@@ -21,8 +21,8 @@ export function changeText(metrics, change) {
 
 /** Say what the numbers of the tables are. @param {Metrics} metrics */
 export function scaleText(metrics) {
-  const whole = metrics.clean - metrics.corrupt;
-  const all = shareBack(metrics, 0) === null ? "" : ` (all: ${withSign(whole)})`;
+  const difference = metrics.clean - metrics.corrupt;
+  const all = shareBack(metrics, 0) === null ? "" : ` (all: ${withSign(difference)})`;
   return `Each cell: what a patch there adds to the logit difference${all}.`;
 }
 
