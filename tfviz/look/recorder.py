@@ -14,6 +14,7 @@ from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
 from tfviz.look.device_sync import may_be_true
 from tfviz.look.key_history import History, KeyRecord
+from tfviz.look.module_paths import is_within
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantize import is_packable, pack
 from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced
@@ -81,7 +82,7 @@ class Recorder:
 
     def is_edited_below(self, path: str) -> bool:
         """Return whether any site inside a module was changed."""
-        return any(self.is_edited(site) for site in self.fired if site.startswith(path))
+        return any(self.is_edited(site) for site in self.fired if is_within(site, path))
 
     def edit(self, site: str, tensor: Tensor) -> Tensor:
         """Return the edited tensor, with which the model continues.

@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
+from tfviz.look.module_paths import is_within
 from tfviz.look.recorder import matches
-from tfviz.study.inputs import Inputs, Prompt, repeat_batch, uncompiled
+from tfviz.study.inputs import Inputs, Prompt, repeat_batch
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patching import Each, Place, Sweep, check_prompts, prompts
@@ -190,9 +192,7 @@ class PathSweep(Sweep):
     def _live(self, edits: dict[str, Callable[[Tensor], Tensor]], path: str) -> dict[str, Callable[[Tensor], Tensor]]:
         """Return the edits of sites outside of skipped blocks."""
         skipped = self.replay.before(path)
-        return {
-            site: edit for site, edit in edits.items() if not any(site.startswith(f"{block}.") for block in skipped)
-        }
+        return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
 
     def _held(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
         """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places."""
