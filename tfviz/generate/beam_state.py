@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float, Int
+from tfviz.text.subwords import PAD
 
 TOPK_BLOCK = 64  # tokens in a block, of which the largest logarithm is found first
-PAD_ID = 0  # of sources, and of texts after their end token
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def extend(
     sums = beam.sums.unsqueeze(-1) + torch.where(ended, stay, logs)
     lengths = beam.lengths + ~beam.ended
     best = (sums / length_penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
-    parents, tokens = best // choices, torch.where(ended, PAD_ID, tokens).flatten(1).gather(1, best)
+    parents, tokens = best // choices, torch.where(ended, PAD, tokens).flatten(1).gather(1, best)
     texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
     return replace(
         beam,

@@ -90,8 +90,10 @@ class AttentionCall:
         """Return True where a query may look; None if all may look everywhere."""
         if self.score_mod is not None:
             return compact_mask(is_unmasked(self.scores(rows, keys)))
-        if self.mask is None or isinstance(self.mask, KeyRanges):
-            return None if self.mask is None else self.mask.dense(rows, keys)
+        if self.mask is None:
+            return None
+        if isinstance(self.mask, KeyRanges):
+            return self.mask.dense(rows, keys)
         mask = self._slice_mask(self.mask, rows, keys)
         return mask if mask.dtype == torch.bool else is_unmasked(mask)
 
@@ -100,9 +102,7 @@ class AttentionCall:
         if isinstance(self.mask, KeyRanges):
             return self.mask.key_range(rows)
         allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
-        if allowed is None:
-            return slice(0, self.shape[3])
-        if not is_host_readable(allowed):
+        if allowed is None or not is_host_readable(allowed):
             return slice(0, self.shape[3])
         seen = allowed.flatten(0, 2).any(0).nonzero()
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)

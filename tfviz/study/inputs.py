@@ -183,11 +183,6 @@ def attention_mask_of(
     return mask.to(ids.device) != 0
 
 
-def uncompiled(model: nn.Module) -> nn.Module:
-    """Return the original of a model compiled by `torch.compile`, since hooks do not work in compiled code."""
-    return getattr(model, "_orig_mod", model)
-
-
 def _takes(model: nn.Module, name: str) -> bool:
     return name in _parameters(model)
 

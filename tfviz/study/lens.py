@@ -11,11 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks, schema
+from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
-from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at, uncompiled
+from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at
 from tfviz.study.padding import warning_of_shifted_positions
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
