@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.checks import at_least, between, has_weights, token_ids
+from tfviz.checks import at_least, between, require_weights, token_ids
 from tfviz.eval_mode import restore_modes
 from tfviz.generate.beam_state import Beam, extend, initial_beam, length_penalty, likeliest_tokens
 from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
@@ -96,7 +96,7 @@ def steps(
     if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
     token_ids(source=source)
-    has_weights(model)
+    require_weights(model)
     encoder_decoder = as_encoder_decoder(model)
     if source.device.type == "cpu" and (source == PAD).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")

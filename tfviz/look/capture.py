@@ -189,7 +189,7 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def summary(self) -> str:
-        """Return a line on the modules that look like attention: how many gave maps, and which gave none."""
+        """A line on the modules that look like attention: how many gave maps, and which gave none."""
         state = self._state
         return state.summary if isinstance(state, _StoredState) else caveats.summary(state)
 

@@ -77,7 +77,7 @@ def _check_square(name: str, weights: Tensor) -> None:
 def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a number for each row of weights; for maps, the mean over each head's rows."""
     if isinstance(weights, AttentionMaps):
-        return statistic(weights, lambda some, counts: mean(measure(some), counts))
+        return statistic(weights, lambda some, counted: mean(measure(some), counted))
     return measure(check_weights(weights))
 
 
@@ -103,8 +103,8 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
     for layer in range(first.shape[0]):
         for (head, before), (_, after) in zip(head_weights(first, layer), head_weights(second, layer)):
             before, after = positions.select(before), positions.select(after)
-            counts = positions.counts(before, layer, head) | positions.counts(after, layer, head)
-            changes.append(mean((before - after).abs().sum(-1) / 2, counts))
+            counted = positions.counted_mask(before, layer, head) | positions.counted_mask(after, layer, head)
+            changes.append(mean((before - after).abs().sum(-1) / 2, counted))
     return torch.cat(changes).view(first.shape[:2])
 
 

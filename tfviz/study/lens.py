@@ -26,7 +26,7 @@ Names = Callable[[Sequence[int]], Sequence[str]]
 
 
 def _nested(value: Any, name: str, depth: int = 3) -> None:
-    """Check strings in lists of lists."""
+    """Check a string, or strings in lists nested at most `depth` deep."""
     is_name = isinstance(value, str) or not depth
     (schema.string() if is_name else schema.list_of(partial(_nested, depth=depth - 1)))(value, name)
 
@@ -149,7 +149,7 @@ def lens(
         torch.cat(parts).unflatten(0, (-1, inputs.size)).transpose(0, 1) for parts in zip(*kept)
     )  # [text, layer, position, ...]
     values = torch.where(attention_mask_at(inputs, "decoder", values.shape[-1]).cpu()[:, None], values, torch.nan)
-    subject = "the likeliest token" if token is None else _named(token, names)
+    subject = "the likeliest token" if token is None else _token_name(token, names)
     table = LensTable(
         values,
         {
@@ -194,5 +194,5 @@ def _names_of(ids: Sequence[int], names: Names | None) -> list[str]:
     return [str(name) for name in (names(ids) if names is not None else ids)]
 
 
-def _named(token: int, names: Names | None) -> str:
+def _token_name(token: int, names: Names | None) -> str:
     return _names_of([token], names)[0]

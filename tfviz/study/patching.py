@@ -75,7 +75,7 @@ def patch(
         words: labels of the positions.
         batch_size: rows of one forward pass, patches times prompts; None: about 1,024 positions on a CPU, 16,384 on
             other devices.
-        seed: of the choice of other texts by "resample".
+        seed: seed of the random choice of texts for 'resample'.
         progress: show a bar.
         resume: a file to which values are written as they are computed; a call with the same arguments continues from
             it.

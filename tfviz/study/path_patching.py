@@ -43,10 +43,9 @@ def patch_path(
 ) -> Table:
     """Return the change of a metric by each sender through the receivers only (Wang et al. 2023, section 3.1).
 
-    Each sender takes its activation from the other run while all other frozen sites keep theirs, so that the change
-        spreads only by the direct path: through the residual stream and unfrozen sites (the
-    feed-forward networks). The changed inputs of the receivers are then put into an unchanged run, whose metric is
-    returned.
+    Each sender takes its activation from the other run while all other frozen sites keep theirs, so the change spreads
+    only along the direct path: the residual stream and unfrozen sites (feed-forward networks). The changed inputs of
+    the receivers are then put into an unchanged run, whose metric is returned.
 
     Args:
         model: a model with heads that `look.capture` finds.

@@ -248,7 +248,7 @@ def steps(
         head: the index of the head.
         title: the title; None: layer and head.
         divide: draw a line before this key.
-        axes: names of rows and columns, where these are not words that look and words that are looked at.
+        axes: names of rows and columns, if not query and key.
         outlined: as for `heads`, in each step that has them.
         drawn: names of the steps in the static picture; by default six, from the first to the last.
         budget: as for `heads`.

@@ -197,7 +197,7 @@ class Scatter:
 
     @property
     def legend(self) -> list[tuple[int, str]]:
-        """Return label and name of each group, ending with points without a group."""
+        """Label and name of each group, ending with points without a group."""
         named = list(enumerate(self.groups))
         return [*named, (-1, NO_GROUP)] if named and -1 in self.labels else named
 
