@@ -16,6 +16,7 @@ SHARED = {
         "checks",
         "coercion",
         "apply_edit",
+        "compiled",
         "eval_mode",
         "extras",
         "files",

@@ -124,7 +124,7 @@ def token_ids(**tensors: Tensor) -> None:
     """
     for name, ids in tensors.items():
         kind = str(ids.dtype).removeprefix("torch.")
-        if not ids.numel():  # an object that is not a tensor has no dtype
+        if not ids.numel():  # an empty tensor has no ids to check
             continue
         if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
             raise ValueError(
@@ -150,8 +150,8 @@ def device(**values: object) -> None:
             ) from error
 
 
-def has_weights(model: Any) -> None:
-    """Raise an error unless `model` is a module with no weight on the meta device."""
+def require_weights(model: Any) -> None:
+    """Raise TypeError unless `model` is a module; ValueError if a weight is on the meta device."""
     if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
         raise TypeError(f"model is {describe(model)}; give a model (torch.nn.Module)")
     if any(parameter.is_meta for parameter in model.parameters()):

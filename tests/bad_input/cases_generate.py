@@ -46,7 +46,7 @@ CASES = [
         "generate.text(gpt, text.Characters('ab'), 'a', 40, Sampler(temperature=INF))",
         "id .* is not one of the 2 tokens",
     ),
-    ("search(width=0)", "width is 0; it must be at least 1"),
+    ("search(width=0)", "width is 0; it must be from 1 to 1000"),
     ("search(max_new_tokens=0)", "max_new_tokens is 0; it must be at least 1"),
     ("search(alpha=NAN)", "alpha is nan; it must be from 0 to 10"),
     ("search(alpha=1e6)", "alpha is 1000000.0; it must be from 0 to 10"),

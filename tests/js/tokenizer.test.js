@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KernelTokenizer } from "../../tfviz/view/js/text/kernel-tokenizer.js";
 import { characterClass, normalizer } from "../../tfviz/view/js/text/normalizers.js";
-import { byteSigns } from "../../tfviz/view/js/text/pairs.js";
+import { byteCharacters } from "../../tfviz/view/js/text/bpe.js";
 import { splitter } from "../../tfviz/view/js/text/splitters.js";
 import { makeTokenizer } from "../../tfviz/view/js/text/make-tokenizer.js";
 
@@ -27,7 +27,7 @@ const pieces = (tokens, more = {}) =>
     hexadecimal: [],
     normalizers: [],
     splitter: WORDS,
-    model: { kind: "pieces", ids: [...tokens.keys()], unknown: 0, inside: "##", longest: 8 },
+    model: { kind: "wordpiece", ids: [...tokens.keys()], unknown: 0, inside: "##", longest: 8 },
     joiner: { kind: "pieces", inside: "##", cleanup: true },
     ...more,
   });
@@ -88,7 +88,7 @@ test("whole words are looked up, and joined by spaces", () => {
 });
 
 test("the pair that was learned first is joined first, of equal ones the leftmost", () => {
-  const bytes = byteSigns();
+  const bytes = byteCharacters();
   const tokens = [...bytes, "ab", "bc", "abc", "aa"];
   const [a, b, c] = ["a", "b", "c"].map((letter) => letter.charCodeAt(0));
   const [ab, bc, abc, aa] = [256, 257, 258, 259];
@@ -96,7 +96,7 @@ test("the pair that was learned first is joined first, of equal ones the leftmos
   const pairs = (merges) =>
     pieces(tokens, {
       splitter: { kind: "bytes", letters: LETTERS, numbers: runs("0123456789"), spaces: runs(" ") },
-      model: { kind: "pairs", merges: merges.flat() },
+      model: { kind: "bpe", merges: merges.flat() },
       joiner: { kind: "bytes" },
     });
   // prettier-ignore
@@ -112,7 +112,7 @@ test("the pair that was learned first is joined first, of equal ones the leftmos
 });
 
 test("a byte that cannot be printed has a sign of its own, from U+0100 on", () => {
-  const signs = byteSigns();
+  const signs = byteCharacters();
   assert.deepEqual([signs[0], signs[32], signs[33], signs[126], signs[127], signs[161], signs[173]], [..."ĀĠ!~ġ¡Ń"]);
   assert.equal(new Set(signs).size, 256);
 });

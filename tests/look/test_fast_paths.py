@@ -325,3 +325,28 @@ def test_capture_cleans_up_after_interrupts():
     assert whole == "whole"
     assert int(moments) > 100
     assert int(modes_of_torch) < 0.02 * int(moments)
+
+
+class LastThenSecond(nn.Module):
+    """Eleven encoder layers, of which the last runs first, then the second, whose first query sees nothing."""
+
+    def __init__(self):
+        super().__init__()
+        layers = [nn.TransformerEncoderLayer(8, 2, 16, batch_first=True) for _ in range(11)]
+        self.layers = nn.ModuleList(layers).eval()
+
+    @torch.no_grad()
+    def forward(self, x):
+        return self.layers[1](self.layers[10](x), src_mask=torch.tensor([[1.0] * 3, [0.0] * 3, [0.0] * 3]))
+
+
+def test_an_edit_in_layer_10_is_not_one_in_layer_1():
+    model, x = LastThenSecond(), random(2, 3, 8)
+    alone = model(x)
+    assert alone[:, 0].isnan().all()  # as the fast path leaves a row without keys
+    assert not alone[:, 1:].isnan().any()
+    with capture(model, "layers.10", edit={"layers.10": lambda output: output * 1}):
+        seen = model(x)
+    torch.testing.assert_close(seen, alone, equal_nan=True)
+    with capture(model, "layers.10", edit={"layers.1.linear2": lambda output: output * 1}):
+        assert not model(x).isnan().any()  # an edited layer is computed in steps

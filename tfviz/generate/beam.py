@@ -7,11 +7,12 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.checks import at_least, between, has_weights, token_ids
+from tfviz.checks import at_least, between, require_weights, token_ids
 from tfviz.eval_mode import restore_modes
-from tfviz.generate.beam_state import PAD_ID, Beam, extend, initial_beam, length_penalty, likeliest_tokens
+from tfviz.generate.beam_state import Beam, extend, initial_beam, length_penalty, likeliest_tokens
 from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
 from tfviz.shapes import Float, Int
+from tfviz.text.subwords import PAD
 from tfviz.validation import describe
 
 __all__ = ["EncoderDecoder", "greedy", "penalty", "rows", "search", "steps"]
@@ -87,7 +88,7 @@ def steps(
         ValueError: `width` or `max_new_tokens` is below 1; `bos` or `eos` is not a token; `alpha` is out of range.
         FloatingPointError: the model's logits are not finite.
     """
-    at_least(1, width=width, max_new_tokens=max_new_tokens)
+    at_least(1, max_new_tokens=max_new_tokens)
     between(1, MAX_WIDTH, width=width)
     at_least(0, bos=bos)  # T5 begins with its padding token
     at_least(1, eos=eos)  # 0 is padding, which never comes
@@ -95,9 +96,9 @@ def steps(
     if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
     token_ids(source=source)
-    has_weights(model)
+    require_weights(model)
     encoder_decoder = as_encoder_decoder(model)
-    if source.device.type == "cpu" and (source == PAD_ID).all(1).any():
+    if source.device.type == "cpu" and (source == PAD).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")
     return _steps(encoder_decoder, source, bos, eos, width, alpha, max_new_tokens)
 
@@ -107,7 +108,7 @@ def _steps(
 ) -> Iterator[Beam]:
     with restore_modes(model) as device:
         source = source.to(device)
-        forbidden = source.new_tensor([token for token in {PAD_ID, bos} if token != eos])
+        forbidden = source.new_tensor([token for token in {PAD, bos} if token != eos])
         with torch.no_grad():  # not inference_mode, since the results may be used with gradients later
             next_logits = _decoder(model, model.encode(source), width, max_new_tokens)
         beam = initial_beam(source, bos, width, alpha)

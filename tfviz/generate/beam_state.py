@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float, Int
+from tfviz.text.subwords import PAD
 
 TOPK_BLOCK = 64  # tokens in a block, of which the largest logarithm is found first
-PAD_ID = 0  # of sources, and of texts after their end token
 
 
 @dataclass(frozen=True)
@@ -64,45 +64,45 @@ def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
 
 def likeliest_tokens(
     logits: Float[Tensor, "text vocab"], width: int, forbidden: Tensor
-) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
+) -> tuple[Float[Tensor, "text k"], Int[Tensor, "text k"]]:
     """Return log-probabilities and ids of each text's `width` likeliest next tokens, since no more can remain.
 
     Raises:
         FloatingPointError: a logit is NaN.
     """
-    logs = logits.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf)
-    values, tokens = topk(logs, min(width, logits.shape[-1]))
+    log_probs = logits.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf)
+    values, tokens = topk(log_probs, min(width, logits.shape[-1]))
     if values.isnan().any():
         raise FloatingPointError("the model's logits are not finite; it cannot generate")
     return values, tokens
 
 
-def topk(logs: Float[Tensor, "text vocab"], k: int) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
-    """Return `logs.topk(k)`, searching only the k blocks with the largest values, in half the time on a CPU."""
-    (rows, vocab_size), blocks = logs.shape, logs.shape[1] // TOPK_BLOCK
+def topk(log_probs: Float[Tensor, "text vocab"], k: int) -> tuple[Float[Tensor, "text k"], Int[Tensor, "text k"]]:
+    """Return `log_probs.topk(k)`, searching only the k blocks with the largest values, in half the time on a CPU."""
+    (rows, vocab_size), blocks = log_probs.shape, log_probs.shape[1] // TOPK_BLOCK
     if blocks < 2 * k:
-        values, tokens = logs.topk(k)
+        values, tokens = log_probs.topk(k)
         return values, tokens
-    largest = logs[:, : blocks * TOPK_BLOCK].unflatten(-1, (blocks, TOPK_BLOCK)).amax(-1)
+    largest = log_probs[:, : blocks * TOPK_BLOCK].unflatten(-1, (blocks, TOPK_BLOCK)).amax(-1)
     starts = largest.topk(k).indices.unsqueeze(-1) * TOPK_BLOCK
-    in_blocks = (starts + torch.arange(TOPK_BLOCK, device=logs.device)).flatten(1)
-    after_blocks = torch.arange(blocks * TOPK_BLOCK, vocab_size, device=logs.device).expand(rows, -1)
+    in_blocks = (starts + torch.arange(TOPK_BLOCK, device=log_probs.device)).flatten(1)
+    after_blocks = torch.arange(blocks * TOPK_BLOCK, vocab_size, device=log_probs.device).expand(rows, -1)
     tokens = torch.cat((in_blocks, after_blocks), dim=1)
-    values, places = logs.gather(1, tokens).topk(k)
+    values, places = log_probs.gather(1, tokens).topk(k)
     return values, tokens.gather(1, places)
 
 
 def extend(
-    beam: Beam, logs: Float[Tensor, "batch width some"], tokens: Int[Tensor, "batch width some"], eos: int
+    beam: Beam, log_probs: Float[Tensor, "batch width k"], tokens: Int[Tensor, "batch width k"], eos: int
 ) -> Beam:
     """Return the best of all continuations by one of these tokens, given their log-probabilities."""
-    width, choices = logs.shape[1:]
-    ended, stay = beam.ended.unsqueeze(-1), torch.full_like(logs[0, 0], -torch.inf)
-    stay[0] = 0.0  # an ended text continues with padding, at no cost
-    sums = beam.sums.unsqueeze(-1) + torch.where(ended, stay, logs)
+    width, choices = log_probs.shape[1:]
+    ended, ended_log_probs = beam.ended.unsqueeze(-1), torch.full_like(log_probs[0, 0], -torch.inf)
+    ended_log_probs[0] = 0.0  # an ended text continues with padding, at no cost
+    sums = beam.sums.unsqueeze(-1) + torch.where(ended, ended_log_probs, log_probs)
     lengths = beam.lengths + ~beam.ended
     best = (sums / length_penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
-    parents, tokens = best // choices, torch.where(ended, PAD_ID, tokens).flatten(1).gather(1, best)
+    parents, tokens = best // choices, torch.where(ended, PAD, tokens).flatten(1).gather(1, best)
     texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
     return replace(
         beam,

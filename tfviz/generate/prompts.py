@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tfviz.checks import at_least, has_weights, token_ids
+from tfviz.checks import at_least, require_weights, token_ids
 from tfviz.checks import seed as check_seed
 from tfviz.eval_mode import restore_modes
 from tfviz.generate.hf_model import PretrainedModel, as_language_model
@@ -39,7 +39,7 @@ def batch(
     """
     at_least(0, max_new_tokens=max_new_tokens)
     check_seed(seed)
-    has_weights(model)
+    require_weights(model)
     language_model = as_language_model(model)
     if not len(prompts) or not all(prompt.dim() == 1 and len(prompt) for prompt in prompts):
         raise ValueError("prompts are empty, or one of them is; give the ids of at least one token for each text")

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.checks import at_least, has_weights, positive_fraction, token_ids
+from tfviz.checks import at_least, positive_fraction, require_weights, token_ids
 from tfviz.checks import seed as check_seed
 from tfviz.eval_mode import restore_modes
 from tfviz.generate.hf_model import PretrainedModel, PretrainedTokenizer, as_language_model
@@ -138,7 +138,7 @@ def ids(
     """
     at_least(0, max_new_tokens=max_new_tokens)
     check_seed(seed)
-    has_weights(model)
+    require_weights(model)
     language_model = as_language_model(model)
     context = language_model.context
     if prompt.dim() != 1:

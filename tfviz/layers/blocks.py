@@ -24,7 +24,7 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
     return norm(x + branch(x))
 
 
-def last_norm(dim: int, residual: Residual, norm: Callable[[int], nn.Module] = nn.LayerNorm) -> nn.Module:
+def final_norm(dim: int, residual: Residual, norm: Callable[[int], nn.Module] = nn.LayerNorm) -> nn.Module:
     """Return the final norm of a stack, which only `pre_norm` needs; for another `residual`, the identity."""
     return norm(dim) if residual is pre_norm else nn.Identity()
 

@@ -161,7 +161,8 @@ class Mask:
         return self.batch or 1 if batch is None else batch, self.heads or 1 if heads is None else heads
 
 
-class _Not(Mask):  # the rule of a part is called, not the part: PyTorch 2.6 asks what it compiles whether it is true
+# Call `part.rule`, not `part`: torch.compile (2.6) calls bool() on it, which `Mask` forbids.
+class _Not(Mask):
     def __init__(self, other: Mask):
         super().__init__(self._rule, f"~{other.name}", other.batch, other.heads)
         self.other = other

@@ -20,7 +20,7 @@ class Cell(nn.Module):
         hidden: width of the state.
     """
 
-    gates = 1  # how many sums of the width of the state a cell needs
+    gates = 1  # number of gate pre-activations, each [batch, hidden]
     state_size = 1  # how many tensors its state has
 
     def __init__(self, dim: int, hidden: int):

@@ -89,7 +89,7 @@ def save(
     checks.between(0, MAX_STEP, step=step)
     checks.at_least(1, keep=keep)
     model = unwrap(model)
-    checks.has_weights(model)
+    checks.require_weights(model)
     if optimizer is not None:
         check_optimizer_of(model, optimizer)
     target = as_folder(folder) / FOLDER_FORMAT.format(step)
@@ -131,7 +131,7 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
         ValueError: a file is damaged, or the checkpoint belongs to another model or optimizer; the message names the
             first difference, and nothing is loaded.
     """
-    checks.has_weights(model)
+    checks.require_weights(model)
     if optimizer is not None:
         check_optimizer_of(unwrap(model), optimizer)
     checkpoint = read(path, model, optimizer)

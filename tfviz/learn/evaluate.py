@@ -37,7 +37,7 @@ Link = tuple[int, ...]  # (target position, source position); of several pairs o
 @contextmanager
 def eval_mode(model: nn.Module) -> Iterator[torch.device]:
     """Disable dropout and gradients inside the context; yield the model's device."""
-    checks.has_weights(model)
+    checks.require_weights(model)
     with unchecked_eval_mode(model) as device:
         yield device
 
@@ -83,12 +83,12 @@ def accuracy(model: nn.Module, batches: Iterable[Batch]) -> float:
     correct, count = 0, 0
     with eval_mode(model) as device:
         for batch in batches:
-            logits, labels, counts = _logits_and_labels(model, _to_device(batch, device))
+            logits, labels, is_counted = _logits_and_labels(model, _to_device(batch, device))
             if not logits.isfinite().all():
                 raise FloatingPointError("the model's logits are not finite: look at its weights and the batches")
-            check_labels(labels.masked_fill(~counts, 0), logits.shape[:-1], logits.shape[-1])
-            correct += int(((logits.argmax(-1) == labels) & counts).sum())
-            count += int(counts.sum())
+            check_labels(labels.masked_fill(~is_counted, 0), logits.shape[:-1], logits.shape[-1])
+            correct += int(((logits.argmax(-1) == labels) & is_counted).sum())
+            count += int(is_counted.sum())
     if not count:
         raise ValueError("no batch to measure on, or it has no labels but -100")
     return correct / count

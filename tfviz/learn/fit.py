@@ -124,7 +124,7 @@ def fit(
     checks.between(1, checkpoint.MAX_STEP, steps=steps)
     _check_settings(lr, max_grad_norm, seed, device, precision)
     schedule = schedule or linear()
-    _check_parts(model, batches, optimizer, steps, loss, schedule)
+    _check_inputs(model, batches, optimizer, steps, loss, schedule)
     folder = None if checkpoint_dir is None else checkpoint.as_folder(checkpoint_dir)
     lrs = _group_lrs(optimizer := optimizer or muon(model, lr or DEFAULT_LR), lr)
     config = describe_run(unwrap(model), batches, optimizer, loss, schedule, steps=steps,
@@ -163,11 +163,11 @@ def _epoch(batches: Any) -> int:
     return count
 
 
-def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int, loss: Loss,
+def _check_inputs(model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int, loss: Loss,
                  schedule: Schedule) -> None:  # fmt: skip
     """Check that the model is trainable, functions take their arguments, and there are enough batches."""
     check_trainable(model)
-    checks.has_weights(model)
+    checks.require_weights(model)
     float16 = next((name for name, weight in model.named_parameters() if weight.dtype == torch.float16), None)
     if float16 is not None:
         raise ValueError(

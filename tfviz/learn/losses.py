@@ -195,10 +195,10 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
         same_dropout = torch.random.fork_rng([first.device] if (first := tensors(batch)[0]).is_cuda else [])
         with same_dropout, table.register_forward_hook(lambda module, args, output: outputs.append(output)):
             total, count = loss(model, batch)
-        moves = _adversarial_moves(total, outputs, epsilon, embedding)
-        with table.register_forward_hook(lambda module, args, output: output + moves.pop(0)):
-            moved_total, _ = loss(model, batch)
-        return (total + moved_total) / 2, count
+        perturbations = _adversarial_perturbations(total, outputs, epsilon, embedding)
+        with table.register_forward_hook(lambda module, args, output: output + perturbations.pop(0)):
+            perturbed_total, _ = loss(model, batch)
+        return (total + perturbed_total) / 2, count
 
     return adversarial_loss
 
@@ -226,7 +226,7 @@ def _find_embedding(model: nn.Module, name: str) -> nn.Module:
     raise ValueError(f"{type(model).__name__} has no {name}: embedding= names the module that turns ids into vectors")
 
 
-def _adversarial_moves(total: Tensor, outputs: list[Tensor], epsilon: float, name: str) -> list[Tensor]:
+def _adversarial_perturbations(total: Tensor, outputs: list[Tensor], epsilon: float, name: str) -> list[Tensor]:
     """Return, for each output of the embedding, its perturbation along the gradient of the loss."""
     gradients = torch.autograd.grad(total, outputs, retain_graph=True, allow_unused=True) if outputs else ()
     if not outputs or any(gradient is None for gradient in gradients):

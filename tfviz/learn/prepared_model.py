@@ -133,15 +133,18 @@ class PreparedModel:
         rank, processes = self.accelerator.process_index, self.accelerator.num_processes
         rows = row_count(batch)
         parts = max(1, min(self.gradient_accumulation_steps, rows // processes))  # the same number in all processes
-        counts = rank < rows  # a process without a row of its own repeats one, with weight 0
-        weight = counts * (1.0 if self.loss_scale is None else self.loss_scale.value)
+        has_own_rows = rank < rows  # a process without a row of its own repeats one, with weight 0
+        weight = has_own_rows * (1.0 if self.loss_scale is None else self.loss_scale.value)
         total, count = torch.zeros((), device=self.accelerator.device), 0
         for number, part in enumerate(split(batch, rank, processes, parts), 1):
             unsynced = self.accelerator.no_sync(self.wrapped) if number < parts else nullcontext()
             with unsynced, self.checkpointing:
                 part_total, part_count = self._compute_loss(part)
                 self.accelerator.backward(part_total * weight)
-            total, count = total + part_total.detach().to(self.accelerator.device) * counts, count + part_count * counts
+            total, count = (
+                total + part_total.detach().to(self.accelerator.device) * has_own_rows,
+                count + part_count * has_own_rows,
+            )
         return total, count
 
     def _compute_loss(self, part: Batch) -> tuple[Tensor, Any]:
@@ -160,7 +163,8 @@ class LossScale:
     """
 
     def __init__(self) -> None:
-        self.value, self.steps = 0.0, 0  # 0: not yet known; steps since the last change
+        self.value = 0.0  # 0: not yet set
+        self.steps = 0  # steps since the last change
         self.overflowed = False
 
     def start(self, predictions: int) -> None:
@@ -168,7 +172,7 @@ class LossScale:
         self.value = self.value or 2.0 ** math.floor(math.log2(max(1.0, INITIAL_LOSS_SCALE / predictions)))
 
     def update(self, is_finite: bool) -> bool:
-        """Note whether the gradients of a step are finite; return False if they are not, and it cannot be lowered."""
+        """Adjust the scale after a step; return whether it is still at least MIN_LOSS_SCALE."""
         self.overflowed, self.steps = not is_finite, self.steps + 1 if is_finite else 0
         if self.overflowed:
             self.value /= 2

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.compiled import uncompiled
 from tfviz.learn.distributed import shard_like
 
 # optimizer state that is shaped like its parameter
@@ -18,13 +19,10 @@ class CheckpointMismatchError(ValueError):
 
 def unwrap(model: nn.Module) -> nn.Module:
     """Return the model within `torch.compile`, `DataParallel` and `DistributedDataParallel`."""
-    while True:
-        if hasattr(model, "_orig_mod"):
-            model = model._orig_mod  # type: ignore[assignment]
-        elif isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
-            model = model.module
-        else:
-            return model
+    model = uncompiled(model)
+    while isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        model = uncompiled(model.module)
+    return model
 
 
 def model_tensors(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:

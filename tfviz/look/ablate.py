@@ -51,7 +51,7 @@ def ablate(
     if others:
         raise ValueError(f"{', '.join(others)}: heads are taken away at patterns; give a glob that ends in pattern")
     return {
-        site: torch.tensor([_ablated(model, measure, site, head) - unablated for head in range(heads)])
+        site: torch.tensor([_measure_without_head(model, measure, site, head) - unablated for head in range(heads)])
         for site, heads in counter.heads.items()
     }
 
@@ -85,7 +85,7 @@ def _naming_measure() -> Iterator[None]:
         raise LookupError("measure does not call the model; it must, each time it is called") from error
 
 
-def _ablated(model: nn.Module, measure: Callable[[], float], site: str, head: int) -> float:
+def _measure_without_head(model: nn.Module, measure: Callable[[], float], site: str, head: int) -> float:
     with capture(model, [], edit={site: zero(head)}):
         return _check_number(measure())
 

@@ -16,8 +16,8 @@ from torch import Tensor
 from tfviz import checks
 from tfviz.shapes import Float
 
-Positions = int | Collection[int] | None
-Heads = int | Collection[int] | None  # one, several, or all
+PositionIndices = int | Collection[int] | None
+HeadIndices = int | Collection[int] | None  # one, several, or all
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
 EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # of which positions are queries
 
@@ -34,8 +34,8 @@ class ActivationEdit:
     """
 
     replace: Callable[[Tensor, tuple[Any, ...]], Tensor]
-    head: Heads
-    positions: Positions
+    head: HeadIndices
+    positions: PositionIndices
     name: str
 
     def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
@@ -67,7 +67,7 @@ class ActivationEdit:
         return slice(None), *heads, where
 
 
-def _places(name: str, numbers: Positions, count: int) -> slice | Tensor:
+def _places(name: str, numbers: PositionIndices, count: int) -> slice | Tensor:
     """Return an index of one axis.
 
     Raises:
@@ -89,12 +89,14 @@ def as_list(numbers: int | Collection[int]) -> list[int]:
     return sorted(numbers) if isinstance(numbers, Set) else list(numbers)
 
 
-def zero_activations(head: Heads = None, positions: Positions = None) -> ActivationEdit:
+def zero_activations(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
     """Return an edit that sets activations to zero; of a pattern, the rows of these queries."""
     return ActivationEdit(lambda tensor, index: torch.zeros_like(tensor[index]), head, positions, "zero")
 
 
-def add(vector: Float[Tensor, "*lead dim"], head: Heads = None, positions: Positions = None) -> ActivationEdit:
+def add(
+    vector: Float[Tensor, "*lead dim"], head: HeadIndices = None, positions: PositionIndices = None
+) -> ActivationEdit:
     """Return an edit that adds a vector to activations: steering (Turner et al. 2023).
 
     Args:
@@ -113,7 +115,9 @@ def add(vector: Float[Tensor, "*lead dim"], head: Heads = None, positions: Posit
     return ActivationEdit(added, head, positions, "add")
 
 
-def paste(source: Float[Tensor, "*lead dim"], head: Heads = None, positions: Positions = None) -> ActivationEdit:
+def paste(
+    source: Float[Tensor, "*lead dim"], head: HeadIndices = None, positions: PositionIndices = None
+) -> ActivationEdit:
     """Return an edit that replaces activations with those of another run: activation patching.
 
     At a `.pattern` it replaces attention weights, [batch, head, query, key], or the rows of some queries.
@@ -135,7 +139,7 @@ def paste(source: Float[Tensor, "*lead dim"], head: Heads = None, positions: Pos
     return ActivationEdit(pasted, head, positions, "paste")
 
 
-def mean(head: Heads = None, positions: Positions = None) -> ActivationEdit:
+def mean(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
     """Return an edit that replaces activations with their mean over the batch: mean ablation within a batch.
 
     Each position has the mean of that position. For the mean over a data set, `paste` it.
@@ -150,7 +154,7 @@ def mean(head: Heads = None, positions: Positions = None) -> ActivationEdit:
     return ActivationEdit(averaged, head, positions, "mean")
 
 
-def noise(std: float, seed: int = 0, head: Heads = None, positions: Positions = None) -> ActivationEdit:
+def noise(std: float, seed: int = 0, head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
     """Return an edit that adds Gaussian noise: the corruption of causal tracing (Meng et al. 2022, section 2.1).
 
     The same noise comes at every call.

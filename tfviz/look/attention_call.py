@@ -19,8 +19,8 @@ from tfviz.look.quantize import quantize
 from tfviz.shapes import Bool, Float
 
 ALL_PLACES = slice(None)
-# Of float32 scores computed at a time. On a CPU they stay in a core's cache; elsewhere each chunk costs the launches of
-# its kernels.
+# Bytes of float32 scores per chunk: on a CPU small enough for a core's cache, elsewhere large enough to amortize kernel
+# launches.
 CHUNK_BYTES, CHUNK_BYTES_ELSEWHERE = 2**20, 2**26
 
 
@@ -34,7 +34,7 @@ class AttentionCall:
         mask: boolean (True: may look) or float (added to the scores), broadcastable to [batch, head, query, key]; or
             the range of keys that each row sees.
         score_mod: FlexAttention's score_mod with the mask applied: (score, batch, head, query, key) -> score, or -inf.
-        batch_shape: the original axes before position and dim.
+        leading_shape: the original axes before position and dim.
     """
 
     query: Tensor
@@ -43,7 +43,7 @@ class AttentionCall:
     mask: Tensor | KeyRanges | None
     scale: float
     score_mod: Callable[..., Tensor] | None = None
-    batch_shape: tuple[int, ...] = ()
+    leading_shape: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -60,8 +60,8 @@ class AttentionCall:
             causal: PyTorch's `is_causal`, which is aligned to the upper left.
         """
         heads = query.shape[-3] if query.dim() > 2 else 1
-        lead = torch.broadcast_shapes(query.shape[:-2], *(_batch_shape(part, heads) for part in (key, value)))
-        query, key, value = (_expanded(part, lead, heads) for part in (query, key, value))
+        lead = torch.broadcast_shapes(query.shape[:-2], *(_leading_shape(part, heads) for part in (key, value)))
+        query, key, value = (_expand(part, lead, heads) for part in (query, key, value))
         rule: Tensor | KeyRanges | None = mask
         if mask is not None:  # PyTorch lines its axes up with the scores' from the right
             mask = mask._materialize(query.device) if hasattr(mask, "_materialize") else mask
@@ -70,7 +70,7 @@ class AttentionCall:
         elif causal:
             rule = KeyRanges.causal(query.shape[-2], key.shape[-2], query.device)
         scale = query.shape[-1] ** -0.5 if scale is None else scale
-        return cls(as_4d(query), as_4d(key), as_4d(value), rule, scale, batch_shape=tuple(lead))
+        return cls(as_4d(query), as_4d(key), as_4d(value), rule, scale, leading_shape=tuple(lead))
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -79,7 +79,7 @@ class AttentionCall:
         return batch, heads, queries, self.key.shape[2]
 
     @property
-    def is_finite(self) -> bool:
+    def has_no_nan(self) -> bool:
         """Whether the scores are known to contain no NaN."""
         added = [self.mask] if isinstance(self.mask, Tensor) and self.mask.is_floating_point() else []
         return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in (self.query, self.key, *added))
@@ -90,8 +90,10 @@ class AttentionCall:
         """Return True where a query may look; None if all may look everywhere."""
         if self.score_mod is not None:
             return compact_mask(is_unmasked(self.scores(rows, keys)))
-        if self.mask is None or isinstance(self.mask, KeyRanges):
-            return None if self.mask is None else self.mask.dense(rows, keys)
+        if self.mask is None:
+            return None
+        if isinstance(self.mask, KeyRanges):
+            return self.mask.dense(rows, keys)
         mask = self._slice_mask(self.mask, rows, keys)
         return mask if mask.dtype == torch.bool else is_unmasked(mask)
 
@@ -100,9 +102,7 @@ class AttentionCall:
         if isinstance(self.mask, KeyRanges):
             return self.mask.key_range(rows)
         allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
-        if allowed is None:
-            return slice(0, self.shape[3])
-        if not is_host_readable(allowed):
+        if allowed is None or not is_host_readable(allowed):
             return slice(0, self.shape[3])
         seen = allowed.flatten(0, 2).any(0).nonzero()
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
@@ -131,7 +131,7 @@ class AttentionCall:
         """
         materialized(query=self.query)
         batch, heads, queries, keys = self.shape
-        dtype = dtype if dtype != torch.uint8 or self.is_finite else torch.float32
+        dtype = dtype if dtype != torch.uint8 or self.has_no_nan else torch.float32
         call = replace(self, query=self.query.float(), key=self.key.float().contiguous())  # once, not for each chunk
         stored = torch.zeros(self.shape, dtype=dtype, device=self.query.device)
         room = CHUNK_BYTES if self.query.device.type == "cpu" else CHUNK_BYTES_ELSEWHERE
@@ -147,7 +147,7 @@ class AttentionCall:
     def apply_to_values(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "*lead query dim"]:
         """Return the attention output: the values averaged with these weights."""
         mixed = _matmul_per_head(weights, self.value.float()).to(self.query.dtype)
-        return mixed.reshape(*self.batch_shape, *mixed.shape[-2:])
+        return mixed.reshape(*self.leading_shape, *mixed.shape[-2:])
 
 
 def is_unmasked(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
@@ -198,7 +198,7 @@ def as_4d(tensor: Tensor) -> Tensor:
     return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]
 
 
-def _batch_shape(part: Tensor, heads: int) -> tuple[int, ...]:
+def _leading_shape(part: Tensor, heads: int) -> tuple[int, ...]:
     """Return the axes of keys or values before position and dim, with 1 for heads that several queries share."""
     return (*part.shape[:-3], 1) if _is_shared(part, heads) else part.shape[:-2]
 
@@ -207,7 +207,7 @@ def _is_shared(part: Tensor, heads: int) -> bool:
     return part.dim() > 2 and 1 < part.shape[-3] < heads and heads % part.shape[-3] == 0
 
 
-def _expanded(part: Tensor, lead: tuple[int, ...], heads: int) -> Tensor:
+def _expand(part: Tensor, lead: tuple[int, ...], heads: int) -> Tensor:
     shared = _is_shared(part, heads)
     return part.expand(*(lead[:-1] if shared else lead), *part.shape[-3 if shared else -2 :])
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from torch import nn
 
+from tfviz.compiled import uncompiled
+from tfviz.look.module_paths import is_within
+
 
 def blocks(model: nn.Module) -> list[str]:
     """Return the paths of a model's blocks, in order, from which sites are named exactly.
@@ -19,8 +22,8 @@ def blocks(model: nn.Module) -> list[str]:
     ['blocks.0', 'blocks.1', 'blocks.2']
     """
     found: list[str] = []
-    for path, module in getattr(model, "_orig_mod", model).named_modules():
-        is_inside = any(path == block or path.startswith(f"{block}.") for block in found)
+    for path, module in uncompiled(model).named_modules():
+        is_inside = any(is_within(path, block) for block in found)
         if _is_stack(module) and not is_inside:
             found += [f"{path}.{name}".removeprefix(".") for name, _ in module.named_children()]
     return found

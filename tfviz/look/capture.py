@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.apply_edit import Edit, takes_site
+from tfviz.compiled import uncompiled
 from tfviz.look import caveats
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.capture_state import CaptureState, Notes
@@ -84,7 +85,7 @@ def capture(
     """
     edits = dict(edit or {})
     _check_options(dtype, edits, grad, lazy, device)
-    original = getattr(model, "_orig_mod", model)  # of a compiled model
+    original = uncompiled(model)
     if isinstance(original, torch.jit.ScriptModule):
         raise ValueError(
             f"{type(model).__name__} is scripted or traced (TorchScript): it runs outside Python, where nothing can be "
@@ -188,7 +189,7 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def summary(self) -> str:
-        """Return a line on the modules that look like attention: how many gave maps, and which gave none."""
+        """A line on the modules that look like attention: how many gave maps, and which gave none."""
         state = self._state
         return state.summary if isinstance(state, _StoredState) else caveats.summary(state)
 

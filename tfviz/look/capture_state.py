@@ -15,7 +15,7 @@ from tfviz.look.axes import Heads, Layout, OutputAxes, layout, parse_axes
 from tfviz.look.block_tracker import BlockTracker
 from tfviz.look.key_history import KeyRecord
 from tfviz.look.module_stack import ModuleStack
-from tfviz.look.recorder import Allowed, Recorder, matches
+from tfviz.look.recorder import MaskFactory, Recorder, matches
 from tfviz.look.text_blocks import Block
 from tfviz.look.torch_state import untraced
 
@@ -114,7 +114,7 @@ class CaptureState:
         return [tracer for tracer in self.outer if tracer.stack.running]
 
     def edit_pattern(
-        self, scores: Tensor | None, pattern: Tensor, allowed: Allowed, key_record: Callable[[], KeyRecord]
+        self, scores: Tensor | None, pattern: Tensor, allowed: MaskFactory, key_record: Callable[[], KeyRecord]
     ) -> Tensor:
         """Edit and record a pattern here and in outer captures, which do not see calls of edited attention."""
         pattern = self.recorder.edit_and_record(self.stack.site("pattern"), pattern, allowed)

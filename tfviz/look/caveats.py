@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.capture_state import CaptureState
+from tfviz.look.module_paths import is_within
 from tfviz.look.nearest_sites import MAX_SITES_LISTED, no_site
 from tfviz.look.quantize import range_problem, unpack
 from tfviz.look.recorder import matches
@@ -178,12 +179,8 @@ def _modules_without_maps(state: CaptureState, fired: list[str]) -> list[str]:
     """Return the innermost modules that ran, have a name like those of attention, and gave no map."""
     modules = state.stack.modules
     named = [path for path in state.stack.called if ATTENTION_NAME.search(type(modules[path]).__name__)]
-    inner = [path for path in named if not any(other != path and _is_within(other, path) for other in named)]
-    return [path for path in inner if not any(_is_within(site, path) or _is_within(path, site) for site in fired)]
-
-
-def _is_within(path: str, outer: str) -> bool:
-    return path == outer or path.startswith(f"{outer}.") or not outer
+    inner = [path for path in named if not any(other != path and is_within(other, path) for other in named)]
+    return [path for path in inner if not any(is_within(site, path) or is_within(path, site) for site in fired)]
 
 
 def _reason(paths: list[str], state: CaptureState) -> str:
@@ -193,11 +190,11 @@ def _reason(paths: list[str], state: CaptureState) -> str:
     skipped = [site for path in paths if (site := _site_of_skipped(path, state))]
     if skipped:
         why = _naming_hint(skipped[0])
-    elif all(any(_is_within(inner, path) for inner in notes.sampled) for path in paths):
+    elif all(any(is_within(inner, path) for inner in notes.sampled) for path in paths):
         why = "deformable attention, whose weights are of points in a picture, not of keys"
     elif known:
         return ", ".join(known)
-    elif any(_is_within(inner, path) for path in paths for inner in notes.softmaxes):
+    elif any(is_within(inner, path) for path in paths for inner in notes.softmaxes):
         why = "its softmax met no values in a product that PyTorch shows"
     else:
         why = "no softmax over keys, or a kernel that PyTorch does not show: see look.register_kernel"
@@ -206,7 +203,7 @@ def _reason(paths: list[str], state: CaptureState) -> str:
 
 def _site_of_skipped(path: str, state: CaptureState) -> str:
     """Return the site in a module whose weights were skipped because their rows do not sum to 1; empty if none."""
-    module = next((inner for inner in state.notes.skipped if _is_within(inner, path)), None)
+    module = next((inner for inner in state.notes.skipped if is_within(inner, path)), None)
     return "" if module is None else f"{module}.pattern".removeprefix(".")
 
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from tfviz.look.activation_edits import (
     ActivationEdit,
-    Heads,
-    Positions,
+    HeadIndices,
+    PositionIndices,
     add,
     as_list,
     mean,
@@ -40,7 +40,7 @@ class ZeroHeads:
     `capture` lets a fused kernel compute the output, and sets these heads' output to zero.
     """
 
-    head: Heads = None
+    head: HeadIndices = None
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         """Return a mask over the heads, True for each head that is switched off.
@@ -62,7 +62,7 @@ class ZeroHeads:
         return tensor.masked_fill(self.off(tensor.shape[1], site).to(tensor.device).view(-1, 1, 1), 0.0)
 
 
-def zero(head: Heads = None, positions: Positions = None) -> ZeroHeads | ActivationEdit:
+def zero(head: HeadIndices = None, positions: PositionIndices = None) -> ZeroHeads | ActivationEdit:
     """Return an edit that sets the weights or activations of a head, or of several, to zero; with None, those of all.
 
     If it is the only edit at a site of fused attention, no map is computed: the head's output is set to zero. At a
@@ -78,7 +78,7 @@ def zero(head: Heads = None, positions: Positions = None) -> ZeroHeads | Activat
     return ZeroHeads(head) if positions is None else zero_activations(head, positions)
 
 
-def uniform(head: Heads = None) -> Callable[[Tensor], Tensor]:
+def uniform(head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that replaces the nonzero weights of each row with a uniform distribution.
 
     >>> uniform()(torch.tensor([[[[0.75, 0.25, 0.0]]]]))
@@ -92,7 +92,7 @@ def uniform(head: Heads = None) -> Callable[[Tensor], Tensor]:
     return _of_head(head, spread)
 
 
-def hide(cells: Sequence[Cell], head: Heads = None) -> Callable[[Tensor], Tensor]:
+def hide(cells: Sequence[Cell], head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that hides keys from queries; the other keys of a row share its weight in proportion.
 
     A query with no key left has a row of zeros, like a fully masked one.
@@ -103,7 +103,7 @@ def hide(cells: Sequence[Cell], head: Heads = None) -> Callable[[Tensor], Tensor
     return pin(cells, 0.0, head)
 
 
-def pin(cells: Sequence[Cell], to: float, head: Heads = None) -> Callable[[Tensor], Tensor]:
+def pin(cells: Sequence[Cell], to: float, head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that sets a query's weight for a key; the other keys share the rest of the row in proportion.
 
     Rows still sum to 1, and a query that sees nothing still sees nothing. A masked cell can be pinned, too.
@@ -199,7 +199,7 @@ def _check_axes(weights: Tensor) -> None:
         raise ValueError(f"weights are {list(weights.shape)}; an edit of a head takes batch head query key")
 
 
-def _of_head(head: Heads, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def _of_head(head: HeadIndices, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """Return the change applied to a head, to several, or to all."""
 
     def edit(weights: Tensor) -> Tensor:

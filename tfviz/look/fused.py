@@ -258,8 +258,8 @@ class FusedAttention:
             yield self.recorder.edit_and_record(site, tensor)
 
     def _weights(self, call: AttentionCall) -> FusedWeights:
-        shape = (*call.batch_shape, *call.shape[2:])
-        layout = self.state.layout(shape, [*["shared"] * len(call.batch_shape), "q", "k"])
+        shape = (*call.leading_shape, *call.shape[2:])
+        layout = self.state.layout(shape, [*["shared"] * len(call.leading_shape), "q", "k"])
         count = len(layout.split)
         if layout.order[-2:] != (count - 2, count - 1):
             raise ValueError(

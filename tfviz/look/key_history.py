@@ -202,7 +202,7 @@ def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
     if layout.is_plain:
         return _finite(key.mean(1) @ directions).cpu()
     projected = key.repeat_interleave(call.shape[1] // key.shape[1], 1) @ directions
-    return _arranged(projected.reshape(*call.batch_shape, 1, *projected.shape[-2:]), layout)
+    return _arrange(projected.reshape(*call.leading_shape, 1, *projected.shape[-2:]), layout)
 
 
 def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> Keys:
@@ -227,10 +227,10 @@ def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> 
     sizes = [projected.shape[shared.index(axis)] if axis in shared else 1 for axis in range(len(letters))]
     sizes[keys] = projected.shape[-2]
     places = sorted(range(len(order)), key=[*shared, keys].__getitem__)
-    return _arranged(projected.permute(*places, len(order)).reshape(*sizes, SIGNATURE_SIZE), layout)
+    return _arrange(projected.permute(*places, len(order)).reshape(*sizes, SIGNATURE_SIZE), layout)
 
 
-def _arranged(projected: Float[Tensor, "*axes width"], layout: Layout) -> Keys:
+def _arrange(projected: Float[Tensor, "*axes width"], layout: Layout) -> Keys:
     """Reorder signatures from the axes of the weights, with one query or with all, to [batch, key, width]."""
     batch, heads, _, keys = layout.sizes
     shape = list(layout.shape)

@@ -59,7 +59,7 @@ class TrackedWeights:
         changed: whether the numbers differ from the softmax's, apart from dropout.
         undropped: the weights before dropout; None without dropout.
         dropout: probability of the dropout.
-        times: the weights, the tensor multiplied with them elementwise, and the call, if a sum may follow.
+        pending_product: the weights, the tensor multiplied with them elementwise, and the call, if a sum may follow.
     """
 
     key_index: Tensor
@@ -70,7 +70,7 @@ class TrackedWeights:
     dropout: float = 0.0
     stage: Stage = Stage.WEIGHTS
     status: Status = Status.NEW
-    times: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
+    pending_product: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
 
     @cached_property
     def key_axes(self) -> list[int]:
@@ -132,7 +132,7 @@ class Lineage:
                 self.known[source] = replace(was, changed=True, status=Status.NEW)
             return
         is_float = isinstance(output, Tensor) and output.is_floating_point()
-        if was.times is None and (is_float or op.name in SHAPE_OPS):
+        if was.pending_product is None and (is_float or op.name in SHAPE_OPS):
             HANDLERS.get(op.name, Lineage._change_values)(self, op, source, was, output)
 
     def _first_known(self, op: Operation) -> Tensor | None:
@@ -146,7 +146,7 @@ class Lineage:
         """Return the tracked factor whose keys are not summed over in a product."""
         for factor, letters in zip(product.factors, product.letters):
             was = self.known.get(factor)
-            if was and not was.times and not any(product.contracts(letters[axis]) for axis in was.key_axes):
+            if was and not was.pending_product and not any(product.contracts(letters[axis]) for axis in was.key_axes):
                 return factor
         return None
 
@@ -154,9 +154,9 @@ class Lineage:
         """Return the product that a sum completes after weights and values were multiplied elementwise."""
         was = self.known.get(op.args[0]) if op.args and isinstance(op.args[0], Tensor) else None
         dim = op.argument(1, "dim", op.kwargs.get("axis"))
-        if was is None or was.times is None or dim is None:
+        if was is None or was.pending_product is None or dim is None:
             return None
-        weights, other, multiply = was.times
+        weights, other, multiply = was.pending_product
         keepdim = {name: value for name, value in op.kwargs.items() if name == "keepdim"}
         return sum_of_products(
             weights,
@@ -209,7 +209,7 @@ class Lineage:
         if was.stage is Stage.LOG_WEIGHTS or output.shape == source.shape:
             self._change_values(op, source, was, output)
         elif isinstance(other := op.args[1] if op.args[0] is source else op.args[0], Tensor):
-            self.known[output] = replace(was, times=(source, other, op.func))
+            self.known[output] = replace(was, pending_product=(source, other, op.func))
 
     def _change_values(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
         """Follow cells whose values change, or heads that are mixed (talking heads, Shazeer 2020)."""

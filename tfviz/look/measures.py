@@ -49,31 +49,35 @@ def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture
 
 
 def _distances(weights: Tensor | AttentionMaps) -> Tensor:
-    if isinstance(weights, Tensor) and weights.dim() < 2:
-        raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
-
-    are_last = False  # whether queries are the last of the keys' text, as in a step of generation
-
-    def far(weights: Tensor) -> Tensor:
-        queries, keys = (torch.arange(count, device=weights.device) for count in weights.shape[-2:])
-        queries = queries + (len(keys) - len(queries) if are_last else 0)
-        return (weights * (queries[:, None] - keys).abs()).sum(-1)
-
     if isinstance(weights, AttentionMaps):
         queries, keys = weights.shape[2:]
-        are_last = queries < keys and weights.rows == weights.cols[keys - queries :]
-        if queries != keys and not are_last:
+        offset = keys - queries  # the queries may be the last of the keys' text, as in a step of generation
+        if offset < 0 or (offset and weights.rows != weights.cols[offset:]):
             raise ValueError(f"no distance is known where {queries} queries look at {keys} keys of another text")
-    distances = _per_query(weights, far)
-    if isinstance(weights, Tensor) and weights.shape[-2] != weights.shape[-1]:
-        raise ValueError(f"distance is defined for square maps, not {tuple(weights.shape[-2:])}")
-    return distances
+        return _per_query(weights, lambda checked: _mean_distances(checked, offset))
+    if weights.dim() < 2:
+        raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
+    weights = check_weights(weights)
+    _check_square("distance", weights)
+    return _mean_distances(weights, 0)
+
+
+def _mean_distances(weights: Tensor, offset: int) -> Tensor:
+    """Return the mean distance of each query to its keys; the first query is at the position of the key `offset`."""
+    queries, keys = (torch.arange(count, device=weights.device) for count in weights.shape[-2:])
+    return (weights * (offset + queries[:, None] - keys).abs()).sum(-1)
+
+
+def _check_square(name: str, weights: Tensor) -> None:
+    """Raise ValueError unless there are as many queries as keys."""
+    if weights.shape[-2] != weights.shape[-1]:
+        raise ValueError(f"{name} is defined for square maps, not {tuple(weights.shape[-2:])}")
 
 
 def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a number for each row of weights; for maps, the mean over each head's rows."""
     if isinstance(weights, AttentionMaps):
-        return statistic(weights, lambda some, counts: mean(measure(some), counts))
+        return statistic(weights, lambda some, counted: mean(measure(some), counted))
     return measure(check_weights(weights))
 
 
@@ -99,8 +103,8 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
     for layer in range(first.shape[0]):
         for (head, before), (_, after) in zip(head_weights(first, layer), head_weights(second, layer)):
             before, after = positions.select(before), positions.select(after)
-            counts = positions.counts(before, layer, head) | positions.counts(after, layer, head)
-            changes.append(mean((before - after).abs().sum(-1) / 2, counts))
+            counted = positions.counted_mask(before, layer, head) | positions.counted_mask(after, layer, head)
+            changes.append(mean((before - after).abs().sum(-1) / 2, counted))
     return torch.cat(changes).view(first.shape[:2])
 
 
@@ -126,8 +130,7 @@ def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) ->
     between(0, 1, residual=residual)
     if weights.dim() != 3 or not len(weights):
         raise ValueError(f"weights are {list(weights.shape)}; give one map a layer, such as the mean over heads")
-    if weights.shape[-1] != weights.shape[-2]:
-        raise ValueError(f"rollout is defined for square maps, not {tuple(weights.shape[-2:])}")
+    _check_square("rollout", weights)
     stays, weights = torch.eye(weights.shape[-1], device=weights.device), check_weights(weights)
     blind = weights.sum(-1, keepdim=True) == 0
     layers = torch.where(blind, stays, residual * stays + (1 - residual) * weights)
@@ -162,8 +165,7 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
         raise ValueError(
             f"weights are {list(weights.shape)}, gradients {list(gradients.shape)}; give one for each weight"
         )
-    if weights.shape[-1] != weights.shape[-2]:
-        raise ValueError(f"relevance is defined for square maps, not {tuple(weights.shape[-2:])}")
+    _check_square("relevance", weights)
     check_weights(weights, normalized=False)
     if not gradients.isfinite().all():
         raise ValueError("there is NaN or infinity among the gradients; of a row that sees nothing, take it out")

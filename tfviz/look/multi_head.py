@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from tfviz.look.attention_call import is_unmasked
 from tfviz.look.capture_state import CaptureState
+from tfviz.look.module_paths import is_within
 from tfviz.look.torch_state import CaptureMode, paused
 
 # `multi_head_attention_forward` hands itself to a mode before it does anything; this is its body without that
@@ -79,7 +80,7 @@ class MultiHeadForward:
         return torch.where((alone == 0).all(-1, keepdim=True), alone, output) if is_edited else alone
 
     def _took_fast_path(self, path: str) -> bool:
-        return any(module.startswith(f"{path}.".lstrip(".")) for module in self.state.notes.fast_path)
+        return any(is_within(module, path) for module in self.state.notes.fast_path)
 
 
 def takes_fast_path(layer: nn.TransformerEncoderLayer) -> bool:

@@ -54,7 +54,9 @@ class CountedPositions(NamedTuple):
         weights = weights if self.queries.all() else weights[:, self.queries]
         return weights if self.keys.all() else weights[:, :, self.keys]
 
-    def counts(self, weights: Float[Tensor, "head row column"], layer: int, head: int) -> Bool[Tensor, "head row"]:
+    def counted_mask(
+        self, weights: Float[Tensor, "head row column"], layer: int, head: int
+    ) -> Bool[Tensor, "head row"]:
         """Return a mask of the remaining queries that see anything, for heads from `head` on."""
         sees_any = weights.sum(-1) != 0  # a query with NaN counts, so that the NaN is visible
         if self.sees is None:
@@ -125,13 +127,15 @@ def statistic(
     rows = []
     for layer in range(maps.shape[0]):
         parts = [(head, positions.select(weights)) for head, weights in head_weights(maps, layer)]
-        rows.append(torch.cat([measure(weights, positions.counts(weights, layer, head)) for head, weights in parts]))
+        rows.append(
+            torch.cat([measure(weights, positions.counted_mask(weights, layer, head)) for head, weights in parts])
+        )
     return torch.stack(rows)
 
 
-def mean(values: Float[Tensor, "head query"], counts: Bool[Tensor, "#head query"]) -> Float[Tensor, "head"]:
+def mean(values: Float[Tensor, "head query"], counted: Bool[Tensor, "#head query"]) -> Float[Tensor, "head"]:
     """Return the mean over the queries that count; 0 if none do."""
-    return torch.where(counts, values, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
+    return torch.where(counted, values, 0.0).sum(-1) / counted.sum(-1).clamp(min=1)
 
 
 def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:

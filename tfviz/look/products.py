@@ -20,7 +20,7 @@ class Product(NamedTuple):
         factors: the tensors.
         letters: for each factor, a letter for each axis.
         output: the letters of the output.
-        recompute: the same product of two other factors.
+        recompute: function (left, right) -> the product, computed as the original call does.
         batch: letters of axes that both factors have, if only by broadcasting.
     """
 
@@ -43,7 +43,7 @@ class Operation(NamedTuple):
     """A torch call that a model made.
 
     Attributes:
-        name: name of the function, without the underscore of in-place functions.
+        name: `__name__` of the function, such as `add_`; of a property, the attribute's name.
         product: the product that it computes, if any.
     """
 

@@ -14,13 +14,14 @@ from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
 from tfviz.look.device_sync import may_be_true
 from tfviz.look.key_history import History, KeyRecord
+from tfviz.look.module_paths import is_within
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantize import is_packable, pack
 from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced
 
 WEIGHT_SUFFIXES = ("pattern", "implicit")  # of sites that hold weights
 ATTENTION_SUFFIXES = (*WEIGHT_SUFFIXES, "scores", "softmax")  # of sites whose tensors are stored in the requested dtype
-Allowed = Callable[[], Tensor | None]
+MaskFactory = Callable[[], Tensor | None]
 Firing = tuple[Tensor | AttentionCall, Tensor | None]  # what fired, and where queries of a pattern may look
 
 
@@ -81,7 +82,7 @@ class Recorder:
 
     def is_edited_below(self, path: str) -> bool:
         """Return whether any site inside a module was changed."""
-        return any(self.is_edited(site) for site in self.fired if site.startswith(path))
+        return any(self.is_edited(site) for site in self.fired if is_within(site, path))
 
     def edit(self, site: str, tensor: Tensor) -> Tensor:
         """Return the edited tensor, with which the model continues.
@@ -101,7 +102,7 @@ class Recorder:
                 tensor = apply_edit(site, tensor, function)
         return tensor
 
-    def edit_and_record(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
+    def edit_and_record(self, site: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
         """Edit and record a tensor; return the tensor with which the model continues."""
         tensor = self.edit(site, tensor)
         if not (self.grad and self.wants(site) and tensor.requires_grad):
@@ -113,7 +114,9 @@ class Recorder:
         self.firings.setdefault(site, []).append((stored, allowed()))
         return stored
 
-    def record(self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: Allowed = lambda: None) -> None:
+    def record(
+        self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: MaskFactory = lambda: None
+    ) -> None:
         """Record the result of `make` if it is requested, except while the backward pass recomputes a part."""
         if in_backward() or in_functorch():
             return
@@ -124,11 +127,11 @@ class Recorder:
                 firing = (
                     (tensor, None)
                     if isinstance(tensor, AttentionCall)
-                    else self._moved(*_zero_masked_weights(site, tensor, allowed()))
+                    else self._to_storage_device(*_zero_masked_weights(site, tensor, allowed()))
                 )
                 self.firings.setdefault(site, []).append(firing)
 
-    def _moved(self, tensor: Tensor, allowed: Tensor | None) -> Firing:
+    def _to_storage_device(self, tensor: Tensor, allowed: Tensor | None) -> Firing:
         """Return a firing on the device that stores it."""
         if self.device is None:
             return tensor, allowed

@@ -63,7 +63,12 @@ class WeightFinder:
     def _of_softmax(self, product: Product) -> Match | None:
         for place in (0, 1):
             weights = self.lineage.known.get(product.factors[place])
-            if weights and not weights.times and weights.stage is not Stage.LOG_WEIGHTS and weights.axis is not None:
+            if (
+                weights
+                and not weights.pending_product
+                and weights.stage is not Stage.LOG_WEIGHTS
+                and weights.axis is not None
+            ):
                 meets = product.contracts(product.letters[place][weights.axis])
                 if meets and not is_learned(product.factors[1 - place]) and not self._meets_no_values(product, place):
                     return place, weights
@@ -99,7 +104,7 @@ class WeightFinder:
         if len(others) < 2:  # the axes of a query and a key
             return False
         other = self.lineage.known.get(product.factors[1 - place])
-        if other and not other.times:
+        if other and not other.pending_product:
             return other.axis is None or not product.contracts(product.letters[1 - place][other.axis])
         size = product.factors[place].shape[product.contracted_axes(place)[0]]
         positions, heads = self.state.position_counts(), self.state.heads().count

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from tfviz import checks
 from tfviz.layers import Block, TokenEmbedding, positions, post_norm
-from tfviz.layers.blocks import Residual, last_norm, stack
+from tfviz.layers.blocks import Residual, final_norm, stack
 from tfviz.layers.embeddings import check_ids
 from tfviz.shapes import Bool, Float, Int
 
@@ -55,7 +55,7 @@ class BERT(nn.Module):
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, **block))
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
-        self.last_norm = last_norm(dim, residual, norm)
+        self.last_norm = final_norm(dim, residual, norm)
         self.pooler = nn.Linear(dim, dim)
         self.mlm_dense, self.mlm_norm = nn.Linear(dim, dim), norm(dim)
         self.mlm_bias = nn.Parameter(torch.zeros(vocab_size))

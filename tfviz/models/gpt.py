@@ -10,7 +10,7 @@ from torch.nn import functional
 from tfviz import checks
 from tfviz.layers import Block, KeyValues, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.attention import AttentionMask
-from tfviz.layers.blocks import init_weights, last_norm, stack
+from tfviz.layers.blocks import final_norm, init_weights, stack
 from tfviz.layers.cache import check_parts
 from tfviz.shapes import Float, Int
 
@@ -49,7 +49,7 @@ class GPT(nn.Module):
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)
-        self.norm = last_norm(dim, block.get("residual", pre_norm))
+        self.norm = final_norm(dim, block.get("residual", pre_norm))
         init_weights(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.layers import Block, masks, pre_norm
-from tfviz.layers.blocks import last_norm, stack
+from tfviz.layers.blocks import final_norm, stack
 from tfviz.shapes import Bool, Float
 
 
@@ -40,7 +40,7 @@ class GraphAttention(nn.Module):
         checks.fits_memory(classes=classes, dim=dim)
         self.input = nn.Linear(features, dim)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
-        self.norm = last_norm(dim, block.get("residual", pre_norm))
+        self.norm = final_norm(dim, block.get("residual", pre_norm))
         self.output = nn.Linear(dim, classes)
 
     def forward(

@@ -26,7 +26,10 @@ class LSTMNCell(LSTM):
         self.attention = Additive(dim + hidden, hidden, hidden, bias=False)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
-        """Return the initial state: zeros [batch, hidden], twice, and empty memory tapes."""
+        """Return the initial state, with empty memory tapes.
+
+        Hidden state and summary, zeros [batch, hidden]; keys [batch, 0, hidden]; tape [batch, 0, 2 * hidden].
+        """
         hidden, batch = x.new_zeros(len(x), self.hidden), len(x)
         return hidden, hidden, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
 

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from tfviz import checks
 from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, TokenEmbedding, masks, positions, pre_norm
-from tfviz.layers.blocks import Activation, Residual, last_norm, shrink_branches, stack
+from tfviz.layers.blocks import Activation, Residual, final_norm, shrink_branches, stack
 from tfviz.layers.cache import CrossAttentionCache, check_parts
 from tfviz.shapes import Bool, Float, Int
 
@@ -64,8 +64,8 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.encoder = stack(layers, lambda: Block(dim, heads, **block))
         self.decoder = stack(layers, lambda: DecoderBlock(dim, heads, **block))
-        self.encoder_norm = last_norm(dim, residual)
-        self.decoder_norm = last_norm(dim, residual)
+        self.encoder_norm = final_norm(dim, residual)
+        self.decoder_norm = final_norm(dim, residual)
         self._init_weights()
         if residual is pre_norm:
             shrink_branches(self)

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from tfviz import checks
 from tfviz.layers import Block, TokenEmbedding, masks, positions, pre_norm
-from tfviz.layers.blocks import Residual, init_weights, last_norm, stack
+from tfviz.layers.blocks import Residual, final_norm, init_weights, stack
 from tfviz.layers.cache import check_parts
 from tfviz.shapes import Float, Int
 
@@ -64,7 +64,7 @@ class TransformerXL(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))
-        self.norm = last_norm(dim, residual)
+        self.norm = final_norm(dim, residual)
         init_weights(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 

@@ -23,13 +23,13 @@ IDENTITY_OPS = {  # tensors of a page are never modified in place
     "contiguous",
     "lift_fresh_copy",
     "dropout",
-}  # tensors of a page never change
+}
 RESHAPE_OPS = {"view", "_unsafe_view", "reshape"}
 CHECK_OPS = (  # prefixes of assertions, which hold for all lengths that a program allows
     "_assert",
     "sym_constrain",
     "sym_size",
-)  # what such steps check holds for the lengths that a program allows
+)
 
 
 def is_supported(exported: ExportedProgram) -> bool:
@@ -92,7 +92,7 @@ class GraphReader:
     ):
         self.exported, self.names, self.symbols, self.prefix, self.dtype = exported, names, symbols, prefix, dtype
         self.tensors: dict[str, Tensor] = {}
-        self.numbers: dict[fx.Node, int | list[int]] = {}
+        self.value_ids: dict[fx.Node, int | list[int]] = {}
         self.count = 0
 
     def to_spec(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class GraphReader:
             if isinstance(value, Tensor):
                 shape = encode_shape(value, self.symbols)
                 inputs.append({"name": name, "shape": shape, "dtype": dtype_name(value.dtype)})
-                self._number(node)
+                self._assign_id(node)
         return inputs
 
     def _weights(self, nodes: Sequence[tuple[fx.Node, str]]) -> list[dict[str, Any]]:
@@ -146,9 +146,9 @@ class GraphReader:
         for node, target in nodes:
             tensor = self._constant(target)
             if id(tensor) in numbers:  # tied: one weight under two names
-                self.numbers[node] = numbers[id(tensor)]
+                self.value_ids[node] = numbers[id(tensor)]
                 continue
-            numbers[id(tensor)] = self._number(node)
+            numbers[id(tensor)] = self._assign_id(node)
             if tensor.dtype == torch.int64 and tensor.numel():
                 check_int32(int(tensor.abs().max()))
             name = target.removeprefix("model.") if self.prefix == "model." else target
@@ -165,9 +165,9 @@ class GraphReader:
                 return table[target]
         raise ValueError(f"{target} is not a tensor: a program holds only tensors")
 
-    def _number(self, node: fx.Node) -> int:
+    def _assign_id(self, node: fx.Node) -> int:
         number = self.count
-        self.numbers[node] = number
+        self.value_ids[node] = number
         self.count += 1
         return number
 
@@ -178,19 +178,19 @@ class GraphReader:
         source: Any = node.args[0] if node.args else None
         if not name:
             if getattr(node.target, "__name__", "") == "getitem" and isinstance(value, Tensor):
-                self.numbers[node] = self.numbers[source][node.args[1]]  # type: ignore[index]
+                self.value_ids[node] = self.value_ids[source][node.args[1]]  # type: ignore[index]
             return None
         if name in IDENTITY_OPS or (name == "to.dtype" and source.meta["val"].dtype == value.dtype):
-            self.numbers[node] = self.numbers[source]
+            self.value_ids[node] = self.value_ids[source]
             return None
         several = isinstance(value, list | tuple)
         results = list(value) if several else [value]
         numbers = list(range(self.count, self.count + len(results)))
-        self.numbers[node] = numbers if several else numbers[0]
+        self.value_ids[node] = numbers if several else numbers[0]
         self.count += len(results)
         return {
             "op": name,
-            "args": encode_args(node, self.numbers, self.symbols),
+            "args": encode_args(node, self.value_ids, self.symbols),
             "site": path,
             "out": [encode_shape(result, self.symbols) for result in results],
             "dtype": [dtype_name(result.dtype) for result in results],
@@ -219,8 +219,8 @@ class GraphReader:
         (nodes,) = next(node for node in self.exported.graph.nodes if node.op == "output").args
         outputs, skipped = [], []
         for name, node in zip(names, nodes):
-            if isinstance(node, fx.Node) and node in self.numbers:
-                outputs.append({"name": name, "t": self.numbers[node]})
+            if isinstance(node, fx.Node) and node in self.value_ids:
+                outputs.append({"name": name, "t": self.value_ids[node]})
             elif node is not None:
                 skipped.append(f"{name} ({node})")
         if not outputs:

@@ -41,7 +41,9 @@ class Program:
 
     spec: dict[str, Any]
     tensors: dict[str, Tensor] = field(default_factory=dict)
-    _known: set[tuple[int, ...]] | None = field(default_factory=set, init=False)  # lengths known to be affordable
+    _affordable_lengths: set[tuple[int, ...]] | None = field(
+        default_factory=set, init=False
+    )  # lengths known to be affordable
 
     def __post_init__(self) -> None:
         validate(self.spec, self.tensors)
@@ -50,7 +52,7 @@ class Program:
     def _of_model(cls, spec: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
         """Construct a program from a local model, which needs no bound on its memory and work."""
         program = cls(spec, tensors)
-        object.__setattr__(program, "_known", None)
+        object.__setattr__(program, "_affordable_lengths", None)
         return program
 
     @property
@@ -111,7 +113,7 @@ class Program:
         if not isinstance(edit, Mapping | None):
             raise TypeError(f"edit is {describe(edit)}; give {{site: function}}")
         weights = [self.weight(weight["name"]) for weight in self.spec["weights"]]
-        return run(self.spec, weights, inputs, dict(edit or {}), self._known)
+        return run(self.spec, weights, inputs, dict(edit or {}), self._affordable_lengths)
 
     def save(self, path: str | Path) -> Path:
         """Write the program as one safetensors file."""

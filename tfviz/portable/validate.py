@@ -91,7 +91,7 @@ def _check_unique(key: str, names: Sequence[str]) -> None:
 
 
 def _check_lengths(lengths: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]]) -> None:
-    used = {side for declared in inputs for side in declared["shape"] if isinstance(side, str)}
+    used = {dim for declared in inputs for dim in declared["shape"] if isinstance(dim, str)}
     if unmatched := sorted(used ^ lengths.keys()):
         raise ValueError(
             f"lengths names {', '.join(lengths) or 'none'}, the inputs have {', '.join(used) or 'none'}: "
@@ -154,8 +154,8 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
     if len(node["out"]) != len(node["dtype"]):
         raise ValueError(f"{key} has {len(node['out'])} shapes and {len(node['dtype'])} dtypes; each result has one")
     for place, shape in enumerate(node["out"]):
-        for axis, side in enumerate(shape):
-            check_size(side, f"{key}.out[{place}][{axis}]", lengths)
+        for axis, dim in enumerate(shape):
+            check_size(dim, f"{key}.out[{place}][{axis}]", lengths)
     if "pattern" in node and node["op"] not in ATTENTION_OPS:
         raise ValueError(f"{key}.pattern is at {node['op']}, which gives no attention; it must be at a softmax")
 

@@ -7,12 +7,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float
 from tfviz.study.frozen_norm import FrozenNorm
-from tfviz.study.inputs import Inputs, Prompt, uncompiled
+from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, unit_of
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.residual_terms import ResidualTerms, Term
@@ -162,25 +163,15 @@ class _Run:
 
     def _check_linear_path(self, site: str, start: int, term: Term) -> None:
         """Raise ValueError if anything but linear maps and norms stands between heads and a term."""
-        passed = [
-            path
-            for time, path in self.trace.leaves.items()
-            if start < time <= term.time and path not in self.trace.frozen
-        ]
-        kinds = {path: type(self.model.get_submodule(path)) for path in passed}
-        other = next(
-            (
-                path
-                for path, kind in kinds.items()
-                if not (kind.__name__ in LINEAR_MODULES or issubclass(kind, nn.Linear))
-            ),
-            None,
-        )
-        if other is not None:
-            raise ValueError(
-                f"{site} passes {other} ({kinds[other].__name__}) before it is added to the stream, so heads have no "
-                "shares of their own: call it by='part'"
-            )
+        for time, path in self.trace.leaves.items():
+            if not start < time <= term.time or path in self.trace.frozen:
+                continue
+            kind = type(self.model.get_submodule(path))
+            if kind.__name__ not in LINEAR_MODULES and not issubclass(kind, nn.Linear):
+                raise ValueError(
+                    f"{site} passes {path} ({kind.__name__}) before it is added to the stream, so heads have no shares "
+                    "of their own: call it by='part'"
+                )
 
 
 def _dtype(model: nn.Module) -> torch.dtype:

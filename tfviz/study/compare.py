@@ -45,7 +45,7 @@ def compare(
     Raises:
         ValueError: the models have other layers, heads or tokens.
     """
-    checks.has_weights(second)
+    checks.require_weights(second)
     names = [type(model).__name__ for model in (first, second)]
 
     def measure(seen: Capture, inputs: Inputs) -> dict[str, Table]:

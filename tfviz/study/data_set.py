@@ -124,7 +124,9 @@ def over(
     checks.at_least(1, batch_size=batch_size, top=top)
     if client is not None:
         check_client(client)
-    run = _Run(resume, "" if resume is None else fingerprint(model, sites, top, batch_size, _named(measure), _rank()))
+    run = _Run(
+        resume, "" if resume is None else fingerprint(model, sites, top, batch_size, _measure_key(measure), _rank())
+    )
     with eval_mode(model):
         batches = run.own_batches(as_batches(texts, tokenize, batch_size), model, progress)
         for found in _measured(BatchMeasurement(model, measure, sites, top), batches, client):
@@ -144,7 +146,7 @@ def _measured(measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs
     return measure_on_workers(client, measurement, batches)
 
 
-def _named(measure: Measure) -> str:
+def _measure_key(measure: Measure) -> str:
     """Return the repr of a measure without the addresses of functions."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(measure))
 

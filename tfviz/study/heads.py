@@ -85,10 +85,7 @@ class HeadScores:
 
     def _without_first(self, cells: Cells) -> Cells:
         """Return marks without those of the first key, if it is left out: a query with no other mark does not count."""
-        if self.leave_out_first:
-            cells = cells.clone()
-            cells[..., 0] = False
-        return cells
+        return _clear_first_key(cells) if self.leave_out_first else cells
 
     def _layer(self, site: str, seen: Capture, text: _MarkedTexts) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
@@ -100,8 +97,7 @@ class HeadScores:
             )
         weights, visible = aligned.weights(weights.float()), text.visible_keys(allowed, self.leave_out_first)
         if self.leave_out_first:
-            weights = weights.clone()
-            weights[..., 0] = 0
+            weights = _clear_first_key(weights)
             sums = weights.sum(-1, keepdim=True)
             weights = weights / torch.where(sums == 0, 1.0, sums)
         sees = (weights.sum(-1) != 0) & visible.sees  # [text, head, query]
@@ -136,14 +132,20 @@ class _MarkedTexts:
             return known
         allowed = self.aligned.allowed(mask)
         if leave_out_first:
-            allowed = allowed.clone()
-            allowed[..., 0] = False
+            allowed = _clear_first_key(allowed)
         sees = allowed.any(-1)
         even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
         texts = len(self.aligned.ids)
         uniform = self.marks.shares(even.expand(texts, -1, -1, -1), sees.expand(texts, -1, -1)).cpu()
         self._visible = _VisibleKeys(mask, sees, uniform)
         return self._visible
+
+
+def _clear_first_key(cells: Tensor) -> Tensor:
+    """Return a copy with 0 or False at the first key."""
+    cells = cells.clone()
+    cells[..., 0] = 0
+    return cells
 
 
 def _are_equal(first: Tensor | None, second: Tensor | None) -> bool:

@@ -50,7 +50,7 @@ class Inputs:
             TypeError: the prompt is a string, or holds one; ids are floats.
             ValueError: there is no tensor, or tensors disagree about the batch; an id is no token of the model.
         """
-        checks.has_weights(model)
+        checks.require_weights(model)
         if not isinstance(prompt, Tensor):
             check_no_string(name, prompt)
         device = model_device(model)
@@ -62,7 +62,7 @@ class Inputs:
             shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(prompt)}"
             raise ValueError(f"{name}: {shapes}; give ids [batch, position], or tensors that share their first axis")
         if _takes(model, "use_cache") and not args[1:]:
-            kwargs.setdefault("use_cache", False)  # of keys and values, which one pass over a text needs not
+            kwargs.setdefault("use_cache", False)  # a single pass needs no key/value cache
         moved = cls(args, kwargs, max(sizes), _parameters(model)[: len(args)])
         check_ids(name, moved.named, model)
         return moved.map(lambda tensor: tensor.to(device))
@@ -139,7 +139,7 @@ def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "text position"]:
 
 
 def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor, "text position"]:
-    """Return where a word stands at a site, by the mask of its text; everywhere, if that is of other positions."""
+    """Return a mask [text, position], True at tokens; all True if the attention mask has another length."""
     like = torch.zeros(inputs.size, positions, dtype=torch.long, device=inputs.tensors[0].device)
     try:
         return attention_mask_of(inputs, like, site)
@@ -181,11 +181,6 @@ def attention_mask_of(
             f"the attention mask is {list(mask.shape)}, and the ids {list(ids.shape)}; give one for each id"
         )
     return mask.to(ids.device) != 0
-
-
-def uncompiled(model: nn.Module) -> nn.Module:
-    """Return the original of a model compiled by `torch.compile`, since hooks do not work in compiled code."""
-    return getattr(model, "_orig_mod", model)
 
 
 def _takes(model: nn.Module, name: str) -> bool:

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks, schema
+from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
-from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at, uncompiled
+from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at
 from tfviz.study.padding import warning_of_shifted_positions
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
@@ -25,7 +26,7 @@ Names = Callable[[Sequence[int]], Sequence[str]]
 
 
 def _nested(value: Any, name: str, depth: int = 3) -> None:
-    """Check strings in lists of lists."""
+    """Check a string, or strings in lists nested at most `depth` deep."""
     is_name = isinstance(value, str) or not depth
     (schema.string() if is_name else schema.list_of(partial(_nested, depth=depth - 1)))(value, name)
 
@@ -148,7 +149,7 @@ def lens(
         torch.cat(parts).unflatten(0, (-1, inputs.size)).transpose(0, 1) for parts in zip(*kept)
     )  # [text, layer, position, ...]
     values = torch.where(attention_mask_at(inputs, "decoder", values.shape[-1]).cpu()[:, None], values, torch.nan)
-    subject = "the likeliest token" if token is None else _named(token, names)
+    subject = "the likeliest token" if token is None else _token_name(token, names)
     table = LensTable(
         values,
         {
@@ -193,5 +194,5 @@ def _names_of(ids: Sequence[int], names: Names | None) -> list[str]:
     return [str(name) for name in (names(ids) if names is not None else ids)]
 
 
-def _named(token: int, names: Names | None) -> str:
+def _token_name(token: int, names: Names | None) -> str:
     return _names_of([token], names)[0]

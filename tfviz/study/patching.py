@@ -11,11 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.look.recorder import matches
 from tfviz.study.block_replay import BlockReplay
-from tfviz.study.inputs import Inputs, Prompt, uncompiled
+from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.last_position import LastPosition
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, unit_of
 from tfviz.study.padding import check_masks, check_position, warning_of_shifted_positions
@@ -74,7 +75,7 @@ def patch(
         words: labels of the positions.
         batch_size: rows of one forward pass, patches times prompts; None: about 1,024 positions on a CPU, 16,384 on
             other devices.
-        seed: of the choice of other texts by "resample".
+        seed: seed of the random choice of texts for 'resample'.
         progress: show a bar.
         resume: a file to which values are written as they are computed; a call with the same arguments continues from
             it.
@@ -185,8 +186,11 @@ class Sweep:
             is_base = prompt is self.base
             is_needed = name == by or (by, name) == ("gradient", "clean") or is_base
             wanted = [*(globs if is_needed else ()), *((frozen or ()) if is_base else ())]
-            watched = self.replay.observe(is_base, keep_inputs=False), warning_of_shifted_positions(model, prompt)
-            with watched[0], watched[1], capture(model, wanted) as seen:
+            with (
+                self.replay.observe(is_base, keep_inputs=False),
+                warning_of_shifted_positions(model, prompt),
+                capture(model, wanted) as seen,
+            ):
                 logits = prompt.logits(model)
             self.baselines[name] = measure(metric, logits).item()
             check_position(metric, prompt, logits)

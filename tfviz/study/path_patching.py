@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
+from tfviz.look.module_paths import is_within
 from tfviz.look.recorder import matches
-from tfviz.study.inputs import Inputs, Prompt, repeat_batch, uncompiled
+from tfviz.study.inputs import Inputs, Prompt, repeat_batch
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patching import Each, Place, Sweep, check_prompts, prompts
@@ -41,10 +43,9 @@ def patch_path(
 ) -> Table:
     """Return the change of a metric by each sender through the receivers only (Wang et al. 2023, section 3.1).
 
-    Each sender takes its activation from the other run while all other frozen sites keep theirs, so that the change
-        spreads only by the direct path: through the residual stream and unfrozen sites (the
-    feed-forward networks). The changed inputs of the receivers are then put into an unchanged run, whose metric is
-    returned.
+    Each sender takes its activation from the other run while all other frozen sites keep theirs, so the change spreads
+    only along the direct path: the residual stream and unfrozen sites (feed-forward networks). The changed inputs of
+    the receivers are then put into an unchanged run, whose metric is returned.
 
     Args:
         model: a model with heads that `look.capture` finds.
@@ -190,9 +191,7 @@ class PathSweep(Sweep):
     def _live(self, edits: dict[str, Callable[[Tensor], Tensor]], path: str) -> dict[str, Callable[[Tensor], Tensor]]:
         """Return the edits of sites outside of skipped blocks."""
         skipped = self.replay.before(path)
-        return {
-            site: edit for site, edit in edits.items() if not any(site.startswith(f"{block}.") for block in skipped)
-        }
+        return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
 
     def _held(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
         """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places."""

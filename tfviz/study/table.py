@@ -92,7 +92,7 @@ class Table:
         """Return the most prominent values with their labels, in order; NaN is left out.
 
         Args:
-            count: how many there are.
+            count: the number of values to return.
             largest: True: the largest, in falling order; False: the smallest, in rising order; None: those farthest
                 from 0.
 
@@ -170,7 +170,9 @@ class Table:
 
 
 def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> int:
-    """Return the place of a label on an axis, or of an integer, which is a place unless only a label is that number.
+    """Return the position of a label on an axis.
+
+    An integer in range is a position; any other is looked up as a label.
 
     Raises:
         LookupError: the axis has no such label, or several; the number is a place, and the label of another.

@@ -118,7 +118,7 @@ def link_live_page(notebook: NotebookNode, name: str) -> None:
 
 
 def without_live_link(source: str) -> str:
-    """Return the text of a lesson's first cell without that line."""
+    """Return the text of a lesson's first cell without the line that `link_live_page` adds."""
     return "\n\n".join(part for part in source.split("\n\n") if not part.startswith(LIVE_LINK))
 
 

@@ -154,14 +154,14 @@ def lab(arguments: tuple[str, ...]) -> None:
 
 @main.group()
 def data() -> None:
-    """Corpora: what there is, fetch, verify, where."""
+    """List, download, verify and locate corpora."""
     if (local := os.environ.get("TFVIZ_DATA")) and not os.path.isdir(os.path.expanduser(local)):
         raise ValueError(f"TFVIZ_DATA is {local}, which is not a folder; make it, name another, or unset the variable")
 
 
 @data.command("list")
 def list_corpora() -> None:
-    """Name, state, content, licence and source of each corpus."""
+    """List name, state, content, licence and source of each corpus."""
     from tfviz.text import corpora
 
     for corpus in corpora.CORPORA.values():
@@ -203,7 +203,7 @@ def path(name: str | None) -> None:
 
 @main.command()
 def doctor() -> None:
-    """Versions, device, data, fonts, a browser; the exit status is 1 if something is missing."""
+    """Report versions, device, data, fonts and a browser; the exit status is 1 if something is missing."""
     from tfviz.suite.doctor import examine
 
     healthy = True

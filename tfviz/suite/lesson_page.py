@@ -81,7 +81,7 @@ def write(
 
 
 def _opening(notebook: nbformat.NotebookNode) -> str:
-    """Return HTML with the lesson's picture, small, to stand beside its promise; empty if no cell is tagged as its."""
+    """Return HTML with the lesson's picture, small, beside its promise; empty if no cell is tagged `thumbnail`."""
     cells = notebooks.tagged_cells(notebook, "thumbnail")
     found = [output["data"] for cell in cells for output in cell.get("outputs", []) if "data" in output]
     pictures = [data["image/png"] for data in found if "image/png" in data]

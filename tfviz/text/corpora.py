@@ -23,7 +23,7 @@ FILE_STATES = (  # a corpus has the first state in this order that one of its fi
     "ok",
     "absent",
     "embedded",
-)  # of a corpus's files, the most telling first
+)
 
 
 def load(name: str) -> str:

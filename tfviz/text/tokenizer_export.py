@@ -107,7 +107,7 @@ def _model(part: dict[str, Any], vocab: dict[str, int], splitter: str) -> dict[s
         if missing := [sign for sign in pre_tokenizers.ByteLevel.alphabet() if sign not in vocab]:
             raise _unsupported_error(f"it lacks {len(missing)} of the 256 bytes")
         merges = [(vocab[left], vocab[right], vocab[left + right]) for left, right in part["merges"]]
-        return {"kind": "pairs", "merges": [index for merge in merges for index in merge]}
+        return {"kind": "bpe", "merges": [index for merge in merges for index in merge]}
     unknown = vocab.get(part["unk_token"])
     if unknown is None:
         raise _unsupported_error(f"its token for what is unknown, {part['unk_token']!r}, is not one of its model's")
@@ -115,7 +115,7 @@ def _model(part: dict[str, Any], vocab: dict[str, int], splitter: str) -> dict[s
     if kind == "WordLevel":
         return words
     inside, longest = part["continuing_subword_prefix"], part["max_input_chars_per_word"]
-    return words | {"kind": "pieces", "inside": inside, "longest": longest}
+    return words | {"kind": "wordpiece", "inside": inside, "longest": longest}
 
 
 def _joiner(part: Any) -> dict[str, Any]:

@@ -50,8 +50,17 @@ def heads(
     picture = still.heads(maps, title, names, marked)
     model = maps.provenance.get("model")
     title = title or (f"Attention in {model}" if model else None)
-    more: Any = {"budget": budget, "names": list(names), "top": top, "gold": marked[1], "rows": marked[0]}
-    return heads_view(picture, {"": maps}, {"mode": "sheet"}, title, **more)
+    return heads_view(
+        picture,
+        {"": maps},
+        {"mode": "sheet"},
+        title,
+        budget=budget,
+        names=list(names),
+        top=top,
+        gold=marked[1],
+        rows=marked[0],
+    )
 
 
 def head(
@@ -80,8 +89,17 @@ def head(
     marked = _outlined(outlined, *maps.shape[2:])
     picture = still.head(maps, layer, head, title, divide, marked)
     state = {"mode": "head", "layer": layer, "head": head}
-    more: Any = {"budget": budget, "top": top, "divide": divide, "gold": marked[1], "rows": marked[0]}
-    return heads_view(picture, {"": maps}, state, title, **more)
+    return heads_view(
+        picture,
+        {"": maps},
+        state,
+        title,
+        budget=budget,
+        top=top,
+        divide=divide,
+        gold=marked[1],
+        rows=marked[0],
+    )
 
 
 def _outlined(outlined: Iterable[int | tuple[int, int]], queries: int, keys: int) -> still.Outlined:
@@ -173,8 +191,16 @@ def alignment(
         raise TypeError("gold holds pairs of numbers (row, column), counted from 0, such as (0, 2)") from error
     picture = still.alignment(maps, pairs, title, axes)
     note = f"Outlined: {picture.summary.rpartition('; ')[2]}." if pairs else ""
-    more: Any = {"axes": axes, "gold": pairs, "note": note, "budget": budget}
-    return heads_view(picture, {"": maps}, {"mode": "head"}, title or "Alignment", **more)
+    return heads_view(
+        picture,
+        {"": maps},
+        {"mode": "head"},
+        title or "Alignment",
+        axes=axes,
+        gold=pairs,
+        note=note,
+        budget=budget,
+    )
 
 
 def compare(
@@ -222,7 +248,7 @@ def steps(
         head: the index of the head.
         title: the title; None: layer and head.
         divide: draw a line before this key.
-        axes: names of rows and columns, where these are not words that look and words that are looked at.
+        axes: names of rows and columns, if not query and key.
         outlined: as for `heads`, in each step that has them.
         drawn: names of the steps in the static picture; by default six, from the first to the last.
         budget: as for `heads`.
@@ -238,8 +264,18 @@ def steps(
     marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else still.NO_OUTLINE
     picture = still.steps(parts, layer, head, title, divide, axes, marked, drawn)
     state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
-    more: Any = {"divide": divide, "axes": axes, "gold": marked[1], "rows": marked[0]}
-    return heads_view(picture, parts, state, title, budget=budget, arrange="steps", **more)
+    return heads_view(
+        picture,
+        parts,
+        state,
+        title,
+        budget=budget,
+        arrange="steps",
+        divide=divide,
+        axes=axes,
+        gold=marked[1],
+        rows=marked[0],
+    )
 
 
 def sources(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:

@@ -74,7 +74,7 @@ class _Tracer:
     def __init__(self, function: Any, module: Any):
         tree = definition(function)
         self.code, self.module = function.__code__, module
-        self.own = self.code.co_varnames[0] if module is not None and self.code.co_argcount else ""
+        self.self_name = self.code.co_varnames[0] if module is not None and self.code.co_argcount else ""
         self.statements = list(_traced_statements(tree.body))
         self.returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
         self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
@@ -83,7 +83,7 @@ class _Tracer:
         self.frame: FrameType | None = None
         # of the statement that runs:
         self.statement: ast.stmt | None = None
-        self.names = Names(self.own)
+        self.names = Names(self.self_name)
         self.parents: tuple[int, ...] = ()
         self.before: dict[str, tuple[Any, ...]] = {}
 
@@ -109,7 +109,7 @@ class _Tracer:
     def _begin(self, statement: ast.stmt | None) -> None:
         self.statement = statement
         if statement is not None and not isinstance(statement, ast.Return):
-            self.names = Names.of(statement, self.own)
+            self.names = Names.of(statement, self.self_name)
             self.parents = self._parents(self.names)
             self.before = {name: _value_state(self._lookup(name)) for name in [*self.names.assigned, *self.sources]}
 
@@ -124,7 +124,9 @@ class _Tracer:
         for name in dict.fromkeys([*assigned, *changed]):
             value = self._lookup(name)
             if (shape := _shape(value)) is not None:
-                traced = Value(name.removeprefix("."), expression(statement, self.own), shape, False, self.parents)
+                traced = Value(
+                    name.removeprefix("."), expression(statement, self.self_name), shape, False, self.parents
+                )
                 self.sources[name] = (traced,)
                 if not compound:
                     self._index(traced)
@@ -143,8 +145,8 @@ class _Tracer:
             if isinstance(node, ast.Name) and node.id in self.sources:
                 (traced,) = self.sources[node.id]
             else:
-                parents = self._parents(Names.of(node, self.own))
-                traced = Value(name, expression(node, self.own), shape, False, parents)
+                parents = self._parents(Names.of(node, self.self_name))
+                traced = Value(name, expression(node, self.self_name), shape, False, parents)
             self._index(traced)
             traced.output = True
 

@@ -8,7 +8,7 @@ in braces. Grids and bars that are given equal drawings share one scale.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -55,7 +55,7 @@ class Drawing:
     cols: str | tuple[str, ...] = ()
     scale: ScaleKind | None = None
     limit: float | None = None
-    positions: str | tuple[tuple[float, float], ...] = field(default=())
+    positions: str | tuple[tuple[float, float], ...] = ()
     top: int = 0
     filled: bool = False
     axes: tuple[str, str] = NO_NAMES
@@ -102,8 +102,18 @@ def grid(
         raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALE_KINDS))}")
     check_positive("limit", limit)
     check_sentence("grid", sentence)
-    named: Any = {"axes": axes, "ends": ends, "hatched": hatched, "sentence": sentence}
-    return Drawing("grid", title, _words(rows), _words(cols), scale, limit, **named)
+    return Drawing(
+        "grid",
+        title,
+        _words(rows),
+        _words(cols),
+        scale,
+        limit,
+        axes=axes,
+        ends=ends,
+        hatched=hatched,
+        sentence=sentence,
+    )
 
 
 def bars(

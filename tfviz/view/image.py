@@ -66,8 +66,8 @@ def image(
         ValueError: neither axis fits the picture, or the picture cannot be read.
         LookupError: there is no such token, layer or head.
     """
-    seen = read_image(picture)
-    return _view(maps, seen, seen.size[::-1], grid, names, (layer, head, token), title, arrange, budget)
+    pixels = read_image(picture)
+    return _view(maps, pixels, pixels.size[::-1], grid, names, (layer, head, token), title, arrange, budget)
 
 
 def audio(

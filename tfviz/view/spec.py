@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy
@@ -173,7 +173,7 @@ class HeadGrid:
     heads: Sequence[str]
     size: tuple[float, float]
     labelled: bool
-    title: str = field(default="")
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Scatter:
 
     @property
     def legend(self) -> list[tuple[int, str]]:
-        """Return label and name of each group, ending with points without a group."""
+        """Label and name of each group, ending with points without a group."""
         named = list(enumerate(self.groups))
         return [*named, (-1, NO_GROUP)] if named and -1 in self.labels else named
 

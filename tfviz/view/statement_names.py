@@ -38,22 +38,22 @@ class Names(ast.NodeVisitor):
     Names that belong to a comprehension, a lambda or an inner function are left out.
     """
 
-    def __init__(self, own: str):
-        self.own = own
+    def __init__(self, self_name: str):
+        self.self_name = self_name
         self.read: list[str] = []
         self.assigned: list[str] = []
         self._hidden: frozenset[str] = frozenset()
         self._inner = False
 
     @classmethod
-    def of(cls, node: ast.AST, own: str) -> Names:
+    def of(cls, node: ast.AST, self_name: str) -> Names:
         """Collect the names of a statement.
 
         Args:
             node: the statement.
-            own: the name of the module in the code, such as `self`; empty if there is none.
+            self_name: the name of the module in the code, such as `self`; empty if there is none.
         """
-        names = cls(own)
+        names = cls(self_name)
         names.visit(node)
         return names
 
@@ -86,7 +86,7 @@ class Names(ast.NodeVisitor):
         self._note(node.id, node.ctx)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if is_attribute_of(node, self.own):
+        if is_attribute_of(node, self.self_name):
             self._note(f".{node.attr}", node.ctx)
         else:
             self.generic_visit(node)
@@ -98,25 +98,25 @@ class Names(ast.NodeVisitor):
             self.assigned.append(name)
 
 
-def expression(node: ast.AST, own: str) -> str:
+def expression(node: ast.AST, self_name: str) -> str:
     """Return the expression that a statement assigns, without `self.`; the full statement if it assigns none."""
     value = getattr(node, "value", node) if isinstance(node, ast.stmt) else node
     if isinstance(node, ast.AugAssign):
         value = ast.BinOp(ast.Name(ast.unparse(node.target), ast.Load()), node.op, node.value)
     tree = deepcopy(value if isinstance(value, ast.expr) else node)
-    return ast.unparse(ast.fix_missing_locations(_WithoutSelf(own).visit(tree)))
+    return ast.unparse(ast.fix_missing_locations(_WithoutSelf(self_name).visit(tree)))
 
 
 class _WithoutSelf(ast.NodeTransformer):
-    def __init__(self, own: str):
-        self.own = own
+    def __init__(self, self_name: str):
+        self.self_name = self_name
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return ast.Name(node.attr, node.ctx) if is_attribute_of(node, self.own) else self.generic_visit(node)
+        return ast.Name(node.attr, node.ctx) if is_attribute_of(node, self.self_name) else self.generic_visit(node)
 
 
-def is_attribute_of(node: ast.Attribute, own: str) -> bool:
-    return bool(own) and isinstance(node.value, ast.Name) and node.value.id == own
+def is_attribute_of(node: ast.Attribute, self_name: str) -> bool:
+    return bool(self_name) and isinstance(node.value, ast.Name) and node.value.id == self_name
 
 
 def _bound(scope: ast.AST) -> frozenset[str]:

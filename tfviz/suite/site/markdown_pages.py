@@ -40,7 +40,7 @@ PAGES_WITH_CONTENTS = (  # pages with a contents list beside the text
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
-)  # have a list beside the text
+)
 SECTION_NAMES = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}  # the current link of the navigation
 BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # images that code hosts draw
 ADDRESS = re.compile(r'(?<=\s)(src|href|srcset)="([^"]+)"')

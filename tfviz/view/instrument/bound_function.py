@@ -20,14 +20,8 @@ from tfviz.view.instrument.controls import Control, Text
 from tfviz.view.still.picture import shorten
 
 MAX_PROGRAMS = 24  # of one view: one for each choice of Python values
-EXAMPLE_LENGTHS = (  # of texts for the export: all different, so that no two axes are confused
-    5,
-    7,
-    11,
-    13,
-    17,
-    19,
-)  # of texts that a function is exported with: all different, so that none is another
+# lengths of example texts, all different, so that export never identifies two axes
+EXAMPLE_LENGTHS = (5, 7, 11, 13, 17, 19)
 REMEDY = "with kernel=True Python computes it, as long as a kernel lives"
 MAX_PURPOSE_LENGTH = 200  # characters of the instruction
 MAX_WEIGHT_BYTES = 24e6  # of all weights of one view in a page
@@ -77,7 +71,7 @@ class BoundFunction:
 
     @property
     def discrete(self) -> list[str]:
-        """Return the arguments that take Python values."""
+        """The arguments that take Python values."""
         return [name for name, control in self.controls.items() if control.values is not None]
 
     def key(self, values: Mapping[str, Any]) -> str:

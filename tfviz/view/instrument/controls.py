@@ -40,7 +40,7 @@ class Control(Generic[Spec]):
 
     @property
     def start(self) -> Any:
-        """Return the initial value."""
+        """The initial value."""
         return self.spec["start"]
 
     def tensor(self, value: Any) -> Tensor:

@@ -80,10 +80,10 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
         "min_limit": source.spec["limit"] if isinstance(source, Points) and drawing.kind in ("arrows", "dots") else 0,
         "positions": positions if isinstance(positions, str) else list(map(list, positions)), "filled": drawing.filled,
     }  # fmt: skip
-    return spec | _named(drawing)  # type: ignore[return-value]
+    return spec | _optional_fields(drawing)  # type: ignore[return-value]
 
 
-def _named(drawing: Drawing) -> dict[str, Any]:
+def _optional_fields(drawing: Drawing) -> dict[str, Any]:
     """Return what an author may say of a result, as far as it is said."""
     pairs = {name: list(pair) for name in ("axes", "ends") if (pair := getattr(drawing, name)) != NO_NAMES}
     marked = {"mark": list(drawing.mark)} if drawing.mark else {}

@@ -116,7 +116,7 @@ export interface Tokenizer {
   words(ids: Iterable<number>): string[];
   /** How tokens become a text, of subwords. */
   joiner?: { kind: string };
-  /** Where Python encodes: read these texts; whether there was one that it had not read yet. */
+  /** Encode texts in Python; resolves to whether any was new. */
   preloadEncodings?(texts: string[]): Promise<boolean>;
 }
 
@@ -265,8 +265,8 @@ export interface ViewOptions {
   worker?: EngineModule;
   /** Whether the page's address can hold what is chosen; else a kernel holds it. */
   addressed?: boolean;
-  /** What can be taken away here, in words. */
+  /** Label of the export buttons. */
   away?: string;
-  /** Whether a map has room to be larger than in a sheet of its own. */
+  /** Draw the map larger than the default. */
   large?: boolean;
 }

@@ -20,7 +20,7 @@ from tfviz.view.documents.heads import MapsPart
 from tfviz.view.page import payload_lazy
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
-from tfviz.view.page.payload_topk import strongest
+from tfviz.view.page.payload_topk import pack_top_keys
 from tfviz.view.still.formatting import formatted
 
 MAX_PAGE_CELLS = 64_000_000  # of all heads, which the page unpacks
@@ -59,7 +59,7 @@ def pack(
     if not budget > 0:
         raise ValueError(f"budget is {budget}; it is a number of bytes above 0")
     if top is not None:
-        return strongest(maps, top, budget)
+        return pack_top_keys(maps, top, budget)
     exact: dict[HeadKey, bytes] = {}  # full heads are deflated only once, however many block sizes are tried
     cells = sum(math.prod(one.shape) for one in maps.values())
     if cells <= MAX_PAGE_CELLS and (found := _packed(maps, 1, first, budget, exact)):

@@ -103,7 +103,7 @@ def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
     """Return all layers if each is computed from queries, keys and a rule that a page supports; otherwise none."""
     layers = [layer for layer in maps.layers if isinstance(layer, LazyAttention) and layer.call.score_mod is None]
     layers = [layer for layer in layers if layer.call.mask is None or isinstance(layer.call.mask, KeyRanges)]
-    layers = [layer for layer in layers if layer.call.is_finite]
+    layers = [layer for layer in layers if layer.call.has_no_nan]
     return layers if len(layers) == len(maps.layers) else []
 
 

@@ -35,7 +35,7 @@ class TopKeys(NamedTuple):
     share: float
 
 
-def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tuple[list[MapsPart], BlobStore, str]:
+def pack_top_keys(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tuple[list[MapsPart], BlobStore, str]:
     """Pack the strongest keys of each query.
 
     Args:

@@ -27,17 +27,17 @@ export function pointIn(element, { clientX, clientY }) {
 }
 
 /**
- * Call `points` while a mouse is over the element, or where a finger touches it. A mouse that goes away calls `leaves`;
- * a lifted finger does not.
+ * Call `onPoint` while a mouse is over the element, or where a finger touches it. A mouse that goes away calls
+ * `onLeave`; a lifted finger does not.
  * @param {HTMLElement} element
- * @param {(event: PointerEvent) => void} points
- * @param {() => void} leaves
+ * @param {(event: PointerEvent) => void} onPoint
+ * @param {() => void} onLeave
  */
-export function followPointer(element, points, leaves) {
-  element.onpointermove = points;
-  element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && points(event));
+export function followPointer(element, onPoint, onLeave) {
+  element.onpointermove = onPoint;
+  element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && onPoint(event));
   element.onpointerleave = ({ pointerType }) => {
-    if (pointerType !== "touch") leaves();
+    if (pointerType !== "touch") onLeave();
   };
 }
 

@@ -18,14 +18,17 @@ const PLACE_FUNCTIONS = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), li
 /**
  * The scales by name. `place` maps a value to its place on the scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1
  * on a diverging scale.
- * @type {Record<string, { place: (v: number) => number, ticks: number[], signed: boolean }>}
+ * @type {Record<string, { place: (v: number) => number, ticks: number[], diverging: boolean }>}
  */
 export const SCALES = Object.fromEntries(
   Object.entries(spec.scales).map(([kind, { root, diverging, ticks }]) => [
     kind,
-    { place: root ? PLACE_FUNCTIONS.root : PLACE_FUNCTIONS.linear, ticks, signed: diverging },
+    { place: root ? PLACE_FUNCTIONS.root : PLACE_FUNCTIONS.linear, ticks, diverging },
   ]),
 );
+
+/** Return the weight of a code on the square-root scale. @param {number} code */
+const weightOf = (code) => (code / 255) ** 2;
 
 /**
  * A matrix of colour codes, one for each pair of a row and a column, with the state of each cell and the labels of both
@@ -75,14 +78,14 @@ export class Grid {
   }
 
   get signed() {
-    return Boolean(SCALES[this.scale].signed);
+    return Boolean(SCALES[this.scale].diverging);
   }
 
   /** @param {number} row @param {number} col */
   at(row, col) {
     const i = row * this.cols.length + col;
     if (this.values) return this.values[i];
-    return (this.codes[i] / 255) ** 2;
+    return weightOf(this.codes[i]);
   }
 
   /** @param {number} row @param {number} col */
@@ -170,9 +173,9 @@ export class Grid {
  * @param {number} limit
  */
 export function codeOf(value, scale, limit) {
-  const { place, signed } = SCALES[scale];
-  const at = clamp(place(value / limit), signed ? -1 : 0, 1);
-  return Math.round(signed ? 128 + 127 * at : 255 * at);
+  const { place, diverging } = SCALES[scale];
+  const at = clamp(place(value / limit), diverging ? -1 : 0, 1);
+  return Math.round(diverging ? 128 + 127 * at : 255 * at);
 }
 
 /**
@@ -187,7 +190,7 @@ export function combine(grids, how) {
   const state = new Uint8Array(first.codes.length).fill(ABSENT);
   for (const grid of grids) {
     for (let i = 0; i < values.length; i++) {
-      const value = grid.values ? grid.values[i] : (grid.codes[i] / 255) ** 2;
+      const value = grid.values ? grid.values[i] : weightOf(grid.codes[i]);
       values[i] = how === "max" ? Math.max(values[i], value) : values[i] + value / grids.length;
       state[i] = Math.min(state[i], grid.state[i]);
     }

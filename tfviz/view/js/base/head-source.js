@@ -52,11 +52,13 @@ export class HeadSource extends PageData {
    */
   head(part, layer, head) {
     const { weights, heads } = this.parts[part];
-    const at = layer * heads + head;
-    const key = `${part}.${at}`;
+    const headIndex = layer * heads + head;
+    const key = `${part}.${headIndex}`;
     const grid =
       this.heads.get(key) ??
-      (this.topKeysOf(part) ? this.topKeysGrid(part, at) : this.unpackedHead(part, at, weights[at]));
+      (this.topKeysOf(part)
+        ? this.topKeysGrid(part, headIndex)
+        : this.unpackedHead(part, headIndex, weights[headIndex]));
     this.heads.set(key, grid);
     return grid;
   }
@@ -72,33 +74,33 @@ export class HeadSource extends PageData {
   /**
    * Return a head of which only the strongest keys are known, as a sheet shows it.
    * @param {number} part
-   * @param {number} at the head, counted through all layers
+   * @param {number} headIndex the head, counted through all layers
    */
-  topKeysGrid(part, at) {
+  topKeysGrid(part, headIndex) {
     const { rows, cols } = this.parts[part];
-    return this.rangeGrid(part, at, [0, rows.length], [0, cols.length], this.topKeysOf(part)?.block ?? 1);
+    return this.rangeGrid(part, headIndex, [0, rows.length], [0, cols.length], this.topKeysOf(part)?.block ?? 1);
   }
 
   /**
    * Return a range of a head in blocks, from the kernel, the engine, or the strongest keys that are known.
    * @param {number} part
-   * @param {number} at
+   * @param {number} headIndex
    * @param {[from: number, to: number]} down
    * @param {[from: number, to: number]} across
    * @param {number} block
    */
-  async rangeGrid(part, at, down, across, block) {
+  async rangeGrid(part, headIndex, down, across, block) {
     const { rows, cols, key_ranges, heads } = this.parts[part];
     const range = { rows: down, cols: across, block };
     const top = this.topKeysOf(part);
     const codes = await (top
-      ? top.codes(at, range)
-      : this.requestCodes(part, Math.floor(at / heads), at % heads, range));
-    const state = await this.rangeStates(key_ranges?.[at] ?? null, down, across, block);
+      ? top.codes(headIndex, range)
+      : this.requestCodes(part, Math.floor(headIndex / heads), headIndex % heads, range));
+    const state = await this.rangeStates(key_ranges?.[headIndex] ?? null, down, across, block);
     const grid = this.gridOfBlocks(rows.slice(...down), cols.slice(...across), codes, block, state);
     if (!top) return grid;
     for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === OPEN) state[i] = ABSENT;
-    return Object.assign(grid, { rest: block === 1 ? (await top.head(at)).rest.subarray(...down) : null });
+    return Object.assign(grid, { rest: block === 1 ? (await top.head(headIndex)).rest.subarray(...down) : null });
   }
 
   /** @param {number} part @param {number} at @param {[number, number, number]} piece */

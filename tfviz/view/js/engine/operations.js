@@ -20,8 +20,22 @@ import { UNARY } from "./unary.js";
 import { formatShape } from "./shape-utils.js";
 import { isTensor } from "./tensors.js";
 
-const TABLES = [REARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, MATMUL, NORMALIZATION, RECURRENT];
-TABLES.push(REDUCING, SCANNING, RESHAPING, SLICING, UNARY);
+const TABLES = [
+  REARRANGING,
+  ATTENTION,
+  BINARY,
+  CONVOLUTION,
+  CREATION,
+  INDEXING,
+  MATMUL,
+  NORMALIZATION,
+  RECURRENT,
+  REDUCING,
+  SCANNING,
+  RESHAPING,
+  SLICING,
+  UNARY,
+];
 
 /**
  * Add the names of the operation and the shapes of its tensors to errors.

@@ -19,7 +19,7 @@ const PAGE_FLOATS = 2 ** 14; // floats in a page of WebAssembly memory
 
 /** A kernel for matrix products with its memory. */
 export class Products {
-  end = 0; // of the stored matrices; what a call needs for itself lies behind it
+  end = 0; // end of the stored matrices, in floats; scratch memory follows
   generation = Symbol(); // that of the matrices stored since the last `free`
 
   /** @param {Kernel} kernel */

@@ -53,7 +53,7 @@ const fold = (initial, step) => (data, start, end) => {
 };
 const countNonzero = fold(0, (count, x) => (x === 0 ? count : count + 1));
 
-/** @type {(sign: number) => Reduction} The first index of the largest number (sign 1) or smallest (-1); NaN is both. */
+/** The first index of the largest number (sign 1) or smallest (-1); NaN is both. @type {(sign: number) => Reduction} */
 const extremeIndex = (sign) => (data, start, end) => {
   if (start === end) throw new Error("an empty row has no largest or smallest number; give at least one");
   let best = start;
@@ -66,7 +66,7 @@ const extremeIndex = (sign) => (data, start, end) => {
 const largestIndex = extremeIndex(1);
 const smallestIndex = extremeIndex(-1);
 
-/** @type {Reduction} Avoids overflow in intermediate results. */
+/** Avoids overflow in intermediate results. @type {Reduction} */
 export function logSumExp(data, start, end) {
   if (start === end) return -Infinity;
   const largest = data[largestIndex(data, start, end)];
@@ -76,7 +76,7 @@ export function logSumExp(data, start, end) {
   return largest + Math.log(sum);
 }
 
-/** @type {(reduction: Reduction, integerReduction: Reduction) => Operation} Whole numbers and booleans are int64. */
+/** Whole numbers and booleans are int64. @type {(reduction: Reduction, integerReduction: Reduction) => Operation} */
 const accumulated =
   (reduction, integerReduction) =>
   (machine, tensor, axes = null, keepdim = false, dtype = null) => {
@@ -109,7 +109,7 @@ function variance(machine, tensor, axes = null, correction = 1, keepdim = false)
   });
 }
 
-/** @type {(indexOf: Reduction) => Operation} The value of each row, and its index there. */
+/** The value of each row, and its index there. @type {(indexOf: Reduction) => Operation} */
 const extremes =
   (indexOf) =>
   (machine, tensor, axes = null, keepdim = false) => {
@@ -130,7 +130,7 @@ const resultOf =
   (machine, ...args) =>
     operation(machine, ...args)[i];
 
-/** @type {(holds: (count: number, length: number) => boolean) => Operation} By how many numbers are not 0. */
+/** By how many numbers are not 0. @type {(holds: (count: number, length: number) => boolean) => Operation} */
 const counted =
   (holds) =>
   (machine, tensor, axes = null, keepdim = false) =>
@@ -159,7 +159,7 @@ function vectorNorm(machine, tensor, order, axes = null, keepdim = false) {
   return reduce(machine, tensor, axes, keepdim, "float32", NORM_FUNCTIONS[p] ?? norm);
 }
 
-/** @type {Operation} The distance of each row on the left to each on the right. */
+/** The distance of each row on the left to each on the right. @type {Operation} */
 function cdist(machine, left, right, order = 2) {
   const differences = BINARY["sub.Tensor"](machine, unsqueeze(machine, left, -2), unsqueeze(machine, right, -3));
   return vectorNorm(machine, differences, order, [-1]);

@@ -1,6 +1,5 @@
-// The base class of instruments: what is found in a sentence, controls for the arguments of a function, and beside them
-// panels with its results. Each
-// change of a control leads to one evaluation, after which all panels are drawn.
+// The base class of instruments: controls for a function's arguments, panels of its results, and a sentence about them;
+// each change triggers one evaluation.
 
 import { h } from "../base/elements.js";
 import { textWidth } from "../base/pen.js";
@@ -143,13 +142,18 @@ export class Instrument {
       ["values"],
       Boolean(options.page) && options.addressed !== false,
     );
-    const tries = (source.document.tries ?? []).map(([name, values]) => {
+    this.makeTries();
+  }
+
+  /** Add the author's buttons that set the controls, if there are any. */
+  makeTries() {
+    const tries = (this.source.document.tries ?? []).map(([name, values]) => {
       const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
       const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
       return h("button", { type: "button", onclick }, name);
     });
     if (tries.length)
-      frame.body.append(
+      this.frame.body.append(
         h("div", { class: "tries", role: "group", "aria-label": "Try" }, h("span", {}, "Try"), ...tries),
       );
   }
@@ -310,7 +314,15 @@ export class Instrument {
         ...scales[panel.result],
         positions: typeof positions === "string" ? this.values[positions] : positions,
         filled,
-        ...{ top, axes, mark: mark ?? [], ends, hatched, unit, budget, sentence, keyed: Boolean(ends ?? hatched) },
+        top,
+        axes,
+        mark: mark ?? [],
+        ends,
+        hatched,
+        unit,
+        budget,
+        sentence,
+        keyed: Boolean(ends ?? hatched),
       };
       if (tensor.shape.length < 3) yield { ...content, key: panel.result, title: panel.title, tensor };
       else

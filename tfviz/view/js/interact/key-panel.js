@@ -45,7 +45,7 @@ function keyOf(contents) {
     const texts = ends.map((text, i) => /** @type {[number, string]} */ ([i, text]));
     return { scale, limit, even: false, ends: texts.filter(([, text]) => text), hatched: hatchedName };
   }
-  const low = SCALES[scale].signed ? -limit : 0;
+  const low = SCALES[scale].diverging ? -limit : 0;
   const texts = [low, limit].map(
     (value, i) =>
       /** @type {[number, string]} */ ([value, ends?.[i] ? `${formatted(value)}: ${ends[i]}` : formatted(value)]),
@@ -105,7 +105,7 @@ export class KeyPanel {
 
   /** @param {number} code */
   colour(code) {
-    const lut = SCALES[this.key.scale].signed ? this.theme.signed : this.theme.weight;
+    const lut = SCALES[this.key.scale].diverging ? this.theme.signed : this.theme.weight;
     return cssColour(lut[code]);
   }
 

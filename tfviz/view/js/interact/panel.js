@@ -10,7 +10,7 @@ import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
 
-/** What a content may leave unsaid. */
+/** Defaults by which `show` resets optional fields. */
 const OPTIONAL_CONTENT = {
   axes: undefined,
   mark: [],
@@ -137,8 +137,8 @@ export class Panel {
     const pen = new CanvasPen(this.canvas, this.width, this.height, this.zoom);
     this.paint(pen);
     if (!this.cursor) return;
-    const [x, y, w, t] = this.box(this.cursor);
-    pen.rect(x, y, w, t, { stroke: this.theme.focus, thick: 2 });
+    const [x, y, width, height] = this.box(this.cursor);
+    pen.rect(x, y, width, height, { stroke: this.theme.focus, thick: 2 });
   }
 
   /** @param {Point} cell */

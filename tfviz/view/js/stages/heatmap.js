@@ -306,11 +306,11 @@ export class Heatmap {
 
   /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke @param {number} thick */
   drawOutline(pen, row, col, stroke, thick) {
-    const [x, y, w, t] = this.box(row, col);
+    const [x, y, width, height] = this.box(row, col);
     const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
     const [x2, y2] = [
-      Math.min(Math.max(x + w, x + 3), this.left + this.mapWidth),
-      Math.min(Math.max(y + t, y + 3), this.top + this.mapHeight),
+      Math.min(Math.max(x + width, x + 3), this.left + this.mapWidth),
+      Math.min(Math.max(y + height, y + 3), this.top + this.mapHeight),
     ];
     if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { stroke, thick });
   }
@@ -348,18 +348,21 @@ export class Heatmap {
         start = Math.max(start, stop + 1);
       }
     };
-    /** @param {number} x @param {number} y @param {number} w @param {number} t */
-    const clipped = (x, y, w, t) => {
+    /** @param {number} x @param {number} y @param {number} width @param {number} height */
+    const clipped = (x, y, width, height) => {
       const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
-      const [x2, y2] = [Math.min(x + w, this.left + this.mapWidth), Math.min(y + t, this.top + this.mapHeight)];
+      const [x2, y2] = [
+        Math.min(x + width, this.left + this.mapWidth),
+        Math.min(y + height, this.top + this.mapHeight),
+      ];
       if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { fill: this.theme.page, alpha: 0.72 });
     };
-    const [, , w, t] = this.box(0, 0);
+    const [, , width, height] = this.box(0, 0);
     fade(rows, this.window.y, this.window.height, (row, count) =>
-      clipped(this.left, this.box(row, 0)[1], this.mapWidth, count * t),
+      clipped(this.left, this.box(row, 0)[1], this.mapWidth, count * height),
     );
     fade(cols, this.window.x, this.window.width, (col, count) =>
-      clipped(this.box(0, col)[0], this.top, count * w, this.mapHeight),
+      clipped(this.box(0, col)[0], this.top, count * width, this.mapHeight),
     );
   }
 
@@ -373,8 +376,8 @@ export class Heatmap {
   drawWords(pen, axis, locked, pointed) {
     const { theme } = this;
     const words = this.labels[axis];
-    const [, , w, t] = this.box(0, 0);
-    const cell = axis ? w : t;
+    const [, , width, height] = this.box(0, 0);
+    const cell = axis ? width : height;
     const spacing = axis && !this.hasVerticalNames ? widestText(words) + 4 : MIN_NAME_SPACING;
     const step = Math.max(1, Math.ceil(spacing / cell));
     const [from, size] = axis ? [this.window.x, this.window.width] : [this.window.y, this.window.height];

@@ -59,10 +59,10 @@ export function swatches(pen, theme, grid, values, x, y) {
  * @param {number | null} [even] the even weight, marked on a scale from 0
  */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = null) {
-  const { place, ticks, signed } = SCALES[scale];
-  const lut = signed ? theme.signed : theme.weight;
+  const { place, ticks, diverging } = SCALES[scale];
+  const lut = diverging ? theme.signed : theme.weight;
   const steps = 64;
-  const low = signed ? -1 : 0;
+  const low = diverging ? -1 : 0;
   /** @param {number} value */
   const at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
   for (let i = 0; i < steps; i++)
@@ -70,7 +70,7 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = nu
       fill: cssColour(lut[Math.round(((i + 0.5) / steps) * 255)]),
     });
   pen.rect(x, y, 10, height, { stroke: theme.line, thick: 0.5 });
-  const levels = even === null || signed ? [] : [at(even / limit)];
+  const levels = even === null || diverging ? [] : [at(even / limit)];
   for (const level of levels) {
     pen.rect(x - 2, level, 14, 1, { fill: theme.soft });
     pen.text(x + 15, level, `${formatted(even ?? 0)} even`, { fill: theme.soft, size: 10 });

@@ -118,7 +118,7 @@ export class Points {
   }
 
   /** @param {number | null} at */
-  point(at) {
+  setCursor(at) {
     this.cursor = at;
     const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * (at ?? 0) + i])}`);
     this.frame.announce(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
@@ -138,12 +138,12 @@ export class Points {
     };
     followPointer(
       canvas,
-      ({ offsetX, offsetY }) => this.point(this.nearest(offsetX, offsetY)),
-      () => this.point(null),
+      ({ offsetX, offsetY }) => this.setCursor(this.nearest(offsetX, offsetY)),
+      () => this.setCursor(null),
     );
     canvas.onpointerup = keep;
-    canvas.onfocus = () => this.point(this.cursor ?? 0);
-    canvas.onblur = () => this.point(null);
+    canvas.onfocus = () => this.setCursor(this.cursor ?? 0);
+    canvas.onblur = () => this.setCursor(null);
     canvas.onwheel = (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
       event.preventDefault();
@@ -190,7 +190,7 @@ export class Points {
       if (along > 0 && across <= along && along + 2 * across < minDistance)
         [best, minDistance] = [point, along + 2 * across];
     }
-    this.point(best);
+    this.setCursor(best);
   }
 
   refresh() {
@@ -223,11 +223,11 @@ export class Points {
     const visible = order
       .map((point) => /** @type {[number, number, number]} */ ([point, ...this.at(point)]))
       .filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
-    for (const [point, x, y] of visible) this.dot(pen, point, [x, y], emphasized(point));
+    for (const [point, x, y] of visible) this.drawDot(pen, point, [x, y], emphasized(point));
     /** @type {{ boxes: Box[], dots: number[][] }} */
     const taken = { boxes: [], dots: visible.length > MAX_DOTS ? [] : visible };
-    for (const dot of visible) this.name(pen, dot, taken, dot[0] === this.cursor || locked.has(dot[0]));
-    this.legend(pen);
+    for (const dot of visible) this.drawName(pen, dot, taken, dot[0] === this.cursor || locked.has(dot[0]));
+    this.drawLegend(pen);
     this.axes.forEach((axis, i) => {
       const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
       pen.text(x, y, `${axis} →`, { fill: theme.soft, size: 11, align: "center", up: Boolean(i) });
@@ -235,7 +235,7 @@ export class Points {
   }
 
   /** @param {Pen} pen @param {number} point @param {Point} at @param {boolean} emphasized */
-  dot(pen, point, [x, y], emphasized) {
+  drawDot(pen, point, [x, y], emphasized) {
     const { theme } = this.frame;
     const group = this.labels[point] ?? -1;
     const colour = group < 0 ? theme.soft : inkOf(theme, group);
@@ -245,7 +245,7 @@ export class Points {
   }
 
   /** Draw the legend of the colours in a line at the top. @param {Pen} pen */
-  legend(pen) {
+  drawLegend(pen) {
     const { theme } = this.frame;
     let x = MARGIN;
     for (const [label, name] of this.groups) {
@@ -263,7 +263,7 @@ export class Points {
    * @param {{ boxes: Box[], dots: number[][] }} taken
    * @param {boolean} always
    */
-  name(pen, [point, x, y], { boxes, dots }, always) {
+  drawName(pen, [point, x, y], { boxes, dots }, always) {
     const text = brief(this.names[point]);
     const nameWidth = textWidth(text, 11);
     const offset = this.marked.has(point) ? 9 : 7;

@@ -1,8 +1,8 @@
 // A subword tokenizer as exported by `tfviz/text/tokenizer_export.py`: normalizers, a splitter, a model and a joiner.
 
+import { BytePairEncoder, byteCharacters } from "./bpe.js";
 import { broken, fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 import { normalizer } from "./normalizers.js";
-import { Pairs, byteSigns } from "./pairs.js";
 import { splitter } from "./splitters.js";
 
 /** @import { Tokenizer } from "../types.d.ts" */
@@ -33,9 +33,9 @@ export class SubwordTokenizer {
     this.special = special;
     this.joiner = joiner;
     this.size = tokens.length;
-    this.silent = new Set(silent);
-    this.unseen = new Set(described.hexadecimal);
-    this.bytes = new Map(byteSigns().map((sign, byte) => [sign, byte]));
+    this.skippedIds = new Set(silent);
+    this.hexadecimalIds = new Set(described.hexadecimal);
+    this.bytes = new Map(byteCharacters().map((character, byte) => [character, byte]));
     this.normalize = normalizer(described.normalizers);
     this.split = splitter(described.splitter);
     this.model = wordModel(model, tokens);
@@ -50,7 +50,7 @@ export class SubwordTokenizer {
   /** @param {Iterable<number>} ids @returns the text, without special tokens */
   decode(ids) {
     const tokens = knownIds(ids, this.size)
-      .filter((id) => !this.silent.has(id))
+      .filter((id) => !this.skippedIds.has(id))
       .map((id) => this.tokens[id]);
     const { kind, inside, cleanup } = this.joiner;
     if (kind === "bytes") return fromBytes(tokens.flatMap((token) => [...this.raw(token)]));
@@ -69,18 +69,19 @@ export class SubwordTokenizer {
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       const raw = this.raw(this.tokens[id]);
-      return this.unseen.has(id) ? hexadecimal(raw) : visibleToken(fromBytes(raw));
+      return this.hexadecimalIds.has(id) ? hexadecimal(raw) : visibleToken(fromBytes(raw));
     });
   }
 
   /**
    * @param {string} token
-   * @returns {Iterable<number>} the bytes that its signs stand for, if all of them do; else its own
+   * @returns {Iterable<number>} the bytes that its characters stand for, if all of them do; else its own
    */
   raw(token) {
-    const signs = Array.from(token);
-    if (this.joiner.kind !== "bytes" || signs.some((sign) => !this.bytes.has(sign))) return toBytes(token);
-    return signs.map((sign) => Number(this.bytes.get(sign)));
+    const characters = Array.from(token);
+    if (this.joiner.kind !== "bytes" || characters.some((character) => !this.bytes.has(character)))
+      return toBytes(token);
+    return characters.map((character) => Number(this.bytes.get(character)));
   }
 }
 
@@ -91,12 +92,12 @@ export class SubwordTokenizer {
  * @returns {(word: string) => number[]}
  */
 function wordModel(described, tokens) {
-  if (described.kind === "pairs") {
-    const pairs = new Pairs(tokens, described.merges);
-    return (word) => pairs.encode(word);
+  if (described.kind === "bpe") {
+    const encoder = new BytePairEncoder(tokens, described.merges);
+    return (word) => encoder.encode(word);
   }
   const places = new Map(described.ids.map((/** @type {number} */ id) => [tokens[id], id]));
-  if (described.kind === "pieces") return (word) => longestPieces(word, places, described);
+  if (described.kind === "wordpiece") return (word) => wordPieceIds(word, places, described);
   return (word) => [places.get(word) ?? described.unknown];
 }
 
@@ -107,7 +108,7 @@ function wordModel(described, tokens) {
  * @param {any} model
  * @returns {number[]}
  */
-function longestPieces(word, places, { unknown, inside, longest: maxLetters }) {
+function wordPieceIds(word, places, { unknown, inside, longest: maxLetters }) {
   const letters = Array.from(word);
   if (letters.length > maxLetters) return [unknown];
   const ids = [];

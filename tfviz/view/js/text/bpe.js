@@ -5,7 +5,7 @@ import { toBytes } from "./characters.js";
 const RANK_FACTOR = 2 ** 32; // heap items are rank * RANK_FACTOR + position, so that the smallest comes first
 
 /** List the character that byte-level BPE writes for each byte: itself if it is printable, else one from U+0100 on. */
-export function byteSigns() {
+export function byteCharacters() {
   let others = 0x100;
   return Array.from({ length: 256 }, (_, byte) => {
     const printable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
@@ -14,7 +14,7 @@ export function byteSigns() {
 }
 
 /** A byte-pair encoder with its learned merges. */
-export class Pairs {
+export class BytePairEncoder {
   /** @type {Map<number, number>} */
   ranks = new Map();
 
@@ -27,7 +27,7 @@ export class Pairs {
     const places = new Map(tokens.map((token, id) => [token, id]));
     this.size = tokens.length;
     this.merges = merges;
-    this.letters = byteSigns().map((sign) => Number(places.get(sign)));
+    this.letters = byteCharacters().map((character) => Number(places.get(character)));
     for (let i = 0; i < merges.length; i += 3) this.ranks.set(merges[i] * this.size + merges[i + 1], i / 3);
   }
 
@@ -44,11 +44,11 @@ export class Pairs {
     /** @param {number} place */
     const pushPair = (place) => {
       const order = rank(place);
-      if (order !== undefined) pushed(heap, order * RANK_FACTOR + place);
+      if (order !== undefined) heapPush(heap, order * RANK_FACTOR + place);
     };
     ids.forEach((_, place) => pushPair(place));
     while (heap.length) {
-      const smallest = popped(heap);
+      const smallest = heapPop(heap);
       const [order, place] = [Math.floor(smallest / RANK_FACTOR), smallest % RANK_FACTOR];
       if (ids[place] < 0 || rank(place) !== order) continue; // one of the two was joined otherwise meanwhile
       const removed = after[place];
@@ -64,7 +64,7 @@ export class Pairs {
 }
 
 /** @param {number[]} heap @param {number} value */
-function pushed(heap, value) {
+function heapPush(heap, value) {
   let at = heap.length;
   for (let above = (at - 1) >> 1; at && heap[above] > value; above = (at - 1) >> 1) {
     heap[at] = heap[above];
@@ -74,7 +74,7 @@ function pushed(heap, value) {
 }
 
 /** @param {number[]} heap one number or more */
-function popped(heap) {
+function heapPop(heap) {
   const [smallest, last] = [heap[0], Number(heap.pop())];
   if (!heap.length) return smallest;
   let at = 0;

@@ -1,0 +1,13 @@
+"""The original of a compiled model."""
+
+from typing import Any
+
+from torch import nn
+
+
+def uncompiled(model: nn.Module) -> nn.Module:
+    """Return the original of a model compiled by `torch.compile`, since hooks do not work in compiled code."""
+    original: Any = model
+    while hasattr(original, "_orig_mod"):
+        original = original._orig_mod
+    return original
