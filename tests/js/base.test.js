@@ -57,7 +57,7 @@ test("a sign stands for what cannot be seen, and a cut is marked", () => {
   assert.equal(label("abcde", 5), "abcde");
   assert.equal(label("abcdef", 5), "abcd…");
   assert.equal(label("😀😀😀", 2), "😀…"); // by characters, not by halves of them
-  assert.equal(quoted("a b"), "“\u2068a␣b\u2069”");
+  assert.equal(quoted("a b"), "“\u2068a b\u2069”");
 });
 
 test("places on a line are moved apart, in their order, and stay between the ends", () => {
