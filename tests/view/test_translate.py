@@ -10,6 +10,7 @@ from tfviz.portable.encoder_decoder import export_encoder_decoder
 from tfviz.portable.program import pack
 from tfviz.text import train_whole_words
 from tfviz.view.still.formatting import formatted
+from tfviz.view.still.generation import translation_steps
 
 
 @pytest.mark.parametrize("parts", [{}, {"positions": layers.positions.Rotary}, {"positions": layers.positions.ALiBi}])
@@ -106,3 +107,10 @@ def test_recurrent_models_raise_with_hint(attention):
     with pytest.raises(ValueError, match=r"Seq2Seq reads .* in a loop.* use a model such as models\.Transformer"):
         view.translate(made, both, "one")
     assert made.training
+
+
+def test_probabilities_of_words_have_equal_decimals():
+    """Beside 0.84 there once stood 0.4."""
+    weights = torch.full((3, 2), 0.5)
+    figure = translation_steps(["a", "b", "c"], [0.84, 0.4, 1.0], ["x", "y"], weights, "t").figure()
+    assert [text.get_text() for text in figure.axes[1].texts] == ["0.84", "0.40", "1"]

@@ -65,6 +65,20 @@ def test_names_that_do_not_fit_are_omitted():
     ]
 
 
+def test_name_of_narrow_box_is_written_upwards_if_it_fits():
+    model = nn.Sequential()
+    model.add_module("query", nn.Linear(1, 1, bias=False))
+    model.add_module("a_long_name", nn.Linear(1, 1, bias=False))
+    model.add_module("rest", nn.Linear(7, 7, bias=False))  # 49 of 51; a box of 0.18 inches for each of the others
+    figure = modules(model).figure()
+    texts = {text.get_text(): text.get_rotation() for text in figure.axes[0].texts}
+    assert texts == {"Sequential": 0, "100%": 0, "query": 90, "rest": 0, "96%": 0}
+    figure.draw_without_rendering()
+    name, edges = next(text for text in figure.axes[0].texts if text.get_text() == "query"), figure.axes[0].patches[2]
+    assert edges.get_window_extent().contains(*name.get_window_extent().min)
+    assert edges.get_window_extent().contains(*name.get_window_extent().max)
+
+
 def test_model_without_parameters_raises():
     with pytest.raises(ValueError, match="ReLU has no parameters"):
         modules(nn.ReLU())

@@ -140,6 +140,19 @@ def test_heads_of_other_numbers_say_what_they_are():
     assert len(view.heads(some, unit="").figure().axes) == 2
 
 
+def test_lines_name_references_among_the_ends_of_lines():
+    """A reference's name once covered that of a line that ended at the same height."""
+    series = {"low": ([0, 1], [0.0, 0.2]), "high": ([0, 1], [0.0, 1.0])}
+    picture = view.lines(series, x="x", y="y", title="t", at_ends=True, references={"limit": 1.0})
+    axes = picture.figure().axes[0]
+    axes.figure.draw_without_rendering()
+    texts = {text.get_text(): text for text in axes.texts if text.get_text()}
+    assert texts.keys() == {"low", "high", "limit"}
+    lower, upper = sorted((texts[name].get_window_extent() for name in ("high", "limit")), key=lambda box: box.y0)
+    assert lower.y1 <= upper.y0 + 1
+    assert texts["low"].get_window_extent().y1 < lower.y0
+
+
 def test_mask_lab_frames_the_combination_and_fades_unused_rules():
     one = torch.ones(3, 3, dtype=torch.bool)
     figure = view.masks(

@@ -17,6 +17,7 @@ from tfviz.view.still.picture import Picture, set_title
 WIDTH_INCHES, ROW_HEIGHT_INCHES = 9.0, 0.44  # inches
 NAME_FONT_SIZES = (8.5, 7.0)  # points; the larger one if it fits
 LETTER_INCHES_PER_POINT = 0.0083  # average width of a letter by its font size
+UPRIGHT_FONT_SIZE, LINE_INCHES, TALL_INCHES = 7.0, 0.13, 0.37  # of a name written upwards, where only that fits
 
 
 class Box(NamedTuple):
@@ -31,8 +32,8 @@ class Box(NamedTuple):
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
     """Draw a model's modules, each below its parent, with widths in proportion to their parameters.
 
-    Parts without parameters are omitted, and so are names that do not fit. A parameter that two modules share is drawn
-    in the first.
+    A name too long for its box is written upwards. Parts without parameters are omitted, and so are names that do not
+    fit. A parameter that two modules share is drawn in the first.
 
     Args:
         model: the model.
@@ -92,8 +93,11 @@ def _draw_box(axes: Axes, box: Box, share: float) -> None:
     axes.barh(box.depth, box.size, 0.94, box.left, color="C5", alpha=max(0.1, 0.42 - 0.06 * box.depth), linewidth=0)
     axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
     middle, count = box.left + box.size / 2, percent(share).replace(" %", "%")
+    centre: Any = {"ha": "center", "va": "center"}
     longest = LETTER_INCHES_PER_POINT * max(len(box.name), len(count))
+    longest_upright = TALL_INCHES / UPRIGHT_FONT_SIZE / LETTER_INCHES_PER_POINT
     if sizes := [size for size in NAME_FONT_SIZES if longest * size < WIDTH_INCHES * share - 0.06]:
-        centre: Any = {"ha": "center", "va": "center"}
         axes.text(middle, box.depth - 0.14, drawable(box.name), size=sizes[0], color=ink, **centre)
         axes.text(middle, box.depth + 0.23, count, size=7, color=soft(), **centre)
+    elif WIDTH_INCHES * share > LINE_INCHES and len(box.name) <= longest_upright:
+        axes.text(middle, box.depth, drawable(box.name), size=UPRIGHT_FONT_SIZE, color=ink, rotation=90, **centre)

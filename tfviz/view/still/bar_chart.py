@@ -132,7 +132,7 @@ def rows(
             if levels[name]:  # a number stands before the lines
                 back = matplotlib.rcParams["figure.facecolor"]
                 look |= {"zorder": 4, "bbox": {"facecolor": back, "edgecolor": "none", "pad": 0.4}}
-            for row, number in enumerate(_aligned(column, largest)):
+            for row, number in enumerate(aligned(column, largest)):
                 axes.text(max(0.0, float(column.high[row])) + 0.02 * end, row, number, **look)
             axes.set(xlim=(begin, begin + (1.5 if column.several else 1.22) * end), xticks=[])
             if begin < 0:
@@ -199,7 +199,7 @@ def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:
     return ", ".join(f"{name}: {names[at]!r} {formatted(value, 3)}" for name, at, value in tops)
 
 
-def _aligned(column: Spread, largest: float | None = None) -> list[str]:
+def aligned(column: Spread, largest: float | None = None) -> list[str]:
     """Format each mean, and its range if it has one, with the same number of decimals in a column.
 
     Args:

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
+from tfviz.view.check_numbers import Spread
 from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is_numbered
-from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.bar_chart import aligned, rows
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colourbar
 from tfviz.view.still.heatmap import draw as draw_heatmap
@@ -57,8 +58,8 @@ def translation_steps(
         if not few:
             colourbar(figure, image, [cells], heatmap.scale)
         bars.barh(range(len(words)), shares, color="C5", height=0.72)
-        for row, share in enumerate(shares):
-            bars.annotate(formatted(share), (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
+        for row, (share, number) in enumerate(zip(shares, aligned(Spread.of("probability", shares), 1.0))):
+            bars.annotate(number, (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
         bars.set(xlim=(0, 1.3), xticks=[])
         bars.set_title("probability", loc="left")
         bars.grid(False)

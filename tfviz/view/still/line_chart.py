@@ -74,7 +74,7 @@ class LineChart:
             marker = "os^D"[index % 4] if len(line.xs) <= 30 else ""
             line.draw(axes, f"C{COLOUR_ORDER[index % 8]}", marker=marker, markersize=4, label=self._label(name))
         for name, value in self.references.items():
-            reference_line(axes, name, value)
+            reference_line(axes, "" if at_ends else name, value)
         axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
         self._shade(axes)
         self._number_log_axes(axes)
@@ -125,6 +125,9 @@ class LineChart:
                 continue
             place = axes.transLimits.transform(axes.transScale.transform((line.xs[-1], known[-1] if known else 0)))
             ends.append((float(place[1]), self._label(name), f"C{COLOUR_ORDER[index % 8]}"))
+        for name, value in self.references.items():
+            place = axes.transLimits.transform(axes.transScale.transform((axes.get_xlim()[1], value)))
+            ends.append((float(place[1]), drawable(name), soft()))
         ends.sort(key=lambda end: end[0])
         levels = [level for level, *_ in ends]
         least = END_NAME_POINTS / height

@@ -90,7 +90,13 @@ class StudioPicture:
 
     @property
     def finding(self) -> str:
-        """What the chosen head looks at most, in a sentence."""
+        """Which token adds most to the answer, or what the chosen head looks at most, in a sentence."""
+        if self.effects is not None:
+            most = int(self.effects.argmax())
+            word = f"“{shorten(self.maps.cols[most].strip(), 20)}”"
+            if self.effects[most] <= 0:
+                return f"No token adds to “{self.answer}”."
+            return f"Most is added to “{self.answer}” by {word}: +{formatted(float(self.effects[most]))} log-odds."
         looks = self.looks
         most = int(looks.argmax())
         word = "itself" if most == self.row else f"“{shorten(self.maps.cols[most].strip(), 20)}”"
@@ -158,10 +164,11 @@ class StudioPicture:
     def _key(self, figure: Figure, page: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
         left, down = corner
         page.text(left, down, "rows look, columns are looked at", va="center", **_small("left"))
+        page.text(left + 1.35, down + 0.16, "square-root scale", va="center", **_small("left"))
         place = _fractions((left, down + 0.12, 1.2, 0.08), *size)
         scale = ScalarMappable(norm(WEIGHT_SCALE), colormap(WEIGHT_SCALE))
         bar = figure.colorbar(scale, figure.add_axes(place), orientation="horizontal")
-        bar.set_ticks([0, 1], labels=["0 %", "100 %"])
+        bar.set_ticks([0, 0.1, 0.25, 0.5, 1], labels=["0", "10", "25", "50", "100 %"])
         bar.ax.tick_params(labelsize=7.5, length=0)
         bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
 
