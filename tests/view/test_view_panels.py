@@ -119,6 +119,27 @@ def test_lines_name_themselves_at_their_ends_without_overlap():
     assert [texts[name].get_color() for name in series] == colours
 
 
+def test_point_alone_and_narrow_stretch_name_themselves_beside():
+    series = {"line": ([1, 10], [1.0, 10.0]), "point": ([2], [5.0])}
+    figure = view.lines(series, x="x", y="y", title="t", at_ends=True, xscale="log", yscale="log").figure()
+    said = {text.get_text(): text for text in figure.axes[0].texts}
+    assert said["point"].xy == (2, 5)
+    shaded = {"a long name": (0, 1), "wide": (4, 10)}
+    figure = view.lines({"line": ([0, 10], [0, 10])}, x="x", y="y", title="t", shaded=shaded, xlim=(0, 10)).figure()
+    figure.draw_without_rendering()
+    narrow, wide = figure.axes[0].texts
+    assert narrow.get_window_extent().x0 >= figure.axes[0].get_window_extent().x0
+    assert wide.xy[0] == 7
+
+
+def test_heads_of_other_numbers_say_what_they_are():
+    some = maps(1, 2)
+    figure = view.heads(some, axes=("output", "word"), unit="influence").figure()
+    assert (figure.get_supylabel(), figure.get_supxlabel()) == ("output", "word")
+    assert figure.axes[-1].get_ylabel() == "influence, square-root scale"
+    assert len(view.heads(some, unit="").figure().axes) == 2
+
+
 def test_mask_lab_frames_the_combination_and_fades_unused_rules():
     one = torch.ones(3, 3, dtype=torch.bool)
     figure = view.masks(

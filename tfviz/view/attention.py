@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tfviz.look import AttentionMaps
 from tfviz.view.page.heads import MAX_PAGE_BYTES, MAX_WIDGET_BYTES, heads_view
 from tfviz.view.page.html import View
-from tfviz.view.spec import KEY, QUERY
+from tfviz.view.spec import KEY, QUERY, WEIGHT
 from tfviz.view.still import attention as still
 from tfviz.view.still import links as still_links
 from tfviz.view.still import words as still_words
@@ -30,6 +30,8 @@ def heads(
     *,
     top: int | None = None,
     outlined: Iterable[int | tuple[int, int]] = (),
+    axes: tuple[str, str] = (QUERY, KEY),
+    unit: str = WEIGHT,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
@@ -40,6 +42,8 @@ def heads(
         names: names of the heads; by default their numbers.
         top: for long texts, send only this many keys of each query, the strongest, and the sum of the others.
         outlined: queries, and cells (query, key), from 0, to outline in every head.
+        axes: names of rows and columns, where these are not words that look and words that are looked at.
+        unit: what the numbers are, where they are not weights; "" draws no colour bar, where the title says it.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
@@ -47,10 +51,10 @@ def heads(
         ValueError: the strongest weights alone exceed the budget.
     """
     marked = _outlined(outlined, *maps.shape[2:])
-    picture = still.heads(maps, title, names, marked)
+    picture = still.heads(maps, title, names, marked, axes, unit)
     model = maps.provenance.get("model")
     title = title or (f"Attention in {model}" if model else None)
-    more: Any = {"budget": budget, "names": list(names), "top": top, "gold": marked[1], "rows": marked[0]}
+    more: Any = {"budget": budget, "names": list(names), "top": top, "gold": marked[1], "rows": marked[0], "axes": axes}
     return heads_view(picture, {"": maps}, {"mode": "sheet"}, title, **more)
 
 

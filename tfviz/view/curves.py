@@ -98,7 +98,7 @@ def lines(
         title: the title.
         references: name -> y of a dashed line across the picture, such as chance level.
         apart: draw a panel for each line, all on one scale, with the others faint behind it, for lines that overlap.
-        at_ends: write the name of each line at its right end, in place of a legend.
+        at_ends: write the name of each line at its right end, and of a single point beside it, in place of a legend.
         shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.
         axes_settings: arguments of matplotlib's `Axes.set`, such as `xscale="log"`.
 

@@ -18,6 +18,8 @@ from tfviz.view.spec import (
     DIFFERENCE_SCALE,
     KEY,
     QUERY,
+    WEIGHT,
+    WEIGHT_SCALE,
     Axis,
     HeadGrid,
     Heatmap,
@@ -41,7 +43,12 @@ NO_OUTLINE: Outlined = ((), ())
 
 
 def heads(
-    maps: AttentionMaps, title: str | None = None, names: Sequence[str] = (), outlined: Outlined = NO_OUTLINE
+    maps: AttentionMaps,
+    title: str | None = None,
+    names: Sequence[str] = (),
+    outlined: Outlined = NO_OUTLINE,
+    axes: tuple[str, str] = (QUERY, KEY),
+    unit: str = WEIGHT,
 ) -> Picture:
     """Draw all layers (rows) and heads (columns); with their words if there are few.
 
@@ -50,6 +57,8 @@ def heads(
         title: the title; None: the size of the maps.
         names: names of the heads; by default their numbers.
         outlined: rows and cells to outline in every head.
+        axes: names of rows and columns.
+        unit: what the numbers are; empty: no colour bar.
 
     Raises:
         ValueError: the number of names is not the number of heads.
@@ -71,10 +80,13 @@ def heads(
     marked = NO_OUTLINE if step > 1 else outlined
 
     def draw() -> Figure:
-        pixels, axes = int(side * DPI), (Axis(QUERY, maps.rows), Axis(KEY, maps.cols))
+        pixels, named_axes = int(side * DPI), (Axis(axes[0], maps.rows), Axis(axes[1], maps.cols))
+        scale = replace(WEIGHT_SCALE, name=unit)
         grid = [
             [
-                _sheet_cell(*downsampling.read_head(maps, layer, head, pixels, all_rows=False), axes, marked)
+                _sheet_cell(
+                    *downsampling.read_head(maps, layer, head, pixels, all_rows=False), named_axes, scale, marked
+                )
                 for head in across
             ]
             for layer in down
@@ -85,14 +97,15 @@ def heads(
             HeadGrid(grid, layer_names, [named[head] for head in across], extent, labelled, title)
         )
 
-    return Picture(draw, f"{title}\n{maps_size(maps)}; weights from 0 to 1, square-root scale")
+    numbers = "weights from 0 to 1, square-root scale" if unit == WEIGHT else unit
+    return Picture(draw, f"{title}\n" + "; ".join(filter(None, (maps_size(maps), numbers))))
 
 
 def _sheet_cell(
-    values: Tensor, allowed: Tensor | None, block: int, axes: tuple[Axis, Axis], outlined: Outlined
+    values: Tensor, allowed: Tensor | None, block: int, axes: tuple[Axis, Axis], scale: Scale, outlined: Outlined
 ) -> Heatmap:
     rows, outlined_cells = outlined
-    return Heatmap(values, *axes, allowed=allowed, block=block, outlined=outlined_cells, outlined_rows=rows)
+    return Heatmap(values, *axes, scale, allowed=allowed, block=block, outlined=outlined_cells, outlined_rows=rows)
 
 
 def head(

@@ -50,7 +50,8 @@ def head_grid(grid: HeadGrid) -> Figure:
     if many:  # laid out by hand: a layout engine takes seconds for so many
         width, height = figure.get_size_inches()
         figure.subplots_adjust(0.75 / width, 0.35 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)
-    colourbar(figure, image, [axes for axes in panels.flat if axes.figure is not None], heatmap.scale)
+    if heatmap.scale.name:
+        colourbar(figure, image, [axes for axes in panels.flat if axes.figure is not None], heatmap.scale)
     set_title(figure, grid.title)
     return figure
 

@@ -23,6 +23,7 @@ MAX_LOG_TICKS = 7  # a log axis of so few points labels all of them
 LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
 COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; those that are good for lines first
 PANELS_PER_ROW = 4
+MIN_CENTRED_SHARE = 0.3  # of the width: a narrower stretch may be narrower than its name
 END_NAME_POINTS = 10.5  # height of a name at the end of a line
 
 
@@ -61,7 +62,10 @@ class LineChart:
     settings: Mapping[str, Any]
 
     def in_one(self, at_ends: bool = False) -> Figure:
-        """Draw all lines in one pair of axes, with a legend, or with their names at their right ends."""
+        """Draw all lines in one pair of axes, with a legend, or with their names at their right ends.
+
+        A line of one point has its name beside it.
+        """
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         if all(float(value).is_integer() for line in self.lines.values() for value in line.xs):  # a step, a block
@@ -114,6 +118,11 @@ class LineChart:
         ends = []
         for index, (name, line) in enumerate(self.lines.items()):
             known = [y for y in line.mean if y == y]
+            if len(line.xs) == 1 and known:
+                beside: Any = {"xytext": (5, -1), "textcoords": "offset points", "ha": "left", "va": "top"}
+                colour = f"C{COLOUR_ORDER[index % 8]}"
+                axes.annotate(self._label(name), (line.xs[0], known[0]), fontsize=8, color=colour, **beside)
+                continue
             place = axes.transLimits.transform(axes.transScale.transform((line.xs[-1], known[-1] if known else 0)))
             ends.append((float(place[1]), self._label(name), f"C{COLOUR_ORDER[index % 8]}"))
         ends.sort(key=lambda end: end[0])
@@ -143,8 +152,11 @@ class LineChart:
             top = sum(height > 0.8 for height in heights) < sum(height < 0.2 for height in heights)
             box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
             style: Any = {"va": "top" if top else "bottom", "color": soft(), "bbox": box, "annotation_clip": False}
-            place = ((start + end) / 2, 0.97 if top else 0.03)
-            axes.annotate(drawable(name), place, xycoords=axes.get_xaxis_transform(), ha="center", fontsize=8, **style)
+            ends = [axes.transLimits.transform(axes.transScale.transform((x, 1)))[0] for x in (start, end)]
+            narrow = ends[1] - ends[0] < MIN_CENTRED_SHARE  # its name begins where it begins
+            style |= {"ha": "left" if narrow else "center", "fontsize": 8}
+            place = (max(start, axes.get_xlim()[0]) if narrow else (start + end) / 2, 0.97 if top else 0.03)
+            axes.annotate(drawable(name), place, xycoords=axes.get_xaxis_transform(), **style)
 
     def _number_log_axes(self, axes: Axes) -> None:
         if axes.get_xscale() == "log":
