@@ -20,7 +20,7 @@ from tfviz.view.still.results import PANEL_SIZES, draw_result
 from tfviz.view.still.scale_keys import ScaleKey, scale_keys
 from tfviz.view.still.sentences import sentences
 
-ROW_WIDTH_INCHES = 9.0  # of a row of panels
+ROW_WIDTH_INCHES = 9.1  # of a row of panels
 MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel
 MAX_LINE_LENGTH = 100  # characters of a line of controls
 LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the title, and of the title
@@ -35,7 +35,10 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     rows = _rows(stack_widths)
     statement, keys = sentences(panels), scale_keys(panels)
     question, hint = _question(title)
-    hints = _join_lines([f"{hint}: {line[0]}", *line[1:]] if hint and line else line)
+    first = f"{hint}: {line[0]}" if hint and line else ""
+    hints = _join_lines(
+        [first, *line[1:]] if 0 < len(first) <= MAX_LINE_LENGTH else [f"{hint}:", *line] if hint and line else line
+    )
 
     def draw() -> Figure:
         row_heights = [max(stack_heights[n] for n in row) for row in rows]
