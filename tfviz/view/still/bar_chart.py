@@ -20,6 +20,7 @@ from tfviz.view.still.picture import Picture, reference_line, set_title
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER_WIDTH_INCHES = 0.075  # on average
 DIGIT_WIDTH_INCHES = 0.066  # of a number beside its bar
+NUMBER_GAP = 0.03  # between a bar and its number, relative to the panel's width
 MIN_ROOM = 1.22  # length of a panel's axis, relative to its scale
 MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
@@ -140,7 +141,7 @@ def rows(
             (begin, length), room = scales[name], rooms[name] if top is None else max(rooms.values())
             for row, number in enumerate(numbers[name]):
                 at = begin + length if tabular else max(0.0, float(column.high[row]))
-                axes.text(at + 0.02 * room * length, row, number, va="center", fontsize=8)
+                axes.text(at + NUMBER_GAP * room * length, row, number, va="center", fontsize=8)
             axes.set(xlim=(begin, begin + room * length), xticks=[])
             if begin < 0:
                 axes.spines["left"].set_visible(False)
@@ -189,7 +190,7 @@ def _room(
     high: Sequence[float], begin: float, length: float, numbers: Sequence[str], inches: float, tabular: bool
 ) -> float:
     """Return the length of a panel's axis, relative to its scale, that leaves room for the numbers beside its bars."""
-    written = [DIGIT_WIDTH_INCHES * len(number) / inches + 0.02 for number in numbers]
+    written = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
     if tabular:
         written = [max(written)] * len(written)
     ends = [1.0 if tabular else (max(0.0, end) - begin) / length for end in high]
