@@ -21,7 +21,7 @@ MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER_WIDTH_INCHES = 0.075  # on average
 DIGIT_WIDTH_INCHES = 0.066  # of a number beside its bar
 NUMBER_GAP = 0.03  # between a bar and its number, relative to the panel's width
-MIN_ROOM = 1.22  # length of a panel's axis, relative to its scale
+MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
 MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
 GREY = 0.45  # opacity of a bar that is a base rate or a control
@@ -129,8 +129,8 @@ def rows(
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         wide = (width - 1.6) / len(series)
         scales = {name: _scale(column, levels[name].values(), top) for name, column in series.items()}
-        rooms = {
-            name: _room(column.high.tolist(), *scales[name], numbers[name], wide, tabular)
+        lengths = {
+            name: _axis_length(column.high.tolist(), *scales[name], numbers[name], wide, tabular)
             for name, column in series.items()
         }
         for axes, (name, column) in zip(panels, series.items()):
@@ -138,11 +138,11 @@ def rows(
             if column.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.hlines(range(len(names)), column.low, column.high, color=ink, linewidth=1.5)
-            (begin, length), room = scales[name], rooms[name] if top is None else max(rooms.values())
+            (begin, length), stretch = scales[name], lengths[name] if top is None else max(lengths.values())
             for row, number in enumerate(numbers[name]):
                 at = begin + length if tabular else max(0.0, float(column.high[row]))
-                axes.text(at + NUMBER_GAP * room * length, row, number, va="center", fontsize=8)
-            axes.set(xlim=(begin, begin + room * length), xticks=[])
+                axes.text(at + NUMBER_GAP * stretch * length, row, number, va="center", fontsize=8)
+            axes.set(xlim=(begin, begin + stretch * length), xticks=[])
             if begin < 0:
                 axes.spines["left"].set_visible(False)
                 axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)
@@ -186,15 +186,15 @@ def _scale(column: Spread, levels: Iterable[float], top: float | None) -> tuple[
     return begin, max(reach, 0.0) - begin or 1.0
 
 
-def _room(
+def _axis_length(
     high: Sequence[float], begin: float, length: float, numbers: Sequence[str], inches: float, tabular: bool
 ) -> float:
-    """Return the length of a panel's axis, relative to its scale, that leaves room for the numbers beside its bars."""
+    """Return the length of a panel's axis, relative to its scale, that leaves space for the numbers beside its bars."""
     written = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
     if tabular:
         written = [max(written)] * len(written)
     ends = [1.0 if tabular else (max(0.0, end) - begin) / length for end in high]
-    return max(MIN_ROOM, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, written)))
+    return max(MIN_AXIS_LENGTH, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, written)))
 
 
 def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: int) -> None:
