@@ -504,6 +504,22 @@ def test_html_is_deterministic():
     assert lesson().html() == lesson().html()
 
 
+@pytest.mark.parametrize(("words", "lines"), [("few", 1), ("many " * 16, 3)])
+def test_still_writes_controls_whole_and_with_spaces(words, lines):
+    """A long text was cut where the title's instruction stood before it."""
+
+    def drawn(in_8_bits=0.5, *, text):
+        return {"n": in_8_bits + text.sum()}
+
+    tokenizer = text.Characters.of("fewmany ")
+    controls = {"text": view.text(words, tokenizer), "in_8_bits": (0.0, 1.0)}
+    figure = view.interact(drawn, title="What is it? Type a text of any length", **controls).figure()
+    said = [one.get_text() for one in figure.texts]
+    (line,) = [one for one in said if "in 8 bits = 0.50" in one]
+    assert f"text = {words!r}" in line.replace("\n", " ")
+    assert len(line.split("\n")) == lines
+
+
 def test_still_numbers_are_stacked_beside_taller_panel():
     def written(day=16.0, month=7.0):
         return {"looks": torch.eye(6, 3) * day / 31, "day": day, "month": month, "sum": day + month}

@@ -312,7 +312,7 @@ def test_repeated_runs_are_drawn_as_mean_and_range_with_reference():
     assert [text.get_text() for text in rows.texts] == ["0.3 (0.1 to 0.6)", "0.7 (0.5 to 0.8)"]
     same = torch.tensor([[0.3, 1.0], [0.5, 1.0]])  # where all trainings agree there is no range
     rows = view.rows(["a", "b"], {"one": same}, "t", 1).figure().axes[0]
-    assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1"]
+    assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1.0"]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,9 @@ def test_repeated_runs_are_drawn_as_mean_and_range_with_reference():
     [
         ([99.3, 91.0, 3.0], ["99.3", "91.0", "3.0"]),
         ([3.0, 12.0, 0.0], ["3", "12", "0"]),
-        ([0.97, 0.02, 1.0], ["0.97", "0.02", "1"]),
+        ([0.97, 0.02, 1.0], ["0.97", "0.02", "1.00"]),
+        ([0.97, 0.02, 0.9996], ["0.97", "0.02", "> 0.99"]),  # of a share
+        ([0.97, 1.23, 0.9996], ["0.97", "1.23", "1.00"]),
         ([0.095, 0.0123, 0.0], ["0.095", "0.012", "0.000"]),
         ([0.5, 0.25, 0.00001], ["0.50", "0.25", "< 0.01"]),
         ([0.0, 0.0, 0.0], ["0", "0", "0"]),
@@ -330,6 +332,20 @@ def test_repeated_runs_are_drawn_as_mean_and_range_with_reference():
 def test_rows_numbers_of_column_share_decimal_places(column, said):
     rows = view.rows(["a", "b", "c"], {"one": column}, "t").figure().axes[0]
     assert [text.get_text() for text in rows.texts] == said
+
+
+@pytest.mark.parametrize("top", [None, 1.0])
+@pytest.mark.parametrize("lines", [{}, {"half": 0.5, "all": 1.0}])
+def test_rows_numbers_stand_clear_of_bars_lines_and_edges(top, lines):
+    columns = {"one": torch.tensor([[0.2, 0.9], [0.4, 1.0]]), "other": torch.tensor([[-0.05, 0.5], [0.1, 0.7]])}
+    figure = view.rows(["a", "b"], columns, "t", top, references=lines).figure()
+    figure.draw_without_rendering()
+    for axes, values in zip(figure.axes, columns.values()):
+        for text, ends in zip(axes.texts, values.T):
+            box = text.get_window_extent().transformed(axes.transData.inverted())
+            assert box.x0 > ends.max()
+            assert all(box.x0 > level for level in lines.values())
+            assert box.x1 <= axes.get_xlim()[1]
 
 
 def test_scatter_legend_keeps_group_order():

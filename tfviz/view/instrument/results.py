@@ -179,7 +179,7 @@ def picture(
     values: Mapping[str, Any], note: str = "",
 ) -> Picture:  # fmt: skip
     """Return the static picture for these values of the controls."""
-    line = [f"{name} = {control.text(values[name])}" for name, control in function.controls.items()]
+    line = [f"{name.replace('_', ' ')} = {control.text(values[name])}" for name, control in function.controls.items()]
     scales = _scales(panels, results)
     drawn = [panel for spec in panels for panel in _panels(spec, scales[spec["result"]], function, results, values)]
     return interaction(title, line, drawn, note)

@@ -1,7 +1,7 @@
 """Bar charts of named numbers: vertical bars, or a table with a bar in each cell."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -13,12 +13,16 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.still.formatting import MIN_LARGE, fixed, formatted
+from tfviz.view.still.formatting import MAX_NINES, MIN_LARGE, fixed, formatted
 from tfviz.view.still.palette import axis_labels, drawable, shorten, soft
 from tfviz.view.still.picture import Picture, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER_WIDTH_INCHES = 0.075  # on average
+DIGIT_WIDTH_INCHES = 0.066  # of a number beside its bar
+NUMBER_GAP = 0.03  # between a bar and its number, relative to the panel's width
+MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
+MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
 GREY = 0.45  # opacity of a bar that is a base rate or a control
 
@@ -114,28 +118,33 @@ def rows(
 
     largest = None if top is None else max(float(column.high.max()) for column in series.values())
 
+    numbers = {name: aligned(column, largest) for name, column in series.items()}
+    tabular = any(levels.values())  # numbers stand in a column of their own, clear of dashed lines
+
     def draw() -> Figure:
         lines = max(len(those) for those in levels.values())
         height = 0.27 * len(names) + 0.8 + 0.17 * lines
         width = min(9.0, 2.6 * len(series) + 1.6)
         figure = Figure(figsize=(width, height), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
+        wide = (width - 1.6) / len(series)
+        scales = {name: _scale(column, levels[name].values(), top) for name, column in series.items()}
+        lengths = {
+            name: _axis_length(column.high.tolist(), *scales[name], numbers[name], wide, tabular)
+            for name, column in series.items()
+        }
         for axes, (name, column) in zip(panels, series.items()):
             axes.barh(range(len(names)), column.mean, color=_drawn(colours), height=0.72)
             if column.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.hlines(range(len(names)), column.low, column.high, color=ink, linewidth=1.5)
-            reach = max([float(column.high.max()), *levels[name].values()]) if top is None else top
-            begin = min(0.0, float(column.low.min()))
-            end = max(reach, 0.0) - begin or 1.0  # the length of the scale
-            look: dict[str, Any] = {"va": "center", "fontsize": 8}
-            if levels[name]:  # a number stands before the lines
-                back = matplotlib.rcParams["figure.facecolor"]
-                look |= {"zorder": 4, "bbox": {"facecolor": back, "edgecolor": "none", "pad": 0.4}}
-            for row, number in enumerate(aligned(column, largest)):
-                axes.text(max(0.0, float(column.high[row])) + 0.02 * end, row, number, **look)
-            axes.set(xlim=(begin, begin + (1.5 if column.several else 1.22) * end), xticks=[])
+            (begin, length), stretch = scales[name], lengths[name] if top is None else max(lengths.values())
+            for row, number in enumerate(numbers[name]):
+                at = begin + length if tabular else max(0.0, float(column.high[row]))
+                axes.text(at + NUMBER_GAP * stretch * length, row, number, va="center", fontsize=8)
+            axes.set(xlim=(begin, begin + stretch * length), xticks=[])
             if begin < 0:
+                axes.spines["left"].set_visible(False)
                 axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)
             _reference_columns(axes, levels[name], len(names))
             axes.set_title(_panel_title(name, (width - 1.6) / len(series), 3), loc="left")
@@ -170,11 +179,29 @@ def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) 
     return dict(zip(given, check_finite("references", list(given.values())).tolist())) if given else {}
 
 
+def _scale(column: Spread, levels: Iterable[float], top: float | None) -> tuple[float, float]:
+    """Return where a column's scale begins, and its length."""
+    reach = max([float(column.high.max()), *levels]) if top is None else top
+    begin = min(0.0, float(column.low.min()))
+    return begin, max(reach, 0.0) - begin or 1.0
+
+
+def _axis_length(
+    high: Sequence[float], begin: float, length: float, numbers: Sequence[str], inches: float, tabular: bool
+) -> float:
+    """Return the length of a panel's axis, relative to its scale, that leaves space for the numbers beside its bars."""
+    written = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
+    if tabular:
+        written = [max(written)] * len(written)
+    ends = [1.0 if tabular else (max(0.0, end) - begin) / length for end in high]
+    return max(MIN_AXIS_LENGTH, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, written)))
+
+
 def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: int) -> None:
     """Draw dashed lines at values of a bar's scale, each with its name below the bars, one below the other."""
     for line, (name, value) in enumerate(levels.items()):
         axes.axvline(value, color=soft(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
-        place = (value, rows - 0.35 + 0.6 * line)
+        place = (value, rows - 0.3 + 0.6 * line)
         text = shorten(drawable(name), 40)
         axes.annotate(text, place, fontsize=7.5, color=soft(), va="top", ha="left", annotation_clip=False)
 
@@ -212,18 +239,22 @@ def aligned(column: Spread, largest: float | None = None) -> list[str]:
     power = math.floor(math.log10(largest)) if largest > 0 else 0
     max_places = max(0, (2 if power >= -1 else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
-    texts = ([_decimals(value, places) for value in cell] for cell in cells)
+    bounded = max(values) <= 1  # a share, which is not 1 unless it is exactly
+    texts = ([_decimals(value, places, bounded) for value in cell] for cell in cells)
     return [mean if low == high else f"{mean} ({low} to {high})" for mean, low, high in texts]
 
 
-def _decimals(value: float, places: int) -> str:
-    """Format a number with this many decimals, unless it is very large or would wrongly read as 0 or 1."""
+def _decimals(value: float, places: int, bounded: bool = False) -> str:
+    """Format a number with this many decimals, unless it is very large or would wrongly read as 0, or a share as 1."""
+    if abs(value) >= MIN_LARGE:
+        return formatted(value, 3)
     text = fixed(value, places)
-    read = float(text.replace(",", "").lstrip("−"))
+    read, least = float(text.replace(",", "").lstrip("−")), 10**-places
     if value and read == 0:
-        least = fixed(10**-places, places)
-        return f"< {least}" if value > 0 else f"> −{least}"
-    return formatted(value, 3) if abs(value) >= MIN_LARGE or read == 1 else text
+        return f"< {fixed(least, places)}" if value > 0 else f"> −{fixed(least, places)}"
+    if bounded and places and read == 1 > value + 0.5 * 10**-MAX_NINES:
+        return f"> {fixed(1 - least, places)}"
+    return text
 
 
 def _panel_title(name: str, inches: float, max_lines: int = 2) -> str:

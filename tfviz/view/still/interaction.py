@@ -20,7 +20,7 @@ from tfviz.view.still.results import PANEL_SIZES, draw_result
 from tfviz.view.still.scale_keys import ScaleKey, scale_keys
 from tfviz.view.still.sentences import sentences
 
-ROW_WIDTH_INCHES = 9.0  # of a row of panels
+ROW_WIDTH_INCHES = 9.1  # of a row of panels
 MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel
 MAX_LINE_LENGTH = 100  # characters of a line of controls
 LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the title, and of the title
@@ -29,7 +29,7 @@ LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
     """Draw the panels; above them what they show and the controls' values, such as "sharpness = 2.55"; `note` below."""
     statement, (question, hint) = sentences(panels), _question(title)
-    hints = _join_lines([f"{hint}: {line[0]}", *line[1:]] if hint and line else line)
+    hints = _join_lines(_with_hint(hint, line))
     layout = _Layout(panels, question)
 
     def draw() -> Figure:
@@ -152,6 +152,14 @@ def _fill_rows(widths: Sequence[float], across: float) -> list[list[int]]:
             rows.append([])
         rows[-1].append(i)
     return rows
+
+
+def _with_hint(hint: str, line: Sequence[str]) -> list[str]:
+    """Put what to do before the first control's value, or on a line of its own if that is too long."""
+    if not hint or not line:
+        return list(line)
+    first = f"{hint}: {line[0]}"
+    return [first, *line[1:]] if len(first) <= MAX_LINE_LENGTH else [f"{hint}:", *line]
 
 
 def _join_lines(parts: Sequence[str]) -> list[str]:
