@@ -113,4 +113,4 @@ def test_probabilities_of_words_have_equal_decimals():
     """Beside 0.84 there once stood 0.4."""
     weights = torch.full((3, 2), 0.5)
     figure = translation_steps(["a", "b", "c"], [0.84, 0.4, 1.0], ["x", "y"], weights, "t").figure()
-    assert [text.get_text() for text in figure.axes[1].texts] == ["0.84", "0.40", "1"]
+    assert [text.get_text() for text in figure.axes[1].texts] == ["0.84", "0.40", "1.00"]

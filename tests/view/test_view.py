@@ -176,7 +176,8 @@ def test_axis_labels_show_invisible_characters_and_mark_truncation():
     assert shown[" "] == "␣"
     assert shown[""] == "∅"
     assert shown["\ud800"] == "⟨D800⟩"
-    assert shown["$x_$ $"] == "$x_$␣$"
+    assert shown["$x_$ $"] == "$x_$ $"  # a space within a name
+    assert palette.axis_labels([" a b", "a b "]) == ["␣a␣b", "a␣b␣"]
     assert shown["x" * 99] == "x" * 17 + "…"
     assert palette.axis_labels(["x" * 18]) == ["x" * 18]
     ticks = view.head(hostile_maps(), 0, 0).figure().axes[0].get_yticklabels()

@@ -138,8 +138,16 @@ def drawable(text: str) -> str:
 
 
 def axis_labels(words: Sequence[str]) -> list[str]:
-    """Return words as axis labels: truncated, with symbols for spaces and other characters that do not show."""
-    return [shorten("".join(map(_visible_symbol, str(word))) or "∅", MAX_LABEL_LENGTH) for word in words]
+    """Return words as axis labels: truncated, with symbols for characters that do not show.
+
+    Spaces have symbols, but for those within a name of several words.
+    """
+    return [shorten(_visible(str(word)) or "∅", MAX_LABEL_LENGTH) for word in words]
+
+
+def _visible(word: str) -> str:
+    plain = " " if word.strip() == word else ""
+    return "".join(character if character == plain else _visible_symbol(character) for character in word)
 
 
 def shorten(text: str, max_length: int) -> str:

@@ -12,7 +12,7 @@ import { tokenCosts } from "./logits.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { Writer } from "./writer.js" */
 
-const MAX_READING_TIME = 400; // milliseconds; a slower model does not read the whole text at each step
+const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the whole text at each step
 
 /**
  * Return the mean cost in nats a token, of a text of two tokens or more.

@@ -198,6 +198,7 @@ export class Writer extends Studio {
    */
   async answerTo(input) {
     if (this.answer?.key === input.key) return true;
+    await this.session.ready.catch(() => {}); // a failure is announced by the session
     const started = performance.now();
     const answer = await this.reader.read(input.ids, this.edits);
     this.textCost.readingTime = performance.now() - started;
