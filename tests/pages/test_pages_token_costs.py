@@ -76,6 +76,10 @@ def test_long_text_has_bars_of_its_last_tokens(studio):
     model = wide(GPT(len(TOKENIZER), context=400, layers=1, heads=2, dim=8))
     page = studio(view.write(model, TOKENIZER, text, weights="float32"))
     assert page.locator(".costs i").count() == 240
+    fits = "bars => bars.scrollWidth <= bars.clientWidth && bars.getBoundingClientRect().height < 50"
+    for width in (700, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.locator(".costs .bars").evaluate(fits)
     page.locator(".costs i").last.hover()
     assert plain(page.locator(".token.from").text_content()) == " "
 

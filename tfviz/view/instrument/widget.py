@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
-import traitlets
 from torch import Tensor
 
+from tfviz.extras import extra
 from tfviz.view.documents.interact import StoredResult
 from tfviz.view.draw import Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
@@ -18,6 +18,9 @@ from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.still.picture import shorten
+
+with extra("lessons"):
+    import traitlets
 
 NOTE_STATIC = "Static: Python computed this, and its kernel has ended. The last state is shown."
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import traitlets
-
+from tfviz.extras import extra
 from tfviz.look import AttentionMaps, pack
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import HEADS_STATE, MAX_WIDGET_BYTES, heads_document, heads_view
@@ -18,6 +17,9 @@ from tfviz.view.still import links, words
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.palette import shorten
 from tfviz.view.still.picture import Picture
+
+with extra("lessons"):
+    import traitlets
 
 INDEX_TRAIT = traitlets.Int(min=0)
 INDEX_HELP, INDICES_HELP = "an integer from 0 on", "a list of places, integers from 0 on"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
-import traitlets
 from torch import Tensor
 
+from tfviz.extras import extra
 from tfviz.look import AttentionMaps, Capture
 from tfviz.look.quantize import quantize
 from tfviz.portable.arguments import dtype_name
@@ -20,6 +20,9 @@ from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.still.palette import shorten
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio.local_program import LocalProgram
+
+with extra("lessons"):
+    import traitlets
 
 NOTE_STATIC = (
     "Static: a model in Python computed this, and its kernel has ended. The heads of the last request are shown."
