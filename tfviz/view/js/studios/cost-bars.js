@@ -5,7 +5,7 @@ import { counted, fixed } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 
 const MAX_BARS = 240; // of a longer text its last tokens
-const FEW = 80; // bars that have gaps between them
+const MAX_SPACED_BARS = 80; // so many have gaps between them
 const NAMED = 3; // of the costliest tokens, which a screen reader hears
 
 /**
@@ -56,7 +56,7 @@ export class CostBars {
       return bar;
     });
     this.bars.replaceChildren(...bars);
-    this.bars.classList.toggle("few", bars.length <= FEW);
+    this.bars.classList.toggle("few", bars.length <= MAX_SPACED_BARS);
     this.caption.textContent = `cost of each ${this.unit}, in nats${before ? "; thin line: with all heads on" : ""}`;
     this.bars.setAttribute("aria-label", this.summary(costs));
   }
