@@ -132,7 +132,8 @@ def image_overlay(
     shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(MAX_HEADS, heads))} | {head})
     word = getattr(maps_on_image.maps, maps_on_image.side)[token]
     title = (
-        title or f"Layer {layer}: {f'what “{word}” looks at' if placed.side == 'rows' else f'what looks at “{word}”'}"
+        title
+        or f"Layer {layer}: {f'what “{word}” looks at' if maps_on_image.side == 'rows' else f'what looks at “{word}”'}"
     )
 
     def draw() -> Figure:
