@@ -9,7 +9,7 @@ import torch
 
 from tfviz import generate, layers, learn, look, models, study, text, view
 from tfviz.learn import evaluate
-from tfviz.learn.prepared_model import default_precision
+from tfviz.learn.mixed_precision import default_precision
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 

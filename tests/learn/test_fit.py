@@ -14,7 +14,9 @@ from torch import nn
 from torch._dynamo.testing import CompileCounter
 
 from tfviz.learn import adamw, checkpoint, evaluate, fit, losses, muon, schedule
-from tfviz.learn.prepared_model import CheckpointedBlocks, _create_accelerator, default_precision
+from tfviz.learn.accelerator import create_accelerator
+from tfviz.learn.gradient_checkpointing import CheckpointedBlocks
+from tfviz.learn.mixed_precision import default_precision
 from tfviz.models import GPT, Transformer, TransformerXL
 from tfviz.text import Buckets, Streams, Windows, in_order
 
@@ -380,8 +382,8 @@ def test_fit_restores_training_modes(stop):
 
 
 def test_fit_accepts_device_names_and_objects():
-    assert _create_accelerator(torch.device("meta")).device == torch.device("meta")
-    assert _create_accelerator("cpu").device == torch.device("cpu")
+    assert create_accelerator(torch.device("meta")).device == torch.device("meta")
+    assert create_accelerator("cpu").device == torch.device("cpu")
     assert [step.loss for step in fit(gpt(), windows(), 2, device=torch.device("cpu"), progress=False)] == [
         loss for _, loss, _ in run(gpt(), 2)
     ]

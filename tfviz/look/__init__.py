@@ -2,7 +2,7 @@
 
 The modules of a capture, in the order of the data flow:
 
-    capture       opens a tracer; what it saw is a mapping from sites to tensors
+    capture       opens a tracer; what it saw is a mapping from sites to tensors (captured)
     tracer        sees each module start (module_stack) and each torch call, by a mode (torch_state)
     fused         calls whose kernel hides the weights (attention_call, external_kernels, flex, multi_head)
     eager         softmaxes and products (products, lineage, weight_finder, linear_attention)
@@ -24,7 +24,8 @@ The modules that use a capture:
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.block_paths import blocks
-from tfviz.look.capture import Capture, capture
+from tfviz.look.capture import capture
+from tfviz.look.captured import Capture
 from tfviz.look.external_kernels import register_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups

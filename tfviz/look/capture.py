@@ -1,29 +1,24 @@
-"""`capture` records attention weights and outputs of modules in a forward pass; `Capture` holds the records.
+"""`capture` records attention weights and outputs of modules in a forward pass.
 
 The model needs no changes; `look.tracer` describes how its calls are traced. Afterwards no hooks are left behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tfviz import checks
 from tfviz.apply_edit import Edit, takes_site
 from tfviz.compiled import uncompiled
 from tfviz.look import caveats
-from tfviz.look.attention_call import AttentionCall
-from tfviz.look.capture_state import CaptureState, Notes
+from tfviz.look.captured import Capture
 from tfviz.look.lazy import LazyStore
-from tfviz.look.map_arguments import check_batch_element
-from tfviz.look.recorder import Firing
-from tfviz.look.text_blocks import Block, join_blocks
 from tfviz.look.tracer import OPEN_TRACERS, AttentionTracer
-from tfviz.validation import validated
 
 
 def capture(
@@ -119,126 +114,6 @@ def _check_options(
         takes_site(function)
         if site.rpartition(".")[2] == "implicit":
             raise ValueError(f"{site} is computed to be shown, and by no model: there is nothing to edit")
-
-
-class _StoredState(NamedTuple):
-    """What a copy of a capture keeps of its `CaptureState`."""
-
-    notes: Notes
-    blocks: dict[str, dict[int, Block]]
-    summary: str
-    caveats: list[str]
-
-
-class Capture(Mapping[str, Tensor]):
-    """A mapping from each captured site to its tensor, in the order of the computation.
-
-    If a site fired several times, as during generation, `seen[site]` is the last firing and `over_time(site)` returns
-    all of them. A capture can be copied and pickled; files that are safe to open are made by `AttentionMaps.save`.
-
-    Attributes:
-        model: the name of the model's class.
-        history: the calls of the model and the keys of each firing, from which the text of each firing is found.
-    """
-
-    def __init__(self, tracer: AttentionTracer, model: str) -> None:
-        self.model, self.history = model, tracer.recorder.history
-        self._firings, self._dtype = tracer.recorder.firings, tracer.recorder.dtype
-        self._state: CaptureState | _StoredState = tracer.state
-
-    def __getitem__(self, site: str) -> Tensor:
-        return self._computed(self.stored(site)[-1])[0]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state to copy or pickle: detached tensors, notes and caveats, without the model."""
-        firings = {
-            site: [(stored.detach() if isinstance(stored, Tensor) else stored, allowed) for stored, allowed in some]
-            for site, some in self._firings.items()
-        }
-        state = _StoredState(self._state.notes, self._state.blocks, self.summary, self._caveats)
-        return {**self.__dict__, "_firings": firings, "_state": state}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._firings)
-
-    def __len__(self) -> int:
-        return len(self._firings)
-
-    def __repr__(self) -> str:
-        shapes = (f"  {site}: {' x '.join(map(str, shape))}" for site, shape in self.shapes.items())
-        return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *self._caveats])
-
-    @property
-    def _caveats(self) -> list[str]:
-        """What the capture could not see or name."""
-        state = self._state
-        return state.caveats if isinstance(state, _StoredState) else caveats.of_capture(state)
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each site's last firing; computes nothing for a lazy capture."""
-        return {site: tuple(firings[-1][0].shape) for site, firings in self._firings.items()}
-
-    def provenance(self, sites: Iterable[str]) -> dict[str, Any]:
-        """Return the provenance of maps from these sites."""
-        sites = list(sites)
-        dropout = max((self._state.notes.dropout.get(site, 0.0) for site in sites), default=0.0)
-        unnormalized = [site for site in self._state.notes.unnormalized if site in sites]
-        known = {"model": self.model, "dropout": dropout, "unnormalized": unnormalized}
-        return {name: value for name, value in known.items() if value}
-
-    @property
-    def summary(self) -> str:
-        """A line on the modules that look like attention: how many gave maps, and which gave none."""
-        state = self._state
-        return state.summary if isinstance(state, _StoredState) else caveats.summary(state)
-
-    def over_time(self, site: str) -> list[Tensor]:
-        """Return all firings of a site, first to last; `AttentionMaps.over_time` joins patterns to one map."""
-        return [tensor for tensor, _ in self.firings(site)]
-
-    def allowed(self, site: str) -> Tensor | None:
-        """Return a mask, True where the queries of a pattern's last firing may look; None: everywhere."""
-        return self._computed(self.stored(site)[-1])[1]
-
-    @validated
-    def firings(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
-        """Return all firings of a site, first to last, each with the mask of a pattern, True where a query may look."""
-        return [self._computed(firing) for firing in self.stored(site)]
-
-    def _computed(self, firing: Firing) -> tuple[Tensor, Tensor | None]:
-        stored, allowed = firing
-        if isinstance(stored, AttentionCall):
-            return stored.pattern(self._dtype), stored.allowed()
-        return stored, allowed
-
-    def stored(self, site: str) -> list[Firing]:
-        """Return every firing of a site in its stored form: for a lazy capture, the arguments of attention calls.
-
-        Raises:
-            KeyError: no such site was captured.
-        """
-        if site not in self._firings:
-            raise KeyError(caveats.no_site(site, list(self)))
-        return self._firings[site]
-
-    def assembled(self, site: str, batch: int) -> Sequence[Firing]:
-        """Return the stored firings of a site, with windows of one picture or blocks of one text put together.
-
-        Raises:
-            ValueError: there is no such batch element, or the place of a block in the text is unknown.
-        """
-        if site in self._state.blocks:
-            return join_blocks(site, self.firings(site), self._state.blocks[site], batch)
-        stored = self.stored(site)
-        size = max(tensor.shape[0] for tensor, _ in stored)
-        check_batch_element(batch, size)
-        return stored
-
-    @property
-    def block_sites(self) -> list[str]:
-        """Sites whose weights cover blocks of a text or windows of a picture, which `assembled` puts together."""
-        return list(self._state.blocks)
 
 
 class _OpenCapture(AbstractContextManager[Capture]):

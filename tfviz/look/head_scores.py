@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from tfviz.look.capture import Capture
+from tfviz.look.captured import Capture
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.look.padding import CountedPositions, statistic

@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.checks import at_least, integer, materialized, one_of
 from tfviz.look import caveats, map_layers, quantize, serialization
 from tfviz.look.attention_call import ALL_PLACES
-from tfviz.look.capture import Capture
+from tfviz.look.captured import Capture
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
 from tfviz.look.recorder import Firing

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tfviz.look.capture import Capture, capture
+from tfviz.look.capture import capture
+from tfviz.look.captured import Capture
 from tfviz.study.inputs import Inputs
 from tfviz.study.padding import warning_of_shifted_positions
 from tfviz.study.statistics import Statistics

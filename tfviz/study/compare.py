@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
-from tfviz.look.capture import Capture, capture
+from tfviz.look.capture import capture
+from tfviz.look.captured import Capture
 from tfviz.look.map_arguments import range_labels
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over

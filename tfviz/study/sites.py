@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from tfviz.look.activation_edits import WEIGHT_SUFFIXES
-from tfviz.look.capture import Capture
+from tfviz.look.captured import Capture
 
 SITE_SUFFIXES = (
     *("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads"),

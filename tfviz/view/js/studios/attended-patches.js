@@ -6,7 +6,7 @@ import { topPatches } from "./image-summary.js";
 import { button } from "./small-elements.js";
 
 /** @import { Profile } from "../base/patch-grid.js" */
-/** @import { ImageClassifier } from "./image-classifier.js" */
+/** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
 
 const COUNT = 4;
 const SIDE = 72; // pixels of a small picture
@@ -14,7 +14,7 @@ const CONTEXT = 0.5; // patches of the picture that are drawn around each
 
 /** The strongest patches of a head, strongest first. */
 export class AttendedPatches {
-  /** @param {ImageClassifier} studio */
+  /** @param {ClassifyImageStudio} studio */
   constructor(studio) {
     this.studio = studio;
     this.list = h("div", { class: "crops", role: "group", "aria-label": "What this head looks at most" });
@@ -67,12 +67,12 @@ export class AttendedPatches {
     const corner = [-(column - CONTEXT) * across * scale[0], -(row - CONTEXT) * down * scale[1]];
     pen.drawImage(image, corner[0], corner[1], width * scale[0], height * scale[1]);
     const [edge, inner] = [(side * CONTEXT) / span, side / span];
-    for (const [stroke, thick] of /** @type {[string, number][]} */ ([
+    for (const [stroke, lineWidth] of /** @type {[string, number][]} */ ([
       [frame.theme.page, 0.07],
       [frame.theme.ramp, 0.035],
     ])) {
       pen.strokeStyle = stroke;
-      pen.lineWidth = thick * side;
+      pen.lineWidth = lineWidth * side;
       pen.strokeRect(edge, edge, inner, inner);
     }
     return canvas;

@@ -14,7 +14,7 @@ import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
 import { stacked, textDrawing } from "./text-drawing.js";
 import { TranslationView, NO_CHOICE } from "./translation-view.js";
-import { translatorTries } from "./tries.js";
+import { translateTries } from "./tries.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen, Tokenizer } from "../types.d.ts" */
@@ -28,9 +28,9 @@ const MAX_FORCED = 12; // forced beginnings that are cached
 const DRAW_INTERVAL = 50; // milliseconds between two drawings of a running search
 
 /** A studio that shows how a model translates a sentence. @extends {Studio<TranslateDocument>} */
-export class Translator extends Studio {
+export class TranslateStudio extends Studio {
   get keys() {
-    return TRANSLATOR_KEYS;
+    return TRANSLATE_KEYS;
   }
 
   get clearedChoices() {
@@ -55,7 +55,7 @@ export class Translator extends Studio {
     super(...args);
     this.source = new SourceSentence(this.tokenizers[0], this.described);
     this.searches = new SearchCache(this);
-    this.worth = new HeadAblation(this);
+    this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
     this.layOut({
       textTitle: "The sentence",
@@ -66,7 +66,7 @@ export class Translator extends Studio {
     this.headPane.openedHead.after(this.view.makeSearchPart()); // where it looks comes first
     const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
     this.frame.body.addEventListener("keydown", shortcuts(actions));
-    this.showTries(translatorTries(this));
+    this.showTries(translateTries(this));
     this.open();
   }
 
@@ -198,7 +198,10 @@ export class Translator extends Studio {
     let lastDraw = performance.now();
     grow(goesOn());
     while (goesOn()) {
-      if (!(await search.advance()) || this.stale) return (grow(false), false);
+      if (!(await search.advance()) || this.stale) {
+        grow(false);
+        return false;
+      }
       grow(true);
       if (!visible || performance.now() - lastDraw < DRAW_INTERVAL) continue;
       this.view.showTree();
@@ -322,12 +325,12 @@ export class Translator extends Studio {
       Math.exp(logProbabilities(output.logitsAt(0, place), this.described.suppressed)[id]);
     const logs = logProbabilities(answer.logitsAt(0, place), this.described.suppressed);
     const id = text.tokens[place] ?? topK(logs, 1)[0];
-    return this.worth.describe(head, {
+    return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, place, id]),
       name: tokenPhrase(this.tokenizer.words([id])[0]),
       share: Math.exp(logs[id]),
       ask: async (edits) => {
-        const output = await this.searches.readerFor(ids, edits, "worth").readText(read);
+        const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
         return output && shareOf(output, id);
       },
     });
@@ -358,7 +361,7 @@ export class Translator extends Studio {
   }
 }
 
-const TRANSLATOR_KEYS = [
+const TRANSLATE_KEYS = [
   ["Alt+S, Alt+R, Alt+B", "a step of the search, run or stop, a step back"],
   ["arrows, Enter", "in the translation: move, choose a place; in the tree: move, look at a text"],
   ["Enter", "on a word that could stand there: force it; on a head: switch it off"],

@@ -10,7 +10,7 @@ import { joinPresent, note } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
 import { bars, markFew, sharesDrawing, sharesPanel } from "./probability-bars.js";
-import { classifierTries } from "./tries.js";
+import { classifyTries } from "./tries.js";
 import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
@@ -23,9 +23,9 @@ import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 const MAX_ANSWERS = 1000; // cached answers: one for each word left out
 
 /** A studio that shows the labels a model predicts for a text. @extends {TextStudio<ClassifyDocument>} */
-export class Classifier extends TextStudio {
+export class ClassifyStudio extends TextStudio {
   get keys() {
-    return CLASSIFIER_KEYS;
+    return CLASSIFY_KEYS;
   }
 
   /** The choices for a newly typed text: no changes. */
@@ -38,7 +38,7 @@ export class Classifier extends TextStudio {
     super(args, "The words: press one to strike it out", "Take changes back", MAX_ANSWERS);
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
-    this.worth = new HeadAblation(this);
+    this.ablation = new HeadAblation(this);
     this.heads.selectedToo = { label: BY_HEAD };
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
@@ -48,7 +48,7 @@ export class Classifier extends TextStudio {
       predictionTitle: "What it says",
       prediction: [this.verdict, this.changeText, this.effects.ranking],
     });
-    this.showTries(classifierTries(this));
+    this.showTries(classifyTries(this));
     this.open();
   }
 
@@ -193,12 +193,12 @@ export class Classifier extends TextStudio {
     if (!answer) return "";
     const { ids } = answer;
     const shareOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
-    return this.worth.describe(place, {
+    return this.ablation.describe(place, {
       key: `${label} ${ids}`,
       name: this.labelText(label),
       share: shareOf(answer.logits),
       ask: async (edits) => {
-        const other = await this.ask("worth", ids, { edits });
+        const other = await this.ask("ablation", ids, { edits });
         return other && shareOf(other.logits);
       },
     });
@@ -247,8 +247,8 @@ export class Classifier extends TextStudio {
     const { answer, compared } = this;
     if (!answer || !compared) return [];
     const now = softmax(answer.logits);
-    const before = compared === answer ? null : softmax(compared.logits);
-    return this.described.labels.map((name, i) => ({ name, share: now[i], other: before && before[i] }));
+    const unedited = compared === answer ? null : softmax(compared.logits);
+    return this.described.labels.map((name, i) => ({ name, share: now[i], other: unedited && unedited[i] }));
   }
 
   /** @returns {Drawing} */
@@ -258,7 +258,7 @@ export class Classifier extends TextStudio {
   }
 }
 
-const CLASSIFIER_KEYS = [
+const CLASSIFY_KEYS = [
   ["arrows, Home, End", "in the text: from word to word"],
   ["Delete, Space", "strike a word out, or bring it back"],
   ["Enter", "type another word in its place; Esc leaves it"],

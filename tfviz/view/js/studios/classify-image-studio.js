@@ -4,7 +4,7 @@
 import { clamp } from "../base/clamp.js";
 import { h, tabs } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { quotedExcerpt } from "../base/visible-text.js";
+import { capital, quotedExcerpt } from "../base/visible-text.js";
 import { LogitsCache } from "./logits-cache.js";
 import { AttendedPatches } from "./attended-patches.js";
 import { HEAD_KEYS } from "./head-pane.js";
@@ -38,7 +38,7 @@ const SHADE_OPTIONS = [
 ];
 
 /** A studio that shows the labels a model predicts for a picture. @extends {Studio<ClassifyImageDocument>} */
-export class ImageClassifier extends Studio {
+export class ClassifyImageStudio extends Studio {
   get keys() {
     return IMAGE_KEYS;
   }
@@ -49,7 +49,7 @@ export class ImageClassifier extends Studio {
   compared = null;
   answers = new LogitsCache(this, MAX_ANSWERS);
   looks = new PatchAttention(this.described);
-  worth = new HeadAblation(this);
+  ablation = new HeadAblation(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
@@ -273,17 +273,17 @@ export class ImageClassifier extends Studio {
     const { answer, compared, label, hidden } = this;
     if (!answer || !compared) return "";
     if (!hidden.length && !this.edits.length)
-      return this.worth.describe(place, {
+      return this.ablation.describe(place, {
         key: `${label} ${hidden}`,
         name: this.verdict.labelText,
         share: softmax(answer.logits)[label],
         ask: async (edits) => {
-          const other = await this.ask("worth", hidden, { edits });
+          const other = await this.ask("ablation", hidden, { edits });
           return other && softmax(other.logits)[label];
         },
       });
-    const [before, after] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
-    return effectSentence(this.verdict.labelText, before, after, this.hidden.length, this.edits.length);
+    const [unedited, edited] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
+    return effectSentence(this.verdict.labelText, unedited, edited, this.hidden.length, this.edits.length);
   }
 
   /** Announce the values of the patch under the pointer. */
@@ -324,9 +324,6 @@ export class ImageClassifier extends Studio {
     return { width: Math.max(420, width), height: height + 12 + sharesHeight(rows), draw };
   }
 }
-
-/** @param {string} text */
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const IMAGE_KEYS = [
   ["arrows, Home, End", "on the picture: from patch to patch"],
