@@ -31,6 +31,15 @@ CASES = {
         ([2.6, 0], "3"), ([12345, 0], "12,345"), ([-12345.678, 2], "−12,345.68"), ([math.nan, 2], "NaN"),
         ([-math.inf, 2], "−∞"), ([1987, 0], "1987"),
     ],
+    "aligned": [
+        ([[1.19, 0.8, 0.004]], ["1.19", "0.80", "< 0.01"]), ([[0.5, 0.25, -0.001]], ["0.50", "0.25", "> −0.01"]),
+        ([[3.0, 12.5]], ["3.0", "12.5"]), ([[2.0, 40.0]], ["2", "40"]), ([[0.05, 0.003]], ["0.050", "0.003"]),
+        ([[149.2, 3.4]], ["149", "3"]), ([[12345.6, 1.0]], ["12,346", "1"]), ([[0.997, 0.2]], ["> 0.99", "0.20"]),
+        ([[1.0, 0.2]], ["1.0", "0.2"]), ([[1.0, 0.25]], ["1.00", "0.25"]), ([[0.99999994, 0.25]], ["1.00", "0.25"]),
+        ([[9.996, 1.0]], ["10", "1"]), ([[math.nan, 1.5]], ["NaN", "1.5"]), ([[0.0, 0.0]], ["0", "0"]),
+        ([[1e-5, 2e-5]], ["1e−5", "2e−5"]), ([[2e10, 1.0]], ["2e10", "1"]), ([[0.996, 2.5]], ["1.0", "2.5"]),
+        ([[]], []),
+    ],
     "in_cell": [
         ([0.123, 1], "0.12"), ([0.125, 1], "0.13"), ([0.0049, 1], "·"), ([-0.0049, 1], "·"), ([0.005, 1], "0.01"),
         ([0.4, 1], "0.40"), ([-0.1, 0.5], "−0.10"), ([0.05, 0.1], "0.05"), ([0, 1], "0"), ([1, 1], "1"),
@@ -59,13 +68,16 @@ def call_page(node, calls):
     """What the page's functions give: numbers travel as their bytes, so that none is changed."""
     node.load("base/numbers")
     return node.evaluate(
-        """calls => calls.map(([name, ...given]) => globalThis[name](...given.map((x) =>
-            typeof x === "string" && x.startsWith("0x") ? Buffer.from(x.slice(2), "hex").readDoubleBE(0) : x)))""",
+        """calls => { const read = (x) => Array.isArray(x) ? x.map(read)
+                : typeof x === "string" && x.startsWith("0x") ? Buffer.from(x.slice(2), "hex").readDoubleBE(0) : x;
+            return calls.map(([name, ...given]) => globalThis[name](...given.map(read))); }""",
         calls,
     )
 
 
 def encode_argument(value):
+    if isinstance(value, list):
+        return [encode_argument(one) for one in value]
     return f"0x{struct.pack('>d', value).hex()}" if isinstance(value, float) else value
 
 

@@ -8,7 +8,7 @@ import torch
 from tfviz import view
 from tfviz.view.spec import ResultPanel, Scale
 from tfviz.view.still.scale_keys import scale_keys
-from tfviz.view.still.sentences import sentences, stack_answer
+from tfviz.view.still.sentences import sentences, stack_answer, stated_cells
 
 pytest_plugins = ["node"]
 SHARES = torch.tensor([[0.5, 0.125, 0.375], [0.125, 0.25, 0.625], [0.0, 0.25, 0.75]])
@@ -117,7 +117,8 @@ def test_a_page_says_the_same(node):
     script = """([cells, given]) => {
         const named = { inf: Infinity, "-inf": -Infinity, nan: NaN };
         const data = Float32Array.from(cells, (cell) => named[cell] ?? Number(cell));
-        return sentences([{ ...given, tensor: { shape: given.shape, dtype: "float32", data } }]); }"""
+        const contents = [{ ...given, tensor: { shape: given.shape, dtype: "float32", data } }];
+        return [sentences(contents), statedCells(contents)[0]]; }"""
     for name, (shown, expected) in CASES.items():
         cells = [str(number) for number in shown.values.flatten().tolist()]
         given = {
@@ -126,8 +127,34 @@ def test_a_page_says_the_same(node):
             "sentence": shown.sentence,
         }  # fmt: skip
         given |= {} if shown.budget is None else {"budget": shown.budget}
-        found = node.evaluate(script, [cells, given])
+        found, cell = node.evaluate(script, [cells, given])
+        assert (cell and tuple(cell)) == stated_cells([shown])[0], name
         assert spoken(found).translate({0x2068: None, 0x2069: None}) == spoken(expected), name
+
+
+@pytest.mark.parametrize(
+    ("shown", "cell"),
+    [
+        (panel("grid", [[0.1, 2.0, 0.3], [0.4, -3.0, 0.6]]), (1, 1)),  # the strongest, whatever its sign
+        (panel("bars", [1.0, 5, 2]), (1, 0)),
+        (panel("lines", [[1.0, 5, 2], [0, 4, 9]]), (1, 2)),
+        (panel("lines", [1.0, 5, 2]), (0, 1)),
+        (panel("grid", [[1.0, 1.0], [0.5, 0.2]]), None),  # two are largest
+        (panel("bars", [math.nan, math.nan]), None),
+        (panel("bars", [1.0, math.nan, -2.0]), (0, 0)),
+        (panel("words", [1.0, 2.0]), None),  # shaded already
+        (panel("bars", [1.0, 2.0], sentence="{of} of them"), None),
+        (panel("bars", [1.0, 2.0], sentence="{row}"), (1, 0)),
+    ],
+)
+def test_the_number_that_the_sentence_names_is_marked(shown, cell):
+    assert stated_cells([shown]) == [cell]
+
+
+def test_only_results_that_the_sentence_is_about_are_marked():
+    bars, spoken_of = panel("bars", [1.0, 2]), panel("lines", [3.0, 4], sentence="{value}")
+    assert stated_cells([bars, spoken_of]) == [None, (0, 1)]
+    assert stated_cells([bars] * 3) == [(1, 0), (1, 0), None]
 
 
 def test_an_authors_sentences_take_the_place_of_those_made_and_each_is_said_once():

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.still.formatting import MAX_NINES, MIN_LARGE, fixed, formatted
+from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import axis_labels, drawable, shorten, soft
 from tfviz.view.still.picture import Picture, reference_line, set_title
 
@@ -240,21 +240,8 @@ def format_column(column: Spread, largest: float | None = None) -> list[str]:
     max_places = max(0, (2 if power >= -1 else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
     bounded = max(values) <= 1  # a share, which is not 1 unless it is exactly
-    texts = ([_decimals(value, places, bounded) for value in cell] for cell in cells)
+    texts = ([in_column(value, places, bounded) for value in cell] for cell in cells)
     return [mean if low == high else f"{mean} ({low} to {high})" for mean, low, high in texts]
-
-
-def _decimals(value: float, places: int, bounded: bool = False) -> str:
-    """Format a number with this many decimals, unless it is very large or would wrongly read as 0, or a share as 1."""
-    if abs(value) >= MIN_LARGE:
-        return formatted(value, 3)
-    text = fixed(value, places)
-    read, least = float(text.replace(",", "").lstrip("−")), 10**-places
-    if value and read == 0:
-        return f"< {fixed(least, places)}" if value > 0 else f"> −{fixed(least, places)}"
-    if bounded and places and read == 1 > value + 0.5 * 10**-MAX_NINES:
-        return f"> {fixed(1 - least, places)}"
-    return text
 
 
 def _panel_title(name: str, inches: float, max_lines: int = 2) -> str:

@@ -6,6 +6,7 @@ A measured number has two significant digits; a whole number, and the whole part
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Context, Decimal
 from typing import SupportsFloat
 
@@ -56,6 +57,38 @@ def fixed(value: float, places: int) -> str:
         return formatted(value)
     rounded = _rounded(Decimal(value), places)
     return f"{'−' if rounded < 0 else ''}{_grouped(f'{abs(rounded):f}')}"
+
+
+def aligned(values: Sequence[float]) -> list[str]:
+    """Format numbers that stand below one another with the same number of decimals.
+
+    The largest has three digits, or two if it is below 1; zeros that all would end in are left out.
+
+    >>> aligned([1.19, 0.8, 0.004]), aligned([0.5, 0.25]), aligned([3.0, 12.5]), aligned([2.0, 40.0])
+    (['1.19', '0.80', '< 0.01'], ['0.50', '0.25'], ['3.0', '12.5'], ['2', '40'])
+    """
+    finite = [Decimal(float(value)) for value in values if math.isfinite(value)]
+    top = max(map(abs, finite), default=Decimal(0))
+    if not MIN_FIXED <= top < MIN_LARGE:
+        return [formatted(value) for value in values]
+    power = math.floor(top.log10())
+    most = max(0, (1 if power < 0 else 2) - power)
+    nearly_one = top <= 1 and any(1 - value > 0.5 * 10**-MAX_NINES and _rounded(value, most) == 1 for value in finite)
+    fewest = most if nearly_one else 0  # what is written as "> 0.99" keeps its nines
+    places = next(n for n in range(fewest, most + 1) if all(_rounded(v, n) == _rounded(v, most) for v in finite))
+    return [in_column(float(value), places, bounded=top <= 1) for value in values]
+
+
+def in_column(value: float, places: int, bounded: bool = False) -> str:
+    """Format a number with this many decimals; as a bound if it would wrongly read as 0 or, where `bounded`, as 1."""
+    if not math.isfinite(value) or abs(value) >= MIN_LARGE:
+        return formatted(value, 3)
+    rounded, least = _rounded(Decimal(value), places), 10**-places
+    if value and rounded == 0:
+        return f"< {fixed(least, places)}" if value > 0 else f"> −{fixed(least, places)}"
+    if bounded and places and rounded == 1 > value + 0.5 * 10**-MAX_NINES:
+        return f"> {fixed(1 - least, places)}"
+    return fixed(value, places)
 
 
 def in_cell(value: float, limit: float) -> str:

@@ -18,7 +18,7 @@ from tfviz.view.still.palette import drawable, shorten, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.results import PANEL_SIZES, draw_result
 from tfviz.view.still.scale_keys import ScaleKey, scale_keys
-from tfviz.view.still.sentences import sentences
+from tfviz.view.still.sentences import sentences, stated_cells
 
 ROW_WIDTH_INCHES = 9.1  # of a row of panels
 MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel
@@ -45,6 +45,7 @@ class _Layout:
     def __init__(self, panels: Sequence[ResultPanel], title: str):
         self.panels = panels
         self.title = title
+        self.stated = stated_cells(panels)
         self.sizes = [PANEL_SIZES[panel.kind](panel) for panel in panels]  # width and height of each
         self.columns = _stacks(panels, [height for _, height in self.sizes])
         self.widths = [max(self.sizes[i][0] for i in column) for column in self.columns]
@@ -86,7 +87,7 @@ class _Layout:
                 heights = _fill_up(heights, row_height)
             cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
             for cell, i in enumerate(column):
-                draw_result(part.add_subplot(cells[cell]), self.panels[i], self.sizes[i][0])
+                draw_result(part.add_subplot(cells[cell]), self.panels[i], self.sizes[i][0], self.stated[i])
 
 
 def _fill_up(sizes: list[float], available: float) -> list[float]:

@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib
 import numpy
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from tfviz.view.spec import (
     NO_NAMES,
@@ -18,10 +19,9 @@ from tfviz.view.spec import (
     ResultPanel,
     is_binary,
     is_numbered,
-    round_up,
     stack_end,
 )
-from tfviz.view.still.formatting import formatted
+from tfviz.view.still.formatting import aligned, formatted
 from tfviz.view.still.heatmap import (
     NUMBER_CELL_INCHES,
     colormap,
@@ -33,21 +33,43 @@ from tfviz.view.still.heatmap import (
 from tfviz.view.still.palette import axis_labels, bar_colour, drawable, shorten, soft
 from tfviz.view.still.planes import arrows, dots, graph
 from tfviz.view.still.sentences import stack_answer
+from tfviz.view.still.ticks import ticks
 
 MAX_NAMED_STEPS_INCHES = 4.8  # a wider line plot does not label all of its steps
+MAX_NAMED_BARS = 40  # of more, some have no name, and none a number
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
 MAX_LEVEL_LENGTH = 5  # characters of a word that fits above a cell without rotation
 STACK_INCHES = 5.0  # width of a stack
 MAX_SHADES_WITHOUT_COLOUR_BAR = 2  # yes and no, or two shades that the title explains
 
 
-def draw_result(axes: Axes, panel: ResultPanel, width: float) -> None:
-    """Draw a result in the upper left of its place, at its natural height."""
+def draw_result(axes: Axes, panel: ResultPanel, width: float, stated: tuple[int, int] | None = None) -> None:
+    """Draw a result in the upper left of its place, at its natural height; mark the number that the sentence names."""
     RENDERERS[panel.kind](axes, panel)
+    if stated is not None:
+        _mark(axes, panel, *stated)
     axes.set_title(shorten(drawable(panel.title), max(12, int(13 * width))), loc="left", pad=4)
     if aspect_ratio := ASPECT_RATIOS.get(panel.kind):
         axes.set_box_aspect(aspect_ratio(panel))
     axes.set_anchor("NW")
+
+
+def _mark(axes: Axes, panel: ResultPanel, row: int, column: int) -> None:
+    """Outline a cell, set a bar's name and number in bold, or put a dot on a line."""
+    if panel.kind == "grid" and min(panel.values.shape) > 1:
+        outline: dict[str, Any] = {
+            "fill": False,
+            "clip_on": False,
+            "edgecolor": matplotlib.rcParams["text.color"],
+            "linewidth": 1.5,
+        }
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **outline))
+    elif panel.kind == "bars" and len(panel.values) <= MAX_NAMED_BARS:
+        for text in (axes.get_yticklabels()[row], axes.texts[row]):
+            text.set_fontweight("bold")
+    elif panel.kind == "lines":
+        height = float(numpy.atleast_2d(panel.numbers)[row, column])
+        axes.plot([column], [height], "o", markersize=5, color=f"C{(row + 5) % 8}")
 
 
 def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
@@ -79,14 +101,15 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     signed = bool((values < 0).any())
     places = numpy.arange(len(values))
     axes.barh(places, values, color=bar_colour(), height=0.72)
-    if len(values) <= 40:
+    texts, unit = aligned(panel.numbers.tolist()), f" {panel.unit}" if panel.unit else ""
+    if len(values) <= MAX_NAMED_BARS:
         for place, value in enumerate(panel.numbers):
             left = value < 0
             shift = -3 if left else 3
-            axes.annotate(_with_unit(value, panel), (values[place], place), (shift, 0), textcoords="offset points",
+            axes.annotate(f"{texts[place]}{unit}", (values[place], place), (shift, 0), textcoords="offset points",
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
-    step = max(1, -(-len(values) // 40))
+    step = max(1, -(-len(values) // MAX_NAMED_BARS))
     axes.set_yticks(places[::step], axis_labels(panel.row_labels(len(values))[::step]))
     axes.grid(False)
     axes.spines[["right", "top", "bottom"]].set_visible(False)
@@ -100,9 +123,10 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
         axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
     if len(table) <= 8 and any(names):
         _write_line_names(axes, [shorten(drawable(name), 18) for name in names], table)
-    max_ticks = max(2, int(40 / (1.5 + max(map(len, axis_labels(cols))))))
-    step = 1 if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else int(round_up(-(-len(cols) // max_ticks), (1, 2, 5)))
-    axes.set_xticks(range(0, len(cols), step), axis_labels(cols[::step]))
+    names = axis_labels(cols)
+    most = len(cols) if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else max(2, 40 / (1.5 + max(map(len, names))))
+    shown = ticks(names, most)
+    axes.set_xticks(list(shown), list(shown.values()))
     vertical = " in ".join(filter(None, (panel.axes[0], panel.unit))) if panel.axes[0] else panel.unit
     axes.set(ylabel=drawable(vertical), xlabel=drawable(panel.axes[1]))
 

@@ -44,6 +44,8 @@ NAMES = (
 MAX_DEFAULT_SENTENCES = 2
 NUMBER = re.compile(r"[-−]?\d[\d.,]*$")
 MAX_WORD_LENGTH = 30
+MARKED_KINDS = ("grid", "bars", "lines")  # whose pictures mark the number that the sentence names
+NAMES_A_CELL = re.compile(r"\{(row|col|value|percent)\}")
 ROW_KINDS = ("bars", "words", "stack")  # a number for each word
 
 
@@ -57,9 +59,36 @@ def check_sentence(kind: str, sentence: str) -> None:
 
 def sentences(panels: Sequence[ResultPanel]) -> str:
     """Return what a view says: its author's sentences, or, if there are none, those made from the first results."""
-    custom = [filled(panel) for panel in panels if panel.sentence]
-    automatic = [text for text in map(default_sentence, panels) if text]
-    return " ".join(dict.fromkeys(custom or automatic[:MAX_DEFAULT_SENTENCES]))  # one for several results is said once
+    return " ".join(dict.fromkeys(_chosen(panels).values()))  # one for several results is said once
+
+
+def _chosen(panels: Sequence[ResultPanel]) -> dict[int, str]:
+    """Return the indices of the results that the sentence is about, and what it says of each."""
+    custom = {at: filled(panel) for at, panel in enumerate(panels) if panel.sentence}
+    automatic = {at: text for at, panel in enumerate(panels) if (text := default_sentence(panel))}
+    return custom or dict(list(automatic.items())[:MAX_DEFAULT_SENTENCES])
+
+
+def stated_cells(panels: Sequence[ResultPanel]) -> list[tuple[int, int] | None]:
+    """Return, for each result, row and column of the number that the sentence names.
+
+    None where it names no number, or one of several equal ones.
+    """
+    chosen = _chosen(panels)
+    return [_stated_cell(panel) if at in chosen else None for at, panel in enumerate(panels)]
+
+
+def _stated_cell(panel: ResultPanel) -> tuple[int, int] | None:
+    if panel.kind not in MARKED_KINDS or (panel.sentence and not NAMES_A_CELL.search(panel.sentence)):
+        return None
+    values = panel.numbers
+    if not numpy.isfinite(values).any():
+        return None
+    table = values[:, None].T if values.ndim == 1 else values
+    row, column = _chosen_cell(panel, table)
+    if (table == table[row, column]).sum() > 1:
+        return None
+    return (column, 0) if panel.kind == "bars" else (row, column)
 
 
 def filled(panel: ResultPanel) -> str:

@@ -46,6 +46,34 @@ export function fixed(value, places) {
 }
 
 /**
+ * Write numbers that stand below one another to the same decimals: three digits of the largest, two if it is below 1. A
+ * number that would read as 0 is written as a bound, as is one that would read as 1 where none is above 1.
+ * @param {number[]} values
+ */
+export function aligned(values) {
+  const finite = values.filter(Number.isFinite);
+  const top = Math.max(0, ...finite.map(Math.abs));
+  if (!(top >= MIN_FIXED && top < MIN_LARGE)) return values.map((value) => formatted(value));
+  const power = powerOf(top);
+  const most = Math.max(0, (power < 0 ? 1 : 2) - power);
+  const rounded = (/** @type {number} */ value, /** @type {number} */ places) => Number(value.toFixed(places));
+  const isNearlyOne = (/** @type {number} */ value) => top <= 1 && value < MIN_NEARLY_ONE && rounded(value, most) === 1;
+  let places = most; // without zeros that all have at the end
+  while (
+    places &&
+    !finite.some(isNearlyOne) &&
+    finite.every((value) => rounded(value, places - 1) === rounded(value, most))
+  )
+    places--;
+  const [least, nines] = [fixed(10 ** -places, places), fixed(1 - 10 ** -places, places)];
+  return values.map((value) => {
+    const read = rounded(value, places);
+    if (value && !read) return value > 0 ? `< ${least}` : `> −${least}`;
+    return top <= 1 && read === 1 && value < MIN_NEARLY_ONE && places ? `> ${nines}` : fixed(value, places);
+  });
+}
+
+/**
  * Write a difference to so many decimals, with its sign, also a plus.
  * @param {number} value
  * @param {number} [places]

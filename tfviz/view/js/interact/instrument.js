@@ -14,7 +14,7 @@ import { KeyPanel, scaleKeys } from "./key-panel.js";
 import { KEYS_HELP } from "./keys-help.js";
 import { PANELS } from "./panel-kinds.js";
 import { scalesOf } from "./scales.js";
-import { sentences } from "./sentences.js";
+import { sentences, statedCells } from "./sentences.js";
 
 /** @import { DrawingKind, InteractDocument, InteractState } from "../documents.d.ts" */
 /** @import { Choices, Drawing, Side, Tensor, ViewOptions } from "../types.d.ts" */
@@ -356,9 +356,11 @@ export class Instrument {
     for (const one of [...this.panelViews, ...this.keyViews]) one.zoom = this.zoom;
     for (const one of this.panelViews) one.stacked = columnCount === 1;
     keys.forEach((key, i) => this.keyViews[i].show(key));
-    parts.forEach((part, i) =>
-      this.panelViews[i].show(part, isNumber(this.panelViews[i]) ? this.zoom * NUMBERS_WIDTH : columnWidth),
-    );
+    const stated = statedCells(parts);
+    parts.forEach((part, i) => {
+      const width = isNumber(this.panelViews[i]) ? this.zoom * NUMBERS_WIDTH : columnWidth;
+      this.panelViews[i].show({ ...part, stated: stated[i] }, width);
+    });
     this.sentence.textContent = sentences(parts);
   }
 

@@ -18,6 +18,7 @@ const OPTIONAL_CONTENT = {
   budget: undefined,
   top: undefined,
   keyed: false,
+  stated: null,
 };
 
 /** @import { ScaleKind } from "../documents.d.ts" */
@@ -42,6 +43,7 @@ const OPTIONAL_CONTENT = {
  * @property {string} [unit]
  * @property {number} [budget] the largest sum of a stack that fits
  * @property {string} [sentence] the author's sentence
+ * @property {Point | null} [stated] row and column of the number that the sentence above names, which is marked
  * @property {boolean} [keyed] whether a key below the pictures explains the scale
  */
 
@@ -81,6 +83,8 @@ export class Panel {
   /** @type {number | undefined} */
   budget;
   keyed = false;
+  /** @type {Point | null} */
+  stated = null;
   /** Whether the pictures stand one below another. */
   stacked = false;
   /** Set by place(). */
@@ -148,7 +152,12 @@ export class Panel {
 
   /** Write a number with its unit. @param {number} value */
   measured(value) {
-    return formatted(value) + (this.unit ? `\u00a0${this.unit}` : "");
+    return this.withUnit(formatted(value));
+  }
+
+  /** @param {string} text of a number */
+  withUnit(text) {
+    return this.unit ? `${text}\u00a0${this.unit}` : text;
   }
 
   /** @param {Point} cell */

@@ -6,19 +6,45 @@ import { capital, excerpt, quoted, quotedExcerpt } from "../base/visible-text.js
 import { rowsSumToOne, wordsFor } from "./scales.js";
 
 /** @import { DrawingKind } from "../documents.d.ts" */
+/** @import { Point } from "../types.d.ts" */
 /** @import { PanelContent } from "./panel.js" */
 /** @typedef {PanelContent & { kind: DrawingKind }} Content */
 
 const MAX_DEFAULT_SENTENCES = 2;
 const MAX_WORD_LETTERS = 30;
+const MARKED_KINDS = ["grid", "bars", "lines"];
 const ROW_KINDS = ["bars", "words", "stack"]; // a number for each word
 
 /** Return the sentence of a view. @param {Content[]} contents of its panels */
 export function sentences(contents) {
-  const custom = contents.filter(({ sentence }) => sentence).map(filled);
-  const automatic = contents.map(defaultSentence).filter(Boolean);
-  const chosen = custom.length ? custom : automatic.slice(0, MAX_DEFAULT_SENTENCES);
-  return [...new Set(chosen)].join(" "); // one for several results is said once
+  return [...new Set(chosen(contents).map(([, text]) => text))].join(" "); // one for several results is said once
+}
+
+/** Return the results that the sentence is about, and what it says of each. @param {Content[]} contents @returns {[Content, string][]} */
+function chosen(contents) {
+  const custom = contents.filter(({ sentence }) => sentence);
+  if (custom.length) return custom.map((content) => [content, filled(content)]);
+  const automatic = contents.map((content) => /** @type {[Content, string]} */ ([content, defaultSentence(content)]));
+  return automatic.filter(([, text]) => text).slice(0, MAX_DEFAULT_SENTENCES);
+}
+
+/**
+ * Return, for each result, row and column of the number that the sentence names; null where it names none, or one of
+ * several equal ones.
+ * @param {Content[]} contents
+ * @returns {(Point | null)[]}
+ */
+export function statedCells(contents) {
+  const known = new Set(chosen(contents).map(([content]) => content));
+  return contents.map((content) => {
+    if (!known.has(content) || !MARKED_KINDS.includes(content.kind)) return null;
+    if (content.sentence && !/\{(row|col|value|percent)\}/.test(content.sentence)) return null;
+    const data = Array.from(content.tensor.data);
+    const [n, m] = content.tensor.shape.length === 2 ? content.tensor.shape : [1, data.length];
+    const at = statedCell(content, data, n, m);
+    if (!Number.isFinite(data[at]) || data.filter((value) => value === data[at]).length > 1) return null;
+    return content.kind === "bars" ? [at, 0] : [Math.floor(at / m), at % m];
+  });
 }
 
 /** Return the author's sentence, with the numbers and words as they are now. @param {Content} content */

@@ -2,7 +2,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { MAX_NUMBERED_CELLS } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { aligned, formatted } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
@@ -19,6 +19,8 @@ const MIN_RULED_CELL = 10; // pixels of a cell; smaller ones have no lines betwe
 
 /** @param {string[]} texts */
 const widest = (texts) => Math.max(0, ...texts.map((one) => textWidth(one, FONT_SIZE)));
+/** @param {string[]} texts */
+const widestBold = (texts) => Math.max(0, ...texts.map((one) => textWidth(one, FONT_SIZE, true)));
 
 /** A heatmap without a title, whose column labels are vertical only if they do not fit side by side. */
 class NumberHeatmap extends Heatmap {
@@ -98,7 +100,12 @@ export class GridPanel extends Panel {
 
   /** @param {Pen} pen */
   paint(pen) {
-    if (this.size[0] && this.size[1]) this.map.draw(pen);
+    if (!this.size[0] || !this.size[1]) return;
+    this.map.draw(pen);
+    if (!this.stated || Math.min(...this.size) < 2) return;
+    const [x, y, width, height] = this.map.box(this.stated[0], this.stated[1]);
+    if (Math.min(width, height) >= MIN_RULED_CELL)
+      pen.rect(x, y, width, height, { stroke: this.theme.ink, lineWidth: 2 });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
@@ -158,13 +165,13 @@ export class BarPanel extends Panel {
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     const most = count <= MAX_LARGE_BARS ? ROW_HEIGHTS.few : ROW_HEIGHTS.many;
     this.rowHeight = clamp(BARS_HEIGHT / Math.max(1, count), ROW_HEIGHTS.min, most);
-    this.numbers = this.values.map((value) => this.measured(value));
+    this.numbers = aligned(this.values).map((text) => this.withUnit(text));
     const isLabelled = this.rowHeight >= MIN_LABELLED_ROW_HEIGHT;
     const names = this.words.map((word) => label(word, MAX_BAR_NAME_LENGTH));
-    const nameWidth = Math.min(widest(names), 0.4 * width);
+    const nameWidth = Math.min(widestBold(names), 0.4 * width);
     this.labels = names.map((name) => fitted(name, nameWidth, FONT_SIZE));
     this.left = isLabelled ? nameWidth + 10 : 2;
-    this.barLength = Math.max(40, width - this.left - (isLabelled ? Math.max(48, widest(this.numbers) + 12) : 2));
+    this.barLength = Math.max(40, width - this.left - (isLabelled ? Math.max(48, widestBold(this.numbers) + 12) : 2));
     this.signed = this.values.some((value) => value < 0);
     this.zeroX = this.left + (this.signed ? this.barLength / 2 : 0);
     this.width = width;
@@ -188,8 +195,9 @@ export class BarPanel extends Panel {
         radius: 3,
       });
       if (rowHeight < MIN_LABELLED_ROW_HEIGHT) return;
-      pen.text(left - 10, middle, this.labels[i], { fill: theme.ink, size: FONT_SIZE, align: "right" });
-      pen.text(this.width, middle, this.numbers[i], { fill: theme.ink, size: FONT_SIZE, align: "right" });
+      const look = { fill: theme.ink, size: FONT_SIZE, bold: this.stated?.[0] === this.order[i] };
+      pen.text(left - 10, middle, this.labels[i], { ...look, align: "right" });
+      pen.text(this.width, middle, this.numbers[i], { ...look, align: "right" });
     });
     const below = rowHeight * this.values.length;
     pen.line(zeroX, 0, zeroX, below, { stroke: theme.soft });

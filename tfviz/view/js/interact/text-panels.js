@@ -2,12 +2,13 @@
 
 import { clamp } from "../base/clamp.js";
 import { OPEN } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { aligned } from "../base/numbers.js";
 import { textWidth, spreadApart } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { cssColour, inkOf } from "../base/theme.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 import { gridOf, roundUp, wordsFor } from "./scales.js";
+import { levels, ticks } from "./ticks.js";
 
 /** @import { Box, Pen, Point } from "../types.d.ts" */
 
@@ -62,21 +63,25 @@ export class LinePanel extends Panel {
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
-    for (const tick of new Set([this.min, 0, this.max])) {
-      const y = this.plotTop + ((this.max - tick) / (this.max - this.min)) * this.plotHeight;
+    const heights = levels(this.min, this.max);
+    aligned(heights).forEach((text, i) => {
+      const y = this.plotTop + ((this.max - heights[i]) / (this.max - this.min)) * this.plotHeight;
       pen.line(PLOT_LAYOUT.left, y, PLOT_LAYOUT.left + this.plotWidth, y, { stroke: theme.line });
-      pen.text(PLOT_LAYOUT.left - 6, y, formatted(tick), { fill: theme.soft, size: FONT_SIZE, align: "right" });
-    }
+      pen.text(PLOT_LAYOUT.left - 6, y, text, { fill: theme.soft, size: FONT_SIZE, align: "right" });
+    });
+    const below = { fill: theme.soft, size: FONT_SIZE, align: /** @type {const} */ ("center") };
     const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), FONT_SIZE))) + 12;
-    const every = roundUp(Math.ceil((labelWidth * (this.size[1] - 1)) / this.plotWidth), [1, 2, 5, 10]);
-    for (let col = 0; col < this.size[1]; col += every)
-      pen.text(this.at(0, col)[0], this.plotTop + this.plotHeight + 18, label(this.steps[col]), {
-        fill: theme.soft,
-        size: FONT_SIZE,
-        align: "center",
-      });
+    for (const [col, text] of ticks(
+      this.steps.map((step) => label(step)),
+      this.plotWidth / labelWidth,
+    ))
+      pen.text(this.at(0, col)[0], this.plotTop + this.plotHeight + 18, text, below);
     this.axisNames(pen);
     this.names.forEach((_, row) => this.curve(pen, row));
+    if (this.stated) {
+      const [x, y] = this.at(this.stated[0], this.stated[1]);
+      pen.dot(x, y, 5, { fill: inkOf(theme, this.stated[0]) });
+    }
     if (!this.isSingle) this.lineNames(pen);
   }
 

@@ -1,0 +1,46 @@
+"""Which places of a line chart have a name below it. Pages have the same rule (`js/interact/ticks.js`)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from tfviz.view.spec import round_up
+
+TICK_FACTORS = (1, 2, 5, 10)
+
+
+def ticks(names: Sequence[str], most: float) -> dict[int, str]:
+    """Return the places that have a name, and these names.
+
+    Places that are evenly spaced numbers have one at round numbers, without decimals if none needs any; of others,
+    every so many have one.
+
+    Args:
+        names: of all places.
+        most: how many names fit side by side.
+
+    >>> ticks([f"{step / 2}" for step in range(41)], 8)
+    {0: '0', 10: '5', 20: '10', 30: '15', 40: '20'}
+    """
+    every = int(round_up(max(1, math.ceil((len(names) - 1) / most)), TICK_FACTORS))
+    numbers = _even_numbers(names)
+    if not numbers:
+        return {place: names[place] for place in range(0, len(names), every)}
+    spacing = round_up(every * (numbers[-1] - numbers[0]) / (len(names) - 1), TICK_FACTORS)
+    places = [at for at, number in enumerate(numbers) if abs(number / spacing - round(number / spacing)) < 1e-6]
+    whole = all(numbers[place].is_integer() for place in places)
+    return {place: re.sub(r"\.0+$", "", names[place]) if whole else names[place] for place in places}
+
+
+def _even_numbers(names: Sequence[str]) -> list[float]:
+    """Return the numbers that the names are, if they are evenly spaced, upwards; else nothing."""
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return []
+    if len(numbers) < 2 or not all(map(math.isfinite, numbers)) or numbers[-1] <= numbers[0]:
+        return []
+    gap = (numbers[-1] - numbers[0]) / (len(numbers) - 1)
+    return numbers if all(abs(n - numbers[0] - at * gap) < 1e-6 * gap for at, n in enumerate(numbers)) else []
