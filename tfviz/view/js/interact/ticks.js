@@ -37,6 +37,6 @@ export function ticks(names, most) {
   const spacing = roundUp(every * gap, TICK_FACTORS);
   const isMultiple = (/** @type {number} */ value) => Math.abs(value / spacing - Math.round(value / spacing)) < 1e-6;
   const places = [...names.keys()].filter((place) => (isEven ? isMultiple(numbers[place]) : place % every === 0));
-  const isWhole = isEven && places.every((place) => Number.isInteger(numbers[place]));
-  return places.map((place) => [place, isWhole ? names[place].replace(/\.0+$/, "") : names[place]]);
+  const areIntegers = isEven && places.every((place) => Number.isInteger(numbers[place]));
+  return places.map((place) => [place, areIntegers ? names[place].replace(/\.0+$/, "") : names[place]]);
 }
