@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.still.formatting import formatted
+from tfviz.view.still.formatting import formatted, in_column
 from tfviz.view.still.palette import axis_labels, drawable, shorten, soft
 from tfviz.view.still.picture import Picture, reference_line, set_title
 

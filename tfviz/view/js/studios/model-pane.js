@@ -12,6 +12,7 @@ import { button } from "./small-elements.js";
 
 const MAX_SIDE = 128; // pixels
 const MIN_SIDE = 22;
+const [WIDE, MIN_GROWTH, MAX_GROWTH] = [480, 1.1, 1.5]; // the width of several groups on a large screen, and how much larger their maps may be there
 const MIN_NAMED_SIDE = 40; // of maps that have room for "layer" and "head" beside a number
 const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pane, where all maps fit; between maps, and groups
 
@@ -86,6 +87,9 @@ export class ModelPane {
     const width = MAX_WIDTH - (GROUP_GAP - GAP) * (this.groups.length - 1);
     this.side = clamp(Math.min(fitting(width, columns), fitting(MAX_HEIGHT, rows)), MIN_SIDE, MAX_SIDE);
     this.element.style.setProperty("--side", `${this.side}px`);
+    const gaps = MAX_WIDTH - width + GAP * (columns - 1);
+    const growth = clamp((WIDE - gaps) / (columns * this.side), MIN_GROWTH, MAX_GROWTH);
+    this.element.style.setProperty("--wide", growth.toFixed(2));
     this.element.style.setProperty("--columns", String(columns));
     this.element.style.setProperty("--groups", String(this.groups.length));
     this.element.classList.toggle("several", this.groups.length > 1);
