@@ -15,7 +15,6 @@ from nbformat import NotebookNode
 
 PRESETS_FILE = "presets.yaml"
 SITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages, which is named only here
-REPOSITORY = "https://github.com/tfviz/tfviz"
 TYPE_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a string", list: "a list"}
 
 
