@@ -10,7 +10,6 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from functools import cache, wraps
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -157,18 +156,6 @@ def _advice(value: Any, hint: Any) -> str:
     if isinstance(getattr(value, "model", None), nn.Module):
         return ", such as its .model"
     return f" [{', '.join(hint.__metadata__[0].split())}]" if get_origin(hint) is Annotated else ""
-
-
-def did_you_mean(name: object, names: Iterable[str]) -> str:
-    """Return the end of an error message that suggests the nearest of some names, or nothing if none is near.
-
-    >>> did_you_mean("drak", ["light", "dark"]), did_you_mean("gpt", ["11_bert", "12_gpt"]), did_you_mean("x", ["yz"])
-    ("; did you mean 'dark'?", "; did you mean '12_gpt'?", '')
-    """
-    names, wanted = list(names), str(name).casefold()
-    within = [each for each in names if len(wanted) > 2 and wanted in each.casefold()]
-    near = within[:1] or get_close_matches(wanted, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_callable(*arguments: str, **functions: Any) -> None:

@@ -16,8 +16,8 @@ from matplotlib import font_manager
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.ft2font import FT2Font
 
+from tfviz.suggestions import did_you_mean
 from tfviz.text.token_labels import visible_sign
-from tfviz.validation import did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
 THEMES = ("light", "dark")

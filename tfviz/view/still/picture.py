@@ -18,7 +18,8 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tfviz.files import atomic, expand_user
-from tfviz.validation import describe, did_you_mean
+from tfviz.suggestions import did_you_mean
+from tfviz.validation import describe
 from tfviz.view.still.palette import (
     BOLD_FONT,
     DPI,
