@@ -25,6 +25,7 @@ SHARED = {
         "schema",
         "shapes",
         "steps",
+        "suggestions",
         "validation",
     )
 }

@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,11 +16,12 @@ import pytest
 import yaml
 from operating_systems import links
 
+from tfviz import extras
 from tfviz.suite import notebooks
 
 CLONE = Path(__file__).parents[1]
 LESSONS = [book.stem for book in notebooks.find()]
-OWNER_AND_NAME = notebooks.REPOSITORY.removeprefix("https://github.com/")
+OWNER_AND_NAME = extras.REPOSITORY.removeprefix("https://github.com/")
 CPU_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
 
 
@@ -251,10 +254,32 @@ def test_a_form_asks_little(name):
 
 def test_links_to_the_repository_lead_to_files():
     places = [*(CLONE / ".github").rglob("*.yml"), CLONE / "CODE_OF_CONDUCT.md", CLONE / "README.md"]
-    links = re.compile(re.escape(notebooks.REPOSITORY) + r"/blob/main/([\w./-]+\.\w+)")
+    links = re.compile(re.escape(extras.REPOSITORY) + r"/blob/main/([\w./-]+\.\w+)")
     found = [link for place in places for link in links.findall(place.read_text(encoding="utf-8"))]
     assert len(found) >= 2
     assert [link for link in found if not (CLONE / link).is_file()] == []
+
+
+def test_what_pip_is_told_to_install_is_not_the_other_project_of_this_name():
+    """On PyPI `tfviz` is not this package: any text that installs it names the repository, or the clone."""
+    kinds = ("*.md", "*.py", "*.ipynb", "*.j2", "*.js", "*.yml", "*.sh")
+    folders = [
+        CLONE / name for name in ("tfviz", "docs", "notebooks", "benchmarks", "binder", ".github", ".devcontainer")
+    ]
+    files = [*CLONE.glob("*.md"), *(file for folder in folders for kind in kinds for file in folder.rglob(kind))]
+    installs = re.compile(r"pip install[^`\n]*?(?<![\w/.+])tfviz\b[^`\n]*")
+    found = [line for file in files for line in installs.findall(file.read_text(encoding="utf-8"))]
+    assert len(found) >= 3  # README, a docstring, the guide
+    assert [line for line in found if f" @ git+{extras.REPOSITORY}" not in line] == []
+
+
+@pytest.mark.parametrize("name", ["lessons", "cluster"])
+def test_a_missing_package_is_said_with_a_command_that_installs_its_extra(name):
+    with pytest.raises(ImportError) as raised, extras.extra(name):
+        import a_package_that_is_missing  # noqa: F401
+    command = shlex.split(str(raised.value).partition(" is not installed: ")[2])
+    assert command == ["pip", "install", f"tfviz[{name}] @ git+https://github.com/tfviz/tfviz"]
+    assert name in tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
 
 
 def ideas():

@@ -15,6 +15,7 @@ import tfviz
 from tfviz import generate, learn, look, models, study, text, view
 from tfviz.suite import demo
 
+INSTALLS_LESSONS = "pip install 'tfviz[lessons] @ git+https://github.com/tfviz/tfviz'"
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -29,7 +30,7 @@ def check_installation() -> None:
     assert {"torch", "matplotlib"} < sys.modules.keys()
     for name in ("jupyterlab", "transformers", "click", "anywidget"):
         assert not importlib.util.find_spec(name), f"{name} is here, so nothing is proved without it"
-    assert "pip install 'tfviz[lessons]'" in command("demo").stderr
+    assert INSTALLS_LESSONS in command("demo").stderr
 
 
 def check_readme() -> None:
@@ -56,7 +57,7 @@ def check_views(model: torch.nn.Module, letters: text.Characters) -> None:
             with_kernel()
         except ImportError as error:
             says = str(error)
-        assert "pip install 'tfviz[lessons]'" in says
+        assert INSTALLS_LESSONS in says
 
 
 def check_analyses(model: torch.nn.Module, letters: text.Characters) -> None:
@@ -77,7 +78,7 @@ def check_generation(model: torch.nn.Module, letters: text.Characters) -> None:
         next(learn.fit(small, batches, 1, progress=False))
     except ImportError as error:
         says = str(error)
-    assert "pip install 'tfviz[lessons]'" in says
+    assert INSTALLS_LESSONS in says
 
 
 if __name__ == "__main__":

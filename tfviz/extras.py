@@ -1,9 +1,20 @@
-"""Name the extra to install, such as `tfviz[lessons]`, where an import of an optional package fails."""
+"""Say how an extra of tfviz is installed where an import of an optional package fails."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+REPOSITORY = "https://github.com/tfviz/tfviz"  # tfviz is not on PyPI, where the name is another project's
+
+
+def requirement(name: str) -> str:
+    """Return what pip takes to install tfviz with an extra.
+
+    >>> requirement("lessons")
+    'tfviz[lessons] @ git+https://github.com/tfviz/tfviz'
+    """
+    return f"tfviz[{name}] @ git+{REPOSITORY}"
 
 
 @contextmanager
@@ -14,14 +25,14 @@ def extra(name: str) -> Iterator[None]:
         name: an extra of pyproject.toml.
 
     Raises:
-        ImportError: a package is not installed; the message names it and the extra.
+        ImportError: a package is not installed; the message names it and the command that installs the extra.
 
-    >>> with extra("lessons"):
-    ...     import a_package_that_is_missing
+    >>> with extra("cluster"):
+    ...     import a_package
     Traceback (most recent call last):
-    ImportError: a_package_that_is_missing is not installed: pip install 'tfviz[lessons]'
+    ImportError: a_package is not installed: pip install 'tfviz[cluster] @ git+https://github.com/tfviz/tfviz'
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ImportError(f"{error.name} is not installed: pip install 'tfviz[{name}]'") from error
+        raise ImportError(f"{error.name} is not installed: pip install '{requirement(name)}'") from error

@@ -19,6 +19,8 @@ from torch import Tensor, nn
 from tfviz.coercion import coerce, without_shape
 from tfviz.schema import describe
 
+TOKEN_ARGUMENTS = ("token", "right", "other")  # of metrics: ids, where a word may be tried
+METRIC_ARGUMENTS = ("metric", "target")  # of analyses, where a token may be tried
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -113,8 +115,8 @@ def _checked(title: str, key: str, value: Any, hint: Any) -> Any:
     if converted is not value and not _mismatch(converted, hint):
         return converted
     member = re.search(r"(item \d+|value of key|key) .*", _mismatch(value, hint))
-    inside = f": {member[0].rstrip(':')}" if member else ""
-    raise TypeError(f"{title}: {key} is {describe(value)}{inside}; give {_written(hint)}{_advice(value, hint)}")
+    inside = f": {member[0].rstrip(':')}" if member and not isinstance(value, str) else ""
+    raise TypeError(f"{title}: {key} is {describe(value)}{inside}; give {_written(hint)}{_advice(key, value, hint)}")
 
 
 def _mismatch(value: Any, hint: Any) -> str:
@@ -149,8 +151,12 @@ def _written(hint: Any) -> str:
     return re.sub(r"(\w+\.)+(?=\w)", "", re.sub(r"Annotated\[(.*?), '[^']*'\]", r"\1", str(hint)))
 
 
-def _advice(value: Any, hint: Any) -> str:
+def _advice(key: str, value: Any, hint: Any) -> str:
     """Return a clause with the probably intended value, or with the axes of a tensor."""
+    if key in TOKEN_ARGUMENTS and int in get_args(hint):
+        return ": the id of a token, such as tokenizer.encode(' Mary')[0] if that is one token"
+    if key in METRIC_ARGUMENTS and get_origin(hint) is Callable:
+        return ": a metric, such as study.logit(id)"
     if isinstance(value, type):
         return f": an instance, {value.__name__}(...)"
     if isinstance(getattr(value, "model", None), nn.Module):

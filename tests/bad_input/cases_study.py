@@ -42,13 +42,28 @@ CASES = [
     ("change(metric=lambda logits: None)", "metric gives None; it must give one number"),
     ("change(metric=lambda logits: logits.sum() * float('nan'))", "metric gives nan; runs cannot be compared"),
     ("change(metric=lambda logits: logits.sum() / 0)", "metric gives -?inf; runs cannot be compared"),
-    ("change(metric=5)", "metric is 5; give"),
+    ("change(metric=5)", r"metric is 5; give .*: a metric, such as study\.logit\(id\)$"),
+    ("attribute(gpt, ids, target=' Mary')", r"target is ' Mary'; give .*: a metric, such as study\.logit\(id\)$"),
+    *(
+        (f"study.{metric}", rf"{says}.*: the id of a token, such as tokenizer\.encode\(' Mary'\)\[0\]")
+        for metric, says in (
+            ("logit_difference(' Mary', ' John')", "right is ' Mary'; give"),
+            ("logit_difference(5, ' John')", "other is ' John'; give"),
+            ("logit(' Mary')", "token is ' Mary'; give"),
+            ("log_probability([' Mary'])", "token is a list"),
+            ("logit({'input_ids': [5]})", "token is a dict"),
+        )
+    ),
+    ("study.logit(5, position='last')", r"position is 'last'; give Union\[int, Sequence\[int\], Tensor\]$"),
     ("change(metric=lambda: 1)", "metric"),
     ("change(metric=study.logit(11))", "token is 11; there are 11, counted from 0"),
     ("study.logit(torch.tensor([2.0]))", r"token is torch\.float32; give whole numbers"),
     ("study.logit(2, position=torch.tensor([2.0]))", r"position is torch\.float32; give whole numbers"),
     ("change(metric=study.logit(2, position=[0, 1, 2]))", "there are 3 positions for 2 texts; give one"),
-    ("change(metric=study.logit([1, 2, 3]))", "there are 3 tokens for 2 texts"),
+    (
+        "change(metric=study.logit([1, 2, 3]))",
+        "there are 3 tokens for 2 texts; .*; of a word of several tokens, give the first$",
+    ),
     ("change(metric=study.logit_difference(1, 2, position=3))", "position is 3; there are 3"),
     ("change(by='sideways')", "by is 'sideways'; it must be one of: clean, corrupt"),
     ("change(each='layer')", "each is 'layer'; give"),

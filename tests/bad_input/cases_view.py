@@ -190,7 +190,11 @@ CASES = [
     ("Path('x').touch(); bars(one=[1, 2]).save('x/y.png')", "cannot write x/y.png; give the path of a file"),
     ("home(); it = bars(one=[1, 2]).save('~/x.png').parent == Path.home()", "= True"),
     ("bars(one=[1, 2]).figure('blue')", "'blue'"),
-    ("with view.theme('blue'): pass", "theme is 'blue'; it can be 'light' or 'dark'"),
+    ("with view.theme('blue'): pass", "theme is 'blue'; it can be 'light' or 'dark'$"),
+    ("view.theme('drak')", "theme is 'drak'; it can be 'light' or 'dark'; did you mean 'dark'[?]$"),
+    ("view.theme('Light')", "did you mean 'light'[?]$"), ("view.theme(3)", "name is 3; give str"),
+    ("bars(one=[1, 2]).save('x.png', style=3)", "style is 3; it can be 'light' or 'dark'$"),
+    ("bars(one=[1, 2]).figure('drak')", "did you mean 'dark'[?]$"),
     ("view.View(bars(one=[1, 2]), {})", "(the document|described) has the kind None; it can be heads"),
     # with a kernel
     ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),

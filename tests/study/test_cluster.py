@@ -143,5 +143,7 @@ def test_clients_and_models_that_cannot_be(client):
 
 def test_without_dask_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"distributed is not installed: pip install 'tfviz\[cluster\]'"):
+    with pytest.raises(
+        ImportError, match=r"distributed is not installed: pip install 'tfviz\[cluster\] @ git\+https://\S+'$"
+    ):
         over(gpt(), [DATA], HeadScores(), client=object())

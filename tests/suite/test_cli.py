@@ -120,6 +120,36 @@ def test_data_command_rejects_unknown_names_and_folders(arguments, says, tmp_pat
     assert "nowhere is not a folder" in tfviz("doctor", TFVIZ_DATA="nowhere").output
 
 
+WITHOUT = """
+import sys
+from tfviz.__main__ import main
+missing = sys.argv.pop(1)
+class Finder:
+    def find_spec(name, *more):
+        if name == missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Finder)
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "command"),
+    [
+        ("click", ["demo"]), ("papermill", ["run", "01"]), ("nbformat", ["clean", "x.ipynb"]),
+        ("nbformat", ["claims"]), ("jinja2", ["site", "01"]), ("pooch", ["data", "verify"]), ("jupyterlab", ["lab"]),
+    ],
+)  # fmt: skip
+def test_command_names_the_extra_that_a_missing_package_belongs_to(missing, command, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT, missing, *command], capture_output=True, encoding="utf-8", cwd=tmp_path
+    )
+    says = f"{missing} is not installed: pip install 'tfviz[lessons] @ git+https://github.com/tfviz/tfviz'"
+    assert ended.returncode == 1
+    assert ended.stderr.strip() in (f"Error: {says}", f"tfviz: {says}")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_unencodable_output_is_escaped(tmp_path):
     command = [sys.executable, "-m", "tfviz", "run", "語"]
     ended = subprocess.run(

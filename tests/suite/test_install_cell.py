@@ -15,7 +15,7 @@ import torch
 from nbformat import v4
 from small_notebooks import suite, tfviz  # noqa: F401
 
-from tfviz import look, view
+from tfviz import extras, look, view
 from tfviz.suite import install_cell, lesson_page, notebooks
 from tfviz.suite.clean import WIDGET_MIME_TYPE
 
@@ -98,7 +98,7 @@ def test_tfviz_is_not_imported_to_see_whether_it_is_there():
 
 def test_what_it_installs_is_an_extra_of_this_package_from_its_repository():
     project = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert f"{project['name']}[lessons] @ git+{notebooks.REPOSITORY}" == ASKED[-1]
+    assert f"{project['name']}[lessons] @ git+{extras.REPOSITORY}" == extras.requirement("lessons") == ASKED[-1]
     assert "lessons" in project["optional-dependencies"]
     assert notebooks.SITE == "https://tfviz.github.io/tfviz/"  # the same owner and name
 

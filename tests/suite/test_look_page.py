@@ -14,6 +14,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from small_notebooks import tfviz
 
+from tfviz.suite import look_page
 from tfviz.suite.hf_model import Checkpoint
 from tfviz.text import subwords, train_bpe
 
@@ -174,8 +175,15 @@ def test_look_without_transformers_suggests_installation(monkeypatch):
     ("arguments", "says"),
     [
         (["nobody/none", TEXT], "hf download nobody/none"),
-        (["/nowhere/at/all", TEXT], "cannot load"),
-        (["{gpt2}/config.json", TEXT], "cannot load"),
+        (
+            ["/nowhere/at/all", TEXT],
+            "^Error: /nowhere/at/all is not there; give a folder .* or a name on the Hub: gpt2$",
+        ),
+        (["./gpt2", TEXT], "./gpt2 is not there"),
+        (["~/nowhere", TEXT], "~/nowhere is not there"),
+        (["a name", TEXT], "a name is not there"),
+        (["{gpt2}/config.json", TEXT], "config.json is a file; give a folder"),
+        (["{gpt2}", TEXT, "--compare", "/nowhere/at/all"], "/nowhere/at/all is not there"),
         (["{tmp}", TEXT], "must hold config.json"),
         (["{gpt2}"], "reads text: give one"),
         (["{gpt2}", "sea " * 99], "takes 64"),
@@ -191,6 +199,15 @@ def test_invalid_arguments_fail_without_writing(checkpoint_folder, tmp_path, arg
     Image.new("RGB", (90, 60), "red").save(tmp_path / "a.png")
     kinds = {kind: checkpoint_folder(kind) for kind in ("gpt2", "vit", "bare", "t5")}
     check_failure(tmp_path, [each.format(tmp=tmp_path, **kinds) for each in arguments], says)
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "x.png", "x.htmls", "x"])
+def test_page_is_not_written_as_something_else(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(look_page, "_capture", None)  # it says so before it loads anything
+    ended = tfviz("look", "gpt2", TEXT, "--out", tmp_path / name)
+    assert ended.exit_code == 1
+    assert ended.output.startswith(f"Error: cannot write {name!r}: the page is written as .html; ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def check_failure(tmp_path, arguments, says):

@@ -1,6 +1,7 @@
 """`tfviz run`: results, errors, grids, reuse of earlier runs, and termination."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from nbformat.sign import NotebookNotary
 from operating_systems import posix
 from small_notebooks import tfviz, write
 
-from tfviz.suite import notebooks, runner, runs
+from tfviz.suite import notebooks, progress, runner, runs
 from tfviz.suite.worker import child_environment
 
 pytest_plugins = ["small_notebooks"]
@@ -75,6 +76,118 @@ def test_grid_runs_every_combination(suite, tmp_path):
     assert 'href="../index.html"' in (tmp_path / "steps=1" / "01_good.html").read_text(encoding="utf-8")
 
 
+def cards(page):
+    """Title, shown state and result or error of each card of a gallery."""
+    found = page.read_text(encoding="utf-8").split("<article>")[1:]
+    state = re.compile(r'<p class="(?:soft|failed)">(ok|unchanged|failed|waiting|stopped)\b')
+    titles = [re.search(r"About (\w+)", card)[1] + ", dim=2" * ("dim=2" in card) for card in found]
+    return {title: state.search(card)[1] for title, card in zip(titles, found)}
+
+
+def test_gallery_lists_what_earlier_calls_left_in_its_folder(suite, tmp_path):
+    """Runs that failed are no runs that ended well, in this call or an earlier one; other files are left out."""
+    out, index = tmp_path / "out", tmp_path / "out" / "index.html"
+    assert tfviz("run", "02", "--out", out).exit_code == 1
+    assert "0 of 1 notebooks have run, 1 failed" in index.read_text(encoding="utf-8")
+    write(out, "07_foreign")
+    (out / "08_damaged.ipynb").write_text("{", encoding="utf-8")
+    (out / ".ipynb_checkpoints").mkdir()
+    (out / ".ipynb_checkpoints" / "02_bad.ipynb").write_bytes((out / "02_bad.ipynb").read_bytes())
+    assert tfviz("run", "01", "--out", out).exit_code == 0
+    text = index.read_text(encoding="utf-8")
+    assert "1 of 2 notebooks have run, 1 failed" in text
+    assert cards(index) == {"01_good": "ok", "02_bad": "failed"}
+    assert text.index("About 01_good") < text.index("About 02_bad")
+    assert "RuntimeError: on purpose" in text
+    assert 'href="02_bad.html"' in text
+    assert "results.csv" not in text
+    assert tfviz("run", "02", "--out", out, "--grid", "dim=2").exit_code == 1
+    assert cards(index) == {"01_good": "ok", "02_bad": "failed", "02_bad, dim=2": "failed"}
+    assert "results.csv" in index.read_text(encoding="utf-8")
+    again = tfviz("run", "01", "--out", out)
+    assert "unchanged" in again.output
+    assert cards(index) == {"01_good": "unchanged", "02_bad": "failed", "02_bad, dim=2": "failed"}
+
+
+def test_run_says_first_what_it_runs_then_at_which_cells_it_is(suite, tmp_path, monkeypatch):
+    write(suite, "03_long", *["import time; time.sleep(0.1)"] * 9)
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    ended = tfviz("run", "01", "03", "--preset", "smoke", "-p", "word=b", "--out", tmp_path / "out")
+    lines = ended.output.splitlines()
+    assert lines[0] == "2 to run with preset smoke, word=b: 01_good, 03_long"
+    assert lines[1].startswith("gallery: ")
+    cells = [int(line.split()[2]) for line in lines if re.fullmatch(r"03_long: cell \d+ of 12", line)]
+    assert cells == sorted(set(cells))
+    assert len(cells) > 1
+    assert max(cells) <= 12
+    assert (
+        lines.index("01_good: starting")
+        < lines.index("03_long: starting")
+        < lines.index(f"03_long: cell {cells[0]} of 12")
+    )
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_renews_one_line_in_a_terminal_and_adds_few_elsewhere(monkeypatch):
+    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((20, 9)))
+    clock, terminal, log = [0.0], Terminal(), io.StringIO()
+    both = [progress.Progress(stream, lambda: clock[0]) for stream in (terminal, log)]
+    for clock[0], cell in ((1.0, 0), (14.0, 3), (15.0, 4), (20.0, 5), (31.0, 5), (32.0, 6)):
+        for each in both:
+            each.start("01_a", cell, 70)
+            each.show()
+    assert log.getvalue() == "01_a: cell 4 of 70\n01_a: cell 5 of 70\n"
+    assert terminal.getvalue().split("\r")[-1] == "01_a: cell 6 of 70"
+    assert "\n" not in terminal.getvalue()
+    for each in both:
+        each.start("a title that is wide", 1, 2)
+        each.show()
+        assert max(len(line) for line in terminal.getvalue().split("\r")) < 20
+        each.end("01_a"), each.end("a title that is wide")
+        each.show()
+    assert terminal.getvalue().endswith(f"\r{' ' * 19}\r")
+    clock[0] = 99.0
+    both[1].show()
+    assert log.getvalue().count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["positions"], "no notebook 'positions'; there are: 01_.*; did you mean '04_positions'[?]$"),
+        (["12_gtp"], "did you mean '12_gpt'[?]$"),
+        (["12", "--preset", "smok"], "no preset 'smok'; there are: .*; did you mean 'smoke'[?]$"),
+        (["12", "-p", "corpos=pydoc"], "a parameter 'corpos': 12_gpt has corpus, .*; did you mean 'corpus'[?]$"),
+        (
+            ["12", "-p", "corpus=pydocs"],
+            "12_gpt: no corpus .* 'pydocs'; there are: pydoc, .*; did you mean 'pydoc'[?]$",
+        ),
+        (["07", "-p", "task=number"], "07_transformer: task is 'number'; it must be one of: numbers, dates, multi30k"),
+        (["01", "12", "-p", "dim=7"], "01_attention_from_nothing: dim is 7; it must be a multiple of 6"),
+        (["12", "--grid", "heads=2,0"], "12_gpt: heads is 0; it must be from 1"),
+        (["12", "--grid", "corpus=pydoc,pydocs", "--grid", "heads=2,4"], "12_gpt: no corpus .* 'pydocs'"),
+    ],
+)
+def test_value_that_a_lesson_cannot_use_fails_before_anything_runs(tmp_path, monkeypatch, arguments, says):
+    """The lessons themselves, whose setup would refuse it only after the kernel has loaded everything."""
+    monkeypatch.setattr(runner, "_execute", None)
+    ended = tfviz("run", *arguments, "--out", tmp_path / "out")
+    assert ended.exit_code == 1
+    assert ended.output.startswith("Error: ")
+    assert re.search(says, ended.output.strip()), ended.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_combination_of_a_grid_that_a_lesson_cannot_use_fails_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_execute", lambda *_: iter(()))
+    given = {"heads": [2, 3], "dim": [4, 6]}  # 3 heads have no width of 4, 2 of these four cannot be run
+    assert len(runner.run(["12"], "smoke", {}, tmp_path, varied=given)) == 4
+
+
 def fingerprint(path, preset="cpu", **overrides):
     (planned,) = runner._plan(path, preset, overrides, {})
     return planned.fingerprint
@@ -124,6 +237,7 @@ def test_page_failure_keeps_executed_notebook(suite, tmp_path):
     assert "01_good: failed" in ended.output
     assert "missing attachment" in ended.output
     assert "did 30 a" in nbformat.read(tmp_path / "01_good.ipynb", as_version=4).cells[-1].outputs[0].text
+    assert "01_good: failed" in tfviz("run", "01", "--out", tmp_path).output  # without a page it is not finished
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """Pictures neither depend on the user's matplotlib settings nor change them."""
 
+import base64
 import io
 import re
+import warnings
 
 import matplotlib
 import numpy
 import pytest
+import torch
 from matplotlib import pyplot, style
 from PIL import Image
 from still_pictures import STILLS
@@ -104,3 +107,72 @@ def test_theme_keeps_session_settings():
             assert matplotlib.rcParams["timezone"] == "Europe/Paris"
             assert matplotlib.rcParams["image.origin"] == "upper"
         assert matplotlib.rcParams["interactive"] is True
+
+
+def background(picture):
+    return Image.open(io.BytesIO(picture)).convert("RGB").getpixel((1, 1))
+
+
+WHITE, DARK = (255, 255, 255), (20, 23, 27)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda picture, file: picture.save(file / "x.png").read_bytes(),
+        lambda picture, file: base64.b64decode(picture._repr_mimebundle_()[0]["image/png"]),
+        lambda picture, file: base64.b64decode(re.search('src="data:image/png;base64,(.*?)"', picture.html())[1]),
+        lambda picture, file: saved_by_matplotlib(picture.figure()),
+    ],
+    ids=["save", "display", "html", "figure"],
+)
+def test_view_has_the_theme_around_it(shown, tmp_path):
+    """However it is shown: the innermost theme counts, a decorated function has its own, each ends with its block."""
+    picture = view.mask(torch.eye(3) > 0)
+    decorated = view.theme("dark")(shown)
+    assert background(shown(picture, tmp_path)) == WHITE
+    with view.theme("dark"):
+        assert background(shown(picture, tmp_path)) == DARK
+        with view.theme():
+            assert background(shown(picture, tmp_path)) == WHITE
+        assert background(shown(picture, tmp_path)) == DARK
+        picture.save(tmp_path / "light.png", style="light")
+        assert background((tmp_path / "light.png").read_bytes()) == WHITE
+    for _ in range(2):
+        assert background(decorated(picture, tmp_path)) == DARK
+    with pytest.raises(ZeroDivisionError), view.theme("dark"):
+        raise ZeroDivisionError
+    assert background(shown(picture, tmp_path)) == WHITE
+
+
+def saved_by_matplotlib(figure):
+    figure.savefig(stream := io.BytesIO())
+    return stream.getvalue()
+
+
+def test_theme_of_a_svg_is_that_around_it(tmp_path):
+    picture = STILLS["lines"]()
+    with view.theme("dark"):
+        around = picture.save(tmp_path / "around.svg").read_bytes()
+    assert around == picture.save(tmp_path / "named.svg", style="dark").read_bytes()
+    assert around != picture.save(tmp_path / "light.svg").read_bytes()
+
+
+def test_theme_that_is_a_statement_changes_nothing_and_warns():
+    before = dict(matplotlib.rcParams)
+    with pytest.warns(
+        UserWarning, match=r"view.theme\('dark'\) alone changes nothing: .* `with view.theme\('dark'\):`"
+    ):
+        view.theme("dark")
+    assert dict(matplotlib.rcParams) == before
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with view.theme("dark"):
+            pass
+        kept = view.theme("dark")
+        assert "`with view.theme('dark'):`" in repr(kept)  # as a cell that ends in it shows it
+        with kept:
+            pass
+        view.theme("dark")(len)
+        del kept
+    assert warned == []

@@ -17,6 +17,7 @@ from tfviz.apply_edit import Edit, takes_site
 from tfviz.compiled import uncompiled
 from tfviz.look import caveats
 from tfviz.look.captured import Capture
+from tfviz.look.failed_calls import explain
 from tfviz.look.lazy import LazyStore
 from tfviz.look.tracer import OPEN_TRACERS, AttentionTracer
 
@@ -68,8 +69,9 @@ def capture(
 
     Raises:
         LookupError: on leaving the context, if a glob matched nothing; the message lists the available sites.
-        ValueError: the model is TorchScript; an edit returns another shape, or its site is inside gradient
-            checkpointing; `axes` does not fit.
+        TypeError: the model failed, since it was called with a list or a string in place of a tensor.
+        ValueError: the model failed on a text that is empty, or too long for its positions; it is TorchScript; an edit
+            returns another shape, or its site is inside gradient checkpointing; `axes` does not fit.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.randn(3, 5, 6)
@@ -96,7 +98,7 @@ def capture(
         LazyStore(device) if lazy else None,
         None if device is None else torch.device(device),
     )
-    return _OpenCapture(tracer, Capture(tracer, type(model).__name__))
+    return _OpenCapture(original, tracer, Capture(tracer, type(model).__name__))
 
 
 def _check_options(
@@ -119,8 +121,8 @@ def _check_options(
 class _OpenCapture(AbstractContextManager[Capture]):
     """Context manager of a capture; removes its tracer even if it is interrupted."""
 
-    def __init__(self, tracer: AttentionTracer, seen: Capture) -> None:
-        self._tracer, self._seen = tracer, seen
+    def __init__(self, model: nn.Module, tracer: AttentionTracer, seen: Capture) -> None:
+        self._model, self._tracer, self._seen = model, tracer, seen
 
     def __enter__(self) -> Capture:
         try:
@@ -130,14 +132,16 @@ class _OpenCapture(AbstractContextManager[Capture]):
             raise
         return self._seen
 
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: Any) -> None:
         try:
             self._tracer.close()
         except BaseException:  # an interrupt; a second one is unlikely
             self._tracer.close()
             raise
-        if kind is None:
+        if error is None:
             caveats.check(self._tracer.state)
+        elif clear := explain(self._model, error):
+            raise clear from error
 
     def __del__(self) -> None:
         if self._tracer in OPEN_TRACERS:  # an interrupt came between the body and `__exit__`, or in it

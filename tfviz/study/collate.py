@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tfviz.look.failed_calls import TOKENIZER_CALL
 from tfviz.study.check_ids import check_no_string
 from tfviz.study.inputs import Prompt
 from tfviz.validation import describe
@@ -32,9 +33,10 @@ def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int)
     if isinstance(first, str):
         if tokenize is None:
             raise TypeError(
-                "texts are strings: give tokenize, a function of a list of them that returns the model's ids"
+                "texts are strings: give tokenize, a function of a list of them that returns the model's ids, such as "
+                f"lambda texts: {TOKENIZER_CALL}"
             )
-        return _Chunks(texts, first, rows, batch_size, lambda chunk: tokenize(chunk))
+        return _Chunks(texts, first, rows, batch_size, lambda chunk: _tokenized(tokenize, chunk))
     if isinstance(first, Mapping) and not _is_batch(first):
         return _Chunks(texts, first, rows, batch_size, _padded)
     return texts if hasattr(texts, "__len__") and rows is not texts else chain([first], rows)
@@ -63,6 +65,28 @@ class _Chunks:
         if self._count is None:
             raise TypeError("the number of texts is unknown")
         return -(-self._count // self._size)
+
+
+def _tokenized(tokenize: Tokenize, texts: list[str]) -> Prompt:
+    """Return what `tokenize` makes of texts.
+
+    Raises:
+        ValueError: these are lists, or texts of several lengths that it does not pad.
+    """
+    advice = f"give tensors, padded to one length: tokenize=lambda texts: {TOKENIZER_CALL}"
+    try:
+        batch = tokenize(texts)
+    except ValueError as error:
+        if "padding" in str(error):  # Hugging Face's tokenizers ask for it
+            raise ValueError(f"tokenize cannot put texts of several lengths into a tensor; {advice}") from error
+        raise
+    values = list(batch.values()) if isinstance(batch, Mapping) else batch
+    if isinstance(values, list) and values and not any(isinstance(value, Tensor) for value in values):
+        raise ValueError(f"tokenize gives lists; {advice}")
+    if isinstance(batch, list):
+        shapes = ", ".join(str(list(value.shape)) for value in batch if isinstance(value, Tensor))
+        raise ValueError(f"tokenize gives a list of tensors, {shapes}; {advice}")
+    return batch
 
 
 def _is_batch(row: Mapping[str, Any]) -> bool:

@@ -101,8 +101,8 @@ def over(
         progress: show a bar.
         resume: a file to which the statistics are written from time to time; a call with the same arguments continues
             from it.
-        client: a `distributed.Client` of Dask (`pip install 'tfviz[cluster]'`), to whose workers the model and the
-            measure are copied once, and texts batch by batch; None: the model runs here.
+        client: a `distributed.Client` of Dask (the extra `cluster`), to whose workers the model and the measure are
+            copied once, and texts batch by batch; None: the model runs here.
 
     Returns:
         `Statistics`; or name -> `Statistics`, if the measure returns several.

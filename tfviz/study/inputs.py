@@ -14,6 +14,7 @@ from tfviz import checks
 from tfviz.eval_mode import model_device
 from tfviz.logits import extract_logits
 from tfviz.look.attention_call import is_unmasked
+from tfviz.look.failed_calls import TOKENIZER_CALL, explain
 from tfviz.shapes import Bool, Int
 from tfviz.study.check_ids import check_ids, check_no_string
 from tfviz.validation import describe
@@ -60,7 +61,8 @@ class Inputs:
         sizes = {tensor.shape[0] if tensor.dim() > 1 else 0 for tensor in tensors}
         if 0 in sizes or len(sizes - {1}) > 1 or not sizes:  # 1: for all texts, as position_ids may be
             shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(prompt)}"
-            raise ValueError(f"{name}: {shapes}; give ids [batch, position], or tensors that share their first axis")
+            advice = f"ids [batch, position], or tensors that share their first axis, as {TOKENIZER_CALL} makes"
+            raise ValueError(f"{name}: {shapes}; give {advice}")
         if _takes(model, "use_cache") and not args[1:]:
             kwargs.setdefault("use_cache", False)  # a single pass needs no key/value cache
         moved = cls(args, kwargs, max(sizes), _parameters(model)[: len(args)])
@@ -107,8 +109,17 @@ class Inputs:
         return [tuple(tensor.shape) for tensor in self.tensors]
 
     def run(self, model: nn.Module) -> Any:
-        """Run the model; return its output."""
-        return model(*self.args, **self.kwargs)
+        """Run the model; return its output.
+
+        Raises:
+            ValueError: a text is empty, or too long for the model's positions.
+        """
+        try:
+            return model(*self.args, **self.kwargs)
+        except Exception as error:
+            if clear := explain(model, error):
+                raise clear from error
+            raise
 
     def logits(self, model: nn.Module) -> Tensor:
         """Run the model; return its logits, converted to float32 if they are in half precision."""

@@ -94,7 +94,8 @@ def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:
     """Return one number for each text."""
     numbers = torch.as_tensor(values).flatten()
     if len(numbers) not in (1, texts):
-        raise ValueError(f"there are {len(numbers)} {name}s for {texts} texts; give one, or one for each text")
+        several = "; of a word of several tokens, give the first" if name == "token" else ""
+        raise ValueError(f"there are {len(numbers)} {name}s for {texts} texts; give one, or one for each text{several}")
     return numbers.long().expand(texts)
 
 

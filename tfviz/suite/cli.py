@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import tfviz
+from tfviz.extras import extra
 
 FOLDER_TYPE = click.Path(file_okay=False, path_type=Path)
 PAGE_TYPE = click.Path(dir_okay=False, path_type=Path)
@@ -58,6 +59,7 @@ def main() -> None:
 @click.option("--force", is_flag=True, help="run again what is finished and unchanged")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="run every combination of values; repeatable")
 @click.option("--timeout", type=click.IntRange(1), metavar="SECONDS", help="that a cell may take; unlimited by default")
+@click.option("--without-answers", is_flag=True, help="leave out the answers of exercises and questions, for a class")
 def run(
     names: tuple[str, ...],
     preset: str,
@@ -67,15 +69,18 @@ def run(
     force: bool,
     grid: tuple[str, ...],
     timeout: int | None,
+    without_answers: bool,
 ) -> None:
     """Run notebooks through papermill: all of them, or those named (12_gpt, or just 12)."""
-    from tfviz.suite import notebooks, runner
+    with extra("lessons"):
+        from tfviz.suite import notebooks, runner
 
     paths = notebooks.find(names)
     overrides, varied = notebooks.parse_values(values, paths), notebooks.parse_grid(grid, paths)
     if both := overrides.keys() & varied.keys():
         raise ValueError(f"{', '.join(sorted(both))}: given with -p and with --grid; choose one")
-    runs = runner.run(names, preset, overrides, out, jobs, force, varied=varied, timeout=timeout)
+    more: Any = {"varied": varied, "timeout": timeout, "without_answers": without_answers}
+    runs = runner.run(names, preset, overrides, out, jobs, force, **more)
     failed = [each.title for each in runs if each.outcome.status == "failed"]
     click.echo(f"{len(runs) - len(failed)} of {len(runs)} notebooks ran; look at {out / 'index.html'}")
     _exit(failed)
@@ -95,7 +100,8 @@ def _exit(failed: list[str]) -> None:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="lessons at a time")
 def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
     """Make the site: lessons (all, or NAMES) run and interactive, the guide, the reference, the measurements."""
-    from tfviz.suite.site import build
+    with extra("lessons"):
+        from tfviz.suite.site import build
 
     failed = build(names, preset, out, jobs)
     click.echo(f"look at {out / 'index.html'}")
@@ -107,7 +113,8 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
 @click.option("--all", "complete", is_flag=True, help="list what is bound, too, and comparisons in words")
 def claims(names: tuple[str, ...], complete: bool) -> None:
     """List figures in the prose of lessons (all, or NAMES) that nothing binds to the run: not code, output or check."""
-    from tfviz.suite import notebooks, prose
+    with extra("lessons"):
+        from tfviz.suite import notebooks, prose
 
     found = [
         (path.stem, each) for path in notebooks.find(names) for each in prose.figures(notebooks.read(path), complete)
@@ -147,9 +154,10 @@ def look(model: str, text: str, image: Path | None, other: str | None, out: Path
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def lab(arguments: tuple[str, ...]) -> None:
     """Open the notebooks in JupyterLab; ARGUMENTS go to it as they are."""
-    from tfviz.suite.lab import open_lab
+    with extra("lessons"):
+        from tfviz.suite.lab import open_lab
 
-    open_lab(arguments)
+        open_lab(arguments)
 
 
 @main.group()
@@ -219,6 +227,7 @@ def doctor() -> None:
 @click.option("--pictures", type=FOLDER_TYPE, help="also write tagged pictures there")
 def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None) -> None:
     """Reduce notebooks to what a commit keeps."""
-    from tfviz.suite.clean import clean as clean_files
+    with extra("lessons"):
+        from tfviz.suite.clean import clean as clean_files
 
     clean_files(files, to, pictures)

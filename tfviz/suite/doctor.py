@@ -27,7 +27,7 @@ def examine() -> Iterator[Row]:
             try:
                 yield True, name, version(name)
             except PackageNotFoundError:
-                yield False, name, f"missing; pip install {requirement!r} -c constraints.txt"
+                yield False, name, f"missing; pip install {requirement!r}"
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     yield True, "device", ", ".join(gpus) or f"CPU, {torch.get_num_threads()} threads, {os.cpu_count()} cores"
     yield from _data_rows()

@@ -47,7 +47,7 @@ def write(runs: Sequence[Run], out: Path, navigation: str = "") -> Path:
         navigation=navigation,
         runs=runs,
         count=Counter(run.outcome.status for run in runs),
-        table=any(run.subfolder for run in runs),
+        table=any(run.subfolder for run in runs) and (out / "results.csv").is_file(),
         questions=[
             (question, _address(first[name], out, ".html"))
             for name in sorted(first)

@@ -24,6 +24,7 @@ MAX_NEW_TOKENS = 40  # that a decoder generates as its text
 MIN_LAZY_TOKENS = 1024  # maps of longer texts are computed when they are needed
 LAYER_WEIGHT = re.compile(r"\.\d+\.")  # in the name of a layer's weight
 BUFFER_SUFFIXES = ("inv_freq", "position_ids", "masked_bias", "attn.bias")  # masks and tables, which are not learned
+HUB_NAME = re.compile(r"(?!\.)[\w.-]+(/[\w.-]+)?")  # anything else is the path of a folder
 DECODER_NAME = re.compile(r"(^|\.)decoder(\.|$)")
 
 
@@ -62,6 +63,9 @@ class Checkpoint:
         except ImportError as error:
             raise ImportError("checkpoints need transformers: pip install transformers") from error
         folder = Path(name).expanduser()
+        if not folder.is_dir() and not HUB_NAME.fullmatch(name):
+            found = "a file" if folder.exists() else "not there"
+            raise ValueError(f"{name} is {found}; give a folder that save_pretrained wrote, or a name on the Hub: gpt2")
         self.name, self._library = str(folder) if folder.is_dir() else name, transformers
         if (folder / "adapter_config.json").exists():
             raise ValueError(f"{name} holds an adapter, which changes another model: merge it into that, and save it")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nbformat import NotebookNode, v4
 
-from tfviz.suite.notebooks import REPOSITORY, tagged_cells
+from tfviz.extras import requirement
+from tfviz.suite.notebooks import tagged_cells
 
 TAG = "install"
 # Packages that are there already are not upgraded, so that Colab needs no restart. anywidget itself enables Colab's
@@ -17,7 +18,7 @@ if getattr(importlib.util.find_spec("tfviz"), "origin", None) is None:
     import subprocess, sys
 
     print("installing tfviz, which takes a minute or two")
-    requirement = "tfviz[lessons] @ git+{REPOSITORY}"
+    requirement = "{requirement("lessons")}"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", requirement], check=True)
     importlib.invalidate_caches()"""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -18,7 +19,13 @@ COPIES_FOLDER = f"tfviz-notebooks-{tfviz.__version__}"
 
 
 def open_lab(arguments: tuple[str, ...]) -> None:
-    """Replace this process by JupyterLab, with these arguments; on Windows, wait for it and exit as it does."""
+    """Replace this process by JupyterLab, with these arguments; on Windows, wait for it and exit as it does.
+
+    Raises:
+        ModuleNotFoundError: JupyterLab is not installed.
+    """
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise ModuleNotFoundError("lab opens JupyterLab", name="jupyterlab")
     folder = notebooks.folder()
     if folder.parent == Path(tfviz.__file__).parent:  # an installed package, which an update would replace
         folder = copy_lessons(folder, Path(COPIES_FOLDER))

@@ -30,8 +30,11 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
     """Write the page of a checkpoint, or of two.
 
     Raises:
-        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`; or the two cannot be compared.
+        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`; the two cannot be compared; or
+            `out` is no page.
     """
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"cannot write {out.name!r}: the page is written as .html; of a view in it, save .png or .svg")
     checkpoint, inputs, groups = _capture(name, text, picture)
     if other is None:
         title = f"{Path(name).name}: what it looks at"

@@ -13,9 +13,10 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
+from tfviz.suggestions import did_you_mean
+
 PRESETS_FILE = "presets.yaml"
 SITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages, which is named only here
-REPOSITORY = "https://github.com/tfviz/tfviz"
 TYPE_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a string", list: "a list"}
 
 
@@ -41,7 +42,8 @@ def _find(name: str, lessons: Sequence[Path]) -> Path:
         return Path(name)
     matches = [path for path in lessons if name and (path.stem == name or path.stem.startswith(f"{name}_"))]
     if len(matches) != 1:
-        raise LookupError(f"there is no notebook {name!r}; there are: {', '.join(path.stem for path in lessons)}")
+        names = [path.stem for path in lessons]
+        raise LookupError(f"there is no notebook {name!r}; there are: {', '.join(names)}{did_you_mean(name, names)}")
     return matches[0]
 
 
@@ -109,7 +111,7 @@ def values(path: Path, preset: str, overrides: Mapping[str, Any]) -> dict[str, A
     """
     known = presets()
     if preset not in known:
-        raise LookupError(f"there is no preset {preset!r}; there are: {', '.join(known)}")
+        raise LookupError(f"there is no preset {preset!r}; there are: {', '.join(known)}{did_you_mean(preset, known)}")
     defaults = parameters(path)
     chosen = {**known[preset].get(path.stem, {}), **overrides}
     chosen = {name: value for name, value in chosen.items() if name in defaults}
@@ -157,7 +159,7 @@ def _parse(texts: Iterable[str], paths: Sequence[Path], several: bool) -> dict[s
             raise ValueError(f"{name} is given twice")
         if name not in defaults:
             choices = "; ".join(f"{stem} has {', '.join(each) or 'none'}" for stem, each in known.items())
-            raise LookupError(f"no notebook here has a parameter {name!r}: {choices}")
+            raise LookupError(f"no notebook here has a parameter {name!r}: {choices}{did_you_mean(name, defaults)}")
         parsed[name] = [_convert(name, each, defaults[name]) for each in values]
     return parsed
 

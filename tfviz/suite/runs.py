@@ -6,6 +6,7 @@ import csv
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -18,6 +19,7 @@ from tfviz.suite import notebooks
 
 MAX_ERROR_LENGTH = 2000  # characters of an error message that are shown
 MAX_NAME_LENGTH = 100  # characters of a folder's name
+PAPERMILL_ERROR_TAG = "papermill-error-cell-tag"  # of cells that papermill adds to a notebook that failed
 
 
 class Outcome(NamedTuple):
@@ -69,6 +71,35 @@ def outcome(notebook: NotebookNode, status: str, seconds: float, error: str = ""
     texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs]
     summary = "\n".join(text.strip().strip("'\"") for text in texts)
     return Outcome(status, round(seconds, 1), summary, thumbnail(notebook), error[:MAX_ERROR_LENGTH])
+
+
+def earlier(out: Path, runs: Collection[Run]) -> list[Run]:
+    """Return the runs of earlier calls whose notebooks are in `out` or a folder of it, other than those of `runs`."""
+    planned, found = {each.path(out, ".ipynb") for each in runs}, []
+    for path in sorted([*out.glob("*.ipynb"), *out.glob("*/*.ipynb")]):
+        if path in planned or any(part.startswith(".") for part in path.relative_to(out).parts):  # such as a draft
+            continue
+        with suppress(OSError, ValueError):  # another's file
+            notebook = notebooks.read(path)
+            record, parameters = notebook.metadata.get("tfviz"), notebook.metadata.get("papermill", {})
+            if isinstance(record, Mapping) and isinstance(record.get("seconds"), int | float):
+                error = str(record.get("error", ""))
+                notebook.cells = [
+                    cell for cell in notebook.cells if PAPERMILL_ERROR_TAG not in cell.metadata.get("tags", [])
+                ]
+                folder = path.parent.relative_to(out).as_posix()
+                end = outcome(notebook, "failed" if error else "ok", record["seconds"], error)
+                found.append(
+                    Run(
+                        path.stem,
+                        dict(parameters.get("parameters", {})),
+                        notebook,
+                        "",
+                        "" if folder == "." else folder,
+                        end,
+                    )
+                )
+    return found
 
 
 def thumbnail(notebook: NotebookNode) -> str:

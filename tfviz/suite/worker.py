@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol, runtime_checkable
@@ -21,7 +22,9 @@ from papermill.exceptions import PapermillExecutionError
 from tfviz import files
 from tfviz.suite import gallery, lesson_page, notebooks
 from tfviz.suite.course import Lesson
-from tfviz.suite.runs import Outcome, Run, outcome
+from tfviz.suite.runs import MAX_ERROR_LENGTH, Outcome, Run, outcome
+
+_reports: SimpleQueue[tuple[str, int, int]] | None = None  # of a worker process, to the main process
 
 
 @runtime_checkable
@@ -44,13 +47,16 @@ def child_environment(threads: int | None = None) -> dict[str, str]:
     return {**defaults, **os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
 
 
-def init_worker(lifeline: _Lifeline, threads: int | None) -> None:
+def init_worker(lifeline: _Lifeline, threads: int | None, reports: SimpleQueue[tuple[str, int, int]]) -> None:
     """Initialize a worker process, which ends when the main process does.
 
     Args:
         lifeline: a pipe whose other end only the main process holds.
         threads: number of PyTorch threads in each kernel.
+        reports: takes the title of a run, the number of the cell that starts, and the number of cells.
     """
+    global _reports
+    _reports = reports
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C in a terminal reaches the main process alone, which then ends the workers
     else:  # on Windows it reaches every process of the terminal
@@ -84,18 +90,15 @@ def _end_process(number: int = 0, frame: FrameType | None = None) -> None:
     os._exit(1)
 
 
-def execute(
-    run: Run, out: Path, timeout: int | None = None, progress_bar: bool = False, lessons: Sequence[Lesson] = ()
-) -> Outcome:
+def execute(run: Run, out: Path, timeout: int | None = None, lessons: Sequence[Lesson] = ()) -> Outcome:
     """Run one notebook in a kernel, and write it and its page below `out`.
 
-    Its metadata record for `runner` that it succeeded, and its fingerprint.
+    Its metadata record for `runner` the fingerprint of one that succeeded, and the error of one that failed.
 
     Args:
         run: the notebook and its parameters.
         out: the folder for notebook and page.
         timeout: maximum time of a cell, in seconds.
-        progress_bar: whether to show a progress bar.
         lessons: the lessons that the page links to.
     """
     started, path, notebook, error = time.perf_counter(), run.path(out, ".ipynb"), run.notebook, ""
@@ -103,27 +106,42 @@ def execute(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)
+        _report(run, 0)
         try:
             notebook = papermill.execute_notebook(
                 run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
-                progress_bar=progress_bar, cwd=str(path.parent), execution_timeout=timeout,
+                progress_bar=False, cwd=str(path.parent), execution_timeout=timeout,
                 extra_arguments=["--log-level=CRITICAL"],
+                on_cell_start=lambda cell, cell_index: _report(run, cell_index + 1),
             )  # fmt: skip
-            seconds = round(time.perf_counter() - started, 1)
-            notebook.metadata["tfviz"] = {"fingerprint": run.fingerprint, "seconds": seconds}
         except Exception as failure:  # an error in a cell, a dead kernel, a timeout: keep what ran before it
             error = _describe(failure)
             notebook = notebooks.read(draft) if draft.is_file() else notebook
+        seconds = round(time.perf_counter() - started, 1)
+        try:
+            index = "../" * bool(run.subfolder) + "index.html"
+            navigation = gallery.navigation({"All notebooks": index})
+            page = path.with_name(f"{run.name}.html")
+            lesson_page.write(notebook, page, navigation, () if run.subfolder else lessons)
+        except Exception as failure:  # a page that nbconvert cannot make
+            error = error or _describe(failure)
+        ended = {"error": error[:MAX_ERROR_LENGTH]} if error else {"fingerprint": run.fingerprint}
+        notebook.metadata["tfviz"] = {**ended, "seconds": seconds}
         nbformat.write(notebook, draft)
         files.replace(draft, path)
         with suppress(OSError):  # without a home there is no key, and JupyterLab asks whether to trust the notebook
             NotebookNotary().sign(notebook)
-        index = "../" * bool(run.subfolder) + "index.html"
-        navigation = gallery.navigation({"All notebooks": index})
-        lesson_page.write(notebook, path.with_name(f"{run.name}.html"), navigation, () if run.subfolder else lessons)
-    except Exception as failure:  # such as a full disk, or a page that nbconvert cannot make
+    except Exception as failure:  # such as a full disk
         error = error or _describe(failure)
     return outcome(notebook, "failed" if error else "ok", time.perf_counter() - started, error)
+
+
+def _report(run: Run, cell: int) -> None:
+    """Tell the main process which cell starts; 0: the kernel does."""
+    if _reports is not None:
+        _reports.put(
+            (run.title, cell, len(run.notebook.cells) + bool(run.parameters))
+        )  # papermill adds a cell of these
 
 
 def _describe(error: Exception) -> str:

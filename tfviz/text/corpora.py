@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfviz.extras import extra
+from tfviz.suggestions import did_you_mean
 from tfviz.text import archives
 from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
@@ -127,7 +128,9 @@ def _file_state(file: File) -> str:
 
 def _find_corpus(name: str) -> Corpus:
     if name not in CORPORA:
-        raise LookupError(f"no corpus and no file is called {name!r}; there are: {', '.join(CORPORA)}")
+        raise LookupError(
+            f"no corpus and no file is called {name!r}; there are: {', '.join(CORPORA)}{did_you_mean(name, CORPORA)}"
+        )
     return CORPORA[name]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tfviz.view.documents.view_document import ViewDocument
 from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
+from tfviz.view.still.palette import current_theme
 from tfviz.view.still.picture import Picture, encodable
 
 BUNDLES_BY_KIND = {  # kind of view -> its bundle, and that of its worker
@@ -64,8 +65,8 @@ class View(Picture):
         keys, scripts = zip(*map(bundle, BUNDLES_BY_KIND[kind]))
         name = hashlib.sha256(f"{document}{data}".encode()).hexdigest()[:16]
         summary = html.escape(encodable(self.summary))
-        light = base64.b64encode(self._png("light")).decode() if still else ""
-        shown = f'<img src="data:image/png;base64,{light}" alt="{summary}">' if still else f"<p>{summary}</p>"
+        png = base64.b64encode(self._png(current_theme())).decode() if still else ""
+        shown = f'<img src="data:image/png;base64,{png}" alt="{summary}">' if still else f"<p>{summary}</p>"
         return (
             f'<div class="tfviz" data-view="{name}">{shown}'
             f'<script type="application/json" class="tfviz-document">{document}</script>'

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
 import numpy
@@ -14,8 +16,10 @@ from matplotlib import font_manager
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.ft2font import FT2Font
 
+from tfviz.suggestions import did_you_mean
 from tfviz.text.token_labels import visible_sign
 
+F = TypeVar("F", bound=Callable[..., Any])
 THEMES = ("light", "dark")
 BOLD_FONT = "DejaVu Sans"
 MAX_LABEL_LENGTH = 18  # characters of a word on an axis
@@ -37,23 +41,67 @@ LOW_COLOURS, HIGH_COLOURS = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
 FOCUS_COLOURS, MARK_COLOURS = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
 FAINT_COLOURS = ("#9aa2ab", "#6e7681")
 VOICE_COLOURS = ("#c2410c", "#ff9a5c")  # of a model's predictions and of controls
+_current_theme: ContextVar[str] = ContextVar("theme", default="light")  # of the `with` around a call
+
+
+class _Theme(ContextDecorator):
+    """A theme that holds inside `with`, or in a function that it decorates; it warns if it was neither."""
+
+    def __init__(self, name: str):
+        self._name, self._context, self._used = name, _applied(name), False
+
+    def __call__(self, function: F) -> F:
+        self._used = True
+        return super().__call__(function)
+
+    def _recreate_cm(self) -> _Theme:  # at each call of a decorated function
+        return _Theme(self._name)
+
+    def __enter__(self) -> None:
+        self._used = True
+        self._context.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._context.__exit__(*error)
+
+    def __repr__(self) -> str:
+        return f"a theme: what is drawn and saved inside `with view.theme({self._name!r}):` has it, and nothing else"
+
+    def __del__(self) -> None:
+        if not self._used:
+            advice = f"draw and save inside `with view.theme({self._name!r}):`"
+            warnings.warn(f"view.theme({self._name!r}) alone changes nothing: {advice}", stacklevel=2)
 
 
 @contextmanager
-def theme(name: str = "light") -> Iterator[None]:
-    """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults while the context lasts.
+def _applied(name: str) -> Iterator[None]:
+    outer = _current_theme.get()
+    with matplotlib.rc_context():
+        matplotlib.rcParams.update(_settings(name))
+        _current_theme.set(name)
+        try:
+            yield
+        finally:
+            _current_theme.set(outer)
 
-    Earlier settings, in rcParams, a style sheet or a matplotlibrc, are ignored inside the context and restored after
-    it.
+
+def theme(name: str = "light") -> AbstractContextManager[None]:
+    """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults inside `with view.theme(name):`.
+
+    Earlier settings, in rcParams, a style sheet or a matplotlibrc, are ignored inside and restored after it. A view
+    that is shown or saved there, as PNG or SVG, has this theme. A call that is no `with` changes nothing, and warns.
 
     Raises:
         ValueError: there is no such theme.
     """
     if name not in THEMES:
-        raise ValueError(f"theme is {name!r}; it can be 'light' or 'dark'")
-    with matplotlib.rc_context():
-        matplotlib.rcParams.update(_settings(name))
-        yield
+        raise ValueError(f"theme is {name!r}; it can be 'light' or 'dark'{did_you_mean(name, THEMES)}")
+    return _Theme(name)
+
+
+def current_theme() -> str:
+    """Return the theme of the innermost `with view.theme(...)` around this call, or else `light`."""
+    return _current_theme.get()
 
 
 @lru_cache

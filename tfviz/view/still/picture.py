@@ -18,11 +18,13 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tfviz.files import atomic, expand_user
+from tfviz.suggestions import did_you_mean
 from tfviz.validation import describe
 from tfviz.view.still.palette import (
     BOLD_FONT,
     DPI,
     THEMES,
+    current_theme,
     diverging_colormap,
     drawable,
     has_glyphs,
@@ -78,19 +80,29 @@ class Picture:
         return self.summary
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
-        png = self._png("light")
+        png = self._png(current_theme())
         data = {"image/png": base64.b64encode(png).decode(), "text/plain": self.summary}
         return data, {"image/png": {"width": _css_width(png)}}
 
-    def figure(self, style: str = "light") -> Figure:
-        """Return a fresh matplotlib figure for further editing; it keeps its theme, whatever rcParams say."""
+    def figure(self, style: str | None = None) -> Figure:
+        """Return a fresh matplotlib figure for further editing; it keeps its theme, whatever rcParams say.
+
+        Args:
+            style: `light` or `dark`; None: that of the `with view.theme(...)` around the call, or else light.
+        """
+        style = current_theme() if style is None else style
         with theme(style):
             figure: Any = self._draw_figure()
         figure.__class__, figure.style = ThemedFigure, style  # however its drawing made it
         return figure
 
-    def save(self, path: str | Path, style: str = "light") -> Path:
+    def save(self, path: str | Path, style: str | None = None) -> Path:
         """Write `x.png`, `x.svg`, or `x.html`: one file, no links, light or dark with the page.
+
+        Args:
+            path: the file.
+            style: `light` or `dark`, of a PNG or SVG; None: that of the `with view.theme(...)` around the call, or else
+                light. A page follows its reader's.
 
         Raises:
             ValueError: another ending, or another style.
@@ -99,8 +111,9 @@ class Picture:
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"path is {describe(path)}; give the name of a file, such as 'heads.png'")
         path = expand_user(path)
+        style = current_theme() if style is None else style
         if style not in THEMES:
-            raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'")
+            raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'{did_you_mean(style, THEMES)}")
         if path.suffix not in (".png", ".svg", ".html"):
             raise ValueError(f"cannot write {path.name!r}: a picture is saved as .png, .svg or .html")
         content = self.page().encode() if path.suffix == ".html" else self._png(style, path.suffix[1:])

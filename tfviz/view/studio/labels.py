@@ -19,6 +19,12 @@ def check_labels(labels: Sequence[str]) -> None:
 
 def check_label_logits(labels: Sequence[str], logits: Tensor, what: str) -> None:
     """Raise ValueError unless the logits of one text or picture, `what`, are finite and one for each label."""
+    if logits.dim() == 3:
+        raise ValueError(
+            f"the model gives numbers for each part of a {what}, {list(logits.shape)}, as a language model does; give "
+            f"one that gives [1, {len(labels)}], one for each of labels, such as models.Classifier or an "
+            "AutoModelForSequenceClassification; view.write and view.fill show language models"
+        )
     if logits.shape != (1, len(labels)):
         raise ValueError(
             f"labels has {len(labels)} names, and for one {what} the model gives numbers of the shape "
