@@ -180,8 +180,8 @@ def _visible_range(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys)
     batch, count, _ = keys.shape
     if allowed is None or allowed.is_meta:
         return torch.zeros(batch, dtype=torch.long), torch.full((batch,), count)
-    may = allowed[:, :, 0].any(1).cpu().expand(batch, count)
-    some, marks = may.any(-1), may.to(torch.uint8)
+    visible = allowed[:, :, 0].any(1).cpu().expand(batch, count)
+    some, marks = visible.any(-1), visible.to(torch.uint8)
     return torch.where(some, marks.argmax(-1), 0), torch.where(some, count - marks.flip(-1).argmax(-1), count)
 
 

@@ -140,12 +140,12 @@ def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Te
         if isinstance(pattern, AttentionCall):
             allowed, pattern = pattern.allowed(), pattern.pattern(torch.float32)
         part = pattern[segment.row][:, segment.start : segment.stop].cpu()
-        may = _full_mask(part)
+        mask = _full_mask(part)
         if allowed is not None:
-            may = allowed[segment.row if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
+            mask = allowed[segment.row if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
         is_open &= allowed is None and pattern.shape[3] == keys
         weights.append(_pad_keys(part, keys, segment.offset - first))
-        masks.append(_pad_keys(may, keys, segment.offset - first))
+        masks.append(_pad_keys(mask, keys, segment.offset - first))
     if is_open:
         return _concatenate(weights), None
     heads = max(map(len, masks))

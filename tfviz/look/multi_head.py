@@ -71,13 +71,13 @@ class MultiHeadForward:
         if not (is_padded or is_fast_layer):
             return output
         with paused(), torch._C.DisableTorchFunction():
-            alone = module.forward(*args, **kwargs)
+            fast_output = module.forward(*args, **kwargs)
         is_edited = self.state.recorder.is_edited_below(path)
         if not is_padded:
-            return output if is_edited else alone
-        if alone.is_nested or alone.shape != output.shape:
+            return output if is_edited else fast_output
+        if fast_output.is_nested or fast_output.shape != output.shape:
             return output
-        return torch.where((alone == 0).all(-1, keepdim=True), alone, output) if is_edited else alone
+        return torch.where((fast_output == 0).all(-1, keepdim=True), fast_output, output) if is_edited else fast_output
 
     def _took_fast_path(self, path: str) -> bool:
         return any(is_within(module, path) for module in self.state.notes.fast_path)

@@ -152,8 +152,8 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
             rewritten = total.sum(-1) + part.sum(-1) > 1.01  # rows that are computed again, as those of global words
             total[rewritten], mask[rewritten] = 0.0, False
             total += part
-            may = of_text if allowed is None else of_text & allowed.cpu().expand(weights.shape)
-            mask[at.head[may], at.query[may], at.key[may]] = True
+            allowed_of_text = of_text if allowed is None else of_text & allowed.cpu().expand(weights.shape)
+            mask[at.head[allowed_of_text], at.query[allowed_of_text], at.key[allowed_of_text]] = True
     return total, mask
 
 

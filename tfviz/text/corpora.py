@@ -92,12 +92,12 @@ def fetch(name: str, *only: str) -> list[Path]:
 
 def parts(name: str) -> list[Part]:
     """Fetch a corpus and return its readable parts: files, or the listed members of a zip archive."""
-    readable: list[Part] = []
+    found: list[Part] = []
     for file in _select_files(name):
         for path in _fetch(name, file):
             zipped = path.suffix == ".zip"
-            readable += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
-    return readable
+            found += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
+    return found
 
 
 def verify(name: str) -> str:

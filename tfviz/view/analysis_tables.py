@@ -139,7 +139,7 @@ def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Pic
 def _drawn(heatmap: Heatmap, title: str) -> Figure:
     """Draw one heatmap with the meaning of its hues and dots below it."""
     note = _note(heatmap)
-    figure, _ = still.alone(heatmap, title, below=0.25 if note else 0.0)
+    figure, _ = still.draw_single_heatmap(heatmap, title, below=0.25 if note else 0.0)
     if note:
         figure.supxlabel(note, fontsize="small", color=soft())
     return figure

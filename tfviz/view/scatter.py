@@ -125,16 +125,16 @@ def planes(
     }
 
     def draw() -> Figure:
-        across = min(len(tables), 3)
-        down = -(-len(tables) // across)
-        figure = Figure(figsize=(2.9 * across + 0.2, 2.9 * down + 0.4 + 0.3 * bool(groups)), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False)
+        ncols = min(len(tables), 3)
+        nrows = -(-len(tables) // ncols)
+        figure = Figure(figsize=(2.9 * ncols + 0.2, 2.9 * nrows + 0.4 + 0.3 * bool(groups)), layout="constrained")
+        grid = figure.subplots(nrows, ncols, squeeze=False)
         for plane, (panel, scatter) in zip(grid.flat, shown.items()):
             for path in paths:
                 plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
             draw_points(plane, scatter, 14)
-            far = 1.4 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
-            plane.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
+            limit = 1.4 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
+            plane.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[0], yticks=[0], aspect="equal")
             plane.tick_params(labelbottom=False, labelleft=False)
             plane.set(xlabel=drawable(scatter.axes[0]), ylabel=drawable(scatter.axes[1]))
             plane.set_title(shorten(drawable(panel), 40), loc="left")

@@ -58,12 +58,12 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
             len(table) * max(table.shape), MAX_CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]"
         )
         heatmaps[name] = _position_heatmaps(name, table, trained)
-        beyond = (
+        note = (
             f"trained on positions 0 to {trained - 1}; what lies past the line it has not seen"
             if trained and trained < len(table)
             else ""
         )
-        sheets.append({"name": name, "panels": [table_panel(one, blobs) for one in heatmaps[name]], "note": beyond})
+        sheets.append({"name": name, "panels": [table_panel(one, blobs) for one in heatmaps[name]], "note": note})
     return View(_positions_picture(heatmaps, title), tables_document(title, sheets), blobs.data)
 
 
@@ -80,15 +80,15 @@ def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Pic
 def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
     """Specify the heatmaps of a type: its table and the cosines of its rows, or only a table of similarities."""
     values = check_finite(name, table).float().as_subclass(Tensor)
-    down: list[Divider] = [("rows", trained)] if trained and trained < len(table) else []
-    both: list[Divider] = [*down, *(("cols", row) for _, row in down)]
+    row_dividers: list[Divider] = [("rows", trained)] if trained and trained < len(table) else []
+    dividers: list[Divider] = [*row_dividers, *(("cols", row) for _, row in row_dividers)]
     if isinstance(table, Similarity):
-        return [Heatmap(values, Axis(QUERY), Axis(KEY), table_scale(values), dividers=both, title="query and key")]
+        return [Heatmap(values, Axis(QUERY), Axis(KEY), table_scale(values), dividers=dividers, title="query and key")]
     position, dimension = Axis("position"), Axis("dimension")
     scale, cosines = Scale("diverging", float(values.abs().max()) or 1.0), Scale("diverging", name="cosine")
     return [
-        Heatmap(values, position, dimension, scale, dividers=down, title="the table"),
-        Heatmap(_cosines(values), position, position, cosines, dividers=both, title="cosine of two positions"),
+        Heatmap(values, position, dimension, scale, dividers=row_dividers, title="the table"),
+        Heatmap(_cosines(values), position, position, cosines, dividers=dividers, title="cosine of two positions"),
     ]
 
 
@@ -134,12 +134,12 @@ def gates(
     steps, units = one_shape(list(tables.values()))
     check_at_most(steps * units * len(tables), MAX_CELLS, "cells", "give fewer steps, or some of the units")
     axes = Axis("unit"), Axis("word", axis_labels(words, steps, "words", "steps", "tables"))
-    turned = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
-    heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in turned.items()]
+    transposed = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
+    heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in transposed.items()]
     blobs = BlobStore()
-    every = [table_panel(one, blobs) for one in heatmaps]
-    sheets: list[TableSheet] = [{"name": "all gates", "panels": every, "height": 240}]
-    sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in every]
+    panels = [table_panel(one, blobs) for one in heatmaps]
+    sheets: list[TableSheet] = [{"name": "all gates", "panels": panels, "height": 240}]
+    sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in panels]
     return View(still.stacked_tables(heatmaps, title), tables_document(title, sheets), blobs.data)
 
 

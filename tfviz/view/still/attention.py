@@ -30,7 +30,7 @@ from tfviz.view.spec import (
 from tfviz.view.still import downsampling
 from tfviz.view.still import heads as renderer
 from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
-from tfviz.view.still.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, alone
+from tfviz.view.still.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
 from tfviz.view.still.palette import DPI, shorten
 from tfviz.view.still.picture import Picture
 from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_weights, spread
@@ -69,12 +69,12 @@ def heads(
     extent = counted(queries, "token") if queries == keys else size(queries, keys).replace(" x ", " × ")
     title = title or f"Every head: {sheet_size(layers, heads)}, {extent}"
     named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
-    down, across = spread(layers), spread(heads)
-    if len(down) * len(across) < layers * heads:
-        title = f"{shorten(title, 80)} ({sheet_size(len(down), len(across))} of them are drawn)"
-    roomy = max(0.2 * max(queries, keys), 1.6)
-    labelled = max(queries, keys) <= MAX_SHEET_WORDS and heads * roomy <= MAX_WORD_SHEET_INCHES and layers <= 12
-    side = roomy if labelled else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
+    shown_layers, shown_heads = spread(layers), spread(heads)
+    if len(shown_layers) * len(shown_heads) < layers * heads:
+        title = f"{shorten(title, 80)} ({sheet_size(len(shown_layers), len(shown_heads))} of them are drawn)"
+    labelled_side = max(0.2 * max(queries, keys), 1.6)
+    labelled = max(queries, keys) <= MAX_SHEET_WORDS and heads * labelled_side <= MAX_WORD_SHEET_INCHES and layers <= 12
+    side = labelled_side if labelled else min(1.5, max(0.55, 8.4 / max(len(shown_heads), len(shown_layers) / 2)))
     if (step := downsampling.block_size(maps, int(side * DPI))) > 1:
         title = f"{shorten(title, 80)} (one row of {step} is drawn)"
     marked = NO_OUTLINE if step > 1 else outlined
@@ -84,24 +84,24 @@ def heads(
         scale = replace(WEIGHT_SCALE, name=unit)
         grid = [
             [
-                _sheet_cell(
+                _sheet_heatmap(
                     *downsampling.read_head(maps, layer, head, pixels, all_rows=False), named_axes, scale, marked
                 )
-                for head in across
+                for head in shown_heads
             ]
-            for layer in down
+            for layer in shown_layers
         ]
-        layer_names = [f"layer {layer}" if layers <= 8 else str(layer) for layer in down]
+        layer_names = [f"layer {layer}" if layers <= 8 else str(layer) for layer in shown_layers]
         extent = (side, side * min(2.0, max(0.5, queries / keys)))
         return renderer.head_grid(
-            HeadGrid(grid, layer_names, [named[head] for head in across], extent, labelled, title)
+            HeadGrid(grid, layer_names, [named[head] for head in shown_heads], extent, labelled, title)
         )
 
     numbers = "weights from 0 to 1, square-root scale" if unit == WEIGHT else unit
     return Picture(draw, f"{title}\n" + "; ".join(filter(None, (maps_size(maps), numbers))))
 
 
-def _sheet_cell(
+def _sheet_heatmap(
     values: Tensor, allowed: Tensor | None, block: int, axes: tuple[Axis, Axis], scale: Scale, outlined: Outlined
 ) -> Heatmap:
     rows, outlined_cells = outlined
@@ -129,7 +129,7 @@ def head(
             outlined=outlined[1],
             outlined_rows=outlined[0],
         )
-        return alone(heatmap, title)[0]
+        return draw_single_heatmap(heatmap, title)[0]
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
     finding = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[column]!r}: {formatted(most)}"
@@ -165,7 +165,7 @@ def alignment(
     title = title or "Alignment"
 
     def draw() -> Figure:
-        figure, _ = alone(
+        figure, _ = draw_single_heatmap(
             attention_heatmap(maps, weights, allowed, axes=axes, outlined=cells), title, 0.25 * bool(cells)
         )
         if cells:

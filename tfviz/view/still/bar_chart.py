@@ -53,7 +53,7 @@ def bars(
             or has NaN or infinity.
         LookupError: `grey` has a word that has no bar.
     """
-    colours = _colours(words, grey)
+    are_grey = _are_grey(words, grey)
     words, series = _check_series(words, heights, MAX_BARS)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
@@ -62,7 +62,7 @@ def bars(
         figure = Figure(figsize=(width, 2.5), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         for axes, (name, values) in zip(panels, series.items()):
-            axes.bar(range(len(words)), values.mean, color=_drawn(colours), width=0.75)
+            axes.bar(range(len(words)), values.mean, color=_bar_colours(are_grey), width=0.75)
             if values.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.vlines(range(len(words)), values.low, values.high, color=ink, linewidth=1.5)
@@ -105,7 +105,7 @@ def rows(
             there are more rows than fit into a picture.
         LookupError: `grey` has a name without a row, or `references` a column that does not exist.
     """
-    colours = _colours(names, grey)
+    are_grey = _are_grey(names, grey)
     names, series = _check_series(names, columns, MAX_ROWS)
     check_positive("top", top)
     levels = {name: _levels(references or {}, name) for name in series}
@@ -118,7 +118,7 @@ def rows(
 
     largest = None if top is None else max(float(column.high.max()) for column in series.values())
 
-    numbers = {name: aligned(column, largest) for name, column in series.items()}
+    numbers = {name: format_column(column, largest) for name, column in series.items()}
     tabular = any(levels.values())  # numbers stand in a column of their own, clear of dashed lines
 
     def draw() -> Figure:
@@ -127,23 +127,23 @@ def rows(
         width = min(9.0, 2.6 * len(series) + 1.6)
         figure = Figure(figsize=(width, height), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
-        wide = (width - 1.6) / len(series)
+        panel_width = (width - 1.6) / len(series)
         scales = {name: _scale(column, levels[name].values(), top) for name, column in series.items()}
         lengths = {
-            name: _axis_length(column.high.tolist(), *scales[name], numbers[name], wide, tabular)
+            name: _axis_length(column.high.tolist(), *scales[name], numbers[name], panel_width, tabular)
             for name, column in series.items()
         }
         for axes, (name, column) in zip(panels, series.items()):
-            axes.barh(range(len(names)), column.mean, color=_drawn(colours), height=0.72)
+            axes.barh(range(len(names)), column.mean, color=_bar_colours(are_grey), height=0.72)
             if column.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.hlines(range(len(names)), column.low, column.high, color=ink, linewidth=1.5)
-            (begin, length), stretch = scales[name], lengths[name] if top is None else max(lengths.values())
+            (start, length), stretch = scales[name], lengths[name] if top is None else max(lengths.values())
             for row, number in enumerate(numbers[name]):
-                at = begin + length if tabular else max(0.0, float(column.high[row]))
+                at = start + length if tabular else max(0.0, float(column.high[row]))
                 axes.text(at + NUMBER_GAP * stretch * length, row, number, va="center", fontsize=8)
-            axes.set(xlim=(begin, begin + stretch * length), xticks=[])
-            if begin < 0:
+            axes.set(xlim=(start, start + stretch * length), xticks=[])
+            if start < 0:
                 axes.spines["left"].set_visible(False)
                 axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)
             _reference_columns(axes, levels[name], len(names))
@@ -159,7 +159,7 @@ def rows(
     return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
 
 
-def _colours(names: Sequence[Any], grey: Collection[Any]) -> list[bool]:
+def _are_grey(names: Sequence[Any], grey: Collection[Any]) -> list[bool]:
     """Return which names are grey."""
     words = as_strings(names)
     if missing := [name for name in as_strings(list(grey)) if name not in words]:
@@ -167,7 +167,7 @@ def _colours(names: Sequence[Any], grey: Collection[Any]) -> list[bool]:
     return [word in as_strings(list(grey)) for word in words]
 
 
-def _drawn(grey: Sequence[bool]) -> list[Any]:
+def _bar_colours(grey: Sequence[bool]) -> list[Any]:
     """Return the colour of each bar in the current theme."""
     return [to_rgba(soft(), GREY) if plain else to_rgba("C5") for plain in grey]
 
@@ -181,20 +181,20 @@ def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) 
 
 def _scale(column: Spread, levels: Iterable[float], top: float | None) -> tuple[float, float]:
     """Return where a column's scale begins, and its length."""
-    reach = max([float(column.high.max()), *levels]) if top is None else top
-    begin = min(0.0, float(column.low.min()))
-    return begin, max(reach, 0.0) - begin or 1.0
+    end = max([float(column.high.max()), *levels]) if top is None else top
+    start = min(0.0, float(column.low.min()))
+    return start, max(end, 0.0) - start or 1.0
 
 
 def _axis_length(
-    high: Sequence[float], begin: float, length: float, numbers: Sequence[str], inches: float, tabular: bool
+    high: Sequence[float], start: float, length: float, numbers: Sequence[str], inches: float, tabular: bool
 ) -> float:
     """Return the length of a panel's axis, relative to its scale, that leaves space for the numbers beside its bars."""
-    written = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
+    text_widths = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
     if tabular:
-        written = [max(written)] * len(written)
-    ends = [1.0 if tabular else (max(0.0, end) - begin) / length for end in high]
-    return max(MIN_AXIS_LENGTH, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, written)))
+        text_widths = [max(text_widths)] * len(text_widths)
+    ends = [1.0 if tabular else (max(0.0, end) - start) / length for end in high]
+    return max(MIN_AXIS_LENGTH, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, text_widths)))
 
 
 def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: int) -> None:
@@ -226,7 +226,7 @@ def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:
     return ", ".join(f"{name}: {names[at]!r} {formatted(value, 3)}" for name, at, value in tops)
 
 
-def aligned(column: Spread, largest: float | None = None) -> list[str]:
+def format_column(column: Spread, largest: float | None = None) -> list[str]:
     """Format each mean, and its range if it has one, with the same number of decimals in a column.
 
     Args:

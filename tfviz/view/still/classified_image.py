@@ -15,7 +15,7 @@ from tfviz.shapes import Bool, Float
 from tfviz.view.patch_grid import PatchGrid
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.palette import drawable, shorten
-from tfviz.view.still.picture import Picture, frame, set_title, subtitled
+from tfviz.view.still.picture import Picture, draw_frame, set_title, subtitled
 
 MAX_BARS = 8  # the likeliest labels
 PICTURE_HEIGHT_INCHES = 2.4
@@ -53,7 +53,7 @@ def classified_image(
         left.hlines(range(1, grid.rows), 0, grid.columns, color=ink, linewidth=0.4, alpha=0.6)
         left.vlines(range(1, grid.columns), 0, grid.rows, color=ink, linewidth=0.4, alpha=0.6)
         left.set(xticks=[], yticks=[])
-        frame(left)
+        draw_frame(left)
         right.barh(range(len(top)), shares[top].numpy(), color="C5", height=0.72)
         for row, label in enumerate(top):
             right.text(float(shares[label]) + 0.02, row, formatted(float(shares[label])), va="center", fontsize=8)

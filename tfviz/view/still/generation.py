@@ -11,10 +11,9 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import Spread
 from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is_numbered
-from tfviz.view.still.bar_chart import aligned, rows
+from tfviz.view.still.bar_chart import format_column, rows
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colourbar
-from tfviz.view.still.heatmap import draw as draw_heatmap
+from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
 from tfviz.view.still.picture import Picture, set_title, subtitled
 
 MAX_TOKENS = 12
@@ -56,9 +55,9 @@ def translation_steps(
         heatmap = Heatmap(weights, *axes, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, numbered=few)
         image = draw_heatmap(cells, heatmap)
         if not few:
-            colourbar(figure, image, [cells], heatmap.scale)
+            draw_colourbar(figure, image, [cells], heatmap.scale)
         bars.barh(range(len(words)), shares, color="C5", height=0.72)
-        for row, (share, number) in enumerate(zip(shares, aligned(Spread.of("probability", shares), 1.0))):
+        for row, (share, number) in enumerate(zip(shares, format_column(Spread.of("probability", shares), 1.0))):
             bars.annotate(number, (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
         bars.set(xlim=(0, 1.3), xticks=[])
         bars.set_title("probability", loc="left")

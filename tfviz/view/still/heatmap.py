@@ -30,7 +30,7 @@ from tfviz.view.still.palette import (
     shorten,
     soft,
 )
-from tfviz.view.still.picture import frame, set_title
+from tfviz.view.still.picture import draw_frame, set_title
 
 MAX_AXIS_LABELS = 96  # an axis of more words labels every second or third
 MAX_SIDE_PIXELS = 1600  # of a heatmap that is the only one of its figure
@@ -44,7 +44,7 @@ HATCH = "//////"
 MARK_COLOUR = "C6"  # vermillion, which is readable on both themes and on any shade
 
 
-def draw(
+def draw_heatmap(
     axes: Axes,
     heatmap: Heatmap,
     pixels: int = MAX_SIDE_PIXELS,
@@ -58,8 +58,8 @@ def draw(
         pixels: the size of the longer side.
         labels: maximum number of words of rows and of columns; with more words, every second or third.
     """
-    image = cells(axes, heatmap, pixels)
-    label(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
+    image = draw_cells(axes, heatmap, pixels)
+    label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
     axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
     if heatmap.numbered or heatmap.texts:
         _annotate_cells(axes, image, heatmap)
@@ -86,12 +86,12 @@ def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:
         line(at - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
 
 
-def cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> AxesImage:
+def draw_cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> AxesImage:
     """Draw only the cells; masked cells are hatched, and space beyond the heatmap stays blank."""
     step = max(1, -(-max(heatmap.values.shape) // pixels))
-    shown = strongest(heatmap.values, step)
+    shown = max_abs_pool(heatmap.values, step)
     allowed = heatmap.allowed
-    open_cells = numpy.ones(shown.shape, bool) if allowed is None else strongest(allowed.float(), step) > 0
+    open_cells = numpy.ones(shown.shape, bool) if allowed is None else max_abs_pool(allowed.float(), step) > 0
     down, across = (heatmap.block * count for count in heatmap.values.shape)
     ink = matplotlib.rcParams["hatch.color"]
     if heatmap.space is None:
@@ -100,7 +100,7 @@ def cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> AxesIm
         numpy.ma.masked_array(shown, ~open_cells), cmap=colormap(heatmap.scale), norm=norm(heatmap.scale),
         interpolation="nearest", extent=(-0.5, across - 0.5, down - 0.5, -0.5), aspect="auto",
     )  # fmt: skip
-    frame(axes)
+    draw_frame(axes)
     if heatmap.space is not None:
         if allowed is not None:
             hatched: dict[str, Any] = {"facecolor": "none", "hatch": HATCH, "edgecolor": ink, "linewidth": 0}
@@ -109,7 +109,7 @@ def cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> AxesIm
     return image
 
 
-def strongest(values: Tensor, block: int) -> numpy.ndarray:
+def max_abs_pool(values: Tensor, block: int) -> numpy.ndarray:
     """Return the value of each block x block cells that is furthest from zero."""
     if block == 1:
         return values.numpy()
@@ -131,7 +131,7 @@ def colormap(scale: Scale) -> Colormap:
     return diverging_colormap() if scale.rule.diverging else sequential_colormap()
 
 
-def label(
+def label_axes(
     axes: Axes,
     rows: Sequence[str],
     columns: Sequence[str],
@@ -149,7 +149,7 @@ def label(
     axes.yaxis.label.set_color(soft())
 
 
-def caption(
+def caption_panel(
     axes: Axes, heatmap: Heatmap, width: float, height: float, name: str = "", colour: str | None = None
 ) -> None:
     """Label a panel of this many inches with the words that fit, and its name above them.
@@ -157,13 +157,13 @@ def caption(
     The name takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
     """
     max_labels = (max(1, int(height / WORD_INCHES)), max(1, int(width / WORD_INCHES)))
-    label(axes, heatmap.rows.labels, heatmap.columns.labels, max_labels)
+    label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, max_labels)
     shown = shorten(drawable(name or heatmap.title), max(MAX_LABEL_LENGTH, int(width / 0.08)))
     axes.set_xlabel(shown, loc="left", color=colour or matplotlib.rcParams["axes.titlecolor"])
     axes.set_ylabel("")
 
 
-def colourbar(
+def draw_colourbar(
     figure: Figure | SubFigure,
     image: ScalarMappable,
     axes: Sequence[Axes] | numpy.ndarray | Axes,
@@ -197,13 +197,13 @@ def colourbar(
         bar.set_label(scale.caption, color=soft(), fontsize="small")
 
 
-def number_axis(axis: MatplotlibAxis, max_ticks: int) -> None:
+def use_integer_ticks(axis: MatplotlibAxis, max_ticks: int) -> None:
     """Label an axis with at most integers, at most this many."""
     axis.set_major_locator(MaxNLocator(max_ticks, integer=True))
     axis.set_major_formatter(lambda value, _: formatted(round(value)))
 
 
-def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axes]:
+def draw_single_heatmap(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axes]:
     """Draw one heatmap with its title and colour bar; cells with numbers need no colour bar.
 
     Args:
@@ -218,19 +218,19 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
         width, height = max(1.6, TEXT_CELL_INCHES * columns), max(1.6, 0.3 * rows)
     figure = Figure(figsize=(width + 1.6, height + 1.1 + below), layout="constrained")
     axes = figure.subplots()
-    image = draw(axes, heatmap)
+    image = draw_heatmap(axes, heatmap)
     if heatmap.texts or not heatmap.numbered:
-        colourbar(figure, image, [axes], heatmap.scale)
+        draw_colourbar(figure, image, [axes], heatmap.scale)
     set_title(figure, title)
     return figure, axes
 
 
-def inches(count: int, max_inches: float, each: float = 0.2, min_inches: float = 1.2) -> float:
+def axis_inches(count: int, max_inches: float, each: float = 0.2, min_inches: float = 1.2) -> float:
     """Return the length of an axis with this many cells, within limits."""
     return min(max_inches, max(min_inches, each * count))
 
 
-def readable(shade: Sequence[float]) -> Any:
+def contrasting_colour(shade: Sequence[float]) -> Any:
     """Return ink or background colour, whichever contrasts more with a shade (WCAG 2)."""
     inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
     return max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
@@ -243,7 +243,7 @@ def _annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
     for row, column in numpy.ndindex(values.shape):
         value = shades.get_array()[row, column]
         if value is not numpy.ma.masked:
-            ink = readable(shades.cmap(shades.norm(float(value))))
+            ink = contrasting_colour(shades.cmap(shades.norm(float(value))))
             if heatmap.texts:
                 text = shorten(drawable(heatmap.texts[row][column]), MAX_CELL_LENGTH)
             else:

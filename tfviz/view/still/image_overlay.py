@@ -19,10 +19,10 @@ from tfviz.look.map_arguments import are_numbers
 from tfviz.view.patch_grid import PatchGrid, find_grids
 from tfviz.view.spec import picture_scale
 from tfviz.view.still.formatting import maps_size
-from tfviz.view.still.heatmap import colourbar, norm
+from tfviz.view.still.heatmap import draw_colourbar, norm
 from tfviz.view.still.images import tinted
 from tfviz.view.still.palette import DPI, MARK_COLOURS, drawable, sequential_colormap
-from tfviz.view.still.picture import Picture, frame, set_title
+from tfviz.view.still.picture import Picture, draw_frame, set_title
 
 MAX_HEADS = 7
 PANELS_PER_ROW = 5
@@ -125,52 +125,53 @@ class MapsOnImage:
 
 
 def image_overlay(
-    placed: MapsOnImage, picture: Image.Image, layer: int, head: int, token: int, title: str | None = None
+    maps_on_image: MapsOnImage, picture: Image.Image, layer: int, head: int, token: int, title: str | None = None
 ) -> Picture:
     """Draw the picture with the selected token outlined, and some heads of one layer over it, on one scale."""
-    heads = placed.maps.shape[1]
+    heads = maps_on_image.maps.shape[1]
     shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(MAX_HEADS, heads))} | {head})
-    word = getattr(placed.maps, placed.side)[token]
+    word = getattr(maps_on_image.maps, maps_on_image.side)[token]
     title = (
-        title or f"Layer {layer}: {f'what “{word}” looks at' if placed.side == 'rows' else f'what looks at “{word}”'}"
+        title
+        or f"Layer {layer}: {f'what “{word}” looks at' if maps_on_image.side == 'rows' else f'what looks at “{word}”'}"
     )
 
     def draw() -> Figure:
-        weights = {one: placed.weights(layer, one, placed.side, token) for one in shown}
-        keys = placed.maps.shape[3]
+        weights = {one: maps_on_image.weights(layer, one, maps_on_image.side, token) for one in shown}
+        keys = maps_on_image.maps.shape[3]
         scale = picture_scale(max(largest for *_, largest in weights.values()), keys)
-        down = 1 if len(shown) < PANELS_PER_ROW else 2
-        across = -(-(len(shown) + 1) // down)
+        nrows = 1 if len(shown) < PANELS_PER_ROW else 2
+        ncols = -(-(len(shown) + 1) // nrows)
         height = PANEL_WIDTH_INCHES * min(MAX_HEIGHT_RATIO, picture.height / picture.width)
         figure = Figure(
-            figsize=(across * (PANEL_WIDTH_INCHES + 0.12) + 0.7, down * (height + 0.3) + 0.45), layout="constrained"
+            figsize=(ncols * (PANEL_WIDTH_INCHES + 0.12) + 0.7, nrows * (height + 0.3) + 0.45), layout="constrained"
         )
-        axes = figure.subplots(down, across, squeeze=False)
+        axes = figure.subplots(nrows, ncols, squeeze=False)
         for panel in axes.flat[len(shown) + 1 :]:
             panel.set_axis_off()
-        _panel(axes.flat[0], numpy.asarray(picture), "the picture")
-        _outline(axes.flat[0], getattr(placed, placed.side), token)
+        _draw_panel(axes.flat[0], numpy.asarray(picture), "the picture")
+        _outline_patch(axes.flat[0], getattr(maps_on_image, maps_on_image.side), token)
         for panel, (one, (values, allowed, _)) in zip(axes.flat[1:], weights.items()):
-            _panel(
+            _draw_panel(
                 panel,
                 tinted(picture, numpy.sqrt(values / scale.limit), allowed, int(PANEL_WIDTH_INCHES * DPI)),
                 f"head {one}",
             )
-        colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale, even=1 / keys)
+        draw_colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale, even=1 / keys)
         set_title(figure, drawable(title))
         return figure
 
-    return Picture(draw, f"{title}\n{maps_size(placed.maps)}; heads {', '.join(map(str, shown))}, on one scale")
+    return Picture(draw, f"{title}\n{maps_size(maps_on_image.maps)}; heads {', '.join(map(str, shown))}, on one scale")
 
 
-def _panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:
+def _draw_panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:
     axes.imshow(pixels, extent=(0, 1, 1, 0), aspect=min(MAX_HEIGHT_RATIO, pixels.shape[0] / pixels.shape[1]))
     axes.set_title(title, loc="left")
     axes.set(xticks=[], yticks=[])
-    frame(axes)
+    draw_frame(axes)
 
 
-def _outline(axes: Axes, grid: PatchGrid | None, token: int) -> None:
+def _outline_patch(axes: Axes, grid: PatchGrid | None, token: int) -> None:
     """Outline the patch of a token, if it has one."""
     if grid and grid.patches.start <= token < grid.patches.stop:
         row, column = divmod(token - grid.first, grid.columns)

@@ -55,24 +55,25 @@ class _Layout:
 
     def draw(self, statement: str, hints: Sequence[str], note: str, keys: Sequence[ScaleKey]) -> Figure:
         """Draw all; lines of text are wrapped to the width of the panels."""
-        found, notes = (wrap(text, int(self.width * LETTERS_PER_INCH)) for text in (statement, note))
+        statement_lines, note_lines = (wrap(text, int(self.width * LETTERS_PER_INCH)) for text in (statement, note))
         row_heights = [max(self.heights[n] for n in row) for row in self.rows]
-        above = 0.19 * len(found) + 0.18 * len(hints) + 0.05
-        below = 0.05 + 0.19 * len(notes) + 0.22 * bool(keys)
+        above = 0.19 * len(statement_lines) + 0.18 * len(hints) + 0.05
+        below = 0.05 + 0.19 * len(note_lines) + 0.22 * bool(keys)
         height = above + sum(row_heights) + below + 0.35
         figure = Figure(figsize=(self.width, height), layout="constrained")
         parts: Any = figure.subfigures(2 + len(self.rows), 1, height_ratios=[above, *row_heights, below])
         for part, row, row_height in zip(parts[1:-1], self.rows, row_heights):
             self._draw_row(part, row, row_height)
         small: dict[str, Any] = {"color": soft(), "fontsize": 8, "linespacing": 1.4}
-        figure.text(0.01, 1 - 0.32 / height, "\n".join(map(drawable, found)), va="top", fontsize=9, linespacing=1.4)
-        down = 0.34 + 0.19 * len(found)
-        figure.text(0.01, 1 - down / height, "\n".join(map(drawable, hints)), va="top", **small)
-        figure.text(0.01, 0.0, "\n".join(map(drawable, notes)), va="bottom", **small)
+        found = "\n".join(map(drawable, statement_lines))
+        figure.text(0.01, 1 - 0.32 / height, found, va="top", fontsize=9, linespacing=1.4)
+        hints_top = 0.34 + 0.19 * len(statement_lines)
+        figure.text(0.01, 1 - hints_top / height, "\n".join(map(drawable, hints)), va="top", **small)
+        figure.text(0.01, 0.0, "\n".join(map(drawable, note_lines)), va="bottom", **small)
         if keys:
             _draw_key(parts[-1], keys)
         set_title(figure, self.title)
-        return _settled(figure)
+        return _with_fixed_layout(figure)
 
     def _draw_row(self, part: SubFigure, row: Sequence[int], row_height: float) -> None:
         """Draw columns side by side from the left; the panels of a column from the top, a single one at full height."""
@@ -84,8 +85,8 @@ class _Layout:
             if len(column) > 1:
                 heights = _fill_up(heights, row_height)
             cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
-            for down, i in enumerate(column):
-                draw_result(part.add_subplot(cells[down]), self.panels[i], self.sizes[i][0])
+            for cell, i in enumerate(column):
+                draw_result(part.add_subplot(cells[cell]), self.panels[i], self.sizes[i][0])
 
 
 def _fill_up(sizes: list[float], available: float) -> list[float]:
@@ -103,7 +104,7 @@ def _question(title: str) -> tuple[str, str]:
     return main + mark.replace(":", "").strip(), rest[:1].upper() + rest[1:]
 
 
-def _settled(figure: Figure) -> Figure:
+def _with_fixed_layout(figure: Figure) -> Figure:
     """Lay out the panels now, at rounded places, since the last digits of the solver differ from run to run."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
@@ -139,9 +140,9 @@ def _stacks(panels: Sequence[ResultPanel], heights: Sequence[float]) -> list[lis
 
 def _rows(widths: Sequence[float]) -> list[list[int]]:
     """Return which columns share a row: as few rows as needed, each as narrow as possible."""
-    need = len(_fill_rows(widths, ROW_WIDTH_INCHES))
+    min_rows = len(_fill_rows(widths, ROW_WIDTH_INCHES))
     ends = sorted({sum(widths[i:j]) for i in range(len(widths)) for j in range(i + 1, len(widths) + 1)})
-    return next(rows for end in [*ends, ROW_WIDTH_INCHES] if len(rows := _fill_rows(widths, end)) <= need)
+    return next(rows for end in [*ends, ROW_WIDTH_INCHES] if len(rows := _fill_rows(widths, end)) <= min_rows)
 
 
 def _fill_rows(widths: Sequence[float], across: float) -> list[list[int]]:

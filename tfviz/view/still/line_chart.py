@@ -76,10 +76,10 @@ class LineChart:
         for name, value in self.references.items():
             reference_line(axes, "" if at_ends else name, value)
         axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
-        self._shade(axes)
-        self._number_log_axes(axes)
+        self._shade_ranges(axes)
+        self._set_log_ticks(axes)
         if at_ends:
-            self._name_ends(figure, axes)
+            self._label_line_ends(figure, axes)
         elif len(self.lines) > MAX_LINES_LEGEND_INSIDE:
             figure.legend(loc="outside right center")
         elif len(self.lines) > 1 or LINE_BREAK_NOTE in self._label(next(iter(self.lines))):
@@ -89,20 +89,20 @@ class LineChart:
     def in_panels(self) -> Figure:
         """Draw a panel for each line on a common scale, with the others faint behind it."""
         count = len(self.lines)
-        down = -(-count // PANELS_PER_ROW)
-        across = -(-count // down)
-        figure = Figure(figsize=(min(9.0, 2.1 * across + 1.2), 1.7 * down + 0.7), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        nrows = -(-count // PANELS_PER_ROW)
+        ncols = -(-count // nrows)
+        figure = Figure(figsize=(min(9.0, 2.1 * ncols + 1.2), 1.7 * nrows + 0.7), layout="constrained")
+        grid = figure.subplots(nrows, ncols, squeeze=False, sharex=True, sharey=True)
         for index, (axes, (name, line)) in enumerate(zip(grid.flat, self.lines.items())):
             for other in self.lines.values():
                 axes.plot(other.xs, other.mean, color=soft(), alpha=0.3, linewidth=0.8)
             line.draw(axes, "C5", 0.3, linewidth=1.8)
             for label, value in self.references.items():
-                reference_line(axes, label if index == across - 1 else "", value)
+                reference_line(axes, label if index == ncols - 1 else "", value)
             axes.set_title(self._label(name), loc="left")
             axes.set(**self.settings)
-            self._shade(axes, labels=index == 0)
-            self._number_log_axes(axes)
+            self._shade_ranges(axes, labels=index == 0)
+            self._set_log_ticks(axes)
         for axes in grid.flat[count:]:
             axes.remove()
         for axes in grid.flat[:count]:
@@ -111,7 +111,7 @@ class LineChart:
         figure.supylabel(self.y, fontsize=9)
         return figure
 
-    def _name_ends(self, figure: Figure, axes: Axes) -> None:
+    def _label_line_ends(self, figure: Figure, axes: Axes) -> None:
         """Write each line's name beside its last point, and those of references, one above another."""
         figure.draw_without_rendering()  # the limits and the layout settle
         height = axes.get_window_extent().height / figure.dpi * 72  # points
@@ -130,20 +130,20 @@ class LineChart:
             ends.append((float(place[1]), drawable(name), soft()))
         ends.sort(key=lambda end: end[0])
         levels = [level for level, *_ in ends]
-        least = END_NAME_POINTS / height
+        min_gap = END_NAME_POINTS / height
         for _ in range(50):  # neighbours that overlap push each other apart
             for at in range(len(levels) - 1):
-                if (lack := least - (levels[at + 1] - levels[at])) > 0:
-                    levels[at], levels[at + 1] = levels[at] - lack / 2, levels[at + 1] + lack / 2
+                if (overlap := min_gap - (levels[at + 1] - levels[at])) > 0:
+                    levels[at], levels[at + 1] = levels[at] - overlap / 2, levels[at + 1] + overlap / 2
         for level, (_, name, colour) in zip(levels, ends):
             style: Any = {"ha": "left", "va": "center", "fontsize": 8, "color": colour, "annotation_clip": False}
             axes.annotate(name, (1.01, level), xycoords="axes fraction", **style)
 
     def _label(self, name: str) -> str:
-        broken = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean
-        return f"{drawable(name)}{LINE_BREAK_NOTE if broken else ''}"
+        has_gap = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean
+        return f"{drawable(name)}{LINE_BREAK_NOTE if has_gap else ''}"
 
-    def _shade(self, axes: Axes, labels: bool = True) -> None:
+    def _shade_ranges(self, axes: Axes, labels: bool = True) -> None:
         """Shade ranges of x, each labelled at the bottom, or at the top if fewer points are there."""
         for name, (start, end) in self.shaded.items():
             axes.axvspan(start, end, color=soft(), alpha=0.13, linewidth=0, zorder=0)
@@ -161,7 +161,7 @@ class LineChart:
             place = (max(start, axes.get_xlim()[0]) if narrow else (start + end) / 2, 0.97 if top else 0.03)
             axes.annotate(drawable(name), place, xycoords=axes.get_xaxis_transform(), **style)
 
-    def _number_log_axes(self, axes: Axes) -> None:
+    def _set_log_ticks(self, axes: Axes) -> None:
         if axes.get_xscale() == "log":
             _set_ticks(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
         if axes.get_yscale() == "log":
@@ -174,10 +174,10 @@ def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
     Numbers are written out, since matplotlib's powers of ten are formulas.
     """
     low, high = axis.get_view_interval()
-    apart = all(after > 1.4 * before for before, after in itertools.pairwise(points))
+    spread_out = all(after > 1.4 * before for before, after in itertools.pairwise(points))
     if isinstance(axis.get_major_locator(), FixedLocator):
         pass
-    elif 1 < len(points) <= MAX_LOG_TICKS and apart:
+    elif 1 < len(points) <= MAX_LOG_TICKS and spread_out:
         axis.set_major_locator(FixedLocator(points))
         axis.set_minor_locator(NullLocator())
     elif high < 100 * low:

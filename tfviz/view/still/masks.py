@@ -14,7 +14,14 @@ from torch import Tensor
 from tfviz.shapes import Bool
 from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import WORD_INCHES, caption, cells, draw, inches, number_axis
+from tfviz.view.still.heatmap import (
+    WORD_INCHES,
+    axis_inches,
+    caption_panel,
+    draw_cells,
+    draw_heatmap,
+    use_integer_ticks,
+)
 from tfviz.view.still.palette import BOLD_FONT, soft
 from tfviz.view.still.picture import Picture, set_title
 
@@ -29,7 +36,7 @@ def mask(allowed: Bool[Tensor, "query key"], rows: Sequence[str], cols: Sequence
     def render() -> Figure:
         height, width = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
         figure = Figure(figsize=(width, height), layout="constrained")
-        draw(figure.subplots(), Heatmap(allowed * ALLOWED_SHADE, *axes, WEIGHT_SCALE, allowed), 1200)
+        draw_heatmap(figure.subplots(), Heatmap(allowed * ALLOWED_SHADE, *axes, WEIGHT_SCALE, allowed), 1200)
         set_title(figure, title)
         return figure
 
@@ -62,32 +69,32 @@ def mask_lab(
     ]
 
     def draw() -> Figure:
-        down = -(-len(specs) // 4)
-        across = -(-len(specs) // down)
-        height, width = (inches(n, 2.2, WORD_INCHES + 0.01) for n in joined.shape)
-        figure = Figure(figsize=((width + 0.3) * across + 0.3, (height + 0.6) * down + 0.4), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False)
+        nrows = -(-len(specs) // 4)
+        ncols = -(-len(specs) // nrows)
+        height, width = (axis_inches(n, 2.2, WORD_INCHES + 0.01) for n in joined.shape)
+        figure = Figure(figsize=((width + 0.3) * ncols + 0.3, (height + 0.6) * nrows + 0.4), layout="constrained")
+        grid = figure.subplots(nrows, ncols, squeeze=False)
         for panel, spec, on in zip(grid.flat, specs, used):
-            cells(panel, spec)
-            caption(panel, spec, width, height)
+            draw_cells(panel, spec)
+            caption_panel(panel, spec, width, height)
             if use is not None:
-                _weigh(panel, spec is specs[-1], on)
+                _mark_use(panel, spec is specs[-1], on)
             if not rows:
-                number_axis(panel.xaxis, 5)
-                number_axis(panel.yaxis, 5)
+                use_integer_ticks(panel.xaxis, 5)
+                use_integer_ticks(panel.yaxis, 5)
         figure.align_xlabels(grid.flat[: len(specs)])
         for panel in grid.flat[len(specs) :]:
             panel.remove()
         set_title(figure, title)
         return figure
 
-    dead = int((~joined.any(1)).sum())
+    empty = int((~joined.any(1)).sum())
     allowed = f"{formatted(int(joined.sum()))} of {counted(joined.numel(), 'cell')} allowed by {name}"
-    left = f"{formatted(dead)} of {counted(len(joined), 'row')} {'has' if dead == 1 else 'have'} no key left"
+    left = f"{formatted(empty)} of {counted(len(joined), 'row')} {'has' if empty == 1 else 'have'} no key left"
     return Picture(draw, f"{title}\n{allowed}; {left}")
 
 
-def _weigh(panel: Axes, combined: bool, used: bool) -> None:
+def _mark_use(panel: Axes, combined: bool, used: bool) -> None:
     """Frame the combination, and fade a rule that is not in use."""
     if combined:
         panel.xaxis.label.set(weight="bold", family=BOLD_FONT)

@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.spec import Axis, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import cells, colourbar, inches, label
+from tfviz.view.still.heatmap import axis_inches, draw_cells, draw_colourbar, label_axes
 from tfviz.view.still.palette import drawable, soft
 from tfviz.view.still.picture import Picture, set_title
 
@@ -46,17 +46,17 @@ def neurons(
     }
 
     def draw() -> Figure:
-        tall = inches(len(words), 4.5, 0.2, 0.6)
+        tall = axis_inches(len(words), 4.5, 0.2, 0.6)
         figure = Figure(figsize=(9.0, tall + 1.7), layout="constrained")
         grid = figure.add_gridspec(2, 3, height_ratios=[0.25, tall], width_ratios=[3, 3, 1.4])
         places = {"query": grid[0, 0], "key": grid[1, 0], "query × key": grid[1, 1]}
         for name, heatmap in strips.items():
             panel = figure.add_subplot(places[name])
-            image = cells(panel, heatmap)
-            label(panel, heatmap.rows.labels if name != "query × key" else [], [])
+            image = draw_cells(panel, heatmap)
+            label_axes(panel, heatmap.rows.labels if name != "query × key" else [], [])
             panel.set_xlabel(f"{drawable(name)} · {DIMENSION} →", loc="left")
             if name != "query":  # which has the colours of the keys
-                colourbar(figure, image, [panel], heatmap.scale)
+                draw_colourbar(figure, image, [panel], heatmap.scale)
         bars = figure.add_subplot(grid[1, 2])
         bars.barh(range(len(words)), weights.numpy(), color="C5", height=0.72)
         for at, weight in enumerate(weights.tolist()):

@@ -85,7 +85,7 @@ class Picture:
     def figure(self, style: str = "light") -> Figure:
         """Return a fresh matplotlib figure for further editing; it keeps its theme, whatever rcParams say."""
         with theme(style):
-            figure: Any = self._figure()
+            figure: Any = self._draw_figure()
         figure.__class__, figure.style = ThemedFigure, style  # however its drawing made it
         return figure
 
@@ -111,7 +111,7 @@ class Picture:
             raise OSError(f"cannot write {path}; give the path of a file that can be written ({error})") from error
         return path
 
-    def _figure(self) -> Figure:
+    def _draw_figure(self) -> Figure:
         """Draw the figure; truncate text that would make it too wide."""
         figure = self._draw()
         if not isinstance(figure, Figure):
@@ -125,13 +125,13 @@ class Picture:
         return figure
 
     def _render(self, style: str, kind: str = "png") -> bytes:
-        more: dict[str, Any] = {"metadata": {"Date": None, "Creator": None}}
+        options: dict[str, Any] = {"metadata": {"Date": None, "Creator": None}}
         if kind == "png":
-            more = {"pil_kwargs": {"compress_level": 0}}  # packed later
+            options = {"pil_kwargs": {"compress_level": 0}}  # packed later
         stream = io.BytesIO()
         with theme(style):
-            self._figure().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **more)
-            return _packed(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
+            self._draw_figure().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **options)
+            return _compressed_png(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
 
     def page(self) -> str:
         """Return the picture as a standalone page, light or dark with the reader's theme."""
@@ -147,7 +147,7 @@ def encodable(text: str) -> str:
     return "".join(f"⟨{ord(c):X}⟩" if 0xD800 <= ord(c) <= 0xDFFF or c == "\0" else c for c in text)
 
 
-def _packed(image: Image.Image) -> bytes:
+def _compressed_png(image: Image.Image) -> bytes:
     """Compress a PNG, to half the bytes if 256 colours are enough.
 
     Kept as they are: the shades of scales, and every colour that fills more than a line. The rest, blends at the edges
@@ -191,7 +191,7 @@ def set_title(figure: Figure, title: str) -> None:
     figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
-def frame(axes: Axes) -> None:
+def draw_frame(axes: Axes) -> None:
     """Give a heatmap a thin frame on all sides, without a grid."""
     axes.grid(False)
     axes.spines[:].set_visible(True)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from tfviz.view.spec import ResultPanel, Scale
-from tfviz.view.still.heatmap import colormap, norm, readable
+from tfviz.view.still.heatmap import colormap, contrasting_colour, norm
 from tfviz.view.still.palette import axis_labels, drawable, soft
 
 HALF_SIDE_POINTS = 80.0  # from the middle of a plane to its edge, about
@@ -31,7 +31,7 @@ def arrows(axes: Axes, panel: ResultPanel) -> None:
     for at, (x, y) in enumerate(panel.numbers):
         if not (math.isfinite(x) and math.isfinite(y)):
             continue
-        arrow = {"arrowstyle": "-|>", "color": _ink(panel, at), "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6}
+        arrow = {"arrowstyle": "-|>", "color": _colour_of(panel, at), "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6}
         axes.annotate("", (x, y), (0, 0), arrowprops=arrow)
     _names(axes, panel, ARROW_STOPS)
 
@@ -39,7 +39,7 @@ def arrows(axes: Axes, panel: ResultPanel) -> None:
 def dots(axes: Axes, panel: ResultPanel) -> None:
     _plane(axes, panel)
     for at, (x, y) in enumerate(panel.numbers):
-        axes.plot([x], [y], "o", color=_ink(panel, at), markersize=5)
+        axes.plot([x], [y], "o", color=_colour_of(panel, at), markersize=5)
     _names(axes, panel)
 
 
@@ -51,8 +51,8 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
     weights, limit = panel.numbers, panel.limit
     count = len(weights)
     places = numpy.array(panel.positions) if len(panel.positions) == count else circle(count)
-    far = 1.25 * max(float(abs(places).max(initial=0.0)), 1e-9)
-    axes.set(xlim=(-far, far), ylim=(-far, far), xticks=[], yticks=[], aspect="equal")
+    half_width = 1.25 * max(float(abs(places).max(initial=0.0)), 1e-9)
+    axes.set(xlim=(-half_width, half_width), ylim=(-half_width, half_width), xticks=[], yticks=[], aspect="equal")
     axes.grid(False)
     axes.spines[:].set_visible(False)
     for start in range(count):
@@ -64,8 +64,8 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
             if start == end and panel.filled:
                 continue
             if start == end:
-                ring = Circle(places[start] + [0, 0.11 * far], 0.07 * far, fill=False, linewidth=3 * share, **ink)
-                axes.add_patch(ring)
+                centre = places[start] + [0, 0.11 * half_width]
+                axes.add_patch(Circle(centre, 0.07 * half_width, fill=False, linewidth=3 * share, **ink))
                 continue
             arrow: dict[str, Any] = {"arrowstyle": "-|>", "linewidth": 3 * share, "shrinkA": 9, "shrinkB": 9, **ink,
                      "connectionstyle": "arc3,rad=0.12"}  # fmt: skip
@@ -77,7 +77,7 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
         if panel.filled and abs(own) / limit >= 0.02:  # False for NaN
             diverging = Scale("diverging" if own < 0 else "linear", limit)
             face = colormap(diverging)(norm(diverging)(float(own)))
-            box, ink = {**box, "facecolor": face}, readable(face)
+            box, ink = {**box, "facecolor": face}, contrasting_colour(face)
         axes.text(x, y, name, ha="center", va="center", fontsize=8, color=ink, bbox=box)
 
 
@@ -92,7 +92,7 @@ def colour(at: int) -> int:
     return (5, 6, 3, 7, 1, 2)[at % 6]
 
 
-def _ink(panel: ResultPanel, at: int) -> str:
+def _colour_of(panel: ResultPanel, at: int) -> str:
     names = panel.row_labels(len(panel.values))
     return soft() if panel.mark and names[at] not in panel.mark else f"C{colour(at)}"
 
@@ -124,42 +124,46 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         stops: shares of the way from 0 to each point, where something is drawn.
     """
     middle = (lowest(panel) + panel.limit) / 2  # of the plane, on both axes
-    spots = HALF_SIDE_POINTS / (panel.limit - middle) * (panel.numbers - middle)  # in points, as all that follows
-    zero = spots[:1] * 0 - HALF_SIDE_POINTS * middle / (panel.limit - middle)
+    positions = HALF_SIDE_POINTS / (panel.limit - middle) * (panel.numbers - middle)  # in points, as all that follows
+    zero = positions[:1] * 0 - HALF_SIDE_POINTS * middle / (panel.limit - middle)
     occupied: list[numpy.ndarray] = []
-    names = axis_labels(panel.row_labels(len(spots)))
-    for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
-        if not numpy.isfinite(spots[at]).all():
+    names = axis_labels(panel.row_labels(len(positions)))
+    for at in numpy.argsort(-numpy.linalg.norm(positions, axis=1), kind="stable"):  # the outermost first
+        if not numpy.isfinite(positions[at]).all():
             continue
-        drawn = spots[numpy.isfinite(spots).all(1) & (numpy.arange(len(spots)) != at)]
+        drawn = positions[numpy.isfinite(positions).all(1) & (numpy.arange(len(positions)) != at)]
         others = numpy.concatenate([zero + stop * (drawn - zero) for stop in stops])
         size = numpy.array([LETTER_POINTS * len(names[at]), NAME_HEIGHT_POINTS])
         places = [
-            (far, _name_box(spots[at], size, way, far)) for far in NAME_DISTANCES_POINTS for way in NAME_DIRECTIONS
+            (distance, _name_box(positions[at], size, direction, distance))
+            for distance in NAME_DISTANCES_POINTS
+            for direction in NAME_DIRECTIONS
         ]
         boxes = [box for _, box in places]
-        costs = [far / 5 + _cost(box, spots[at], others, occupied) for far, box in places]
+        costs = [distance / 5 + _cost(box, positions[at], others, occupied) for distance, box in places]
         box = boxes[int(numpy.argmin(costs))]
         occupied.append(box)
-        left, level = box[0, 0] - spots[at, 0], box.mean(0)[1] - spots[at, 1]
+        left, level = box[0, 0] - positions[at, 0], box.mean(0)[1] - positions[at, 1]
         axes.annotate(names[at], panel.numbers[at], (left, level), textcoords="offset points", va="center", fontsize=8)
 
 
-def _name_box(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[float, float], far: float) -> numpy.ndarray:
+def _name_box(
+    point: numpy.ndarray, size: numpy.ndarray, direction: tuple[float, float], distance: float
+) -> numpy.ndarray:
     """Return the box [low or high, axis] of a name on one side of its point, at a corner, or between the two."""
-    low = spot + numpy.array(way) * far - size * (1 - numpy.array(way)) / 2
+    low = point + numpy.array(direction) * distance - size * (1 - numpy.array(direction)) / 2
     return numpy.stack([low, low + size])
 
 
-def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
+def _cost(box: numpy.ndarray, point: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
     """Return the cost of a place: overlap, a point nearer than its own, and distance outside or inwards."""
     covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in occupied)
     touched = int(
         ((others > box[0] - POINT_CLEARANCE_POINTS) & (others < box[1] + POINT_CLEARANCE_POINTS)).all(1).sum()
     )
     outside = float(numpy.clip(abs(box).max(0) - HALF_SIDE_POINTS - EDGE_CLEARANCE_POINTS, 0, None).sum())
-    apart = numpy.linalg.norm(numpy.clip(others, *box) - others, axis=1).min(initial=math.inf)
-    ambiguous = bool(apart < AMBIGUOUS_RATIO * numpy.linalg.norm(numpy.clip(spot, *box) - spot))
-    shift = box.mean(0) - spot
-    along = shift @ spot / max(float(numpy.linalg.norm(shift) * numpy.linalg.norm(spot)), 1e-9)
+    clearance = numpy.linalg.norm(numpy.clip(others, *box) - others, axis=1).min(initial=math.inf)
+    ambiguous = bool(clearance < AMBIGUOUS_RATIO * numpy.linalg.norm(numpy.clip(point, *box) - point))
+    shift = box.mean(0) - point
+    along = shift @ point / max(float(numpy.linalg.norm(shift) * numpy.linalg.norm(point)), 1e-9)
     return 10 * (covered + touched) + 3 * ambiguous + 0.5 * outside - along

@@ -21,9 +21,15 @@ from tfviz.view.spec import (
     round_up,
     stack_end,
 )
-from tfviz.view.still import heatmap
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, colormap, colourbar, norm, readable
+from tfviz.view.still.heatmap import (
+    NUMBER_CELL_INCHES,
+    colormap,
+    contrasting_colour,
+    draw_colourbar,
+    draw_heatmap,
+    norm,
+)
 from tfviz.view.still.palette import axis_labels, bar_colour, drawable, shorten, soft
 from tfviz.view.still.planes import arrows, dots, graph
 from tfviz.view.still.sentences import stack_answer
@@ -39,12 +45,12 @@ def draw_result(axes: Axes, panel: ResultPanel, width: float) -> None:
     """Draw a result in the upper left of its place, at its natural height."""
     RENDERERS[panel.kind](axes, panel)
     axes.set_title(shorten(drawable(panel.title), max(12, int(13 * width))), loc="left", pad=4)
-    if shape := ASPECT_RATIOS.get(panel.kind):
-        axes.set_box_aspect(shape(panel))
+    if aspect_ratio := ASPECT_RATIOS.get(panel.kind):
+        axes.set_box_aspect(aspect_ratio(panel))
     axes.set_anchor("NW")
 
 
-def _grid(axes: Axes, panel: ResultPanel) -> None:
+def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
     """Draw a heatmap: hatched where a score is -inf, blank where it is NaN, with numbers if they are few."""
     values, (rows, columns) = panel.values.float(), panel.values.shape
     spec = Heatmap(
@@ -55,7 +61,7 @@ def _grid(axes: Axes, panel: ResultPanel) -> None:
         allowed=~(values.isnan() | (values == -math.inf)),
         numbered=is_numbered(rows, columns) and not (panel.ends != NO_NAMES and is_binary(panel.numbers)),
     )
-    image = heatmap.draw(axes, spec, labels=(24, 24))
+    image = draw_heatmap(axes, spec, labels=(24, 24))
     if is_numbered(rows, columns) and not spec.numbered:  # yes and no: neighbours of one shade are told apart
         edges: dict[str, Any] = {"color": matplotlib.rcParams["axes.edgecolor"], "linewidth": 0.6}
         axes.hlines(numpy.arange(1, rows) - 0.5, -0.5, columns - 0.5, **edges)
@@ -64,10 +70,10 @@ def _grid(axes: Axes, panel: ResultPanel) -> None:
         axes.tick_params(axis="x", labelrotation=0)
     shades = len(values[values.isfinite()].unique())
     if panel.ends == NO_NAMES and not spec.numbered and shades > MAX_SHADES_WITHOUT_COLOUR_BAR:
-        colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
+        draw_colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
 
 
-def _bars(axes: Axes, panel: ResultPanel) -> None:
+def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0)
     limit = panel.limit
     signed = bool((values < 0).any())
@@ -77,7 +83,7 @@ def _bars(axes: Axes, panel: ResultPanel) -> None:
         for place, value in enumerate(panel.numbers):
             left = value < 0
             shift = -3 if left else 3
-            axes.annotate(_measured(value, panel), (values[place], place), (shift, 0), textcoords="offset points",
+            axes.annotate(_with_unit(value, panel), (values[place], place), (shift, 0), textcoords="offset points",
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
     step = max(1, -(-len(values) // 40))
@@ -86,7 +92,7 @@ def _bars(axes: Axes, panel: ResultPanel) -> None:
     axes.spines[["right", "top", "bottom"]].set_visible(False)
 
 
-def _curves(axes: Axes, panel: ResultPanel) -> None:
+def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
     table = numpy.atleast_2d(panel.numbers)
     cols = panel.column_labels(table.shape[1])
     names = panel.row_labels(len(table)) if panel.values.dim() == 2 or panel.rows else [""]
@@ -117,7 +123,7 @@ def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) ->
                       color=f"C{(at + 5) % 8}", fontsize=8)  # fmt: skip
 
 
-def _stack(axes: Axes, panel: ResultPanel) -> None:
+def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
     """Draw the sum, and whether it fits, above one bar of all parts; below it the parts' names and numbers."""
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0).clip(0)
     names = [shorten(drawable(name), 24) for name in panel.row_labels(len(values))]
@@ -130,20 +136,20 @@ def _stack(axes: Axes, panel: ResultPanel) -> None:
         colour = f"C{STACK_COLOURS[at % len(STACK_COLOURS)]}"
         axes.barh(0, value, left=left, height=1.0, color=colour, edgecolor=axes.get_facecolor(), linewidth=1)
         axes.barh(at + 1.3, 0.02 * end, height=0.6, color=colour)
-        axes.text(0.035 * end, at + 1.3, f"{name}  {_measured(value, panel)}", va="center", fontsize=9)
+        axes.text(0.035 * end, at + 1.3, f"{name}  {_with_unit(value, panel)}", va="center", fontsize=9)
         left += value
     axes.text(0, -1.75, stack_answer(panel), fontsize=14, fontweight="bold", va="top")
     if panel.budget is not None:
         axes.plot([panel.budget] * 2, [-0.75, 0.75], color=matplotlib.rcParams["text.color"], linewidth=1.5)
-        axes.annotate(_measured(panel.budget, panel), (panel.budget, -0.6), (4, 0), textcoords="offset points",
+        axes.annotate(_with_unit(panel.budget, panel), (panel.budget, -0.6), (4, 0), textcoords="offset points",
                       fontsize=8, va="center", color=soft())  # fmt: skip
 
 
-def _measured(value: float, panel: ResultPanel) -> str:
+def _with_unit(value: float, panel: ResultPanel) -> str:
     return formatted(value) + (f" {panel.unit}" if panel.unit else "")
 
 
-def _words(axes: Axes, panel: ResultPanel) -> None:
+def _draw_words(axes: Axes, panel: ResultPanel) -> None:
     values = numpy.nan_to_num(panel.numbers, posinf=panel.limit, neginf=0.0)
     colours, place = colormap(panel.scale), norm(panel.scale)
     axes.set(xlim=(0, PANEL_SIZES["words"](panel)[0]), ylim=(0.5 - _word_places(panel)[1], 0.5), xticks=[], yticks=[])
@@ -151,7 +157,8 @@ def _words(axes: Axes, panel: ResultPanel) -> None:
     for (x, line, word), value in zip(_word_places(panel)[0], values):
         shade = colours(place(float(value)))
         box = {"facecolor": shade, "edgecolor": "none", "pad": 2.0}
-        axes.text(x, -line, word, color=readable(shade), bbox=box, fontsize=10, va="center", family="DejaVu Sans Mono")
+        font: dict[str, Any] = {"fontsize": 10, "family": "DejaVu Sans Mono", "color": contrasting_colour(shade)}
+        axes.text(x, -line, word, bbox=box, va="center", **font)
 
 
 def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
@@ -167,21 +174,21 @@ def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int,
     return placed, line + 1, width
 
 
-def _figure(axes: Axes, panel: ResultPanel) -> None:
+def _draw_number(axes: Axes, panel: ResultPanel) -> None:
     axes.axis("off")
-    axes.text(0.0, 1.0, _measured(float(panel.numbers), panel), fontsize=22, va="top", transform=axes.transAxes)
+    axes.text(0.0, 1.0, _with_unit(float(panel.numbers), panel), fontsize=22, va="top", transform=axes.transAxes)
 
 
 def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     rows, cols = panel.values.shape
     named = [0.16 * bool(name) for name in panel.axes]
-    few = is_numbered(rows, cols)
-    cell = NUMBER_CELL_INCHES if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
+    is_small = is_numbered(rows, cols)
+    cell = NUMBER_CELL_INCHES if is_small else min(0.25, max(0.02, 4.0 / max(rows, cols)))
     words = 0.075 * max(map(len, axis_labels(panel.row_labels(rows))), default=1)
     above = 0.075 * max(map(len, axis_labels(panel.column_labels(cols))), default=1)
-    above = 0.15 if above < 0.12 or (few and above <= 0.075 * MAX_LEVEL_LENGTH) else above
-    width = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few or panel.ends != NO_NAMES else 0.7)
-    height = min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if few else cell * rows)) + above + 0.35
+    above = 0.15 if above < 0.12 or (is_small and above <= 0.075 * MAX_LEVEL_LENGTH) else above
+    width = min(7.0, max(0.9, cell * cols)) + words + (0.2 if is_small or panel.ends != NO_NAMES else 0.7)
+    height = min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if is_small else cell * rows)) + above + 0.35
     return width + named[0], height + named[1]
 
 
@@ -207,14 +214,14 @@ def _bars_width(panel: ResultPanel) -> float:
     return max(2.7, 2.0 + 0.075 * max(map(len, axis_labels(panel.row_labels(len(panel.values)))), default=1))
 
 
-def _grid_shape(panel: ResultPanel) -> float:
+def _grid_aspect_ratio(panel: ResultPanel) -> float:
     rows, cols = panel.values.shape
     return min(6.0, max(0.15, rows / cols * (NUMBER_CELL_ASPECT if is_numbered(rows, cols) else 1)))
 
 
 NUMBER_CELL_ASPECT = 0.8  # height by width of a cell with its number
 ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height by width of the area inside the axes
-    "grid": _grid_shape,
+    "grid": _grid_aspect_ratio,
     "bars": lambda panel: min(6.0, 0.22 * len(panel.values)) / 2.0,
     "lines": lambda panel: 0.55,
     "words": lambda panel: 0.26 * _word_places(panel)[1] / max(1.1, _word_places(panel)[2]),
@@ -235,6 +242,6 @@ PANEL_SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "stack": lambda panel: (STACK_INCHES + 0.2, 0.22 * len(panel.values) + 1.1),
 }  # fmt: skip
 RENDERERS: dict[str, Callable[[Axes, ResultPanel], Any]] = {
-    "grid": _grid, "bars": _bars, "lines": _curves, "arrows": arrows, "dots": dots, "graph": graph, "words": _words,
-    "number": _figure, "stack": _stack,
+    "grid": _draw_grid, "bars": _draw_bars, "lines": _draw_lines, "arrows": arrows, "dots": dots, "graph": graph,
+    "words": _draw_words, "number": _draw_number, "stack": _draw_stack,
 }  # fmt: skip

@@ -161,7 +161,7 @@ def facts(panel: ResultPanel) -> dict[str, str]:
 
 
 def _chosen_cell(panel: ResultPanel, table: numpy.ndarray) -> tuple[int, int]:
-    """Return the cell that is told; see the names at the top."""
+    """Return the cell that the sentence is about; see the names at the top."""
     signed = panel.kind == "grid" and bool((table[numpy.isfinite(table)] < 0).any())
     sizes = numpy.where(numpy.isfinite(table), abs(table) if signed else table, -numpy.inf)
     if _is_shares(panel) and _has_same_words(panel, table.shape):

@@ -16,7 +16,7 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
 from tfviz.view.still.formatting import formatted, percent
-from tfviz.view.still.heatmap import cells, colormap, norm
+from tfviz.view.still.heatmap import colormap, draw_cells, norm
 from tfviz.view.still.palette import drawable, soft, voice_colour
 from tfviz.view.still.picture import set_title, shorten
 from tfviz.view.still.words import SHADE_PADDING_INCHES, running_text
@@ -48,7 +48,7 @@ class StudioPicture:
         bars: title -> their lengths, from 0 to 1.
         question: what the bars answer.
         settings: how the bars are computed, such as "temperature 0.8", if the reader of the page can set that.
-        before: the lengths of the bars before some were cut, drawn pale; None: none was.
+        unfiltered: the lengths of the bars before top-k or top-p, drawn pale; None: all tokens are kept.
         effects: what each token adds to `answer`, in log-odds, which shades the text instead; None: the chosen head.
         answer: the label that the effects are of.
     """
@@ -63,12 +63,12 @@ class StudioPicture:
     bars: Mapping[str, Tensor]
     question: str
     settings: str = ""
-    before: Tensor | None = None
+    unfiltered: Tensor | None = None
     effects: Tensor | None = None
     answer: str = ""
 
     @property
-    def looks(self) -> Tensor:
+    def shading_weights(self) -> Tensor:
         """The weights that shade the text, [key]."""
         weights = self.maps.weights[self.layer, self.head].float()
         return weights.mean(0) if self.row is None else weights[self.row]
@@ -97,11 +97,11 @@ class StudioPicture:
             if self.effects[most] <= 0:
                 return f"No token adds to “{self.answer}”."
             return f"Most is added to “{self.answer}” by {word}: +{formatted(float(self.effects[most]))} log-odds."
-        looks = self.looks
-        most = int(looks.argmax())
+        weights = self.shading_weights
+        most = int(weights.argmax())
         word = "itself" if most == self.row else f"“{shorten(self.maps.cols[most].strip(), 20)}”"
         where = ", on average" if self.row is None else f", from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
-        share = percent(float(looks[most]))
+        share = percent(float(weights[most]))
         return f"Layer {self.layer}, head {self.head} looks most at {word}{where}: {share} of its attention."
 
     def draw(self) -> Figure:
@@ -117,84 +117,84 @@ class StudioPicture:
         page = figure.add_axes((0, 0, 1, 1))
         page.set(xlim=(-0.08, width - 0.08), ylim=(height, 0))
         page.axis("off")
-        self._write(page, height)
+        self._draw_text(page, height)
         for layer in range(layers):
-            page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_small("center"))
+            page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_soft_style("center"))
             for head in range(heads):
                 box = (maps_left + layer * side, TOP + head * side, side - 0.06, side - 0.06)
-                self._map(figure, layer, head, _fractions(box, width, height))
+                self._draw_map(figure, layer, head, _fractions(box, width, height))
         for head in range(heads):
-            page.text(maps_left - 0.14, TOP + (head + 0.5) * side, f"head {head}", va="center", **_small("right"))
-        self._key(figure, page, (maps_left, TOP + heads * side + 0.14), (width, height))
+            page.text(maps_left - 0.14, TOP + (head + 0.5) * side, f"head {head}", va="center", **_soft_style("right"))
+        self._draw_legend(figure, page, (maps_left, TOP + heads * side + 0.14), (width, height))
         for column in range(len(self.bars)):
-            self._bars(page, bars_left, column)
-        self._heading(page, maps_left, "The model")
-        self._heading(page, bars_left, self.question)
+            self._draw_bars(page, bars_left, column)
+        self._draw_heading(page, maps_left, "The model")
+        self._draw_heading(page, bars_left, self.question)
         if self.settings:
             below = TOP + (len(self.names) + 0.6) * ROW_HEIGHT
-            page.text(bars_left, below, self.settings, va="center", **_small("left"))
+            page.text(bars_left, below, self.settings, va="center", **_soft_style("left"))
         set_title(figure, self.title)
         figure.texts[-1].set(x=0.08 / width, y=1 - 0.1 / height, fontsize=TITLE_SIZE)
         figure.text(0.08 / width, 1 - SENTENCE_Y / height, drawable(self.finding), va="center", fontsize=BODY_SIZE)
         return figure
 
-    def _heading(self, page: Axes, left: float, text: str) -> None:
-        page.text(left, HEADING_Y, text, va="center", weight="bold", **_small("left"))
+    def _draw_heading(self, page: Axes, left: float, text: str) -> None:
+        page.text(left, HEADING_Y, text, va="center", weight="bold", **_soft_style("left"))
 
-    def _write(self, page: Axes, height: float) -> None:
-        self._heading(page, 0, "The text")
-        looks, scale = self.looks.numpy(), WEIGHT_SCALE
+    def _draw_text(self, page: Axes, height: float) -> None:
+        self._draw_heading(page, 0, "The text")
+        numbers, scale = self.shading_weights.numpy(), WEIGHT_SCALE
         if self.effects is not None:  # as in the page, up to half of the scale, on which words are legible
-            looks, scale = self.effects.numpy(), Scale("diverging", 2 * self.effect_limit)
+            numbers, scale = self.effects.numpy(), Scale("diverging", 2 * self.effect_limit)
         first = max(0, len(self.text) - 120)
         padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # letters stand close
         ink = colormap(WEIGHT_SCALE)(1.0)
-        look: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
-        end = running_text(page, TOP - 0.14, self.text, first, self.row, looks, **look)
-        page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_small("left"))
+        style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
+        end = running_text(page, TOP - 0.14, self.text, first, self.row, numbers, **style)
+        page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_soft_style("left"))
 
-    def _map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
+    def _draw_map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
         axes = figure.add_axes(place)
         weights = self.maps.weights[layer, head].float()
-        cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
+        draw_cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
         axes.set(xticks=[], yticks=[])
         if (layer, head) == (self.layer, self.head):
             axes.spines[:].set(color=colormap(WEIGHT_SCALE)(1.0), linewidth=2.2)
 
-    def _key(self, figure: Figure, page: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
-        left, down = corner
-        page.text(left, down, "rows look, columns are looked at", va="center", **_small("left"))
-        page.text(left + 1.35, down + 0.16, "square-root scale", va="center", **_small("left"))
-        place = _fractions((left, down + 0.12, 1.2, 0.08), *size)
+    def _draw_legend(self, figure: Figure, page: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
+        left, top = corner
+        page.text(left, top, "rows look, columns are looked at", va="center", **_soft_style("left"))
+        page.text(left + 1.35, top + 0.16, "square-root scale", va="center", **_soft_style("left"))
+        place = _fractions((left, top + 0.12, 1.2, 0.08), *size)
         scale = ScalarMappable(norm(WEIGHT_SCALE), colormap(WEIGHT_SCALE))
         bar = figure.colorbar(scale, figure.add_axes(place), orientation="horizontal")
         bar.set_ticks([0, 0.1, 0.25, 0.5, 1], labels=["0", "10", "25", "50", "100 %"])
         bar.ax.tick_params(labelsize=7.5, length=0)
         bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
 
-    def _bars(self, page: Axes, left: float, column: int) -> None:
+    def _draw_bars(self, page: Axes, left: float, column: int) -> None:
         name, shares = list(self.bars.items())[column]
         colour = voice_colour()
         start, length = left + NAME_WIDTH + column * BAR_WIDTH, BAR_WIDTH - 0.6
         if len(self.bars) > 1:
-            page.text(start, TOP - 0.06, name, **_small("left"))
+            page.text(start, TOP - 0.06, name, **_soft_style("left"))
         for row, (word, share) in enumerate(zip(self.names, shares.tolist())):
             middle = TOP + (row + 0.5) * ROW_HEIGHT
             if not column:
                 page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=BODY_SIZE)
             page.barh(middle, length, 0.14, start, color=matplotlib.rcParams["axes.edgecolor"], alpha=0.3)
-            if self.before is not None:
-                page.barh(middle, length * float(self.before[row]), 0.14, start, color=colour, alpha=0.3)
+            if self.unfiltered is not None:
+                page.barh(middle, length * float(self.unfiltered[row]), 0.14, start, color=colour, alpha=0.3)
             page.barh(middle, length * share, 0.14, start, color=colour)
             page.text(start + length + 0.06, middle, percent(share), va="center", fontsize=BODY_SIZE)
 
 
-def _small(side: str) -> dict[str, Any]:
-    """Return the look of secondary text, which ends or begins at its place."""
+def _soft_style(side: str) -> dict[str, Any]:
+    """Return the style of secondary text, aligned to this side of its place."""
     return {"ha": side, "fontsize": LABEL_SIZE, "color": soft()}
 
 
 def _fractions(box: Box, width: float, height: float) -> Box:
     """Return a box of inches, from the upper left corner of the page, as shares of the figure."""
-    left, down, across, high = box
-    return (left + 0.08) / width, 1 - (down + high) / height, across / width, high / height
+    left, top, across, high = box
+    return (left + 0.08) / width, 1 - (top + high) / height, across / width, high / height

@@ -16,10 +16,18 @@ from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import caption, cells, colormap, colourbar, inches, norm, number_axis
-from tfviz.view.still.heatmap import draw as draw_heatmap
+from tfviz.view.still.heatmap import (
+    axis_inches,
+    caption_panel,
+    colormap,
+    draw_cells,
+    draw_colourbar,
+    draw_heatmap,
+    norm,
+    use_integer_ticks,
+)
 from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, shorten, soft
-from tfviz.view.still.picture import Picture, frame, set_title
+from tfviz.view.still.picture import Picture, draw_frame, set_title
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
 MAX_COLUMN_LENGTH = 16  # characters of a column's name in a line
@@ -35,18 +43,18 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
     first, count = heatmaps[0], heatmaps[0].values.shape[1]
 
     def draw() -> Figure:
-        width = inches(count, 7.0, 0.2)
-        heights = [inches(len(one.values), 2.4, 0.02, 0.7) for one in heatmaps]
+        width = axis_inches(count, 7.0, 0.2)
+        heights = [axis_inches(len(one.values), 2.4, 0.02, 0.7) for one in heatmaps]
         figure = Figure(figsize=(width + 2.0, sum(heights) + 0.12 * len(heights) + 1.0), layout="constrained")
         panels = figure.subplots(len(heatmaps), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, one, height in zip(panels, heatmaps, heights):
-            image, top = cells(axes, one), axes is panels[0]
-            colourbar(figure, image, axes, one.scale)
-            caption(axes, one, width, height, colour=soft())
+            image, top = draw_cells(axes, one), axes is panels[0]
+            draw_colourbar(figure, image, axes, one.scale)
+            caption_panel(axes, one, width, height, colour=soft())
             axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
             if not top:
                 axes.set_xticks([])
-            number_axis(axes.yaxis, 3)
+            use_integer_ticks(axes.yaxis, 3)
             name = "" if one.title == title else shorten(drawable(one.title), MAX_LABEL_LENGTH)
             ink = matplotlib.rcParams["axes.titlecolor"]
             axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
@@ -87,20 +95,20 @@ def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
 
 def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
     """Draw how similar two positions are, a panel for each type: blue through 0 to orange, each on its own scale."""
-    across = min(3, len(heatmaps))
-    down = -(-len(heatmaps) // across)
+    ncols = min(3, len(heatmaps))
+    nrows = -(-len(heatmaps) // ncols)
 
     def draw() -> Figure:
-        figure = Figure(figsize=(2.6 * across + 0.4, 2.35 * down + 0.5), layout="constrained")
-        panels = figure.subplots(down, across, squeeze=False)
+        figure = Figure(figsize=(2.6 * ncols + 0.4, 2.35 * nrows + 0.5), layout="constrained")
+        panels = figure.subplots(nrows, ncols, squeeze=False)
         for place, (axes, (name, heatmap)) in enumerate(zip(panels.flat, heatmaps.items())):
             limit = float(heatmap.values.abs().max()) or 1.0
             image = _draw_table(axes, replace(heatmap, scale=Scale("diverging", limit)))
             axes.set_title(shorten(drawable(name), 24), loc="left")
-            axes.set_ylabel(QUERY if place % across == 0 else "")
-            axes.set_xlabel(KEY if place + across >= len(heatmaps) else "")
+            axes.set_ylabel(QUERY if place % ncols == 0 else "")
+            axes.set_xlabel(KEY if place + ncols >= len(heatmaps) else "")
             axes.locator_params(nbins=4, integer=True)
-            frame(axes)
+            draw_frame(axes)
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)
             bar.set_ticks([-limit, 0, limit], labels=[formatted(-limit), "0", formatted(limit)])
             bar.outline.set_visible(False)

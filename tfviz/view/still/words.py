@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from tfviz.look import AttentionMaps
 from tfviz.view.spec import WEIGHT_SCALE, Scale
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import MARK_COLOUR, colormap, norm, readable
+from tfviz.view.still.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
 from tfviz.view.still.palette import DPI, drawable, font_families, shorten, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import check_index, head_weights
@@ -52,20 +52,20 @@ def words(
     """
     weights, allowed = head_weights(maps, layer, head)
     check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
-    looks, may = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
+    numbers, allowed_keys = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
     title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.rows[row].strip(' '))}” looks at"
     same = maps.rows == maps.cols
     first = max(0, row - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
 
     def draw() -> Figure:
-        axes, down = Figure().add_axes((0, 0, 1, 1)), TOP_INCHES
+        axes, top = Figure().add_axes((0, 0, 1, 1)), TOP_INCHES
         if not same:
-            down = running_text(axes, down, maps.rows, first, row, name="query")
+            top = running_text(axes, top, maps.rows, first, row, name="query")
         start, marked, name = (first, row, "") if same else (0, None, "key")
-        height = running_text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
-        return _finished(axes, height, title)
+        height = running_text(axes, top, maps.cols, start, marked, numbers, allowed_keys, name) + 0.45
+        return _with_legend(axes, height, title)
 
-    summary = f"query {row} of {len(weights)}, looks most at: {_favourites(maps.cols, looks)}"
+    summary = f"query {row} of {len(weights)}, looks most at: {_largest_weights(maps.cols, numbers)}"
     return Picture(draw, f"{title}\n{maps.rows[row]!r}, {summary}")
 
 
@@ -83,26 +83,26 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
     def draw() -> Figure:
         axes = Figure().add_axes((0, 0, 1, 1))
         height = running_text(axes, TOP_INCHES, words, 0, None, numbers, scale=scale) + 0.45
-        return _finished(axes, height, title, scale)
+        return _with_legend(axes, height, title, scale)
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
     strongest = ", ".join(f"{words[at]!r} {formatted(float(numbers[at]))}" for at in order)
     return Picture(draw, f"{title}\n{counted(len(words), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
 
 
-def _favourites(words: Sequence[str], looks: numpy.ndarray) -> str:
+def _largest_weights(words: Sequence[str], numbers: numpy.ndarray) -> str:
     """Return the three words with the greatest weights, and these weights."""
-    top = numpy.argsort(-looks, kind="stable")[:3]
-    return ", ".join(f"{words[key]!r} {formatted(float(looks[key]))}" for key in top if looks[key] > 0) or "nothing"
+    top = numpy.argsort(-numbers, kind="stable")[:3]
+    return ", ".join(f"{words[key]!r} {formatted(float(numbers[key]))}" for key in top if numbers[key] > 0) or "nothing"
 
 
 def running_text(
     axes: Axes,
-    down: float,
+    top: float,
     words: Sequence[str],
     first: int,
     marked: int | None,
-    looks: numpy.ndarray | None = None,
+    numbers: numpy.ndarray | None = None,
     allowed: numpy.ndarray | None = None,
     name: str = "",
     scale: Scale = WEIGHT_SCALE,
@@ -113,12 +113,12 @@ def running_text(
     """Draw running text on axes whose units are inches, and return where it ends.
 
     Args:
-        axes: the axes, with `down` growing downwards.
-        down: where the text begins, from the top.
+        axes: the axes, whose origin is the upper left corner.
+        top: where the text begins.
         words: the words.
         first: the first word that is drawn.
         marked: the word that is outlined.
-        looks: a number for each word, which shades it.
+        numbers: a number for each word, which shades it.
         allowed: which words may be looked at; others are hatched.
         name: what stands above the text.
         scale: the scale of the numbers.
@@ -127,20 +127,20 @@ def running_text(
         mark: the colour of the outline.
     """
     ink = matplotlib.rcParams["text.color"]
-    shades, place, line = colormap(scale), norm(scale), 0
+    cmap, normalize, line = colormap(scale), norm(scale), 0
     if name:
-        axes.text(SHADE_PADDING_INCHES, down + 0.14, name, color=soft())
-        down += 0.22
+        axes.text(SHADE_PADDING_INCHES, top + 0.14, name, color=soft())
+        top += 0.22
     for index, x, line, width, text in _layout(words, first, width_inches, padding):
         box = Rectangle(
-            (x + 0.005, down + line * LINE_INCHES), width - 0.01, LINE_INCHES - 0.05, facecolor="none", linewidth=0
+            (x + 0.005, top + line * LINE_INCHES), width - 0.01, LINE_INCHES - 0.05, facecolor="none", linewidth=0
         )
         colour = soft() if index is None else ink
         if index is not None and allowed is not None and not allowed[index]:
             box.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"])
-        elif index is not None and looks is not None:
-            shade = shades(float(place(looks[index])))
-            colour = readable(shade)
+        elif index is not None and numbers is not None:
+            shade = cmap(float(normalize(numbers[index])))
+            colour = contrasting_colour(shade)
             box.set_facecolor(shade)
         axes.add_patch(box)
         if index is not None and index == marked:
@@ -148,25 +148,25 @@ def running_text(
                 Rectangle(box.get_xy(), width - 0.01, LINE_INCHES - 0.05, fill=False, edgecolor=mark, linewidth=1.6)
             )
         axes.text(
-            x + width / 2, down + line * LINE_INCHES + 0.155, text, color=colour, fontsize=FONT_POINTS, ha="center"
+            x + width / 2, top + line * LINE_INCHES + 0.155, text, color=colour, fontsize=FONT_POINTS, ha="center"
         )
-    return down + (line + 1) * LINE_INCHES + 0.12
+    return top + (line + 1) * LINE_INCHES + 0.12
 
 
 def _layout(
     words: Sequence[str], first: int, line_width: float, padding: float
 ) -> Iterator[tuple[int | None, float, int, float, str]]:
-    """Yield for each piece of text: word (None for a mark), inches from the left, line, width in inches, letters."""
-    apart = 0.0 if any(" " in word for word in words) else 0.05  # words may bring their own spaces
+    """Yield for each piece of text: word (None for a mark), inches from the left, line, width in inches, text."""
+    word_gap = 0.0 if any(" " in word for word in words) else 0.05  # words may bring their own spaces
     space, x, line = _inches("n n") - _inches("nn"), 0.0, 0
     for index, text, ends in _pieces(words, first):
-        letters = text.strip(" ") or text
-        before, after = text.split(letters, 1)
-        width = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * padding
-        x += space * len(before) + apart * (x > 0)
-        if x > 0 and x + width > line_width and letters != drawable("\n"):
+        stripped = text.strip(" ") or text
+        before, after = text.split(stripped, 1)
+        width = max(0.05, _inches(stripped) if stripped.strip() else space * len(stripped)) + 2 * padding
+        x += space * len(before) + word_gap * (x > 0)
+        if x > 0 and x + width > line_width and stripped != drawable("\n"):
             x, line = 0.0, line + 1
-        yield index, x, line, width, letters
+        yield index, x, line, width, stripped
         x += width + space * len(after)
         if ends:
             x, line = 0.0, line + 1
@@ -195,16 +195,16 @@ def _inches(text: str) -> float:
     return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
 
 
-def _finished(axes: Axes, height: float, title: str, scale: Scale = WEIGHT_SCALE) -> Figure:
-    """Return the figure of a running text, in the text's size in inches, with a title and the legend of the shades."""
+def _with_legend(axes: Axes, height: float, title: str, scale: Scale = WEIGHT_SCALE) -> Figure:
+    """Return the figure of a running text, in its size, with a title and the legend of the shades."""
     figure: Any = axes.figure
     width = max(2.8, axes.dataLim.x1) + 0.1
     axes.set(xlim=(-0.05, width - 0.05), ylim=(height, 0))
     axes.axis("off")
     figure.set_size_inches(width, height)
-    place = (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height)
+    legend_box = (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height)
     shades = ScalarMappable(norm(scale), colormap(scale))
-    bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
+    bar = figure.colorbar(shades, figure.add_axes(legend_box), orientation="horizontal")
     bar.set_ticks(scale.ticks, labels=[formatted(tick) for tick in scale.ticks])
     bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
     set_title(figure, title)

@@ -21,7 +21,7 @@ MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is w
 
 
 @torch.no_grad()
-def heads_of(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionMaps | None:
+def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionMaps | None:
     """Return the heads of a model that reads one text; None where they have no common map, or the text is long.
 
     Args:
@@ -40,7 +40,7 @@ def heads_of(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionMa
     return maps if maps.weights.shape[2:] == (len(words), len(words)) else None
 
 
-def texts_of(tokenizer: Any, ids: Tensor) -> list[str]:
+def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
     """Return the text of each token, and for one without a text its word."""
     return [tokenizer.decode(ids[place : place + 1]) or word for place, word in enumerate(tokenizer.words(ids))]
 
@@ -54,7 +54,7 @@ class Answer:
         names: words or labels.
         bars: title -> a probability for each name.
         settings: how they are computed, such as "temperature 0.8".
-        before: the probabilities before some were cut, for each name; None: none was.
+        unfiltered: the probabilities before top-k or top-p, for each name; None: all tokens are kept.
         effects: what each token adds to the first name, in log-odds; None: not measured.
     """
 
@@ -62,7 +62,7 @@ class Answer:
     names: Sequence[str]
     bars: Mapping[str, Tensor]
     settings: str = ""
-    before: Tensor | None = None
+    unfiltered: Tensor | None = None
     effects: Tensor | None = None
 
 
@@ -88,18 +88,18 @@ def with_heads(
         row: the position that looks; None: the mean of all.
         answer: what the model says.
     """
-    maps = heads_of(model, ids, tokenizer.words(ids[0]))
+    maps = text_maps(model, ids, tokenizer.words(ids[0]))
     if maps is None:
         return bars
     check_head(maps, chosen["layer"], chosen["head"])
-    shares = torch.stack([*answer.bars.values(), *([] if answer.before is None else [answer.before])]).amax(0)
+    shares = torch.stack([*answer.bars.values(), *([] if answer.unfiltered is None else [answer.unfiltered])]).amax(0)
     kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
     names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
-    text = texts_of(tokenizer, ids[0])
-    before = None if answer.before is None else answer.before[kept]
+    text = token_texts(tokenizer, ids[0])
+    unfiltered = None if answer.unfiltered is None else answer.unfiltered[kept]
     head = chosen["layer"], chosen["head"]
     picture = StudioPicture(
         title, maps, *head, row, text, names, bars_kept, answer.question,
-        settings=answer.settings, before=before, effects=answer.effects, answer=answer.names[0],
+        settings=answer.settings, unfiltered=unfiltered, effects=answer.effects, answer=answer.names[0],
     )  # fmt: skip
     return Picture(picture.draw, bars.summary)

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 MAX_WIDTH = 8  # largest beam width
 MAX_ALPHA = 2.0  # largest exponent of the length penalty
 MAX_STATIC_WORDS = 24  # in the static picture
-PAD_ID = 0
 # what `tries` can set
 STATE_KEYS = ("sentence", "width", "alpha", "off", "layer", "head")
 
@@ -88,26 +87,26 @@ def translate(
     checks.at_least(1, max_new_tokens=max_new_tokens)
     source, target = _tokenizers(tokenizers)
     _check_model(model)
-    begin, end = (_special_id(target, token, "the target's tokenizer") for token in ("[BOS]", "[EOS]"))
-    last = [] if eos is None else [_special_id(source, eos, "the source's tokenizer")]
-    ids = torch.tensor([*source.encode(sentence).tolist(), *last])
+    bos, eos_id = (_special_id(target, token, "the target's tokenizer") for token in ("[BOS]", "[EOS]"))
+    source_end = [] if eos is None else [_special_id(source, eos, "the source's tokenizer")]
+    ids = torch.tensor([*source.encode(sentence).tolist(), *source_end])
     programs: dict[str, Any] = (
         _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
     )
     _check_tokenizers(programs, source, target)
-    max_source, written = (
+    max_source, max_target = (
         _max_length(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
     )
     if not 0 < len(ids) <= (max_source or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {max_source}: give another")
-    max_tokens = min(max_new_tokens, written or max_new_tokens)
-    suppressed = sorted({PAD_ID, begin} - {end})
+    max_tokens = min(max_new_tokens, max_target or max_new_tokens)
+    suppressed = sorted({subwords.PAD, bos} - {eos_id})
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
         "kind": "translate", "title": title, "tries": tries_spec(tries, STATE_KEYS),
         "tokenizers": [requirements.tokenizer_document(tokenizer, kernel) for tokenizer in own],
         "max_tokens": max_tokens, "max_source": max_source, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA,
-        "begin": begin, "end": end, "suppressed": suppressed, "source_end": last, "axes": ["written", "read"],
+        "begin": bos, "end": eos_id, "suppressed": suppressed, "source_end": source_end, "axes": ["written", "read"],
         "state": {
             **STUDIO_STATE, "sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": max_tokens,
             "node": None, "forced": [],
@@ -115,7 +114,7 @@ def translate(
     }  # fmt: skip
     if not kernel:
         tokens, shares = _greedy(document, programs, ids, len(target))
-        maps = _cross_attention(programs, ids, [begin, *tokens[:-1]])
+        maps = _cross_attention(programs, ids, [bos, *tokens[:-1]])
         document["state"].update(_sharpest_head(maps))
         weights_read = torch.stack([layer.mean(0) for layer in maps]).mean(0)
         heading = text_heading(title, sentence)
@@ -124,7 +123,7 @@ def translate(
         )
         return studio_view(document, picture, programs, budget)
     memory = programs["encode"](ids[None])
-    first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["attention_mask"]]}
+    first = {"encode": [ids[None]], "decode": [torch.tensor([[bos]]), memory["states"], memory["attention_mask"]]}
     draw_static, axis_words = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
     return studio_widget(document, programs, first, draw_static, axis_words, own)
 
