@@ -54,31 +54,26 @@ export function select(name, options, value, choose) {
  * @param {{ min: number, max: number, step?: number, value: number, text?: (value: any) => string, choose: (value: number) => void }} options
  */
 export function slider(name, { min, max, step = 1, value, text = String, choose }) {
-  const output = h("output", { title: text(value) }, text(value));
+  const output = h("output", {});
   const input = h("input", {
     type: "range",
     min,
     max,
     step,
-    value,
     oninput: () => {
-      output.value = text(Number(input.value));
-      output.title = output.value;
+      show(Number(input.value));
       choose(Number(input.value));
     },
   });
-  input.setAttribute("aria-valuetext", text(value));
-  const element = h("label", { class: "slider" }, h("span", {}, name), input, output);
-  return {
-    element,
-    /** @param {number} now */
-    show: (now) => {
-      input.value = String(now);
-      output.value = text(now);
-      output.title = output.value;
-      input.setAttribute("aria-valuetext", text(now));
-    },
+  /** @param {number} now */
+  const show = (now) => {
+    input.value = String(now);
+    output.value = text(now);
+    output.title = output.value;
+    input.setAttribute("aria-valuetext", output.value);
   };
+  show(value);
+  return { element: h("label", { class: "slider" }, h("span", {}, name), input, output), show };
 }
 
 /** Make a checkbox. @param {string} name @param {boolean} value @param {(value: boolean) => void} choose */

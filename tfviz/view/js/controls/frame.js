@@ -127,20 +127,7 @@ export class Frame {
   restyle() {
     const { theme } = this;
     if (!theme.update()) return;
-    const inks = {
-      ink: theme.ink,
-      soft: theme.soft,
-      faint: theme.faint,
-      line: theme.line,
-      focus: theme.focus,
-      mark: theme.mark,
-      ramp: theme.ramp,
-      voice: theme.voice,
-      high: theme.high,
-      low: theme.low,
-      page: theme.page,
-    };
-    for (const [name, value] of Object.entries(inks)) this.body.style.setProperty(`--${name}`, value);
+    for (const name of CSS_COLOURS) this.body.style.setProperty(`--${name}`, theme[name]);
     this.body.classList.toggle("dark", theme.dark);
   }
 
@@ -152,7 +139,7 @@ export class Frame {
   /** @param {HTMLElement} element @param {string} subject */
   showStage(element, subject) {
     if (this.stagePlace.firstChild !== element) this.stagePlace.replaceChildren(element);
-    this.title.textContent = this.document.title || capital(subject);
+    this.title.textContent = this.document.title || capitalTitle(subject);
     this.subject.textContent = this.document.title ? subject : "";
   }
 
@@ -259,9 +246,12 @@ export class Frame {
   }
 }
 
+// Colours of the theme that the style sheets use, as --ink and so on.
+/** @type {("ink" | "soft" | "faint" | "line" | "focus" | "mark" | "ramp" | "voice" | "high" | "low" | "page")[]} */
+const CSS_COLOURS = ["ink", "soft", "faint", "line", "focus", "mark", "ramp", "voice", "high", "low", "page"];
 const LETTER_WIDTH = 7.6; // average pixels of a bold letter in a caption
 /** @type {Drawing} */
 const EMPTY_PICTURE = { width: 0, height: 0, draw: () => {} };
 
-/** Capitalize a text, unless it begins with the name of a site. @param {string} text */
-const capital = (text) => text.replace(/^\p{Ll}(?=\p{L}*(?:[\s,]|$))/u, (letter) => letter.toUpperCase());
+/** Capitalize a title, unless it begins with the name of a site. @param {string} text */
+const capitalTitle = (text) => text.replace(/^\p{Ll}(?=\p{L}*(?:[\s,]|$))/u, (letter) => letter.toUpperCase());

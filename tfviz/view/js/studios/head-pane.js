@@ -2,10 +2,9 @@
 // map in full.
 
 import { h } from "../base/elements.js";
-import { cssColour } from "../base/theme.js";
 import { Explorer } from "../stages/explorer.js";
 import { ModelPane } from "./model-pane.js";
-import { button, pane } from "./small-elements.js";
+import { button, gradient, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
@@ -61,13 +60,17 @@ export class HeadPane {
 
   /** Show how the small maps are read, and their scale. @param {MapKey} key */
   showKey({ text, most }) {
-    const { floored } = this.model.theme;
-    const stops = [0, 64, 128, 192, 255].map((code) => cssColour(floored[code])).join(", ");
-    const gradient = h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
     this.key.hidden = false;
     this.key.replaceChildren(
       h("span", { class: "how" }, text),
-      h("span", { class: "ramp" }, "attention", h("output", {}, "0 %"), gradient, h("output", {}, most)),
+      h(
+        "span",
+        { class: "ramp" },
+        "attention",
+        h("output", {}, "0 %"),
+        gradient(this.model.theme.floored),
+        h("output", {}, most),
+      ),
     );
   }
 

@@ -4,7 +4,7 @@
 import { clamp } from "../base/clamp.js";
 import { h, tabs } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { quotedExcerpt } from "../base/visible-text.js";
+import { capital, quotedExcerpt } from "../base/visible-text.js";
 import { LogitsCache } from "./logits-cache.js";
 import { AttendedPatches } from "./attended-patches.js";
 import { HEAD_KEYS } from "./head-pane.js";
@@ -324,9 +324,6 @@ export class ImageClassifier extends Studio {
     return { width: Math.max(420, width), height: height + 12 + sharesHeight(rows), draw };
   }
 }
-
-/** @param {string} text */
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const IMAGE_KEYS = [
   ["arrows, Home, End", "on the picture: from patch to patch"],

@@ -2,6 +2,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { counted } from "../base/numbers.js";
+import { capital } from "../base/visible-text.js";
 import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 
 /** @import { StudioState } from "../documents.d.ts" */
@@ -107,6 +108,3 @@ function nameOfSite(site) {
   const kind = ["cross", "encoder", "decoder"].find((word) => site.includes(word));
   return kind === "cross" ? "cross-attention" : (kind ?? "attention");
 }
-
-/** @param {string} text */
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,6 +1,7 @@
 // Functions that describe in words what a patch changes.
 
 import { percent, withSign } from "../base/numbers.js";
+import { capital } from "../base/visible-text.js";
 import { shareBack } from "./patching-runs.js";
 
 /** @import { Kind } from "./patching-runs.js" */
@@ -9,9 +10,6 @@ import { shareBack } from "./patching-runs.js";
 
 /** @type {Record<Kind, string>} */
 const ACTIVATIONS = { streams: "residual stream", heads: "output" };
-
-/** @param {string} text */
-const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** Describe a cell. @param {Metrics} metrics @param {number} change */
 export function changeText(metrics, change) {

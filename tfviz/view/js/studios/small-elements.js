@@ -1,6 +1,7 @@
-// Functions that make small elements that studios share: buttons, notes, panes.
+// Functions that make small elements that studios share: buttons, notes, panes, strips of colours.
 
 import { h } from "../base/elements.js";
+import { cssColour } from "../base/theme.js";
 
 /** @import { Properties } from "../types.d.ts" */
 
@@ -24,6 +25,12 @@ export function moreButton(part) {
   };
   const element = button("More", toggle, { class: "more-bars", "aria-expanded": "false" });
   return element;
+}
+
+/** Make a strip of the colours of a scale. @param {Uint32Array} lut the colour of each code */
+export function gradient(lut) {
+  const stops = [0, 64, 128, 192, 255].map((code) => cssColour(lut[code])).join(", ");
+  return h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
 }
 
 /** Join the strings that are present, such as class names. @param {unknown[]} parts @param {string} [separator] */

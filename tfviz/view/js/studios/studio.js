@@ -64,12 +64,16 @@ export class Studio {
     return drawing && headDrawing ? besideEachOther(drawing, headDrawing) : drawing;
   }
 
+  /** The names of the rows and columns of a head's map. */
+  get axes() {
+    return "axes" in this.described ? this.described.axes : ["query", "key"];
+  }
+
   /** The map of the chosen head. @returns {Drawing | null} */
   get headDrawing() {
     const { heads, frame } = this;
     if (!heads.groups.length || heads.isOff(heads.selected)) return null;
-    const axes = "axes" in this.described ? this.described.axes : ["query", "key"];
-    return mapDrawing(frame.theme, heads.grid(heads.selected), axes, heads.nameOf(heads.selected));
+    return mapDrawing(frame.theme, heads.grid(heads.selected), this.axes, heads.nameOf(heads.selected));
   }
 
   /** The states that were requested, of which only the latest is shown. */
@@ -98,9 +102,8 @@ export class Studio {
     /** @type {Tokenizer[]} */
     this.tokenizers = described.tokenizers.map(options.tokenizer ?? makeTokenizer);
     this.frame = this.makeFrame(host);
-    const axes = "axes" in described ? described.axes : ["query", "key"];
     /** @type {ModelHeads} */
-    this.heads = new ModelHeads(store, axes);
+    this.heads = new ModelHeads(store, this.axes);
     this.headPane = new HeadPane(this.frame.theme, store, this.heads);
     this.bar = new TopBar(this.frame, described.state, this.choices, Boolean(options.page) && !options.engine);
     this.history = this.bar.history;

@@ -198,7 +198,10 @@ export class Translator extends Studio {
     let lastDraw = performance.now();
     grow(goesOn());
     while (goesOn()) {
-      if (!(await search.advance()) || this.stale) return (grow(false), false);
+      if (!(await search.advance()) || this.stale) {
+        grow(false);
+        return false;
+      }
       grow(true);
       if (!visible || performance.now() - lastDraw < DRAW_INTERVAL) continue;
       this.view.showTree();
