@@ -95,7 +95,7 @@ test("pieces become words: summed over the keys of a word, averaged over its que
 test("a difference is the second minus the first", () => {
   const made = difference(grid(["q"], ["a", "b"], [0.5, 0.5]), grid(["q"], ["a", "b"], [0.25, 0.75]));
   near(made.values, [-0.25, 0.25]);
-  assert.ok(made.signed);
+  assert.ok(made.diverging);
 });
 
 test("few cells stand on a linear scale", () => {

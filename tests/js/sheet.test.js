@@ -9,8 +9,8 @@ import { Sheet } from "../../tfviz/view/js/stages/sheet.js";
 const lut = new Uint32Array(256);
 const theme = stub({
   lut: () => lut,
-  weight: lut,
-  signed: lut,
+  sequential: lut,
+  diverging: lut,
   soft: "soft",
   line: "line",
   mark: "mark",

@@ -101,7 +101,7 @@ export interface Endpoint {
 /** The other end of an engine: a worker, the page itself, or a kernel. */
 export interface Port {
   post(message: any): void;
-  hear(listener: (message: any) => void): void;
+  listen(listener: (message: any) => void): void;
   close(): void;
 }
 
@@ -191,7 +191,7 @@ export interface Pen {
 export interface RectLook {
   fill?: string | null;
   stroke?: string | null;
-  thick?: number;
+  lineWidth?: number;
   radius?: number;
   alpha?: number;
 }
@@ -201,13 +201,13 @@ export interface TextLook {
   size?: number;
   align?: "left" | "center" | "right";
   bold?: boolean;
-  /** Turned by a quarter, to read from below. */
-  up?: boolean;
+  /** Rotated by a quarter, to read from below. */
+  rotated?: boolean;
 }
 
 export interface LineLook {
   stroke: string;
-  thick?: number;
+  lineWidth?: number;
   alpha?: number;
   /** How far it leaves and arrives level, as a share of its width. */
   bend?: number;

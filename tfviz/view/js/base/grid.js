@@ -77,7 +77,7 @@ export class Grid {
     return new Grid(rows, cols, codes, state, { values, scale, limit });
   }
 
-  get signed() {
+  get diverging() {
     return Boolean(SCALES[this.scale].diverging);
   }
 
@@ -142,7 +142,7 @@ export class Grid {
     const codes = new Uint8Array(rowCount * colCount);
     const state = new Uint8Array(rowCount * colCount);
     /** @type {(a: number, b: number) => number} */
-    const stronger = this.signed ? (a, b) => (Math.abs(a - 128) > Math.abs(b - 128) ? a : b) : Math.max;
+    const stronger = this.diverging ? (a, b) => (Math.abs(a - 128) > Math.abs(b - 128) ? a : b) : Math.max;
     for (let row = 0, i = 0; row < rowCount; row++) {
       const below = 2 * row + 1 < n ? m : 0; // at an odd edge, the last cell also stands for the missing one
       for (let col = 0, at = 2 * row * m; col < colCount; col++, at += 2, i++) {

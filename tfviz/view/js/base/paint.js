@@ -29,7 +29,7 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
   const lut = theme.lut(grid);
   const lines = {
     period: Math.round(HATCH_SPACING * ratio),
-    thick: Math.max(1, Math.round(ratio)),
+    lineWidth: Math.max(1, Math.round(ratio)),
     colour: theme.hatched,
   };
   let forbidden = false; // whether a pixel of the line shows forbidden cells
@@ -68,7 +68,7 @@ function reduced(grid, cells) {
  * @param {{ codes: Uint8Array, states: Uint8Array }} row
  */
 function pool(grid, across, from, to, { codes, states }) {
-  const zero = grid.signed ? 128 : 0;
+  const zero = grid.diverging ? 128 : 0;
   const colCount = grid.cols.length;
   for (let x = 0; x < codes.length; x++) {
     let [best, state] = [zero, NO_CELL];
@@ -87,11 +87,11 @@ function pool(grid, across, from, to, { codes, states }) {
  * @param {Uint32Array} pixels
  * @param {Uint8Array} states
  * @param {number} y
- * @param {{ period: number, thick: number, colour: number }} lines
+ * @param {{ period: number, lineWidth: number, colour: number }} lines
  */
-function hatch(pixels, states, y, { period, thick, colour }) {
+function hatch(pixels, states, y, { period, lineWidth, colour }) {
   for (let stripe = -(y % period); stripe < pixels.length; stripe += period)
-    for (let x = Math.max(0, stripe); x < stripe + thick && x < pixels.length; x++)
+    for (let x = Math.max(0, stripe); x < stripe + lineWidth && x < pixels.length; x++)
       if (states[x] === FORBIDDEN) pixels[x] = colour;
 }
 

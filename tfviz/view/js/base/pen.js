@@ -53,7 +53,7 @@ export class CanvasPen {
   }
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
-  rect(x, y, width, height, { fill = null, stroke = null, thick = 1, alpha = 1, radius = 0 } = {}) {
+  rect(x, y, width, height, { fill = null, stroke = null, lineWidth = 1, alpha = 1, radius = 0 } = {}) {
     this.pen.globalAlpha = alpha;
     if (fill) {
       this.pen.fillStyle = fill;
@@ -65,7 +65,7 @@ export class CanvasPen {
     }
     if (stroke) {
       this.pen.strokeStyle = stroke;
-      this.pen.lineWidth = thick;
+      this.pen.lineWidth = lineWidth;
       this.pen.strokeRect(x, y, width, height);
     }
     this.pen.globalAlpha = 1;
@@ -81,11 +81,11 @@ export class CanvasPen {
   }
 
   /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, rotated = false }) {
     const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
     if (font !== this.font) this.pen.font = this.font = font; // setting a font takes longer than drawing a text
     Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle" });
-    if (!up) return void this.pen.fillText(string, x, y);
+    if (!rotated) return void this.pen.fillText(string, x, y);
     this.pen.save();
     this.pen.translate(x, y);
     this.pen.rotate(-Math.PI / 2);
@@ -101,8 +101,8 @@ export class CanvasPen {
    * @param {number} y2
    * @param {LineLook} look
    */
-  line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
-    Object.assign(this.pen, { strokeStyle: stroke, lineWidth: thick, globalAlpha: alpha });
+  line(x1, y1, x2, y2, { stroke, lineWidth = 1, alpha = 1, bend = 0 }) {
+    Object.assign(this.pen, { strokeStyle: stroke, lineWidth: lineWidth, globalAlpha: alpha });
     this.pen.beginPath();
     this.pen.moveTo(x1, y1);
     this.pen.bezierCurveTo(x1 + bend * (x2 - x1), y1, x2 - bend * (x2 - x1), y2, x2, y2);
@@ -138,9 +138,9 @@ export class SvgPen {
   }
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
-  rect(x, y, width, height, { fill = "none", stroke = "none", thick = 1, alpha = 1, radius = 0 } = {}) {
+  rect(x, y, width, height, { fill = "none", stroke = "none", lineWidth = 1, alpha = 1, radius = 0 } = {}) {
     this.parts.push(
-      `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"${radius ? ` rx="${radius}"` : ""}/>`,
+      `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${lineWidth}" opacity="${n(alpha)}"${radius ? ` rx="${radius}"` : ""}/>`,
     );
   }
 
@@ -150,19 +150,19 @@ export class SvgPen {
   }
 
   /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, rotated = false }) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
-    const turn = up ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
+    const turn = rotated ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
     this.parts.push(
       `<text x="${n(x)}" y="${n(y)}" fill="${fill}" font-size="${size}" text-anchor="${anchor}" dominant-baseline="central"${bold ? ' font-weight="600"' : ""}${turn}>${escaped(string)}</text>`,
     );
   }
 
   /** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 @param {LineLook} look */
-  line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
+  line(x1, y1, x2, y2, { stroke, lineWidth = 1, alpha = 1, bend = 0 }) {
     const path = `M${n(x1)} ${n(y1)}C${n(x1 + bend * (x2 - x1))} ${n(y1)} ${n(x2 - bend * (x2 - x1))} ${n(y2)} ${n(x2)} ${n(y2)}`;
     this.parts.push(
-      `<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${n(thick)}" opacity="${n(alpha)}"/>`,
+      `<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${n(lineWidth)}" opacity="${n(alpha)}"/>`,
     );
   }
 

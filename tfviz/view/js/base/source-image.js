@@ -74,7 +74,7 @@ export class SourceImage {
 function tint({ data, width, height }, grid, theme, ratio) {
   const [down, across] = [grid.rows.length, grid.cols.length];
   const lut = theme.lut(grid);
-  const zero = grid.signed ? 128 : 0;
+  const zero = grid.diverging ? 128 : 0;
   const inks = [channelsOf(lut[0]), channelsOf(lut[255])];
   const page = channelsOf(theme.blank);
   const hatch = channelsOf(theme.hatched);

@@ -24,8 +24,8 @@ export class Theme {
   /** @type {string[]} */
   heads = [];
   /** The colours of the codes of a sequential scale, and of a diverging one. */
-  weight = new Uint32Array();
-  signed = new Uint32Array();
+  sequential = new Uint32Array();
+  diverging = new Uint32Array();
   /** The sequential scale of small maps: its zero differs from the page, so that cells that may be looked at are seen. */
   floored = new Uint32Array();
   /** The colour of cells that do not exist, and the lines over cells that a mask forbids. */
@@ -50,23 +50,23 @@ export class Theme {
     const inks = this.palette[dark ? "dark" : "light"];
     Object.assign(this, inks, { key, page: `rgb(${page.join(" ")})`, dark });
     this.inkLuminances = [inks.ink, this.page].map((colour) => [colour, luminance(rgb(colour))]);
-    this.weight = ramp([this.page, inks.ramp], 256);
+    this.sequential = ramp([this.page, inks.ramp], 256);
     this.floored = ramp(
       [`color-mix(in oklab, ${inks.line} ${dark ? FLOOR.dark : FLOOR.light}%, ${this.page})`, inks.ramp],
       256,
     );
-    this.signed = ramp([inks.low, this.page, inks.high], 256);
+    this.diverging = ramp([inks.low, this.page, inks.high], 256);
     this.blank = pixel(page);
     this.hatched = pixel(rgb(inks.hatch));
     return true;
   }
 
-  /** @param {{ signed: boolean }} grid */
+  /** @param {{ diverging: boolean }} grid */
   lut(grid) {
-    return grid.signed ? this.signed : this.weight;
+    return grid.diverging ? this.diverging : this.sequential;
   }
 
-  /** @param {{ signed: boolean }} grid @param {number} code */
+  /** @param {{ diverging: boolean }} grid @param {number} code */
   colour(grid, code) {
     return cssColour(this.lut(grid)[code]);
   }
@@ -74,12 +74,12 @@ export class Theme {
   /**
    * Return the background and the ink of a text shaded by a code: where neither ink is legible, between pale and deep, the
    * next paler colour is taken on which one is.
-   * @param {{ signed: boolean }} grid
+   * @param {{ diverging: boolean }} grid
    * @param {number} code
    */
   shadeOfText(grid, code) {
     const lut = this.lut(grid);
-    const palest = grid.signed ? 128 : 0;
+    const palest = grid.diverging ? 128 : 0;
     while (code !== palest && this.contrastOn(lut[code])[1] < MIN_TEXT_CONTRAST) code += code > palest ? -1 : 1;
     return { background: this.colour(grid, code), ink: this.inkOn(lut[code]) };
   }

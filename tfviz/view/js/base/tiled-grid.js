@@ -12,7 +12,7 @@ const MARGIN_SHARE = 1 / 8; // of a tile's size, loaded around it, so that a sma
 
 /** A grid that loads finer data for the visible part. It has the interface of `Grid`. */
 export class TiledGrid {
-  signed = false;
+  diverging = false;
   /** @type {Float32Array | null} as of a `Grid` */
   rest = null;
   /** @type {Part & { ends: number[] } | null} the last part that was loaded in detail */

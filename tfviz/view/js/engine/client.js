@@ -22,7 +22,7 @@ export class Engine {
     const port = open(engine);
     this.post = port.post;
     this.close = port.close;
-    port.hear(({ id, result, error }) => {
+    port.listen(({ id, result, error }) => {
       const { resolve, reject } = this.pending.get(id) ?? {};
       this.pending.delete(id);
       if (error !== undefined) reject?.(new Error(error));
@@ -56,7 +56,7 @@ export class Engine {
    * @param {RunArguments} call
    * @returns {Promise<any>}
    */
-  latest(name, ...call) {
+  runLatest(name, ...call) {
     const lane = this.lanes.get(name) ?? new LatestCallQueue();
     this.lanes.set(name, lane);
     return lane.run(() => this.run(...call));
@@ -82,7 +82,7 @@ function openWorker(engine) {
     worker.onerror = (event) => {
       event.preventDefault();
       fallback = openInPage(engine);
-      fallback.hear(listener);
+      fallback.listen(listener);
       unanswered.forEach(fallback.post);
       unanswered = [];
     };
@@ -92,7 +92,7 @@ function openWorker(engine) {
         unanswered.push(message);
         worker.postMessage(message);
       },
-      hear: (callback) => (listener = callback),
+      listen: (callback) => (listener = callback),
       close: () => worker.terminate(),
     };
   } catch {
@@ -109,7 +109,7 @@ function openInPage(engine) {
   engine().serve(endpoint);
   return {
     post: (data) => void setTimeout(() => endpoint.onmessage?.({ data })),
-    hear: (callback) => (listener = callback),
+    listen: (callback) => (listener = callback),
     close: () => {},
   };
 }

@@ -69,7 +69,7 @@ export class AngleControl extends Control {
       });
     }
     const [x, y] = [middle + radius * Math.cos(value), middle - radius * Math.sin(value)];
-    pen.line(middle, middle, x, y, { stroke: this.theme.focus, thick: 2 });
+    pen.line(middle, middle, x, y, { stroke: this.theme.focus, lineWidth: 2 });
     pen.dot(x, y, 5, { fill: this.theme.focus });
     this.output.value = `${this.describe(value)}, ${formatted(value)} rad`;
     this.canvas.setAttribute("aria-valuenow", String(Math.round(value / RADIANS_PER_DEGREE)));

@@ -105,7 +105,7 @@ export class KeyPanel {
 
   /** @param {number} code */
   colour(code) {
-    const lut = SCALES[this.key.scale].diverging ? this.theme.signed : this.theme.weight;
+    const lut = SCALES[this.key.scale].diverging ? this.theme.diverging : this.theme.sequential;
     return cssColour(lut[code]);
   }
 
@@ -114,7 +114,7 @@ export class KeyPanel {
     const step = LAYOUT.ramp / RAMP_STEPS;
     for (let i = 0; i < RAMP_STEPS; i++)
       pen.rect(x + i * step, 4, step + 0.5, 14, { fill: this.colour(Math.round(((i + 0.5) / RAMP_STEPS) * 255)) });
-    pen.rect(x, 4, LAYOUT.ramp, 14, { stroke: this.theme.soft, thick: 0.5 });
+    pen.rect(x, 4, LAYOUT.ramp, 14, { stroke: this.theme.soft, lineWidth: 0.5 });
   }
 
   /** @param {Pen} pen @param {number} x @param {string} fill */

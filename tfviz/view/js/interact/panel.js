@@ -138,7 +138,7 @@ export class Panel {
     this.paint(pen);
     if (!this.cursor) return;
     const [x, y, width, height] = this.box(this.cursor);
-    pen.rect(x, y, width, height, { stroke: this.theme.focus, thick: 2 });
+    pen.rect(x, y, width, height, { stroke: this.theme.focus, lineWidth: 2 });
   }
 
   /** @param {Point} cell */

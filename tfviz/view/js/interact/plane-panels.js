@@ -154,7 +154,7 @@ export class GraphPanel extends Panel {
     for (const [from, to, value, share] of this.edges()) {
       const look = {
         stroke: theme.headColour(value < 0 ? 6 : 5),
-        thick: 0.5 + 3.5 * share,
+        lineWidth: 0.5 + 3.5 * share,
         alpha: 0.25 + 0.75 * share,
       };
       const [start, end] = [this.plane.at(this.nodes[from]), this.plane.at(this.nodes[to])];

@@ -88,7 +88,7 @@ export class Plane {
     const { half, limit, low, centre } = this;
     const [middle, down] = this.at([centre, centre]);
     const [left, floor] = this.at([0, 0]);
-    pen.rect(middle - half, down - half, 2 * half, 2 * half, { stroke: theme.line, thick: 0.5 });
+    pen.rect(middle - half, down - half, 2 * half, 2 * half, { stroke: theme.line, lineWidth: 0.5 });
     pen.line(middle - half, floor, middle + half, floor, { stroke: theme.line });
     pen.line(left, down - half, left, down + half, { stroke: theme.line });
     const style = { fill: theme.soft, size: 12 };
@@ -191,14 +191,14 @@ function boxBeside(spot, size, direction, distance) {
  * @param {Point} to
  * @param {LineLook} look
  */
-export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, thick = 2, alpha = 1 }) {
+export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, lineWidth = 2, alpha = 1 }) {
   const length = Math.hypot(x2 - x1, y2 - y1);
-  pen.line(x1, y1, x2, y2, { stroke, thick, alpha });
+  pen.line(x1, y1, x2, y2, { stroke, lineWidth, alpha });
   if (length < 2) return;
   const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
   const long = Math.min(ARROWHEAD_LENGTH, length);
   for (const side of [-0.5, 0.5]) {
     const [x, y] = [x2 - long * (dx + side * dy), y2 - long * (dy - side * dx)];
-    pen.line(x, y, x2, y2, { stroke, thick, alpha });
+    pen.line(x, y, x2, y2, { stroke, lineWidth, alpha });
   }
 }

@@ -77,8 +77,8 @@ export class StackPanel extends Panel {
   line(pen, budget) {
     const { theme, barTop } = this;
     const x = (budget / this.end) * this.width;
-    pen.line(x, barTop - 8, x, barTop + LAYOUT.bar + 4, { stroke: theme.page, thick: 5 });
-    pen.line(x, barTop - 8, x, barTop + LAYOUT.bar + 4, { stroke: theme.ink, thick: 2 });
+    pen.line(x, barTop - 8, x, barTop + LAYOUT.bar + 4, { stroke: theme.page, lineWidth: 5 });
+    pen.line(x, barTop - 8, x, barTop + LAYOUT.bar + 4, { stroke: theme.ink, lineWidth: 2 });
     pen.text(x, barTop - 16, this.measured(budget), { fill: theme.ink, size: FONT_SIZE, bold: true, align: "center" });
   }
 

@@ -56,7 +56,7 @@ export class Standalone extends Instrument {
       if (!discrete.includes(name)) inputs[name] = control.input(values[name]);
     const engine = this.engine ?? this.start();
     await this.loaded;
-    return (await engine.latest("values", key, inputs))?.outputs ?? null;
+    return (await engine.runLatest("values", key, inputs))?.outputs ?? null;
   }
 
   end() {

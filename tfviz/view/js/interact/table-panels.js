@@ -175,15 +175,18 @@ export class BarPanel extends Panel {
   paint(pen) {
     const { theme, left, barLength, zeroX, rowHeight } = this;
     const scale = (this.signed ? barLength / 2 : barLength) / this.limit;
-    const thick = Math.max(2, Math.min(0.6 * rowHeight, 22));
+    const barHeight = Math.max(2, Math.min(0.6 * rowHeight, 22));
     this.values.forEach((value, i) => {
       const middle = (i + 0.5) * rowHeight;
       const length = Math.min(
         this.signed ? barLength / 2 : barLength,
         Math.abs(Number.isFinite(value) ? value : 0) * scale,
       );
-      pen.rect(left, middle - thick / 2, barLength, thick, { fill: theme.line, alpha: 0.4, radius: 3 });
-      pen.rect(value < 0 ? zeroX - length : zeroX, middle - thick / 2, length, thick, { fill: theme.ramp, radius: 3 });
+      pen.rect(left, middle - barHeight / 2, barLength, barHeight, { fill: theme.line, alpha: 0.4, radius: 3 });
+      pen.rect(value < 0 ? zeroX - length : zeroX, middle - barHeight / 2, length, barHeight, {
+        fill: theme.ramp,
+        radius: 3,
+      });
       if (rowHeight < MIN_LABELLED_ROW_HEIGHT) return;
       pen.text(left - 10, middle, this.labels[i], { fill: theme.ink, size: FONT_SIZE, align: "right" });
       pen.text(this.width, middle, this.numbers[i], { fill: theme.ink, size: FONT_SIZE, align: "right" });

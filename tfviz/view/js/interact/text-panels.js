@@ -95,7 +95,7 @@ export class LinePanel extends Panel {
     const stroke = inkOf(this.theme, row);
     for (let col = 1; col < this.size[1]; col++) {
       const [[x1, y1], [x2, y2]] = [this.at(row, col - 1), this.at(row, col)];
-      if (Number.isFinite(y1) && Number.isFinite(y2)) pen.line(x1, y1, x2, y2, { stroke, thick: 2 });
+      if (Number.isFinite(y1) && Number.isFinite(y2)) pen.line(x1, y1, x2, y2, { stroke, lineWidth: 2 });
     }
     const [x, y] = this.at(row, this.size[1] - 1);
     if (this.size[1] === 1 && Number.isFinite(y)) pen.dot(x, y, 3, { fill: stroke });

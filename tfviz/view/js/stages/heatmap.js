@@ -219,7 +219,7 @@ export class Heatmap {
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered || this.texts) this.drawCellTexts(pen);
     this.fadeUnlocked(pen, rows, cols);
-    pen.rect(left, top, mapWidth, mapHeight, { stroke: theme.line, thick: 1 });
+    pen.rect(left, top, mapWidth, mapHeight, { stroke: theme.line, lineWidth: 1 });
     this.drawMarks(pen, look);
     this.drawWords(pen, 0, new Set(rows), cursor ? cursor[0] : current);
     this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
@@ -248,7 +248,7 @@ export class Heatmap {
   drawRowMark(pen, row) {
     const [, y, , height] = this.box(row, 0);
     const [top, bottom] = [Math.max(y, this.top), Math.min(y + height, this.top + this.mapHeight)];
-    pen.rect(this.left - 1, top, this.mapWidth + 2, bottom - top, { stroke: this.theme.voice, thick: 2.5 });
+    pen.rect(this.left - 1, top, this.mapWidth + 2, bottom - top, { stroke: this.theme.voice, lineWidth: 2.5 });
   }
 
   /**
@@ -304,15 +304,15 @@ export class Heatmap {
     return row + size > y && row < y + height && col + size > x && col < x + width;
   }
 
-  /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke @param {number} thick */
-  drawOutline(pen, row, col, stroke, thick) {
+  /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke @param {number} lineWidth */
+  drawOutline(pen, row, col, stroke, lineWidth) {
     const [x, y, width, height] = this.box(row, col);
     const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
     const [x2, y2] = [
       Math.min(Math.max(x + width, x + 3), this.left + this.mapWidth),
       Math.min(Math.max(y + height, y + 3), this.top + this.mapHeight),
     ];
-    if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { stroke, thick });
+    if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { stroke, lineWidth });
   }
 
   /** @param {Pen} pen @param {Side} axis @param {number} index */
@@ -322,8 +322,8 @@ export class Heatmap {
     const at = down ? y : x;
     const from = down ? this.top : this.left;
     if (at <= from || at >= from + (down ? this.mapHeight : this.mapWidth)) return;
-    if (down) pen.line(this.left, at, this.left + this.mapWidth, at, { stroke: this.theme.mark, thick: 1.5 });
-    else pen.line(at, this.top, at, this.top + this.mapHeight, { stroke: this.theme.mark, thick: 1.5 });
+    if (down) pen.line(this.left, at, this.left + this.mapWidth, at, { stroke: this.theme.mark, lineWidth: 1.5 });
+    else pen.line(at, this.top, at, this.top + this.mapHeight, { stroke: this.theme.mark, lineWidth: 1.5 });
   }
 
   /**
@@ -390,7 +390,7 @@ export class Heatmap {
       const style = { fill: strong ? theme.ink : theme.soft, bold: strong, size: NAME_FONT_SIZE };
       const text = locked.has(i) ? `${words[i]}${axis ? " " : " "}●` : words[i];
       if (!axis) pen.text(this.left - 6, middle, text, { ...style, align: "right" });
-      else if (this.hasVerticalNames) pen.text(middle, this.top - 6, text, { ...style, up: true });
+      else if (this.hasVerticalNames) pen.text(middle, this.top - 6, text, { ...style, rotated: true });
       else pen.text(middle, this.top - 9, words[i], { ...style, align: "center" });
     };
     for (let i = Math.ceil(from / step) * step; i < Math.min(words.length, from + size); i += step) {

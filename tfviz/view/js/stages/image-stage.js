@@ -69,9 +69,11 @@ export class ImageStage {
     const names = panels.map(({ name }) => name);
     this.layout = new PictureLayout(part, chosen, names, this.source, width);
     const profiles = panels.map(({ grid }) => profile(grid, part, chosen.side, chosen.index));
-    const [unsigned, signed] = [false, true].map((kind) => profiles.filter((weights) => weights.signed === kind));
-    const limits = [weightLimit(unsigned, part.cols.length), largest(signed)];
-    this.limits = profiles.map((weights) => limits[Number(weights.signed)]);
+    const [sequential, diverging] = [false, true].map((kind) =>
+      profiles.filter((weights) => weights.diverging === kind),
+    );
+    const limits = [weightLimit(sequential, part.cols.length), largest(diverging)];
+    this.limits = profiles.map((weights) => limits[Number(weights.diverging)]);
     const onto = this.layout.patches[this.layout.other];
     this.maps = profiles.map((weights, i) => onto && spread(weights, onto, this.limits[i]));
     this.part = part;
@@ -159,7 +161,7 @@ export class ImageStage {
     pen.text(left, 8, this.question, { fill: theme.soft, size: 12 });
     if (this.names[i]) pen.text(left, 28, this.names[i], { fill: theme.ink, bold: true, size: 12 });
     pen.image(this.painted(i, pen.ratio, width, height), left, top);
-    pen.rect(left, top, width, height, { stroke: theme.line, thick: 1 });
+    pen.rect(left, top, width, height, { stroke: theme.line, lineWidth: 1 });
     layout.notes.forEach(({ text, y }) => pen.text(left, y, text, { fill: theme.soft, size: 12 }));
     layout.chips.forEach((chip) => this.chip(pen, i, chip));
     this.outline(pen, chosen, theme.mark, 2.5);
@@ -168,13 +170,13 @@ export class ImageStage {
     if (map) legend(pen, theme, map, left + width + 14, top, Math.min(height, 180), 1 / this.part.cols.length);
   }
 
-  /** @param {Pen} pen @param {Token} token @param {string} stroke @param {number} thick */
-  outline(pen, { side, index }, stroke, thick) {
+  /** @param {Pen} pen @param {Token} token @param {string} stroke @param {number} lineWidth */
+  outline(pen, { side, index }, stroke, lineWidth) {
     const box = this.layout?.where(side, index);
     if (!box) return;
     const [x, y, width, height] = box;
     const small = Math.max(0, 5 - Math.min(width, height)) / 2; // a very small cell is outlined from outside
-    pen.rect(x - small, y - small, width + 2 * small, height + 2 * small, { stroke, thick });
+    pen.rect(x - small, y - small, width + 2 * small, height + 2 * small, { stroke, lineWidth });
   }
 
   /** @param {Pen} pen @param {number} i @param {Chip} chip */
@@ -183,9 +185,9 @@ export class ImageStage {
     const weights = layout?.sharesTokens(side, layout.other) ? this.profiles[i] : null;
     const open = weights?.stateAt(index, 0) === OPEN ? weights : null;
     const code = open ? codeOf(open.at(index, 0), open.scale, this.limits[i]) : 0;
-    const strong = open && (open.signed ? Math.abs(code - 128) > 70 : code > 140);
+    const strong = open && (open.diverging ? Math.abs(code - 128) > 70 : code > 140);
     const [x, y, width, height] = box;
-    pen.rect(x, y, width, height, { fill: open ? theme.colour(open, code) : null, stroke: theme.line, thick: 1 });
+    pen.rect(x, y, width, height, { fill: open ? theme.colour(open, code) : null, stroke: theme.line, lineWidth: 1 });
     pen.text(x + width / 2, y + height / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
   }
 

@@ -36,7 +36,7 @@ export function swatches(pen, theme, grid, values, x, y) {
   const lut = theme.lut(grid);
   const swatch = (/** @type {number} */ i, /** @type {string} */ fill, /** @type {string} */ name) => {
     pen.rect(x, y + 22 * i, 14, 14, { fill });
-    pen.rect(x, y + 22 * i, 14, 14, { stroke: theme.line, thick: 0.5 });
+    pen.rect(x, y + 22 * i, 14, 14, { stroke: theme.line, lineWidth: 0.5 });
     pen.text(x + 20, y + 22 * i + 7, name, { fill: theme.soft, size: 12 });
   };
   values.forEach((value, i) => swatch(i, cssColour(lut[codeOf(value, grid.scale, grid.limit ?? 1)]), formatted(value)));
@@ -60,7 +60,7 @@ export function swatches(pen, theme, grid, values, x, y) {
  */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = null) {
   const { place, ticks, diverging } = SCALES[scale];
-  const lut = diverging ? theme.signed : theme.weight;
+  const lut = diverging ? theme.diverging : theme.sequential;
   const steps = 64;
   const low = diverging ? -1 : 0;
   /** @param {number} value */
@@ -69,7 +69,7 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = nu
     pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {
       fill: cssColour(lut[Math.round(((i + 0.5) / steps) * 255)]),
     });
-  pen.rect(x, y, 10, height, { stroke: theme.line, thick: 0.5 });
+  pen.rect(x, y, 10, height, { stroke: theme.line, lineWidth: 0.5 });
   const levels = even === null || diverging ? [] : [at(even / limit)];
   for (const level of levels) {
     pen.rect(x - 2, level, 14, 1, { fill: theme.soft });

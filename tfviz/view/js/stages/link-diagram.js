@@ -125,7 +125,7 @@ export class LinkDiagram {
     let x = Math.max(this.left + 10, (this.left + this.right - widths.reduce((sum, width) => sum + width, 0)) / 2);
     for (const [place, { ink, name }] of this.heads.entries()) {
       if (x + widths[place] > this.right) break;
-      pen.line(x, y, x + 18, y, { stroke: theme.headColour(ink), thick: 3 });
+      pen.line(x, y, x + 18, y, { stroke: theme.headColour(ink), lineWidth: 3 });
       pen.text(x + 24, y, name, { fill: theme.soft });
       x += widths[place];
     }
@@ -172,7 +172,7 @@ export class LinkDiagram {
         const strength = Math.sqrt(value);
         pen.line(this.left, this.y(row) - scroll, this.right, this.y(col) - scroll, {
           stroke: this.theme.headColour(ink),
-          thick: 0.5 + 4.5 * strength,
+          lineWidth: 0.5 + 4.5 * strength,
           alpha: 0.15 + 0.75 * strength,
           bend: 0.45,
         });
@@ -203,7 +203,7 @@ export class LinkDiagram {
   /** @param {Pen} pen @param {Word} word @param {number} scroll */
   drawCursor(pen, [side, i], scroll) {
     const [x, width] = side === "rows" ? [2, this.left - 4] : [this.right + 3, this.contentWidth - this.right - 6];
-    pen.rect(x, this.y(i) - scroll - ROW_HEIGHT / 2, width, ROW_HEIGHT, { stroke: this.theme.focus, thick: 2 });
+    pen.rect(x, this.y(i) - scroll - ROW_HEIGHT / 2, width, ROW_HEIGHT, { stroke: this.theme.focus, lineWidth: 2 });
   }
 
   /**

@@ -140,7 +140,7 @@ export class NeuronDrawing {
       Math.max(1, Math.round(length * pen.ratio)),
     );
     pen.image(paint(grid, window, across, down, this.theme, pen.ratio), x, y);
-    pen.rect(x, y, this.strip, ROW_HEIGHT * height, { stroke: this.theme.line, thick: 1 });
+    pen.rect(x, y, this.strip, ROW_HEIGHT * height, { stroke: this.theme.line, lineWidth: 1 });
   }
 
   /** @param {Pen} pen @param {NeuronContent} content @param {number} key @param {number} row @param {boolean} strong */
@@ -170,7 +170,7 @@ export class NeuronDrawing {
   drawCursor(pen, { parts }, [row, dimension]) {
     const { theme, edges, strip } = this;
     const cell = strip / parts.dim;
-    const look = { stroke: theme.ink, thick: 1.5 };
+    const look = { stroke: theme.ink, lineWidth: 1.5 };
     for (const edge of [edges.keys, edges.products]) {
       if (dimension < 0) pen.rect(edge, HEADER_HEIGHT + ROW_HEIGHT * row, strip, ROW_HEIGHT, look);
       else

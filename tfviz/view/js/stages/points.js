@@ -230,7 +230,7 @@ export class Points {
     this.drawLegend(pen);
     this.axes.forEach((axis, i) => {
       const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
-      pen.text(x, y, `${axis} →`, { fill: theme.soft, size: 11, align: "center", up: Boolean(i) });
+      pen.text(x, y, `${axis} →`, { fill: theme.soft, size: 11, align: "center", rotated: Boolean(i) });
     });
   }
 

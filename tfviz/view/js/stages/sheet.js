@@ -110,7 +110,7 @@ export class Sheet {
         const [x, y, w, h] = this.box(layer, head);
         const grid = thumbs.get(`${layer}.${head}`);
         if (grid) pen.image(this.thumb(grid, w, h, pen.ratio), x, y);
-        pen.rect(x, y, w, h, { stroke: this.theme.line, thick: 0.5 });
+        pen.rect(x, y, w, h, { stroke: this.theme.line, lineWidth: 0.5 });
         if (grid && row !== null) this.markRow(pen, grid, row, [x, y, w, h]);
       }
   }
@@ -122,13 +122,13 @@ export class Sheet {
     const exists = ([layer, head]) => layer < part.layers && head < part.heads;
     if (exists(chosen) && !marked.some((other) => String(other) === String(chosen))) {
       const [x, y, w, h] = this.box(chosen[0], chosen[1]);
-      pen.rect(x, y, w, h, { stroke: theme.ink, thick: 1.5 });
+      pen.rect(x, y, w, h, { stroke: theme.ink, lineWidth: 1.5 });
     }
     for (const [x, y, w, h] of marked.filter(exists).map(([layer, head]) => this.box(layer, head)))
-      pen.rect(x + 1, y + 1, w - 2, h - 2, { stroke: theme.mark, thick: 2.5 });
+      pen.rect(x + 1, y + 1, w - 2, h - 2, { stroke: theme.mark, lineWidth: 2.5 });
     if (!focused) return;
     const [x, y, w, h] = this.box(this.at[0], this.at[1]);
-    pen.rect(x - 1.5, y - 1.5, w + 3, h + 3, { stroke: theme.focus, thick: 2 });
+    pen.rect(x - 1.5, y - 1.5, w + 3, h + 3, { stroke: theme.focus, lineWidth: 2 });
   }
 
   /**
@@ -142,7 +142,7 @@ export class Sheet {
     const step = thumbHeight / grid.rows.length;
     const height = Math.max(3, step);
     const top = Math.min(thumbHeight - height, Math.max(0, (row + 0.5) * step - height / 2));
-    pen.rect(x, y + top, width, height, { stroke: this.theme.mark, thick: 1 });
+    pen.rect(x, y + top, width, height, { stroke: this.theme.mark, lineWidth: 1 });
   }
 
   /** Draw the numbers of layers and heads, as many as have room. @param {Pen} pen */

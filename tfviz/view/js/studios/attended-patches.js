@@ -67,12 +67,12 @@ export class AttendedPatches {
     const corner = [-(column - CONTEXT) * across * scale[0], -(row - CONTEXT) * down * scale[1]];
     pen.drawImage(image, corner[0], corner[1], width * scale[0], height * scale[1]);
     const [edge, inner] = [(side * CONTEXT) / span, side / span];
-    for (const [stroke, thick] of /** @type {[string, number][]} */ ([
+    for (const [stroke, lineWidth] of /** @type {[string, number][]} */ ([
       [frame.theme.page, 0.07],
       [frame.theme.ramp, 0.035],
     ])) {
       pen.strokeStyle = stroke;
-      pen.lineWidth = thick * side;
+      pen.lineWidth = lineWidth * side;
       pen.strokeRect(edge, edge, inner, inner);
     }
     return canvas;

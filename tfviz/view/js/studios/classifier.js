@@ -38,7 +38,7 @@ export class Classifier extends TextStudio {
     super(args, "The words: press one to strike it out", "Take changes back", MAX_ANSWERS);
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
-    this.worth = new HeadAblation(this);
+    this.ablation = new HeadAblation(this);
     this.heads.selectedToo = { label: BY_HEAD };
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
@@ -193,12 +193,12 @@ export class Classifier extends TextStudio {
     if (!answer) return "";
     const { ids } = answer;
     const shareOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
-    return this.worth.describe(place, {
+    return this.ablation.describe(place, {
       key: `${label} ${ids}`,
       name: this.labelText(label),
       share: shareOf(answer.logits),
       ask: async (edits) => {
-        const other = await this.ask("worth", ids, { edits });
+        const other = await this.ask("ablation", ids, { edits });
         return other && shareOf(other.logits);
       },
     });
@@ -247,8 +247,8 @@ export class Classifier extends TextStudio {
     const { answer, compared } = this;
     if (!answer || !compared) return [];
     const now = softmax(answer.logits);
-    const before = compared === answer ? null : softmax(compared.logits);
-    return this.described.labels.map((name, i) => ({ name, share: now[i], other: before && before[i] }));
+    const unedited = compared === answer ? null : softmax(compared.logits);
+    return this.described.labels.map((name, i) => ({ name, share: now[i], other: unedited && unedited[i] }));
   }
 
   /** @returns {Drawing} */

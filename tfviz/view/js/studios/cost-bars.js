@@ -12,7 +12,7 @@ const NAMED = 3; // of the costliest tokens, which a screen reader hears
  * @typedef {object} Costs in nats, of each token after the first
  * @property {string[]} words of all tokens
  * @property {number[]} now
- * @property {number[] | null} before with all heads on, where some are off
+ * @property {number[] | null} unedited with all heads on, where some are off
  * @property {number} evenGuess the cost of a token if all were equally likely
  */
 
@@ -44,20 +44,20 @@ export class CostBars {
     this.costs = costs;
     this.element.hidden = !costs?.now.length;
     if (!costs?.now.length) return;
-    const { now, before, evenGuess } = costs;
+    const { now, unedited, evenGuess } = costs;
     this.first = 1 + Math.max(0, now.length - MAX_BARS);
-    const most = [...now, ...(before ?? [])].reduce((a, b) => Math.max(a, b), evenGuess);
+    const most = [...now, ...(unedited ?? [])].reduce((a, b) => Math.max(a, b), evenGuess);
     const height = (/** @type {number} */ cost) => `${(100 * cost) / most}%`;
     const bars = now.slice(this.first - 1).map((cost, i) => {
       const bar = h("i", {});
       bar.style.setProperty("--cost", height(cost));
-      if (before) bar.style.setProperty("--before", height(before[this.first - 1 + i]));
-      bar.classList.toggle("changed", before !== null);
+      if (unedited) bar.style.setProperty("--unedited", height(unedited[this.first - 1 + i]));
+      bar.classList.toggle("changed", unedited !== null);
       return bar;
     });
     this.bars.replaceChildren(...bars);
     this.bars.classList.toggle("few", bars.length <= MAX_SPACED_BARS);
-    this.caption.textContent = `cost of each ${this.unit}, in nats${before ? "; thin line: with all heads on" : ""}`;
+    this.caption.textContent = `cost of each ${this.unit}, in nats${unedited ? "; thin line: with all heads on" : ""}`;
     this.bars.setAttribute("aria-label", this.summary(costs));
   }
 
@@ -69,9 +69,9 @@ export class CostBars {
   /** @param {number} token */
   describe(token) {
     if (!this.costs) return "";
-    const { words, now, before } = this.costs;
+    const { words, now, unedited } = this.costs;
     const cost = `${quoted(words[token])} costs ${fixed(now[token - 1], 2)} nats`;
-    return before ? `${cost}, ${fixed(before[token - 1], 2)} with all heads` : cost;
+    return unedited ? `${cost}, ${fixed(unedited[token - 1], 2)} with all heads` : cost;
   }
 
   /** @param {Costs} costs */

@@ -65,7 +65,7 @@ export class EngineSession {
       const engine = this.engine ?? this.start();
       const { closed } = this;
       await Promise.race([this.ready, closed]);
-      return Promise.race([engine.latest(lane, program, inputs, options), closed]);
+      return Promise.race([engine.runLatest(lane, program, inputs, options), closed]);
     });
   }
 

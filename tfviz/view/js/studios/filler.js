@@ -40,7 +40,7 @@ export class Filler extends TextStudio {
   constructor(...args) {
     super(args, "The words: press one to hide it", "Uncover all words");
     this.left = new CausalPredictions(this);
-    this.worth = new HeadAblation(this);
+    this.ablation = new HeadAblation(this);
     this.guesses = new PredictionPane(this);
     this.layOutText({
       how: "Press a word to hide it: the model guesses what stood there; the true word is underlined.",
@@ -172,12 +172,12 @@ export class Filler extends TextStudio {
     const { ids } = answer;
     const [id] = topK(guess.shares, 1);
     const place = guess.place + this.special.before.length;
-    return this.worth.describe(head, {
+    return this.ablation.describe(head, {
       key: `${place} ${ids}`,
       name: quotedExcerpt(this.tokenizer.words([id])[0], 24),
       share: guess.shares[id],
       ask: async (edits) => {
-        const other = await this.ask("worth", ids, { edits });
+        const other = await this.ask("ablation", ids, { edits });
         return other && softmax(logitsAt(other, place, this.tokenizer.size))[id];
       },
     });

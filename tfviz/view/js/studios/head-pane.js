@@ -84,12 +84,12 @@ export class HeadPane {
     heads.maps.current = row(heads.selected);
   }
 
-  /** Describe the selected head. @param {string} does @param {string} worth */
-  describe(does, worth) {
+  /** Describe the selected head. @param {string} behaviour @param {string} effect of its ablation */
+  describe(behaviour, effect) {
     const { heads } = this;
     this.sentence.replaceChildren(
       h("b", {}, heads.nameOf(heads.selected)),
-      ` ${does} ${worth}`.replace(/(?<=\d) %/g, "\u00a0%"),
+      ` ${behaviour} ${effect}`.replace(/(?<=\d) %/g, "\u00a0%"),
     );
     this.switcher.hidden = false;
     this.switcher.textContent = heads.isOff(heads.selected) ? "Switch it on" : "Switch it off";

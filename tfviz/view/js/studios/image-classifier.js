@@ -49,7 +49,7 @@ export class ImageClassifier extends Studio {
   compared = null;
   answers = new LogitsCache(this, MAX_ANSWERS);
   looks = new PatchAttention(this.described);
-  worth = new HeadAblation(this);
+  ablation = new HeadAblation(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
@@ -273,17 +273,17 @@ export class ImageClassifier extends Studio {
     const { answer, compared, label, hidden } = this;
     if (!answer || !compared) return "";
     if (!hidden.length && !this.edits.length)
-      return this.worth.describe(place, {
+      return this.ablation.describe(place, {
         key: `${label} ${hidden}`,
         name: this.verdict.labelText,
         share: softmax(answer.logits)[label],
         ask: async (edits) => {
-          const other = await this.ask("worth", hidden, { edits });
+          const other = await this.ask("ablation", hidden, { edits });
           return other && softmax(other.logits)[label];
         },
       });
-    const [before, after] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
-    return effectSentence(this.verdict.labelText, before, after, this.hidden.length, this.edits.length);
+    const [unedited, edited] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
+    return effectSentence(this.verdict.labelText, unedited, edited, this.hidden.length, this.edits.length);
   }
 
   /** Announce the values of the patch under the pointer. */

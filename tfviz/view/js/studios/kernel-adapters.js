@@ -37,7 +37,7 @@ function kernelPort(kernel) {
         ({ message }) => listener({ id, error: message }),
       );
     },
-    hear: (callback) => (listener = callback),
+    listen: (callback) => (listener = callback),
     close: () => {},
   };
 }

@@ -47,12 +47,12 @@ export class LabelBars {
   get rows() {
     const { answer, compared, described, label } = this.studio;
     if (!answer || !compared) return [];
-    const [now, before] = [answer, compared].map(({ logits }) => softmax(logits));
-    const labels = [...new Set([label, topK(now, 1)[0], ...topK(before, MAX_LABELS)])].slice(0, MAX_LABELS);
+    const [now, unedited] = [answer, compared].map(({ logits }) => softmax(logits));
+    const labels = [...new Set([label, topK(now, 1)[0], ...topK(unedited, MAX_LABELS)])].slice(0, MAX_LABELS);
     const changed = compared !== answer;
     return labels
-      .sort((a, b) => before[b] - before[a] || a - b)
-      .map((i) => ({ label: i, name: described.labels[i], share: now[i], other: changed ? before[i] : null }));
+      .sort((a, b) => unedited[b] - unedited[a] || a - b)
+      .map((i) => ({ label: i, name: described.labels[i], share: now[i], other: changed ? unedited[i] : null }));
   }
 
   get panel() {

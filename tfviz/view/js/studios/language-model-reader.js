@@ -18,9 +18,9 @@ const CACHE_NAMES = ["keys", "values"];
  * @property {Record<string, Pattern[]>} patterns
  * @property {Float32Array | null} unedited the logits with all heads on, where some are off
  * @property {number} [cost] nats a token
- * @property {number} [before] the same with all heads on
+ * @property {number} [costUnedited] the same with all heads on
  * @property {number[]} [costs] nats of each token after the first
- * @property {number[]} [costsBefore] the same with all heads on
+ * @property {number[]} [costsUnedited] the same with all heads on
  */
 
 /** A reader that runs a studio's language model and caches its results. */
@@ -72,7 +72,10 @@ export class LanguageModelReader {
     const { data: logits, shape } = cutTo(result.outputs.logits, this.tokens);
     const cost = result.outputs.cost?.data[0];
     const size = Number(shape.at(-1));
-    const all = unedited && { unedited: cutTo(unedited.logits, this.tokens).data, before: unedited.cost?.data[0] };
+    const all = unedited && {
+      unedited: cutTo(unedited.logits, this.tokens).data,
+      costUnedited: unedited.cost?.data[0],
+    };
     const answer = { key, turn, ids, size, logits, patterns: result.patterns, cost, unedited: null, ...all };
     if (!edits.length) this.uneditedOutputs = { [key]: result.outputs };
     if (turn === this.turn) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has

@@ -21,13 +21,13 @@ const MAX_BARS = 10;
 
 /** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */
 export class NextTokens {
-  /** @type {{ id: number, name: string, share: number, before: number, other: number | null }[]} the likeliest */
+  /** @type {{ id: number, name: string, share: number, unfiltered: number, other: number | null }[]} the likeliest */
   tokens = [];
   changed = false;
   /** @type {number[]} the likeliest first */
   order = [];
   /** The probabilities before top-k or top-p. */
-  before = new Float64Array();
+  unfiltered = new Float64Array();
   /** The number of tokens with a probability above 0. */
   candidates = 0;
 
@@ -68,17 +68,17 @@ export class NextTokens {
     const { temperature } = this.sampler;
     const last = lastOf(logits, size);
     const shares = probabilities(last, this.sampler);
-    const before = probabilities(last, { temperature });
+    const unfiltered = probabilities(last, { temperature });
     const others = unedited && probabilities(lastOf(unedited, size), { temperature });
     this.order = topK(last, MAX_BARS);
-    this.before = before;
+    this.unfiltered = unfiltered;
     this.candidates = shares.filter((share) => share > 0).length;
     this.changed = Boolean(unedited);
     this.tokens = this.order.map((id) => ({
       id,
       name: this.tokenizer.words([id])[0],
       share: shares[id],
-      before: before[id],
+      unfiltered: unfiltered[id],
       other: others ? others[id] : null,
     }));
     this.draw();
@@ -87,10 +87,10 @@ export class NextTokens {
   draw() {
     const focused = [...this.rows.querySelectorAll("button")].indexOf(focusedIn(this.rows));
     const rows = bars(
-      this.tokens.map(({ id, name, share, before, other }) => ({
+      this.tokens.map(({ id, name, share, unfiltered, other }) => ({
         name: label(name, 14),
         share,
-        before: share === before ? null : before,
+        pale: share === unfiltered ? null : unfiltered,
         other,
         title: "press to take it",
         onclick: () => this.take(id),
@@ -123,7 +123,7 @@ export class NextTokens {
   cut(count) {
     const all = count >= Math.min(MAX_BARS, this.order.length);
     if (this.kind === "top_k") return this.store.set({ top_k: all ? 0 : count, top_p: 1 });
-    const sum = this.order.slice(0, count).reduce((total, id) => total + this.before[id], 0);
+    const sum = this.order.slice(0, count).reduce((total, id) => total + this.unfiltered[id], 0);
     return this.store.set({ top_k: 0, top_p: all ? 1 : clamp(Math.ceil(100 * sum - 1e-9 - 1) / 100, 0.01, 0.99) });
   }
 

@@ -183,7 +183,7 @@ export class PatchPane {
     const [patchWidth, patchHeight] = [this.width / patches.columns, this.height / patches.rows];
     pen.image(this.pixels(pen.ratio), 0, 0);
     for (let row = 1; row < patches.rows; row++)
-      pen.line(0, row * patchHeight, this.width, row * patchHeight, { stroke: theme.page, thick: 0.5, alpha: 0.7 });
+      pen.line(0, row * patchHeight, this.width, row * patchHeight, { stroke: theme.page, lineWidth: 0.5, alpha: 0.7 });
     for (let column = 1; column < patches.columns; column++)
       pen.rect(column * patchWidth - 0.25, 0, 0.5, this.height, { fill: theme.page, alpha: 0.7 });
     const corner = (/** @type {number} */ patch) => [
@@ -194,20 +194,20 @@ export class PatchPane {
       const [x, y] = corner(patch);
       pen.line(x + 0.3 * patchWidth, y + 0.3 * patchHeight, x + 0.7 * patchWidth, y + 0.7 * patchHeight, {
         stroke: theme.ink,
-        thick: 1.5,
+        lineWidth: 1.5,
       });
       pen.line(x + 0.3 * patchWidth, y + 0.7 * patchHeight, x + 0.7 * patchWidth, y + 0.3 * patchHeight, {
         stroke: theme.ink,
-        thick: 1.5,
+        lineWidth: 1.5,
       });
     }
     const outline = (/** @type {number} */ patch, /** @type {string} */ stroke) => {
       const [x, y] = corner(patch);
-      for (const [ink, thick] of /** @type {[string, number][]} */ ([
+      for (const [ink, lineWidth] of /** @type {[string, number][]} */ ([
         [theme.page, 5.5],
         [stroke, 2.5],
       ]))
-        pen.rect(x + 1, y + 1, patchWidth - 2, patchHeight - 2, { stroke: ink, thick });
+        pen.rect(x + 1, y + 1, patchWidth - 2, patchHeight - 2, { stroke: ink, lineWidth });
     };
     if (attended !== null) outline(attended, theme.ramp);
     if (pointed !== null) outline(pointed, theme.ink);

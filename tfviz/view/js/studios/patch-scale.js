@@ -14,7 +14,7 @@ import { gradient } from "./small-elements.js";
  * @param {string} label the label whose log-odds change
  */
 export function scaleParts(theme, grid, label) {
-  if (grid.signed) {
+  if (grid.diverging) {
     const title = `full colour: ${fixed(grid.limit, 1)} of log-odds`;
     const [low, high] = ["less likely", "more likely"].map((text) => h("output", {}, text));
     return [h("span", { title }, `Each patch makes ${label}`), low, gradient(theme.lut(grid)), high];

@@ -118,7 +118,7 @@ export class PatchingAnswers {
       return {
         name: label(this.tokenizer.words([id])[0], 14),
         share: now[id],
-        before: was[id],
+        pale: was[id],
         other: patched ? base[id] : null,
         kind: joinPresent([role && `answer-to-${TEXTS[role]}`]),
         title: role ? `the answer to the ${TEXTS[role]} text` : "press to make it an answer",

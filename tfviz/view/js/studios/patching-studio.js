@@ -255,8 +255,8 @@ export class PatchingStudio extends Studio {
     if (this.pair !== pair) return;
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
     const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
-    const worth = (/** @type {Place} */ place) => sign * Number(this.changeAt(place));
-    const best = places.reduce((most, place) => (worth(place) > worth(most) ? place : most), places[0]);
+    const gain = (/** @type {Place} */ place) => sign * Number(this.changeAt(place));
+    const best = places.reduce((most, place) => (gain(place) > gain(most) ? place : most), places[0]);
     if (best) this.store.set({ place: best });
     await this.whenIdle();
   }

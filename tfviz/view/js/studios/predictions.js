@@ -43,12 +43,12 @@ export function guessBars(heading, { shares, baseline = null, tokenizer }, { typ
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
   const rows = [
     ...ids.map((id) => {
-      const before = baseline && `with all heads on ${percent(baseline[id])}`;
+      const comparison = baseline && `with all heads on ${percent(baseline[id])}`;
       return {
         name: quoted(tokenizer.words([id])[0], 24),
         share: shares[id],
         other: baseline && baseline[id],
-        title: joinPresent([id === typed && "as typed", takes(id) && "put it in", before], "; "),
+        title: joinPresent([id === typed && "as typed", takes(id) && "put it in", comparison], "; "),
         onclick: takes(id),
       };
     }),

@@ -12,7 +12,7 @@ import { isSpecial, tokenPhrase } from "./token-names.js";
  * @typedef {object} Share
  * @property {string} name
  * @property {number} share the current probability, 0 to 1
- * @property {number | null} [before] the probability before top-k or top-p
+ * @property {number | null} [pale] a probability drawn pale behind the bar: before top-k or top-p, or of the clean run
  * @property {number | null} [other] the probability with all heads on
  * @property {string} [title]
  * @property {string} [kind] a class
@@ -39,7 +39,7 @@ export const bars = (rows, compared = "with all heads on") =>
   });
 
 /** @param {Share} row @param {string} compared what `other` is, in words @returns {HTMLElement} */
-function barRow({ name, share, before = null, other = null, title = "", kind = "", onclick = null }, compared) {
+function barRow({ name, share, pale = null, other = null, title = "", kind = "", onclick = null }, compared) {
   const word = name.replace(/[“”\u2068\u2069]/g, "");
   const special = isSpecial(word);
   const phrase = special ? tokenPhrase(word) : name;
@@ -53,18 +53,18 @@ function barRow({ name, share, before = null, other = null, title = "", kind = "
       ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
     },
     h("span", { class: "name", dir: "auto" }, phrase),
-    track(share, before, other),
+    track(share, pale, other),
     h("span", { class: "number" }, percent(share)),
   );
 }
 
-/** @param {number} share @param {number | null} before @param {number | null} other */
-function track(share, before, other) {
+/** @param {number} share @param {number | null} pale @param {number | null} other */
+function track(share, pale, other) {
   const widthStyle = (/** @type {number} */ part) => `width: ${100 * part}%`;
   return h(
     "span",
     { class: "track" },
-    before === null ? null : h("span", { class: "bar before", style: widthStyle(before) }),
+    pale === null ? null : h("span", { class: "bar pale", style: widthStyle(pale) }),
     h("span", { class: "bar", style: widthStyle(share) }),
     other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
   );

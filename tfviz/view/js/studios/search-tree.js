@@ -177,7 +177,7 @@ export class SearchTree {
         const on = this.ranks[step] === rank;
         const from = step ? this.lefts[step - 1] + this.widths[step - 1] : ROOT_LEFT;
         const to = this.lefts[step] + (text.over ? this.widths[step] : 0);
-        const inks = { stroke: on ? theme.ink : theme.soft, thick: on ? 2 : 1, alpha: text.over ? 0.35 : 1 };
+        const inks = { stroke: on ? theme.ink : theme.soft, lineWidth: on ? 2 : 1, alpha: text.over ? 0.35 : 1 };
         pen.line(from, middle(text.parent), text.over ? this.lefts[step] : to, middle(rank), { ...inks, bend: 0.5 });
         if (text.over) pen.line(this.lefts[step], middle(rank), to, middle(rank), inks);
         if (!words || text.over) return;

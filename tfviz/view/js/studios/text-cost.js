@@ -59,8 +59,8 @@ export class TextCost {
     if (logits.length !== ids.length * size) return null;
     const words = this.writer.tokenizer.words(ids);
     answer.costs ??= tokenCosts(logits, ids, size);
-    const before = unedited && (answer.costsBefore ??= tokenCosts(unedited, ids, size));
-    return { words, now: answer.costs, before, evenGuess: Math.log(size) };
+    const costsUnedited = unedited && (answer.costsUnedited ??= tokenCosts(unedited, ids, size));
+    return { words, now: answer.costs, unedited: costsUnedited, evenGuess: Math.log(size) };
   }
 
   /** @param {number} cost */
@@ -74,8 +74,8 @@ export class TextCost {
     if (ids.length < 2) return "";
     const cost = this.words((answer.cost ??= meanCost(logits, answer)));
     if (!unedited) return `${cost} (an even guess: ${fixed(Math.log(size), 2)})`;
-    const before = (answer.before ??= meanCost(unedited, answer));
-    return `${cost} without ${counted(off, "head")}, ${fixed(before, 2)} with all`;
+    const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
+    return `${cost} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
   }
 
   /**
@@ -107,7 +107,7 @@ export class TextCost {
     const others = writer.edits.filter((edit) => edit.site !== site || edit.head !== head);
     /** @type {Edit[]} */
     const edits = others.length < writer.edits.length ? others : [...others, { site, head, do: "zero" }];
-    const result = await writer.run("worth", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
+    const result = await writer.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
     if (!result || writer.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
     this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, size).data, answer));
     writer.showSentence();

@@ -55,7 +55,7 @@ export class Translator extends Studio {
     super(...args);
     this.source = new SourceSentence(this.tokenizers[0], this.described);
     this.searches = new SearchCache(this);
-    this.worth = new HeadAblation(this);
+    this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
     this.layOut({
       textTitle: "The sentence",
@@ -325,12 +325,12 @@ export class Translator extends Studio {
       Math.exp(logProbabilities(output.logitsAt(0, place), this.described.suppressed)[id]);
     const logs = logProbabilities(answer.logitsAt(0, place), this.described.suppressed);
     const id = text.tokens[place] ?? topK(logs, 1)[0];
-    return this.worth.describe(head, {
+    return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, place, id]),
       name: tokenPhrase(this.tokenizer.words([id])[0]),
       share: Math.exp(logs[id]),
       ask: async (edits) => {
-        const output = await this.searches.readerFor(ids, edits, "worth").readText(read);
+        const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
         return output && shareOf(output, id);
       },
     });

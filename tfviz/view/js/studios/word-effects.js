@@ -99,12 +99,12 @@ export class WordEffects {
     this.shadedAt = performance.now();
     const effects = spans.map((_, i) => (label < 0 ? undefined : this.of(i, label)));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
-    const { signed, dark } = studio.frame.theme;
+    const { diverging, dark } = studio.frame.theme;
     const least = dark ? MIN_SHADE_DARK : 0;
     const colour = (/** @type {number} */ share) => {
       if (Math.abs(share) < MIN_SHADED) return "";
       const shade = Math.sign(share) * (least + (1 - least) * Math.abs(share));
-      return cssColour(signed[Math.round(128 + 127 * MAX_SHADE * shade)]);
+      return cssColour(diverging[Math.round(128 + 127 * MAX_SHADE * shade)]);
     };
     const { shading } = studio; // shading by a head takes precedence
     spans.forEach((span, i) => {
