@@ -6,7 +6,7 @@ import { topPatches } from "./image-summary.js";
 import { button } from "./small-elements.js";
 
 /** @import { Profile } from "../base/patch-grid.js" */
-/** @import { ImageClassifier } from "./image-classifier.js" */
+/** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
 
 const COUNT = 4;
 const SIDE = 72; // pixels of a small picture
@@ -14,7 +14,7 @@ const CONTEXT = 0.5; // patches of the picture that are drawn around each
 
 /** The strongest patches of a head, strongest first. */
 export class AttendedPatches {
-  /** @param {ImageClassifier} studio */
+  /** @param {ClassifyImageStudio} studio */
   constructor(studio) {
     this.studio = studio;
     this.list = h("div", { class: "crops", role: "group", "aria-label": "What this head looks at most" });

@@ -5,7 +5,7 @@ import { logitsAt, softmax, topK } from "./logits.js";
 
 /** @import { CausalModel } from "../documents.d.ts" */
 /** @import { Tokenizer } from "../types.d.ts" */
-/** @import { Filler } from "./filler.js" */
+/** @import { FillStudio } from "./fill-studio.js" */
 /** @import { Segment } from "./word-segments.js" */
 /**
  * @typedef {{ shares: Float64Array, tokenizer: Tokenizer, text: string }} LeftGuess of a tokenizer's words, after a text
@@ -19,7 +19,7 @@ export class CausalPredictions {
   /** @type {Map<number, Left>} at each word */
   words = new Map();
 
-  /** @param {Filler} studio */
+  /** @param {FillStudio} studio */
   constructor(studio) {
     this.studio = studio;
   }

@@ -3,12 +3,12 @@
 import { topPatches } from "./image-summary.js";
 import { logOdds } from "./logits.js";
 
-/** @import { ImageClassifier } from "./image-classifier.js" */
+/** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
 /** @import { Place } from "./model-pane.js" */
 
 const TOP_PATCHES = 4;
 
-/** Make the experiments of the image classifier's studio. @param {ImageClassifier} studio */
+/** Make the experiments of the image classifier's studio. @param {ClassifyImageStudio} studio */
 export function imageTries(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
@@ -42,7 +42,7 @@ export function imageTries(studio) {
   ];
 }
 
-/** Switch off the head without which the log-odds of the followed label fall most. @param {ImageClassifier} studio */
+/** Switch off the head without which the log-odds of the followed label fall most. @param {ClassifyImageStudio} studio */
 async function switchOffStrongest(studio) {
   /** @type {{ place: Place | null, odds: number }} */
   let worst = { place: null, odds: Infinity };

@@ -6,14 +6,14 @@ import { softmax, topK } from "./logits.js";
 import { bars, markFew, sharesPanel } from "./probability-bars.js";
 import { note } from "./small-elements.js";
 
-/** @import { ImageClassifier } from "./image-classifier.js" */
+/** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
 /** @import { Share } from "./probability-bars.js" */
 
 const MAX_LABELS = 8; // the likeliest labels that are shown
 
 /** A list of labels with their probabilities. */
 export class LabelBars {
-  /** @param {ImageClassifier} studio */
+  /** @param {ClassifyImageStudio} studio */
   constructor(studio) {
     this.studio = studio;
     this.element = h("div", { class: "shares", role: "group", "aria-label": "Verdict: press a label to follow it" });

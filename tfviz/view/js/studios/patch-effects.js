@@ -6,7 +6,7 @@ import { h } from "../base/elements.js";
 import { answerKey } from "./logits-cache.js";
 import { logOdds } from "./logits.js";
 
-/** @import { ImageClassifier } from "./image-classifier.js" */
+/** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
 
 const MIN_LIMIT = 0.5; // of the scale: below it all are pale
 const DRAW_INTERVAL = 150; // milliseconds between two drawings while patches are measured
@@ -18,7 +18,7 @@ export class PatchEffects {
   /** The key of the picture and heads that were measured. */
   key = "";
 
-  /** @param {ImageClassifier} studio @param {() => void} changed called when more effects are known */
+  /** @param {ClassifyImageStudio} studio @param {() => void} changed called when more effects are known */
   constructor(studio, changed) {
     this.studio = studio;
     this.changed = changed;

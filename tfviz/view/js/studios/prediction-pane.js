@@ -7,7 +7,7 @@ import { guessBars, sideTitle } from "./predictions.js";
 import { guessText, idsOrNull } from "./causal-predictions.js";
 import { joinPresent } from "./small-elements.js";
 
-/** @import { Filler, Gap } from "./filler.js" */
+/** @import { FillStudio, Gap } from "./fill-studio.js" */
 
 const LEFT_ONLY = "Reading only the left";
 const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its guesses
@@ -17,7 +17,7 @@ export class PredictionPane {
   /** @type {number | null} the word whose guesses are shown */
   word = null;
 
-  /** @param {Filler} studio */
+  /** @param {FillStudio} studio */
   constructor(studio) {
     this.studio = studio;
     this.element = h("div", { class: "guesses" });

@@ -4,7 +4,7 @@ import { TranslationReader, TranslationSearch } from "./translation-search.js";
 import { LruCache } from "./lru-cache.js";
 
 /** @import { Edit, ProgramNode } from "../types.d.ts" */
-/** @import { Translator } from "./translator.js" */
+/** @import { TranslateStudio } from "./translate-studio.js" */
 
 const MAX_SEARCHES = 8; // searches, and readers, that are cached
 
@@ -15,7 +15,7 @@ export class SearchCache {
   /** @type {LruCache<TranslationSearch>} */
   searches = new LruCache(MAX_SEARCHES);
 
-  /** @param {Translator} studio */
+  /** @param {TranslateStudio} studio */
   constructor(studio) {
     this.studio = studio;
   }

@@ -6,7 +6,7 @@ import { shadeOf } from "./text-shading.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { PlacedPiece } from "./text-pieces.js" */
-/** @import { Translator } from "./translator.js" */
+/** @import { TranslateStudio } from "./translate-studio.js" */
 /** @typedef {{ grid: Grid, row: number } | null} Shading the row of a head's map that shades a text */
 
 /** An editor of the sentence that is translated. */
@@ -16,7 +16,7 @@ export class SourceText {
   /** @type {import("./prompt.js").Prompted | null} the sentence as it was cut last */
   prompted = null;
 
-  /** @param {Translator} studio @param {(text: string) => void} changeText */
+  /** @param {TranslateStudio} studio @param {(text: string) => void} changeText */
   constructor(studio, changeText) {
     this.studio = studio;
     this.pieceCutter = new TextPieces(studio.tokenizers[0]);

@@ -10,7 +10,7 @@ import { tokenCosts } from "./logits.js";
 /** @import { Edit } from "../types.d.ts" */
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { Place } from "./model-pane.js" */
-/** @import { Writer } from "./writer.js" */
+/** @import { WriteStudio } from "./write-studio.js" */
 
 const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the whole text at each step
 
@@ -34,13 +34,13 @@ export class TextCost {
   /** The duration of the last reading in milliseconds. */
   readingTime = 0;
 
-  /** @param {Writer} writer */
-  constructor(writer) {
-    this.writer = writer;
-    const { unit } = writer;
+  /** @param {WriteStudio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    const { unit } = studio;
     this.line = h("small", { class: "cost", title: costHelp(unit) });
     this.bars = new CostBars(unit, (token, text) => {
-      writer.text.pointAtToken(token);
+      studio.text.pointAtToken(token);
       this.line.textContent = text || this.description;
     });
   }
@@ -50,14 +50,14 @@ export class TextCost {
     this.description = this.describe(answer, off);
     this.line.textContent = this.description;
     this.bars.show(this.costsOf(answer));
-    this.bars.mark(this.writer.row);
+    this.bars.mark(this.studio.row);
   }
 
   /** The cost of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */
   costsOf(answer) {
     const { ids, logits, unedited, size } = answer;
     if (logits.length !== ids.length * size) return null;
-    const words = this.writer.tokenizer.words(ids);
+    const words = this.studio.tokenizer.words(ids);
     answer.costs ??= tokenCosts(logits, ids, size);
     const costsUnedited = unedited && (answer.costsUnedited ??= tokenCosts(unedited, ids, size));
     return { words, now: answer.costs, unedited: costsUnedited, evenGuess: Math.log(size) };
@@ -65,7 +65,7 @@ export class TextCost {
 
   /** @param {number} cost */
   words(cost) {
-    return `${fixed(cost, 2)} nats a ${this.writer.unit}`;
+    return `${fixed(cost, 2)} nats a ${this.studio.unit}`;
   }
 
   /** Describe the cost of the text. @param {Answer} answer @param {number} off how many heads are off */
@@ -83,18 +83,18 @@ export class TextCost {
    * @param {Place} place
    */
   describeWithout(place) {
-    const { writer } = this;
-    const { answer } = writer;
-    if (!answer || answer.ids.length < 2 || writer.options.engine) return ""; // a kernel takes long for each answer
-    const site = writer.heads.siteOf(place);
+    const { studio } = this;
+    const { answer } = studio;
+    if (!answer || answer.ids.length < 2 || studio.options.engine) return ""; // a kernel takes long for each answer
+    const site = studio.heads.siteOf(place);
     const key = JSON.stringify([site, place.head, answer.key]);
     const without = this.withoutHeads.get(key);
     const now = (answer.cost ??= meanCost(answer.logits, answer));
     // reading a long text again takes too long
-    if (without === undefined && !writer.loop.running && this.readingTime <= MAX_READING_TIME)
+    if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
       void this.askWithout(key, site, place.head, answer);
     if (without === undefined || without === null) return "";
-    return writer.heads.isOff(place)
+    return studio.heads.isOff(place)
       ? `The text costs ${this.words(now)}; with this head on ${fixed(without, 2)}.`
       : `With this head off the text costs ${this.words(without)} instead of ${fixed(now, 2)}.`;
   }
@@ -102,14 +102,14 @@ export class TextCost {
   /** @param {string} key @param {string} site @param {number} head @param {Answer} answer */
   async askWithout(key, site, head, answer) {
     this.withoutHeads.set(key, null);
-    const { writer } = this;
+    const { studio } = this;
     const { ids, size } = answer;
-    const others = writer.edits.filter((edit) => edit.site !== site || edit.head !== head);
+    const others = studio.edits.filter((edit) => edit.site !== site || edit.head !== head);
     /** @type {Edit[]} */
-    const edits = others.length < writer.edits.length ? others : [...others, { site, head, do: "zero" }];
-    const result = await writer.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
-    if (!result || writer.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
+    const edits = others.length < studio.edits.length ? others : [...others, { site, head, do: "zero" }];
+    const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
+    if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
     this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, size).data, answer));
-    writer.showSentence();
+    studio.showSentence();
   }
 }

@@ -12,7 +12,7 @@ import { TranslationText } from "./translation-text.js";
 
 /** @import { Beam } from "./beam-search.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
-/** @import { Translator } from "./translator.js" */
+/** @import { TranslateStudio } from "./translate-studio.js" */
 /** @typedef {{ element: HTMLElement, show(value: number): void }} Knob */
 /**
  * The state of a search that is shown.
@@ -34,7 +34,7 @@ export class TranslationView {
   /** The width of the beam for which the search was opened or closed. */
   searchedWidth = 0;
 
-  /** @param {Translator} studio */
+  /** @param {TranslateStudio} studio */
   constructor(studio) {
     this.studio = studio;
     const { store, tokenizer, described } = studio;

@@ -5,11 +5,11 @@ import { button } from "./small-elements.js";
 import { habitsOf } from "./head-summary.js";
 import { BY_ANSWER } from "./word-effects.js";
 
-/** @import { Classifier } from "./classifier.js" */
-/** @import { Filler } from "./filler.js" */
+/** @import { ClassifyStudio } from "./classify-studio.js" */
+/** @import { FillStudio } from "./fill-studio.js" */
 /** @import { Studio } from "./studio.js" */
-/** @import { Translator } from "./translator.js" */
-/** @import { Writer } from "./writer.js" */
+/** @import { TranslateStudio } from "./translate-studio.js" */
+/** @import { WriteStudio } from "./write-studio.js" */
 
 const SCAN_INTERVAL = 90; // milliseconds for which a search shows each head
 const MAX_NEW_TOKENS = 60;
@@ -72,8 +72,8 @@ async function findHead(studio, kind) {
   studio.heads.select(best.place);
 }
 
-/** Make the experiments of the writing studio. @param {Writer} studio */
-export function writerTries(studio) {
+/** Make the experiments of the writing studio. @param {WriteStudio} studio */
+export function writeTries(studio) {
   const { unit, store } = studio;
   const write = async (/** @type {number} */ maxTokens) => {
     if (!studio.loop.running) await studio.loop.toggle(maxTokens);
@@ -108,8 +108,8 @@ export function writerTries(studio) {
   ];
 }
 
-/** Make the experiments of the classifier's studio. @param {Classifier} studio */
-export function classifierTries(studio) {
+/** Make the experiments of the classifier's studio. @param {ClassifyStudio} studio */
+export function classifyTries(studio) {
   const { store } = studio;
   const strongest = () => {
     const strength = (/** @type {number} */ i) => Math.abs(studio.effects.of(i, studio.label) ?? 0);
@@ -134,8 +134,8 @@ export function classifierTries(studio) {
   ];
 }
 
-/** Make the experiments of the masked language model's studio. @param {Filler} studio */
-export function fillerTries(studio) {
+/** Make the experiments of the masked language model's studio. @param {FillStudio} studio */
+export function fillTries(studio) {
   return [
     {
       name: "Hide the last word",
@@ -154,8 +154,8 @@ export function fillerTries(studio) {
   ];
 }
 
-/** Make the experiments of the translation studio. @param {Translator} studio */
-export function translatorTries(studio) {
+/** Make the experiments of the translation studio. @param {TranslateStudio} studio */
+export function translateTries(studio) {
   const { store, described } = studio;
   const from = { node: null, rows: [], cols: [], prefix: [] };
   return [

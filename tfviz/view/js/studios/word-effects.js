@@ -9,7 +9,7 @@ import { visibleText } from "../base/visible-text.js";
 import { logOdds, softmax } from "./logits.js";
 
 /** @import { GridPanel } from "../types.d.ts" */
-/** @import { Classifier } from "./classifier.js" */
+/** @import { ClassifyStudio } from "./classify-studio.js" */
 /** @import { TextAnswer } from "./text-studio.js" */
 
 // In place of a label: words are shaded by the chosen head, or by what they add to the answer of the text as typed.
@@ -29,7 +29,7 @@ export class WordEffects {
   /** The time of the last shading, in milliseconds. */
   shadedAt = 0;
 
-  /** @param {Classifier} studio */
+  /** @param {ClassifyStudio} studio */
   constructor(studio) {
     this.studio = studio;
     const { described, store } = studio;

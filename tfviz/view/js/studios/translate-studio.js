@@ -14,7 +14,7 @@ import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
 import { stacked, textDrawing } from "./text-drawing.js";
 import { TranslationView, NO_CHOICE } from "./translation-view.js";
-import { translatorTries } from "./tries.js";
+import { translateTries } from "./tries.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen, Tokenizer } from "../types.d.ts" */
@@ -28,9 +28,9 @@ const MAX_FORCED = 12; // forced beginnings that are cached
 const DRAW_INTERVAL = 50; // milliseconds between two drawings of a running search
 
 /** A studio that shows how a model translates a sentence. @extends {Studio<TranslateDocument>} */
-export class Translator extends Studio {
+export class TranslateStudio extends Studio {
   get keys() {
-    return TRANSLATOR_KEYS;
+    return TRANSLATE_KEYS;
   }
 
   get clearedChoices() {
@@ -66,7 +66,7 @@ export class Translator extends Studio {
     this.headPane.openedHead.after(this.view.makeSearchPart()); // where it looks comes first
     const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
     this.frame.body.addEventListener("keydown", shortcuts(actions));
-    this.showTries(translatorTries(this));
+    this.showTries(translateTries(this));
     this.open();
   }
 
@@ -361,7 +361,7 @@ export class Translator extends Studio {
   }
 }
 
-const TRANSLATOR_KEYS = [
+const TRANSLATE_KEYS = [
   ["Alt+S, Alt+R, Alt+B", "a step of the search, run or stop, a step back"],
   ["arrows, Enter", "in the translation: move, choose a place; in the tree: move, look at a text"],
   ["Enter", "on a word that could stand there: force it; on a head: switch it off"],

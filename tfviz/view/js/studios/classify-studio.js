@@ -10,7 +10,7 @@ import { joinPresent, note } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
 import { bars, markFew, sharesDrawing, sharesPanel } from "./probability-bars.js";
-import { classifierTries } from "./tries.js";
+import { classifyTries } from "./tries.js";
 import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
@@ -23,9 +23,9 @@ import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 const MAX_ANSWERS = 1000; // cached answers: one for each word left out
 
 /** A studio that shows the labels a model predicts for a text. @extends {TextStudio<ClassifyDocument>} */
-export class Classifier extends TextStudio {
+export class ClassifyStudio extends TextStudio {
   get keys() {
-    return CLASSIFIER_KEYS;
+    return CLASSIFY_KEYS;
   }
 
   /** The choices for a newly typed text: no changes. */
@@ -48,7 +48,7 @@ export class Classifier extends TextStudio {
       predictionTitle: "What it says",
       prediction: [this.verdict, this.changeText, this.effects.ranking],
     });
-    this.showTries(classifierTries(this));
+    this.showTries(classifyTries(this));
     this.open();
   }
 
@@ -258,7 +258,7 @@ export class Classifier extends TextStudio {
   }
 }
 
-const CLASSIFIER_KEYS = [
+const CLASSIFY_KEYS = [
   ["arrows, Home, End", "in the text: from word to word"],
   ["Delete, Space", "strike a word out, or bring it back"],
   ["Enter", "type another word in its place; Esc leaves it"],

@@ -5,21 +5,21 @@ import { TextEditor } from "./text-editor.js";
 import { signOf, TextPieces } from "./text-pieces.js";
 import { shadeOf } from "./text-shading.js";
 
-/** @import { Writer } from "./writer.js" */
+/** @import { WriteStudio } from "./write-studio.js" */
 
 const SHORT = 110; // letters of a text that is written larger where there is room
 
 /** An editor of the prompt and the text written after it. */
-export class WriterText {
+export class WriteText {
   /** @type {number | null} the piece that is pointed at */
   pointed = null;
 
-  /** @param {Writer} writer */
-  constructor(writer) {
-    this.writer = writer;
-    this.pieceCutter = new TextPieces(writer.tokenizer);
+  /** @param {WriteStudio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.pieceCutter = new TextPieces(studio.tokenizer);
     this.editor = new TextEditor("The text: type anywhere in it", {
-      typed: (text) => writer.beginWith(text),
+      typed: (text) => studio.beginWith(text),
       point: (place) => this.point(place),
     });
   }
@@ -28,10 +28,10 @@ export class WriterText {
   point(place) {
     if (place === this.pointed) return;
     this.pointed = place;
-    if (!this.writer.answer) return;
+    if (!this.studio.answer) return;
     this.show();
-    this.writer.showModel();
-    this.writer.textCost.bars.mark(this.row);
+    this.studio.showModel();
+    this.studio.textCost.bars.mark(this.row);
   }
 
   /** Point at the piece of a token; null: at the one at the caret. @param {number | null} token */
@@ -42,13 +42,13 @@ export class WriterText {
   }
 
   get pieces() {
-    const { readPrompt, path, answer } = this.writer;
+    const { readPrompt, path, answer } = this.studio;
     return this.pieceCutter.of(readPrompt, path.tokens, answer?.ids.length);
   }
 
   /** The token that the reader points at or, as long as there is none, the last. @returns {number | null} */
   get row() {
-    const { answer } = this.writer;
+    const { answer } = this.studio;
     if (!answer) return null;
     const last = this.pieces[this.pointed ?? -1]?.last ?? answer.ids.length - 1;
     return last >= 0 && last < answer.ids.length ? last : null;
@@ -56,7 +56,7 @@ export class WriterText {
 
   show() {
     const { pieces, editor } = this;
-    const { answer, answerInput, currentInput, frame, heads, loop } = this.writer;
+    const { answer, answerInput, currentInput, frame, heads, loop } = this.studio;
     const from = answer && answerInput?.key === currentInput?.key ? this.row : null;
     const grid =
       from !== null && heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;

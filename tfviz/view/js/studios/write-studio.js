@@ -16,8 +16,8 @@ import { stacked, textDrawing } from "./text-drawing.js";
 import { TextCost } from "./text-cost.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { TokenTree } from "./token-tree.js";
-import { writerTries } from "./tries.js";
-import { WriterText } from "./writer-text.js";
+import { writeTries } from "./tries.js";
+import { WriteText } from "./write-text.js";
 import { WritingLoop } from "./writing-loop.js";
 
 /** @import { WriteDocument } from "../documents.d.ts" */
@@ -28,9 +28,9 @@ import { WritingLoop } from "./writing-loop.js";
 /** @typedef {{ ids: number[], key: string, off: number }} ModelInput the input of the model; `off`: the number of heads that are off */
 
 /** A studio that shows how a language model continues a text. @extends {Studio<WriteDocument>} */
-export class Writer extends Studio {
+export class WriteStudio extends Studio {
   get keys() {
-    return WRITER_KEYS;
+    return WRITE_KEYS;
   }
 
   get clearedChoices() {
@@ -50,7 +50,7 @@ export class Writer extends Studio {
     const { store, described, tokenizer } = this;
     this.path = new TokenTree(store);
     this.prompt = new Prompt(tokenizer, described.context);
-    this.text = new WriterText(this);
+    this.text = new WriteText(this);
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
       steps: Boolean(described.programs?.step),
       context: described.context,
@@ -64,7 +64,7 @@ export class Writer extends Studio {
       predictionTitle: "What comes next",
       prediction: this.buildNext(),
     });
-    this.showTries(writerTries(this));
+    this.showTries(writeTries(this));
     this.frame.body.addEventListener("keydown", shortcuts(this.actions));
     this.open();
   }
@@ -255,7 +255,7 @@ export class Writer extends Studio {
   }
 }
 
-const WRITER_KEYS = [
+const WRITE_KEYS = [
   ["Alt+R, Alt+S, Alt+B", "write on or stop, write one, take one back"],
   ["arrows in the text", "what the chosen head looks at from there"],
   HEAD_KEYS,

@@ -11,7 +11,7 @@ import { sharesPanel } from "./probability-bars.js";
 import { joinPresent } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
-import { fillerTries } from "./tries.js";
+import { fillTries } from "./tries.js";
 
 /** @import { FillDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
@@ -26,9 +26,9 @@ import { fillerTries } from "./tries.js";
 /** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a masked word, or a part of it */
 
 /** A studio that shows the predictions for the masked words of a text. @extends {TextStudio<FillDocument>} */
-export class Filler extends TextStudio {
+export class FillStudio extends TextStudio {
   get keys() {
-    return FILLER_KEYS;
+    return FILL_KEYS;
   }
 
   /** The choices for a newly typed text: nothing masked or filled in. */
@@ -47,7 +47,7 @@ export class Filler extends TextStudio {
       predictionTitle: "What it guesses",
       prediction: [this.guesses.element],
     });
-    this.showTries(fillerTries(this));
+    this.showTries(fillTries(this));
     this.open();
   }
 
@@ -235,7 +235,7 @@ export class Filler extends TextStudio {
   }
 }
 
-const FILLER_KEYS = [
+const FILL_KEYS = [
   ["arrows, Home, End", "in the text: from word to word"],
   ["Enter, Space", "hide a word, or show it"],
   ["Enter", "on a guess: put it in; on a head: switch it off"],

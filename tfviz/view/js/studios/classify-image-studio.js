@@ -38,7 +38,7 @@ const SHADE_OPTIONS = [
 ];
 
 /** A studio that shows the labels a model predicts for a picture. @extends {Studio<ClassifyImageDocument>} */
-export class ImageClassifier extends Studio {
+export class ClassifyImageStudio extends Studio {
   get keys() {
     return IMAGE_KEYS;
   }
