@@ -125,7 +125,7 @@ def test_heatmap_cell_numbers_follow_scale_limit(limit, seen):
     values = numpy.array([[0.004, 0.0055, 0.046, 0.994, 0.996, -0.1234, 0.0]])
     with palette.theme():
         figure, axes = pyplot.subplots()
-        heatmap.draw(axes, Heatmap(torch.from_numpy(values), scale=Scale("diverging", limit), numbered=True))
+        heatmap.draw_heatmap(axes, Heatmap(torch.from_numpy(values), scale=Scale("diverging", limit), numbered=True))
     assert [text.get_text() for text in axes.texts] == seen
     pyplot.close(figure)
 
