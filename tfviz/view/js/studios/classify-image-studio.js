@@ -18,8 +18,9 @@ import { button, note } from "./small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane } from "./patch-pane.js";
 import { scaleParts } from "./patch-scale.js";
-import { drawShares, sharesHeight } from "./probability-bars.js";
+import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
+import { stacked } from "./text-drawing.js";
 
 /** @import { ClassifyImageDocument, ClassifyImageState } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
@@ -317,11 +318,8 @@ export class ClassifyImageStudio extends Studio {
   get drawing() {
     const { width, height } = this.pane;
     const rows = this.verdict.rows.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
-    const draw = (/** @type {Pen} */ pen) => {
-      this.pane.paint(pen);
-      drawShares(pen, this.frame.theme, rows, height + 12);
-    };
-    return { width: Math.max(420, width), height: height + 12 + sharesHeight(rows), draw };
+    const picture = { width, height, draw: (/** @type {Pen} */ pen) => this.pane.paint(pen) };
+    return stacked([picture, sharesDrawing(this.frame.theme, rows)]);
   }
 }
 
