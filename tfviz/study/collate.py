@@ -34,13 +34,13 @@ def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int)
             raise TypeError(
                 "texts are strings: give tokenize, a function of a list of them that returns the model's ids"
             )
-        return _Chunks(texts, first, rows, batch_size, lambda chunk: tokenize(chunk))
+        return _Batches(texts, first, rows, batch_size, lambda chunk: tokenize(chunk))
     if isinstance(first, Mapping) and not _is_batch(first):
-        return _Chunks(texts, first, rows, batch_size, _padded)
+        return _Batches(texts, first, rows, batch_size, _padded)
     return texts if hasattr(texts, "__len__") and rows is not texts else chain([first], rows)
 
 
-class _Chunks:
+class _Batches:
     """Batches of single texts; their number is known if the texts are a list."""
 
     def __init__(

@@ -120,7 +120,7 @@ def over(
     )
     with eval_mode(model):
         batches = run.own_batches(as_batches(texts, tokenize, batch_size), model, progress)
-        for found in _measured(BatchMeasurement(model, measure, sites, top), batches, client):
+        for found in _measure_batches(BatchMeasurement(model, measure, sites, top), batches, client):
             run.add(found)
     run.write()
     result = merge_processes(run.statistics)
@@ -129,7 +129,9 @@ def over(
     return result[SINGLE_TABLE_NAME] if list(result) == [SINGLE_TABLE_NAME] else result
 
 
-def _measured(measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs]], client: Any) -> Iterator[Result]:
+def _measure_batches(
+    measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs]], client: Any
+) -> Iterator[Result]:
     """Return the statistics of each batch, in order, measured here or by the workers of a client."""
     if client is None:
         return (measurement.run(inputs, first) for first, inputs in batches)

@@ -60,13 +60,13 @@ class HeadScores:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
         texts: dict[int, MarkedTexts] = {}  # by the ids of an encoder's text and of a decoder's
-        scores, even = zip(*(self._layer(site, seen, self._text(site, inputs, texts)) for site in seen))
+        scores, uniform = zip(*(self._layer(site, seen, self._text(site, inputs, texts)) for site in seen))
         label, labels = site_axis(list(seen))
         heads = head_count(len(layer[0]) for layer in scores)
         axes = {"text": range_labels(inputs.size), label: labels, "head": range_labels(heads)}
         tables = {}
         for number, name in enumerate(self.kinds):
-            for title, layers in ((name, scores), (f"{name}, {BASELINE}", even)):
+            for title, layers in ((name, scores), (f"{name}, {BASELINE}", uniform)):
                 values = torch.stack([layer[..., number] for layer in layers], 1)
                 tables[title] = unchecked(Table, values, axes, "share of attention")
         return tables

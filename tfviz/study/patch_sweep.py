@@ -17,8 +17,8 @@ from tfviz.study.last_position import LastPosition
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
-from tfviz.study.patch_sources import Means, source
-from tfviz.study.sites import ActivationSite, activation_sites, module_path, once_each, site_axis
+from tfviz.study.patch_sources import Means, replacement
+from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_firings, site_axis
 from tfviz.study.token_logits import TokenLogits
 
 Each = Literal["head", "position", "head and position"]
@@ -70,14 +70,14 @@ class Sweep:
                 logits = prompt.logits(model)
             self.baselines[name] = measure(metric, logits).item()
             check_position(metric, prompt, logits)
-            kept = once_each(seen)
+            kept = single_firings(seen)
             if is_base:
                 base_logits = logits
                 self.base_activations = {} if frozen is None else kept
             activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
         base = activations[unpatched]
         self.sites = activation_sites(base, self.base.size)
-        self.sources = {site.name: source(site.name, activations, by, seed, means or {}) for site in self.sites}
+        self.sources = {site.name: replacement(site.name, activations, by, seed, means or {}) for site in self.sites}
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
         self.unpatched = self.baselines[unpatched]
         heads = [module_path(site.name) for site in self.sites if site.heads is not None]

@@ -64,28 +64,28 @@ class PathSweep(Sweep):
     def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
         """Return the change of the metric by each patch, through the receivers; NaN for heads that are no senders."""
         heads = self.senders[site.name]
-        sent = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
+        sending = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
         values = torch.full((len(places),), torch.nan)
-        if sent:
-            values[sent] = self._changes(site, [places[number] for number in sent]).to(values)
+        if sending:
+            values[sending] = self._changes(site, [places[number] for number in sending]).to(values)
         return values
 
     def _changes(self, site: ActivationSite, places: list[Place]) -> Tensor:
         """Return the change of the metric by each patch, through the receivers."""
         path = module_path(site.name)
-        ends = [end for end in self.receivers if self._time(end) > self.replay.starts[path]]
-        if self.receivers and not ends:
+        receivers = [receiver for receiver in self.receivers if self._time(receiver) > self.replay.starts[path]]
+        if self.receivers and not receivers:
             return torch.zeros(len(places))
         times = len(places)
-        edits = {other: self._held(other, site, places) for other in {*self.frozen, site.name}}
+        edits = {other: self._hold(other, site, places) for other in {*self.frozen, site.name}}
         with (
             self.replay.skipping(self.replay.before(path), times),
-            capture(self.model, ends, edit=self._live(edits, path)) as seen,
+            capture(self.model, receivers, edit=self._outside_skipped(edits, path)) as seen,
         ):
             logits = self.base.repeat(times).logits(self.model)
         if self.receivers:
-            first = min(ends, key=self._time)
-            arrived = {end: self._arriving(end, seen[end], times) for end in ends}
+            first = min(receivers, key=self._time)
+            arrived = {receiver: self._receive(receiver, seen[receiver], times) for receiver in receivers}
             blocks = self.replay.before(module_path(first))
             with self.replay.skipping(blocks, times), capture(self.model, [], edit=arrived):
                 logits = self.base.repeat(times).logits(self.model)
@@ -96,33 +96,35 @@ class PathSweep(Sweep):
         path = module_path(site)
         return self.replay.ends[path] if path == site else self.replay.starts[path]
 
-    def _live(self, edits: dict[str, Callable[[Tensor], Tensor]], path: str) -> dict[str, Callable[[Tensor], Tensor]]:
+    def _outside_skipped(
+        self, edits: dict[str, Callable[[Tensor], Tensor]], path: str
+    ) -> dict[str, Callable[[Tensor], Tensor]]:
         """Return the edits of sites outside of skipped blocks."""
         skipped = self.replay.before(path)
         return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
 
-    def _held(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
+    def _hold(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
         """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places."""
         base = self.base_activations.get(name)
 
-        def hold(tensor: Tensor) -> Tensor:
+        def edit(tensor: Tensor) -> Tensor:
             held = tensor if base is None else repeat_batch(base, len(places)).to(tensor)
             return self.patched(held, site, places) if name == site.name else held
 
-        return hold
+        return edit
 
-    def _arriving(self, site: str, arrived: Tensor, times: int) -> Callable[[Tensor], Tensor]:
+    def _receive(self, site: str, arrived: Tensor, times: int) -> Callable[[Tensor], Tensor]:
         """Return an edit that puts the changed input of a receiver's heads into the unchanged run."""
         heads = self.receivers[site]
 
-        def put(tensor: Tensor) -> Tensor:
+        def edit(tensor: Tensor) -> Tensor:
             if heads is None:
                 return arrived.to(tensor)
             edited = tensor.clone()
             edited[:, heads] = arrived[:, heads].to(tensor)
             return edited
 
-        return put
+        return edit
 
 
 def _check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
