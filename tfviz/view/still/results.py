@@ -10,17 +10,8 @@ import matplotlib
 import numpy
 from matplotlib.axes import Axes
 
-from tfviz.view.spec import (
-    NO_NAMES,
-    STACK_COLOURS,
-    Axis,
-    Heatmap,
-    ResultPanel,
-    is_binary,
-    is_numbered,
-    round_up,
-    stack_end,
-)
+from tfviz.view.result_spec import STACK_COLOURS, ResultPanel, is_binary, round_up, stack_end
+from tfviz.view.spec import NO_NAMES, Axis, Heatmap, is_numbered
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import (
     NUMBER_CELL_INCHES,
