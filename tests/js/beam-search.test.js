@@ -52,12 +52,12 @@ test("the beam is the best of all continuations", () => {
 
 test("a text that has ended stays as it is, and competes", () => {
   const how = { width: 2, alpha: 0, end: END };
-  const ended = { tokens: [3, END], sum: Math.log(0.3), ended: true, over: false, parent: 0 };
-  const open = { tokens: [1, 2], sum: Math.log(0.5), ended: false, over: false, parent: 0 };
+  const ended = { tokens: [3, END], sum: Math.log(0.3), ended: true, endedBefore: false, parent: 0 };
+  const open = { tokens: [1, 2], sum: Math.log(0.5), ended: false, endedBefore: false, parent: 0 };
   const next = nextBeam([open, ended], [logs(0.2, 0.5, 0.3), null], how);
   assert.deepEqual(tokens(next), ["3 0", "1 2 1"]);
   assert.deepEqual(
-    next.map(({ over, parent }) => [over, parent]),
+    next.map(({ endedBefore, parent }) => [endedBefore, parent]),
     [
       [true, 1],
       [false, 0],
@@ -66,8 +66,8 @@ test("a text that has ended stays as it is, and competes", () => {
 });
 
 test("a length penalty lets the longer text win", () => {
-  const ended = { tokens: [END], sum: -1, ended: true, over: false, parent: 0 };
-  const long = { tokens: [1, 1, 1, 1, 1, 1], sum: -1.1, ended: false, over: false, parent: 0 };
+  const ended = { tokens: [END], sum: -1, ended: true, endedBefore: false, parent: 0 };
+  const long = { tokens: [1, 1, 1, 1, 1, 1], sum: -1.1, ended: false, endedBefore: false, parent: 0 };
   const certain = Float64Array.of(-Infinity, 0);
   assert.deepEqual(tokens(nextBeam([ended, long], [null, certain], { width: 1, alpha: 0, end: END })), ["0"]);
   assert.deepEqual(tokens(nextBeam([ended, long], [null, certain], { width: 1, alpha: 1, end: END })), [

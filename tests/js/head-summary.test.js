@@ -4,7 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
-import { breadthOf, habitSentence, habitsOf, querySentence } from "../../tfviz/view/js/studios/head-summary.js";
+import { attentionBreadth, describeHead, countKinds, querySentence } from "../../tfviz/view/js/studios/head-summary.js";
 import { isSpecial, tokenPhrase } from "../../tfviz/view/js/studios/token-names.js";
 
 /** @param {number} _query @param {number} _key */
@@ -28,26 +28,26 @@ const favourite = (/** @type {string} */ word, /** @type {string} */ share) =>
   `looks most at “${word}”: ${share} of its attention, on average.`;
 /** @param {Grid} grid @param {number[]} ids */
 const counts = (grid, ids) =>
-  Object.fromEntries(habitsOf(grid, ids).flatMap(({ kind, count }) => (count ? [[kind, count]] : [])));
+  Object.fromEntries(countKinds(grid, ids).flatMap(({ kind, count }) => (count ? [[kind, count]] : [])));
 
-test("a habit of half the queries is told, one of fewer is not", () => {
-  assert.equal(habitSentence(looking([0, 0, 1, 0, 4]), [], "letter"), "looks one letter back in 2 of 4 places.");
-  assert.equal(plain(habitSentence(looking([0, 0, 2, 5, 1, 3]), [], "letter")), favourite("0", "33 %"));
-  assert.equal(habitSentence(looking([0, 1, 2]), [], "token"), "looks at the token itself in 2 of 2 places.");
-  assert.equal(habitSentence(looking([3, 3, 4, 5, 5, 5]), [], "word"), "looks two words ahead in 3 of 5 places.");
+test("a kind of half the queries is told, one of fewer is not", () => {
+  assert.equal(describeHead(looking([0, 0, 1, 0, 4]), [], "letter"), "looks one letter back in 2 of 4 places.");
+  assert.equal(plain(describeHead(looking([0, 0, 2, 5, 1, 3]), [], "letter")), favourite("0", "33 %"));
+  assert.equal(describeHead(looking([0, 1, 2]), [], "token"), "looks at the token itself in 2 of 2 places.");
+  assert.equal(describeHead(looking([3, 3, 4, 5, 5, 5]), [], "word"), "looks two words ahead in 3 of 5 places.");
 });
 
-test("one place is too few for a habit", () => {
-  assert.equal(plain(habitSentence(looking([0, 0]), [], "letter")), favourite("0", "100 %"));
+test("one place is too few for a kind", () => {
+  assert.equal(plain(describeHead(looking([0, 0]), [], "letter")), favourite("0", "100 %"));
   const even = Grid.of([..."ab"], [..."xy"], new Float32Array(4).fill(0.5), new Uint8Array(4));
-  assert.equal(habitSentence(even, [], "letter"), "spreads its look over 2 letters or so.");
+  assert.equal(describeHead(even, [], "letter"), "spreads its look over 2 letters or so.");
 });
 
-test("without a habit: what the query looks at, else what all look at, else how far they spread", () => {
+test("without a kind: what the query looks at, else what all look at, else how far they spread", () => {
   const words = ["[CLS]", "dull", "[MASK]", "songs"];
   const rows = [[0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.2, 0.6], [0.2, 0, 0.2, 0.6], [0.4, 0.3, 0.2, 0.1]]; // prettier-ignore
   const grid = Grid.of(words, words, Float32Array.from(rows.flat()), new Uint8Array(16));
-  const says = (/** @type {number | null} */ query) => plain(habitSentence(grid, [], "token", query));
+  const says = (/** @type {number | null} */ query) => plain(describeHead(grid, [], "token", query));
   assert.equal(says(2), "looks from the hidden word most at “songs”: 60 % of its attention.");
   assert.equal(says(0), "looks from the class token most at the hidden word: 70 % of its attention.");
   assert.equal(says(null), "spreads its look over 3 tokens or so."); // no key has 1.5 times the even 0.25
@@ -74,7 +74,7 @@ test("the first query is not counted, nor one that may look nowhere", () => {
     ),
     { "at -2": 1, first: 1 },
   );
-  assert.equal(habitsOf(looking([2, 1, 0], (query) => query === 1), [])[0].of, 1); // prettier-ignore
+  assert.equal(countKinds(looking([2, 1, 0], (query) => query === 1), [])[0].of, 1); // prettier-ignore
 });
 
 test("the same token before, and what followed it", () => {
@@ -95,6 +95,6 @@ test("of equal weights the first counts, and no forbidden one", () => {
 test("the breadth is that of the query in the middle: e to the power of its entropy", () => {
   const rows = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.25, 0.25, 0.25]]; // prettier-ignore
   const grid = Grid.of([..."abc"], [..."wxyz"], Float32Array.from(rows.flat()), new Uint8Array(12));
-  assert.ok(Math.abs(breadthOf(grid) - 2) < 1e-6);
-  assert.equal(breadthOf(Grid.of([], [], new Float32Array(), new Uint8Array())), 0);
+  assert.ok(Math.abs(attentionBreadth(grid) - 2) < 1e-6);
+  assert.equal(attentionBreadth(Grid.of([], [], new Float32Array(), new Uint8Array())), 0);
 });

@@ -9,7 +9,7 @@ import { weightLimit } from "../../tfviz/view/js/base/patch-grid.js";
 import {
   effectSentence,
   attentionProfile,
-  lookSentence,
+  attentionSentence,
   topPatches,
 } from "../../tfviz/view/js/studios/image-summary.js";
 
@@ -38,7 +38,7 @@ test("the strongest patches are counted from the first patch, and the class toke
 
 test("a sentence of what a head looks at", () => {
   /** @param {number[]} row */
-  const says = (row) => lookSentence(attentionProfile(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
+  const says = (row) => attentionSentence(attentionProfile(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
   assert.equal(
     says([0.1, 0.1, 0.5, 0.2, 0.1]),
     "looks from cls most at the patch in (0,1): 50 %, 2.5 times an even share.",

@@ -47,10 +47,10 @@ test("a place is one layer at one position, or one head at all", () => {
     ],
     clean: { streams, heads },
   });
-  const stream = runs.patchAt(texts, ["streams", 1, 2]);
+  const stream = runs.patchInputs(texts, ["streams", 1, 2]);
   assert.deepEqual([...stream.stream_at.data], [0, 0, 0, 0, 0, 0, 1, 0]);
   assert.ok(stream.heads_at.data.every((at) => at === 0));
-  const head = runs.patchAt(texts, ["heads", 1, 0]);
+  const head = runs.patchInputs(texts, ["heads", 1, 0]);
   assert.deepEqual(head.heads_at.shape, [2, 3, 4]);
   assert.deepEqual(
     [...head.heads_at.data.keys()].filter((i) => head.heads_at.data[i]),

@@ -20,7 +20,7 @@ test("signs stand apart from words where their tokens do", () => {
   const segments = segmentsOf(cutting(/\s*\p{L}|\s*[^\p{L}\s]/gu), "it's  so.");
   assert.deepEqual(texts(segments), ["it", "'", "s", "so", "."]);
   assert.deepEqual(
-    segments.map(({ lead }) => lead),
+    segments.map(({ leadingSpace }) => leadingSpace),
     ["", "", "", "  ", ""],
   );
   assert.deepEqual(

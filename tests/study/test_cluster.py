@@ -89,14 +89,14 @@ def test_a_run_that_stopped_goes_on(client, tmp_path):
         yield from DATA.split(2)[:4]
         raise KeyboardInterrupt
 
-    from tfviz.study import data_set
+    from tfviz.study import resumable_statistics
 
-    seconds, data_set.WRITE_INTERVAL_SECONDS = data_set.WRITE_INTERVAL_SECONDS, 0.0
+    seconds, resumable_statistics.WRITE_INTERVAL_SECONDS = resumable_statistics.WRITE_INTERVAL_SECONDS, 0.0
     try:
         with pytest.raises(KeyboardInterrupt):
             over(model, stopping(), HeadScores(), progress=False, client=client, resume=file)
     finally:
-        data_set.WRITE_INTERVAL_SECONDS = seconds
+        resumable_statistics.WRITE_INTERVAL_SECONDS = seconds
     given = {"progress": False, "resume": file}
     check_equal(
         over(model, DATA.split(2), HeadScores(), client=client, **given),

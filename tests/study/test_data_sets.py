@@ -8,7 +8,7 @@ from torch import multiprocessing
 from torch.utils.data import DataLoader
 
 from tfviz import models
-from tfviz.study import HeadScores, Statistics, Table, data_set, over
+from tfviz.study import HeadScores, Statistics, Table, over, resumable_statistics
 
 DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 
@@ -137,7 +137,7 @@ def test_over_resumes_after_interruption(tmp_path, monkeypatch):
         return over(model, DATA.split(2), measure, progress=False, resume=file, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(data_set, "WRITE_INTERVAL_SECONDS", 0.0)
+        patch.setattr(resumable_statistics, "WRITE_INTERVAL_SECONDS", 0.0)
         with pytest.raises(KeyboardInterrupt):
             run()
     calls.clear()

@@ -6,7 +6,7 @@ from study_models import IDS, OTHER, VOCAB_SIZE, family, prompts
 from torch import nn
 
 from tfviz import models, study
-from tfviz.study import last_position, patching
+from tfviz.study import last_position, patch_sweep
 
 METRIC = study.logit_difference([3, 5, 8], [2, 1, 7])
 
@@ -21,7 +21,7 @@ def tried(monkeypatch):
             super().__init__(*given)
             made.append(self)
 
-    monkeypatch.setattr(patching, "LastPosition", Noted)
+    monkeypatch.setattr(patch_sweep, "LastPosition", Noted)
     return made
 
 

@@ -8,7 +8,7 @@ from study_models import IDS, OTHER, VOCAB_SIZE, family, prompts
 from torch import nn
 
 from tfviz import models, study
-from tfviz.study import patching, token_logits
+from tfviz.study import patch_sweep, token_logits
 
 METRIC = study.logit_difference([3, 5, 8], [2, 1, 7])
 
@@ -23,7 +23,7 @@ def tried(monkeypatch):
             super().__init__(*given)
             made.append(self)
 
-    monkeypatch.setattr(patching, "TokenLogits", Noted)
+    monkeypatch.setattr(patch_sweep, "TokenLogits", Noted)
     return made
 
 
@@ -44,9 +44,9 @@ def test_numbers_are_those_of_all_logits(name, path, metric, tried, monkeypatch)
     sites = "decoder.*.SelfAttention.output_heads" if name == "T5" else None
     run = lambda: study.patch(model, clean, corrupt, metric=metric, sites=sites, progress=False)  # noqa: E731
     found = run()
-    assert tried[-1].path == path
+    assert tried[-1].paths == ([path] if path else [])
     expected = without(monkeypatch, run)
-    assert tried[-1].path == ""
+    assert tried[-1].paths == []
     torch.testing.assert_close(found.values, expected.values, rtol=1e-4, atol=1e-4)
     assert expected.values.abs().max() > 1e-2
     assert found.notes == expected.notes
@@ -98,7 +98,7 @@ def test_models_and_metrics_that_need_all_logits_have_them(wrap, metric, more, t
     model = wrap(family("GPT-2")[0])
     run = lambda: study.patch(model, IDS, OTHER, metric=metric, progress=False, **more).values  # noqa: E731
     found = run()
-    assert tried[-1].path == ""
+    assert tried[-1].paths == []
     torch.testing.assert_close(found, without(monkeypatch, run))
 
 
@@ -111,7 +111,7 @@ def test_maps_inside_of_blocks_give_all_outputs(blocks, tried, monkeypatch):
     model.blocks = blocks(*model.blocks)
     run = lambda: study.patch(model, IDS, OTHER, metric=METRIC, progress=False).values  # noqa: E731
     found = run()
-    assert tried[-1].path == ""
+    assert tried[-1].paths == []
     torch.testing.assert_close(found, without(monkeypatch, run))
 
 

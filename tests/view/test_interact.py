@@ -15,7 +15,8 @@ from tfviz import text, view
 from tfviz.portable.program import pack
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.spec import ResultPanel, Scale, result_scale, round_up
+from tfviz.view.result_spec import ResultPanel, result_scale, round_up
+from tfviz.view.spec import Scale
 from tfviz.view.still import results
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import sequential_colormap, soft, theme

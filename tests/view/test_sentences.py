@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from tfviz import view
-from tfviz.view.spec import ResultPanel, Scale
+from tfviz.view.result_spec import ResultPanel
+from tfviz.view.spec import Scale
 from tfviz.view.still.scale_keys import scale_keys
 from tfviz.view.still.sentences import sentences, stack_answer, stated_cells
 

@@ -13,6 +13,8 @@ from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
+EXAMPLE_LENGTH = 5  # tokens of the text with which the model is traced
+
 
 class ExportCache:
     """Keys and values of one attention as inputs and outputs of a program, in place of `layers.KeyValues`."""
@@ -31,7 +33,7 @@ class ExportCache:
         return keys, values
 
 
-def export_language_model(model: nn.Module, weights: str = "float16", example: int = 5) -> dict[str, Program]:
+def export_language_model(model: nn.Module, weights: str = "float16") -> dict[str, Program]:
     """Export a language model as the program `read` and, if it has a cache, the program `step`.
 
     `read` returns the logits after every token of a text, `step` those after one more token.
@@ -40,13 +42,12 @@ def export_language_model(model: nn.Module, weights: str = "float16", example: i
         model: called with ids [batch, position], returns logits, or an object that has them as `.logits`. If it has a
             `new_cache()` that returns keys and values, as `models.GPT` does, it is called with those, too.
         weights: storage format; see `export`.
-        example: number of tokens in the text with which the model is traced.
 
     Raises:
         ValueError: as `export`.
     """
     device = weights_device(model)
-    ids = torch.arange(example, device=device)[None] % 2
+    ids = torch.arange(EXAMPLE_LENGTH, device=device)[None] % 2
     caches: Any = getattr(model, "new_cache", list)()
     count = len(caches)
 

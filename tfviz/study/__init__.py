@@ -3,17 +3,19 @@
 An analysis returns a `Table` (numbers, a name for each axis, a label for each place, a unit), or, over a data set,
 `Statistics`, whose mean is one.
 
-    patching      activations of one run put into another (sites, metrics; partial_results keeps long sweeps);
-    path_patching   through chosen later heads alone
-    means         mean activations over a data set, for mean ablation
-    lens          the logit lens: each layer's prediction
-    attribution   what each part adds to a logit (residual_terms finds what adds up to the residual stream)
-    data_set      any measure over a data set (collate, statistics); heads: scores of heads; compare: two checkpoints
-    training_film, map_store   maps while a model is trained; many maps in one folder
+    patching        activations of one run put into another (patch_sweep; partial_results keeps long sweeps)
+    path_patching   the same, only through chosen later heads (path_sweep)
+    means           mean activations over a data set, for mean ablation
+    lens            the logit lens: each layer's prediction
+    attribution     what each part adds to a logit (residual_terms finds what adds up to the residual stream)
+    data_set        any measure over a data set (collate, statistics, resumable_statistics)
+    heads, compare  scores of heads over a data set (aligned_texts); two checkpoints over a data set
+    training_film   maps while a model is trained
+    map_store       many maps in one folder
 
-They use `inputs`, the arguments of a model's call, `block_replay`, which skips blocks whose output cannot change,
-`last_position`, which runs the end of the last block where the metric reads it, and `token_logits`, which computes the
-logits that the metric reads. `over` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
+They use `inputs`, the arguments of a model's call, `metrics` and `sites`, `block_replay`, which skips blocks whose
+output cannot change, and `partial_forward`, which computes only what the metric reads (`last_position`,
+`token_logits`). `over` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
 (`cluster`).
 """
 

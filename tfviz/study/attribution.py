@@ -57,13 +57,13 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
     with eval_mode(model):
-        run = _Run(model, inputs, target, by == "head")
+        run = _AttributedRun(model, inputs, target, by == "head")
         values, axes = run.by_head() if by == "head" else run.by_part()
     notes = {"model": type(model).__name__, "target": run.value}
     return Table(values, axes, unit_of(target), f"What each {by} of {type(model).__name__} adds", notes)
 
 
-class _Run:
+class _AttributedRun:
     """One run of the model: the terms of its residual stream, and the direction onto which they are projected.
 
     Attributes:

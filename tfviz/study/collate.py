@@ -36,13 +36,13 @@ def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int)
                 "texts are strings: give tokenize, a function of a list of them that returns the model's ids, such as "
                 f"lambda texts: {TOKENIZER_CALL}"
             )
-        return _Chunks(texts, first, rows, batch_size, lambda chunk: _tokenized(tokenize, chunk))
+        return _Batches(texts, first, rows, batch_size, lambda chunk: _tokenized(tokenize, chunk))
     if isinstance(first, Mapping) and not _is_batch(first):
-        return _Chunks(texts, first, rows, batch_size, _padded)
+        return _Batches(texts, first, rows, batch_size, _padded)
     return texts if hasattr(texts, "__len__") and rows is not texts else chain([first], rows)
 
 
-class _Chunks:
+class _Batches:
     """Batches of single texts; their number is known if the texts are a list."""
 
     def __init__(

@@ -53,12 +53,12 @@ def compare(
         with eval_mode(second) as device:
             moved = inputs.map(lambda tensor: tensor.to(device))
             with capture(second, sites) as other:
-                logits = moved.logits(second)
+                second_logits = moved.logits(second)
         if {site: tensor.shape for site, tensor in seen.items()} != {s: tensor.shape for s, tensor in other.items()}:
             raise ValueError(f"{names[0]} has {seen!r}, and {names[1]} {other!r}; compare checkpoints of one model")
         _check_patterns(seen)
         layers = [
-            _distance(
+            _total_variation(
                 pattern,
                 other[site].to(pattern.device),
                 attention_mask_at(inputs, site, pattern.shape[2]).to(pattern.device),
@@ -68,11 +68,14 @@ def compare(
         name, labels = site_axis(list(seen))
         text = range_labels(inputs.size)
         axes = {"text": text, name: labels, "head": range_labels(layers[0].shape[1])}
-        own = inputs.logits(first)
-        words = attention_mask_at(inputs, "decoder", own.shape[1]).to(own.device)  # of what is predicted
+        first_logits = inputs.logits(first)
+        # the words whose next tokens are predicted
+        words = attention_mask_at(inputs, "decoder", first_logits.shape[1]).to(first_logits.device)
         return {
             "attention": Table(torch.stack(layers, 1), axes, "total variation distance"),
-            "prediction": Table(_divergence(own, logits.to(own.device), words), {"text": text}, "nats"),
+            "prediction": Table(
+                _kl_divergence(first_logits, second_logits.to(first_logits.device), words), {"text": text}, "nats"
+            ),
         }
 
     if resume is not None:
@@ -90,14 +93,14 @@ def _check_patterns(seen: Capture) -> None:
     head_count(tensor.shape[1] for tensor in seen.values())
 
 
-def _distance(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
+def _total_variation(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
     """Return the mean distance of each text and head, [text, head], over its words."""
     distances = (first.float() - second.float()).abs().sum(-1) / 2
     counts = words[:, None] & ((first.sum(-1) != 0) | (second.sum(-1) != 0))
     return torch.where(counts, distances, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
 
 
-def _divergence(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
+def _kl_divergence(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
     """Return KL(first || second) of each text, in nats, mean over its words."""
     if first.shape != second.shape:
         raise ValueError(f"one model gives logits {list(first.shape)}, the other {list(second.shape)}")

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
-from operator import length_hint
 from pathlib import Path
 from typing import Any, overload
 
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 
-from tfviz import checks, schema
+from tfviz import checks
 from tfviz.eval_mode import eval_mode
-from tfviz.files import atomic, expand_user, load_tensors, save_tensors
-from tfviz.look.capture import Capture
-from tfviz.study.batch_statistics import SINGLE_TABLE_NAME, BatchMeasurement, Measure, Result, merge_results
+from tfviz.look.captured import Capture
+from tfviz.study.batch_statistics import SINGLE_TABLE_NAME, BatchMeasurement, Measure, Result
 from tfviz.study.cluster import check_client, check_picklable, measure_on_workers
 from tfviz.study.collate import Tokenize, as_batches
 from tfviz.study.inputs import Inputs
 from tfviz.study.partial_results import fingerprint
-from tfviz.study.statistics import STATE_FIELDS, Statistics
+from tfviz.study.resumable_statistics import ResumableStatistics, merge_processes, process_rank
+from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
 OneMeasure = Callable[[Capture, Inputs], Table | Tensor]
 SeveralMeasures = Callable[[Capture, Inputs], Mapping[str, Table] | Mapping[str, Tensor] | Mapping[str, Table | Tensor]]
-FORMAT = "tfviz.over/1"
-WRITE_INTERVAL_SECONDS = 30.0
-_AXES_SCHEMA = schema.dict_of(schema.list_of(schema.string()))
-_TABLES_SCHEMA = schema.list_of(
-    schema.object_of({"name": schema.string(), "axes": _AXES_SCHEMA, "unit": schema.string()})
-)
 
 
 @overload
@@ -124,21 +114,24 @@ def over(
     checks.at_least(1, batch_size=batch_size, top=top)
     if client is not None:
         check_client(client)
-    run = _Run(
-        resume, "" if resume is None else fingerprint(model, sites, top, batch_size, _measure_key(measure), _rank())
+    run = ResumableStatistics(
+        resume,
+        "" if resume is None else fingerprint(model, sites, top, batch_size, _measure_key(measure), process_rank()),
     )
     with eval_mode(model):
         batches = run.own_batches(as_batches(texts, tokenize, batch_size), model, progress)
-        for found in _measured(BatchMeasurement(model, measure, sites, top), batches, client):
+        for found in _measure_batches(BatchMeasurement(model, measure, sites, top), batches, client):
             run.add(found)
     run.write()
-    result = _reduced(run.statistics)
+    result = merge_processes(run.statistics)
     if not result:
         raise ValueError("there is no text to measure")
     return result[SINGLE_TABLE_NAME] if list(result) == [SINGLE_TABLE_NAME] else result
 
 
-def _measured(measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs]], client: Any) -> Iterator[Result]:
+def _measure_batches(
+    measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs]], client: Any
+) -> Iterator[Result]:
     """Return the statistics of each batch, in order, measured here or by the workers of a client."""
     if client is None:
         return (measurement.run(inputs, first) for first, inputs in batches)
@@ -149,114 +142,3 @@ def _measured(measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs
 def _measure_key(measure: Measure) -> str:
     """Return the repr of a measure without the addresses of functions."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(measure))
-
-
-class _Run:
-    """The statistics so far, in a file if there is one.
-
-    Attributes:
-        statistics: by name.
-        done: number of this process's batches in the statistics.
-    """
-
-    def __init__(self, path: str | Path | None, fingerprint: str) -> None:
-        rank, self.world = _rank()
-        self.rank = rank
-        self.path = None if path is None else expand_user(path)
-        if self.path is not None and self.world > 1:
-            self.path = self.path.with_name(f"{self.path.name}.{rank}")
-        self.statistics: Result = {}
-        self.done, self._fingerprint, self._written = 0, fingerprint, time.monotonic()
-        self._first_batch = ""  # a hash of the first texts, stored in the file
-        if self.path is not None and self.path.exists():
-            self._read(self.path)
-
-    def own_batches(self, batches: Iterable[Any], model: nn.Module, progress: bool) -> Iterator[tuple[int, Inputs]]:
-        """Yield the batches of this process that are not done, each with the number of its first text."""
-        from tqdm import tqdm
-
-        first, own, done = 0, 0, self.done
-        total = length_hint(batches) or None
-        with tqdm(batches, total=total, unit="batch", disable=not progress or self.rank > 0, mininterval=0.5) as bar:
-            for number, batch in enumerate(bar):
-                inputs = Inputs.of("a batch of texts", batch, model)
-                if number == 0 and self.path is not None:
-                    self._check_first(fingerprint(nn.Identity(), *inputs.tensors), self.path)
-                if number % self.world == self.rank:
-                    own += 1
-                    if own > done:
-                        yield first, inputs
-                first += inputs.size
-
-    def _check_first(self, batch: str, path: Path) -> None:
-        """Raise ValueError if the file belongs to texts with another beginning."""
-        if self._first_batch not in ("", batch):
-            raise ValueError(f"{path} holds statistics of other texts; give another file, or delete it")
-        self._first_batch = batch
-
-    def add(self, found: Result) -> None:
-        """Merge the statistics of this process's next batch; write the file if the last write was some time ago."""
-        self.statistics = merge_results(self.statistics, found)
-        self.done += 1
-        if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
-            self.write()
-
-    def write(self) -> None:
-        """Write the file, if there is one."""
-        self._written = time.monotonic()
-        if self.path is None:
-            return
-        tensors = {
-            f"{number}.{part}": tensor
-            for number, statistics in enumerate(self.statistics.values())
-            for part, tensor in statistics.state().items()
-        }
-        described = [
-            {"name": name, "axes": dict(part.axes), "unit": part.unit} for name, part in self.statistics.items()
-        ]
-        metadata = {
-            "format": FORMAT,
-            "fingerprint": self._fingerprint,
-            "done": str(self.done),
-            "first": self._first_batch,
-        }
-        with atomic(self.path) as draft:
-            save_tensors(draft, tensors, {**metadata, "described": json.dumps(described)})
-
-    def _read(self, path: Path) -> None:
-        tensors, metadata = load_tensors(path)
-        if metadata.get("format") != FORMAT:
-            raise ValueError(f"{path} holds no statistics of `over`; give another file")
-        if metadata.get("fingerprint") != self._fingerprint:
-            raise ValueError(
-                f"{path} holds statistics of another model or measure, of other sites or of another number of "
-                "processes; give another file, or delete it"
-            )
-        with schema.errors_name(path):
-            described = schema.parse(metadata.get("described", ""), "described")
-            _TABLES_SCHEMA(described, "described")
-            for number, part in enumerate(described):
-                kept = {name: tensors[f"{number}.{name}"] for name in STATE_FIELDS if f"{number}.{name}" in tensors}
-                if len(kept) < len(STATE_FIELDS):
-                    raise ValueError(f"tensors of {part['name']!r} are missing")
-                self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **kept)
-            if not metadata.get("done", "").isdecimal():
-                raise ValueError(f"done is {metadata.get('done')!r}; it must be an integer")
-            self.done, self._first_batch = int(metadata["done"]), metadata.get("first", "")
-
-
-def _rank() -> tuple[int, int]:
-    """Return the rank of this process and the number of processes."""
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    return 0, 1
-
-
-def _reduced(own: Result) -> Result:
-    """Merge the statistics of all processes, in each of them."""
-    _, world = _rank()
-    if world == 1:
-        return own
-    gathered: list[Any] = [None] * world
-    distributed.all_gather_object(gathered, own)
-    return reduce(merge_results, gathered)

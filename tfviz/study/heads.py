@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from tfviz.look.capture import Capture
+from tfviz.look.captured import Capture
 from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind, Marks, check_kinds
 from tfviz.look.map_arguments import range_labels
 from tfviz.look.map_groups import CROSS_ATTENTION_NAME
-from tfviz.shapes import Bool, Float, Int
+from tfviz.study.aligned_texts import AlignedTexts, MarkedTexts, clear_first_key
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_of, ids_at
@@ -59,35 +59,35 @@ class HeadScores:
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
-        texts: dict[int, _MarkedTexts] = {}  # by the ids of an encoder's text and of a decoder's
-        scores, even = zip(*(self._layer(site, seen, self._text(site, inputs, texts)) for site in seen))
+        texts: dict[int, MarkedTexts] = {}  # by the ids of an encoder's text and of a decoder's
+        scores, uniform = zip(*(self._layer(site, seen, self._text(site, inputs, texts)) for site in seen))
         label, labels = site_axis(list(seen))
         heads = head_count(len(layer[0]) for layer in scores)
         axes = {"text": range_labels(inputs.size), label: labels, "head": range_labels(heads)}
         tables = {}
         for number, name in enumerate(self.kinds):
-            for title, layers in ((name, scores), (f"{name}, {BASELINE}", even)):
+            for title, layers in ((name, scores), (f"{name}, {BASELINE}", uniform)):
                 values = torch.stack([layer[..., number] for layer in layers], 1)
                 tables[title] = unchecked(Table, values, axes, "share of attention")
         return tables
 
-    def _text(self, site: str, inputs: Inputs, known: dict[int, _MarkedTexts]) -> _MarkedTexts:
+    def _text(self, site: str, inputs: Inputs, known: dict[int, MarkedTexts]) -> MarkedTexts:
         """Return the text at a site, and its marks."""
         if any(map(CROSS_ATTENTION_NAME.search, site.split("."))):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
         ids = ids_at(inputs, site)
         if id(ids) not in known:
-            aligned = _Aligned(ids, attention_mask_of(inputs, ids, site))
+            aligned = AlignedTexts(ids, attention_mask_of(inputs, ids, site))
             marked = (_checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items())
             cells = map(aligned.without_padding, marked)
-            known[id(ids)] = _MarkedTexts(aligned, Marks(map(self._without_first, cells)))
+            known[id(ids)] = MarkedTexts(aligned, Marks(map(self._without_first, cells)))
         return known[id(ids)]
 
     def _without_first(self, cells: Cells) -> Cells:
         """Return marks without those of the first key, if it is left out: a query with no other mark does not count."""
-        return _clear_first_key(cells) if self.leave_out_first else cells
+        return clear_first_key(cells) if self.leave_out_first else cells
 
-    def _layer(self, site: str, seen: Capture, text: _MarkedTexts) -> tuple[Tensor, Tensor]:
+    def _layer(self, site: str, seen: Capture, text: MarkedTexts) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
         (weights, allowed), aligned = seen.firings(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
@@ -97,104 +97,11 @@ class HeadScores:
             )
         weights, visible = aligned.weights(weights.float()), text.visible_keys(allowed, self.leave_out_first)
         if self.leave_out_first:
-            weights = _clear_first_key(weights)
+            weights = clear_first_key(weights)
             sums = weights.sum(-1, keepdim=True)
             weights = weights / torch.where(sums == 0, 1.0, sums)
         sees = (weights.sum(-1) != 0) & visible.sees  # [text, head, query]
         return text.marks.shares(weights, sees).cpu(), visible.uniform.expand(-1, weights.shape[1], -1)
-
-
-class _VisibleKeys(NamedTuple):
-    """What the queries of a layer may see.
-
-    Attributes:
-        mask: as it was captured, True where a query may look; None: everywhere.
-        sees: [#text, #head, query], whether a query may see anything.
-        uniform: [text, #head, kind], the shares of uniform attention.
-    """
-
-    mask: Tensor | None
-    sees: Bool[Tensor, "#text #head query"]
-    uniform: Tensor
-
-
-class _MarkedTexts:
-    """The texts of a batch and their marks; what queries may see is computed once for layers with the same mask."""
-
-    def __init__(self, aligned: _Aligned, marks: Marks) -> None:
-        self.aligned, self.marks = aligned, marks
-        self._visible: _VisibleKeys | None = None  # of the last layer
-
-    def visible_keys(self, mask: Tensor | None, leave_out_first: bool) -> _VisibleKeys:
-        """Return what the queries of a layer may see."""
-        known = self._visible
-        if known is not None and _are_equal(known.mask, mask):
-            return known
-        allowed = self.aligned.allowed(mask)
-        if leave_out_first:
-            allowed = _clear_first_key(allowed)
-        sees = allowed.any(-1)
-        even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
-        texts = len(self.aligned.ids)
-        uniform = self.marks.shares(even.expand(texts, -1, -1, -1), sees.expand(texts, -1, -1)).cpu()
-        self._visible = _VisibleKeys(mask, sees, uniform)
-        return self._visible
-
-
-def _clear_first_key(cells: Tensor) -> Tensor:
-    """Return a copy with 0 or False at the first key."""
-    cells = cells.clone()
-    cells[..., 0] = 0
-    return cells
-
-
-def _are_equal(first: Tensor | None, second: Tensor | None) -> bool:
-    """Return whether two masks on one device are equal."""
-    if first is None or second is None:
-        return first is second
-    return first.device == second.device and torch.equal(first, second)
-
-
-class _Aligned:
-    """The texts of a batch with padding moved to the end.
-
-    Attributes:
-        ids, is_token: [text, position]; `is_token` is False at padding.
-        has_padding: whether there is any.
-    """
-
-    def __init__(self, ids: Int[Tensor, "text position"], is_token: Bool[Tensor, "text position"]) -> None:
-        self.order = None
-        if not (is_token[:, :-1] | ~is_token[:, 1:]).all():  # padding in front of tokens
-            self.order = (~is_token).long().argsort(dim=-1, stable=True)
-            ids, is_token = ids.gather(1, self.order), is_token.gather(1, self.order)
-        self.ids, self.is_token, self.length = ids, is_token, ids.shape[1]
-        self.has_padding = not is_token.all()
-
-    def weights(self, weights: Float[Tensor, "text head query key"]) -> Float[Tensor, "text head query key"]:
-        """Return the weights in the order of the tokens; rows of padding are zeros."""
-        weights = self._reordered(weights)
-        return weights * self.is_token[:, None, :, None] if self.has_padding else weights
-
-    def without_padding(self, cells: Cells) -> Cells:
-        """Return marked cells whose query and key are tokens."""
-        return cells & self.is_token[:, :, None] & self.is_token[:, None, :] if self.has_padding else cells
-
-    def allowed(self, mask: Tensor | None) -> Bool[Tensor, "#text #head query key"]:
-        """Return a mask, True where a query may look, without padding."""
-        is_token = self.is_token[:, None, None, :].expand(-1, 1, self.length, -1)
-        if mask is None:
-            return is_token
-        if not self.has_padding:
-            return mask.expand(-1, -1, self.length, self.length)
-        return self._reordered(mask.expand(len(self.ids), -1, self.length, self.length)) & is_token
-
-    def _reordered(self, tensor: Tensor) -> Tensor:
-        if self.order is None:
-            return tensor
-        size = tensor.shape
-        tensor = tensor.gather(2, self.order[:, None, :, None].expand(size))
-        return tensor.gather(3, self.order[:, None, None, :].expand(size))
 
 
 def _checked(name: str, cells: Any, ids: Tensor) -> Cells:

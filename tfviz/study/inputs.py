@@ -140,7 +140,7 @@ def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "text position"]:
         ValueError: there are none.
     """
     named = inputs.named
-    names = DECODER_TEXT_ARGUMENTS if _reads_second(inputs, site) else ("input_ids",)
+    names = DECODER_TEXT_ARGUMENTS if _is_in_decoder(inputs, site) else ("input_ids",)
     chosen = [named[name] for name in names if name in named]
     tensors = [value for value in chosen or inputs.tensors if isinstance(value, Tensor) and len(value) == inputs.size]
     ids = next((tensor for tensor in tensors if not tensor.is_floating_point() and tensor.dim() == 2), None)
@@ -158,7 +158,7 @@ def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor,
         return like == 0
 
 
-def _reads_second(inputs: Inputs, site: str) -> bool:
+def _is_in_decoder(inputs: Inputs, site: str) -> bool:
     """Return whether a site lies in the decoder of a model that was given a text for it."""
     return "decoder" in site.split(".") and any(name in inputs.named for name in DECODER_TEXT_ARGUMENTS)
 
@@ -179,7 +179,7 @@ def attention_mask_of(
     Raises:
         ValueError: the mask is not one of these ids.
     """
-    names = ("decoder_attention_mask",) if _reads_second(inputs, site) else MASK_ARGUMENTS
+    names = ("decoder_attention_mask",) if _is_in_decoder(inputs, site) else MASK_ARGUMENTS
     mask = next((mask for name in names if isinstance(mask := inputs.named.get(name), Tensor)), None)
     if mask is None:
         return torch.ones_like(ids, dtype=torch.bool)

@@ -25,10 +25,10 @@ MAX_POSITIONS_PER_RUN = 8192  # over all layers
 Names = Callable[[Sequence[int]], Sequence[str]]
 
 
-def _nested(value: Any, name: str, depth: int = 3) -> None:
+def _check_names(value: Any, name: str, depth: int = 3) -> None:
     """Check a string, or strings in lists nested at most `depth` deep."""
     is_name = isinstance(value, str) or not depth
-    (schema.string() if is_name else schema.list_of(partial(_nested, depth=depth - 1)))(value, name)
+    (schema.string() if is_name else schema.list_of(partial(_check_names, depth=depth - 1)))(value, name)
 
 
 @dataclass(eq=False, repr=False)
@@ -50,7 +50,7 @@ class LensTable(Table):
     format: ClassVar[str] = "tfviz.LensTable/1"
     more_tensors: ClassVar[tuple[str, ...]] = ("ids", "probabilities")
     more_labels: ClassVar[Mapping[str, schema.Check]] = {
-        "tokens": schema.list_of(_nested),
+        "tokens": schema.list_of(_check_names),
         "words": schema.list_of(schema.list_of(schema.string())),
     }
 
@@ -143,8 +143,8 @@ def lens(
         for part in _read_layers(model, inputs, replay, stack):
             shares = part.softmax(-1)
             best = shares.topk(min(top, vocab_size), dim=-1)
-            named = best.values[..., 0] if token is None else shares[..., token]
-            kept.append((best.indices.cpu(), best.values.cpu(), named.cpu()))
+            token_shares = best.values[..., 0] if token is None else shares[..., token]
+            kept.append((best.indices.cpu(), best.values.cpu(), token_shares.cpu()))
     likeliest, probabilities, values = (
         torch.cat(parts).unflatten(0, (-1, inputs.size)).transpose(0, 1) for parts in zip(*kept)
     )  # [text, layer, position, ...]

@@ -14,7 +14,7 @@ from tfviz.look.captured import Capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_at
-from tfviz.study.sites import check_activation, once_each
+from tfviz.study.sites import check_activation, single_firings
 from tfviz.study.statistics import Statistics
 
 COUNT = " words"  # of a site; no site's name ends so
@@ -59,7 +59,7 @@ def mean_activations(
     found = over(
         model,
         texts,
-        _Sums(by_position),
+        _WordSums(by_position),
         sites=sites,
         tokenize=tokenize,
         batch_size=batch_size,
@@ -71,7 +71,7 @@ def mean_activations(
     return {site: _mean(site, found).to(device) for site in found if not site.endswith(COUNT)}
 
 
-class _Sums:
+class _WordSums:
     """Measure for `over`: of each text the sums over its words, and their count."""
 
     def __init__(self, by_position: bool) -> None:
@@ -83,7 +83,7 @@ class _Sums:
     def __call__(self, seen: Capture, inputs: Inputs) -> Mapping[str, Tensor]:
         """Return site -> sums, [text, (head,) position or 1, dim], and the counts, [text, position or 1]."""
         values: dict[str, Tensor] = {}
-        for site, activation in once_each(seen).items():
+        for site, activation in single_firings(seen).items():
             check_activation(site, activation, inputs.size)
             words = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
             marks = words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]

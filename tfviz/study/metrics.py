@@ -23,7 +23,7 @@ def logit(token: Numbers, position: Numbers = -1) -> Metric:
             `attention_mask.sum(-1) - 1` for texts that are padded on the right.
     """
     _check_whole(token=token, position=position)
-    return _of_logits(lambda logits: _at(logits, token, position), "logit", position, [token])
+    return _mean_metric(lambda logits: _token_logits(logits, token, position), "logit", position, [token])
 
 
 def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> Metric:
@@ -38,8 +38,11 @@ def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> 
     3.0
     """
     _check_whole(right=right, other=other, position=position)
-    difference = lambda logits: _at(logits, right, position) - _at(logits, other, position)  # noqa: E731
-    return _of_logits(difference, "logit difference", position, [right, other])
+
+    def difference(logits: Tensor) -> Tensor:
+        return _token_logits(logits, right, position) - _token_logits(logits, other, position)
+
+    return _mean_metric(difference, "logit difference", position, [right, other])
 
 
 def log_probability(token: Numbers, position: Numbers = -1) -> Metric:
@@ -48,7 +51,7 @@ def log_probability(token: Numbers, position: Numbers = -1) -> Metric:
     Arguments are those of `logit`.
     """
     _check_whole(token=token, position=position)
-    return _of_logits(lambda logits: _at(logits.log_softmax(-1), token, position), "nats", position)
+    return _mean_metric(lambda logits: _token_logits(logits.log_softmax(-1), token, position), "nats", position)
 
 
 def _check_whole(**numbers: Numbers) -> None:
@@ -58,7 +61,7 @@ def _check_whole(**numbers: Numbers) -> None:
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
 
 
-def _of_logits(
+def _mean_metric(
     numbers: Callable[[Tensor], Tensor], unit: str, position: Numbers, tokens: Sequence[Numbers] | None = None
 ) -> Metric:
     """Return the mean of some numbers of a text as a metric; `tokens` are those whose logits it reads, None for all."""
@@ -70,9 +73,9 @@ def _of_logits(
     return metric
 
 
-def _at(logits: Tensor, token: Numbers, position: Numbers) -> Float[Tensor, "batch"]:
+def _token_logits(logits: Tensor, token: Numbers, position: Numbers) -> Float[Tensor, "batch"]:
     """Return the logits of a token at a position; a model with one output per text has no positions."""
-    rows = _rows(logits, position) if logits.dim() == 3 else logits
+    rows = _position_logits(logits, position) if logits.dim() == 3 else logits
     ids = _numbers("token", token, len(rows)).to(logits.device)
     outside = [number for number in ids.tolist() if not 0 <= number < rows.shape[-1]]
     if outside:
@@ -80,7 +83,7 @@ def _at(logits: Tensor, token: Numbers, position: Numbers) -> Float[Tensor, "bat
     return rows.gather(-1, ids[:, None])[:, 0]
 
 
-def _rows(logits: Float[Tensor, "batch position vocab"], position: Numbers) -> Float[Tensor, "batch vocab"]:
+def _position_logits(logits: Float[Tensor, "batch position vocab"], position: Numbers) -> Float[Tensor, "batch vocab"]:
     """Return the logits at the position of each text."""
     texts, count, _ = logits.shape
     places = _numbers("position", position, texts)

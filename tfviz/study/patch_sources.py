@@ -19,7 +19,7 @@ TITLES = {
 CUSTOM_TITLE = "Custom activations in the clean run"
 
 
-def source(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: int, means: Means) -> Tensor:
+def replacement(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: int, means: Means) -> Tensor:
     """Return the replacement of a site's activations.
 
     Args:
@@ -33,7 +33,7 @@ def source(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: 
         return activations[by][site]
     clean = activations["clean"][site]
     if by == "custom":
-        return _from_mapping(site, means, clean)
+        return _custom_replacement(site, means, clean)
     if by == "zero":
         return clean.new_zeros(()).expand(clean.shape)
     if by == "mean":
@@ -44,7 +44,7 @@ def source(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: 
     return clean
 
 
-def _from_mapping(site: str, means: Means, like: Tensor) -> Tensor:
+def _custom_replacement(site: str, means: Means, like: Tensor) -> Tensor:
     """Return what a mapping gives for a site, in the shape of its activations.
 
     Raises:

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.block_paths import blocks
+from tfviz.look.module_paths import is_within
 from tfviz.study.block_replay import first_tensor, hooked, with_first_tensor
 from tfviz.study.frozen_norm import FrozenNorm
 
@@ -75,7 +76,7 @@ class ResidualTerms(TorchFunctionMode):
         """Record one call of the model inside the context."""
         self._blocks = set(blocks(self.model))
         self._norms = {
-            path: any(path.startswith(f"{block}.") for block in self._blocks)
+            path: any(is_within(path, block) for block in self._blocks)
             for path, module in self.model.named_modules()
             if NORM_NAME.search(type(module).__name__)
         }
@@ -101,29 +102,29 @@ class ResidualTerms(TorchFunctionMode):
         if first is None:
             return None
         is_outer = self._norms.get(path) is False  # a norm outside of the blocks
-        taken = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
-        if self._norms.get(path) and self.freezes_norms and taken is not None:
-            first = self._freeze(path, module, taken, first)
+        first_input = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
+        if self._norms.get(path) and self.freezes_norms and first_input is not None:
+            first = self._freeze(path, module, first_input, first)
             output = with_first_tensor(output, first)
         if is_outer and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
             first = first.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
             output = with_first_tensor(output, first)
         known = self._returned.get(first)
-        if known is None or known[0].startswith(f"{path}.") or not path:
+        if known is None or is_within(known[0], path):
             self._returned[first] = (path, time if known is None else known[1])
             self._kept.append(first)
-        if is_outer and taken is not None:
-            self.norms[path] = (taken, first)
+        if is_outer and first_input is not None:
+            self.norms[path] = (first_input, first)
         return output if is_outer or path in self.frozen else None
 
-    def _freeze(self, path: str, norm: nn.Module, taken: Tensor, returned: Tensor) -> Tensor:
+    def _freeze(self, path: str, norm: nn.Module, first_input: Tensor, returned: Tensor) -> Tensor:
         """Return the output of a norm with the gradient of the linear map that it is with constant statistics."""
         with torch._C.DisableTorchFunction():  # these sums are not the model's
-            frozen = FrozenNorm.of(norm, taken, returned)
+            frozen = FrozenNorm.of(norm, first_input, returned)
             if frozen is None:
                 return returned
             self.frozen.add(path)
-            linear = frozen.apply(taken)
+            linear = frozen.apply(first_input)
             return returned.detach() + (linear - linear.detach())
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
@@ -167,9 +168,9 @@ class ResidualTerms(TorchFunctionMode):
         Raises:
             ValueError: no norm outside of the blocks takes a sum.
         """
-        for path, (taken, returned) in reversed(self.norms.items()):
-            if self._origin(taken) in self._sums:
-                return path, taken, returned
+        for path, (first_input, returned) in reversed(self.norms.items()):
+            if self._origin(first_input) in self._sums:
+                return path, first_input, returned
         raise ValueError(
             f"{type(self.model).__name__} has no norm that takes the residual stream after its blocks (as post-norm "
             "models have not): its logits are not the sum of its parts' outputs"
@@ -211,7 +212,7 @@ class ResidualTerms(TorchFunctionMode):
             return Term(adder or "rest", tensor, added)
         name, time = named[0]
         for path, _ in named[1:]:
-            name = path if name.startswith(f"{path}.") else name
+            name = path if path and is_within(name, path) else name
         return Term(name, tensor, time)
 
 

@@ -95,14 +95,14 @@ class Statistics:
     @property
     def variance(self) -> Table:
         """The variance over the texts (by n - 1); NaN where fewer than two had a value."""
-        spread = self.squares / (self.counts - 1).clamp(min=1)
-        return self._table(torch.where(self.counts > 1, spread, torch.nan), "Variance")
+        variance = self.squares / (self.counts - 1).clamp(min=1)
+        return self._table(torch.where(self.counts > 1, variance, torch.nan), "Variance")
 
     @property
     def error(self) -> Table:
         """The standard error of the mean."""
-        spread = self.squares / ((self.counts - 1) * self.counts).clamp(min=1)
-        return self._table(torch.where(self.counts > 1, spread.sqrt(), torch.nan), "Standard error")
+        squared_error = self.squares / ((self.counts - 1) * self.counts).clamp(min=1)
+        return self._table(torch.where(self.counts > 1, squared_error.sqrt(), torch.nan), "Standard error")
 
     def _table(self, values: Float[Tensor, "*axes"], title: str) -> Table:
         count = int(self.counts.max()) if self.counts.numel() else 0

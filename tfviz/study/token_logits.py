@@ -1,21 +1,20 @@
-"""Compute the logits of a few tokens alone, where a metric reads no others."""
+"""`TokenLogits`: compute the logits of only a few tokens, where a metric reads no others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.study.block_replay import BlockReplay, replacing_forward
-from tfviz.study.inputs import Inputs
-from tfviz.study.last_position import TOLERANCE
+from tfviz.study.block_replay import BlockReplay
 from tfviz.study.metrics import Metric, measure, tokens_of
+from tfviz.study.partial_forward import PartialForward
 
 
-class TokenLogits:
+class TokenLogits(PartialForward):
     """The output projection of a language model, computed for the tokens whose logits a metric reads.
 
     With a large vocabulary, the logits of all tokens cost as much as a block or more. Those that are not computed are
@@ -23,41 +22,17 @@ class TokenLogits:
 
     Args:
         replay: of the unchanged run.
-        inputs: of the unchanged run.
         metric: logits -> one number.
         logits: of the unchanged run.
         enabled: whether to try it.
-
-    Attributes:
-        path: of the output projection; empty if there is none, or if the metric would change.
     """
 
-    def __init__(self, replay: BlockReplay, inputs: Inputs, metric: Metric, logits: Tensor, enabled: bool) -> None:
-        self.model, self.tokens = replay.model, tokens_of(metric)
-        self.path = _output_projection(replay, logits.shape[-1]) if enabled and self.tokens else ""
-        if self.path and not self._is_exact(replay, inputs, metric, logits):
-            self.path = ""
-
-    def _is_exact(self, replay: BlockReplay, inputs: Inputs, metric: Metric, logits: Tensor) -> bool:
-        """Return whether the unchanged run gives the same metric."""
-        try:
-            with replay.skipping(list(replay.blocks), 1), self.alone():
-                found = measure(metric, inputs.logits(self.model))
-        except (RuntimeError, ValueError, TypeError, IndexError):  # such as weights on another device
-            return False
-        change = (found - measure(metric, logits)).abs()
-        return bool(change <= TOLERANCE * logits.abs().max())
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Compute no other logits inside the context."""
-        if not self.path:
-            yield
-            return
-        module = self.model.get_submodule(self.path)
-        assert isinstance(module, nn.Linear)
-        with replacing_forward(module, _of_tokens(module, self.tokens)):
-            yield
+    def __init__(self, replay: BlockReplay, metric: Metric, logits: Tensor, enabled: bool) -> None:
+        model, tokens = replay.model, tokens_of(metric)
+        path = _output_projection(replay, logits.shape[-1]) if enabled and tokens else ""
+        projection = model.get_submodule(path) if path else None
+        super().__init__(model, {path: _of_tokens(projection, tokens)} if isinstance(projection, nn.Linear) else {})
+        self.keep_if_exact(replay, list(replay.blocks), partial(measure, metric), logits)
 
 
 def _output_projection(replay: BlockReplay, vocab: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -130,13 +131,7 @@ def planes(
         figure = Figure(figsize=(2.9 * ncols + 0.2, 2.9 * nrows + 0.4 + 0.3 * bool(groups)), layout="constrained")
         grid = figure.subplots(nrows, ncols, squeeze=False)
         for plane, (panel, scatter) in zip(grid.flat, shown.items()):
-            for path in paths:
-                plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
-            draw_points(plane, scatter, 14)
-            limit = 1.4 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
-            plane.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[0], yticks=[0], aspect="equal")
-            plane.tick_params(labelbottom=False, labelleft=False)
-            plane.set(xlabel=drawable(scatter.axes[0]), ylabel=drawable(scatter.axes[1]))
+            _draw_plane(plane, scatter, paths)
             plane.set_title(shorten(drawable(panel), 40), loc="left")
         for plane in grid.flat[len(tables) :]:
             plane.remove()
@@ -149,6 +144,17 @@ def planes(
 
     size = f"{counted(len(names), 'point')} in {counted(len(tables), 'plane')}"
     return Picture(draw, f"{title}\n{size}: {', '.join(tables)}")
+
+
+def _draw_plane(plane: Axes, scatter: Scatter, paths: Sequence[Sequence[int]]) -> None:
+    """Draw points and paths in a square plane around 0."""
+    for path in paths:
+        plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
+    draw_points(plane, scatter, 14)
+    limit = 1.4 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
+    plane.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[0], yticks=[0], aspect="equal")
+    plane.tick_params(labelbottom=False, labelleft=False)
+    plane.set(xlabel=drawable(scatter.axes[0]), ylabel=drawable(scatter.axes[1]))
 
 
 def _plane(name: str, points: Tensor) -> Tensor:

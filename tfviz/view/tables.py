@@ -16,7 +16,8 @@ from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
-from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale, labels_or_numbers
+from tfviz.view.result_spec import labels_or_numbers
+from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale
 from tfviz.view.still import tables as still
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.picture import Picture

@@ -13,7 +13,8 @@ from tfviz.view.documents.interact import InteractDocument, ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, DEFAULT_KINDS, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.controls import Control, Points
-from tfviz.view.spec import NO_NAMES, ResultPanel, Scale, result_scale
+from tfviz.view.result_spec import ResultPanel, result_scale
+from tfviz.view.spec import NO_NAMES, Scale
 from tfviz.view.still.interaction import interaction
 from tfviz.view.still.picture import Picture
 

@@ -117,7 +117,6 @@ def rows(
             raise ValueError(f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: top is {top:g}")
 
     largest = None if top is None else max(float(column.high.max()) for column in series.values())
-
     numbers = {name: format_column(column, largest) for name, column in series.items()}
     tabular = any(levels.values())  # numbers stand in a column of their own, clear of dashed lines
 
@@ -128,35 +127,61 @@ def rows(
         figure = Figure(figsize=(width, height), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         panel_width = (width - 1.6) / len(series)
+        colours = _bar_colours(are_grey)
         scales = {name: _scale(column, levels[name].values(), top) for name, column in series.items()}
         lengths = {
             name: _axis_length(column.high.tolist(), *scales[name], numbers[name], panel_width, tabular)
             for name, column in series.items()
         }
         for axes, (name, column) in zip(panels, series.items()):
-            axes.barh(range(len(names)), column.mean, color=_bar_colours(are_grey), height=0.72)
-            if column.several:
-                ink = matplotlib.rcParams["text.color"]
-                axes.hlines(range(len(names)), column.low, column.high, color=ink, linewidth=1.5)
-            (start, length), stretch = scales[name], lengths[name] if top is None else max(lengths.values())
-            for row, number in enumerate(numbers[name]):
-                at = start + length if tabular else max(0.0, float(column.high[row]))
-                axes.text(at + NUMBER_GAP * stretch * length, row, number, va="center", fontsize=8)
-            axes.set(xlim=(start, start + stretch * length), xticks=[])
-            if start < 0:
-                axes.spines["left"].set_visible(False)
-                axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)
+            stretch = lengths[name] if top is None else max(lengths.values())
+            _draw_column(axes, column, numbers[name], colours, *scales[name], stretch, tabular)
             _reference_columns(axes, levels[name], len(names))
-            axes.set_title(_panel_title(name, (width - 1.6) / len(series), 3), loc="left")
-            axes.grid(False)
-            axes.spines[["right", "top", "bottom"]].set_visible(False)
-            axes.tick_params(axis="y", length=0)
+            axes.set_title(_panel_title(name, panel_width, 3), loc="left")
         panels[0].set_yticks(range(len(names)), [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
         panels[0].invert_yaxis()
         set_title(figure, title)
         return figure
 
     return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
+
+
+def _draw_column(
+    axes: Axes,
+    column: Spread,
+    numbers: Sequence[str],
+    colours: Sequence[Any],
+    start: float,
+    length: float,
+    stretch: float,
+    tabular: bool,
+) -> None:
+    """Draw the bars of one measure, each with its number.
+
+    Args:
+        axes: the axes to draw on.
+        column: the measure.
+        numbers: the number of each bar.
+        colours: the colour of each bar.
+        start: where the scale begins.
+        length: its length.
+        stretch: the length of the axis, relative to that of the scale.
+        tabular: whether the numbers stand in a column of their own.
+    """
+    axes.barh(range(len(numbers)), column.mean, color=colours, height=0.72)
+    if column.several:
+        ink = matplotlib.rcParams["text.color"]
+        axes.hlines(range(len(numbers)), column.low, column.high, color=ink, linewidth=1.5)
+    for row, number in enumerate(numbers):
+        at = start + length if tabular else max(0.0, float(column.high[row]))
+        axes.text(at + NUMBER_GAP * stretch * length, row, number, va="center", fontsize=8)
+    axes.set(xlim=(start, start + stretch * length), xticks=[])
+    if start < 0:
+        axes.spines["left"].set_visible(False)
+        axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)
+    axes.grid(False)
+    axes.spines[["right", "top", "bottom"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
 
 
 def _are_grey(names: Sequence[Any], grey: Collection[Any]) -> list[bool]:

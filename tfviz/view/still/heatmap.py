@@ -149,16 +149,14 @@ def label_axes(
     axes.yaxis.label.set_color(soft())
 
 
-def caption_panel(
-    axes: Axes, heatmap: Heatmap, width: float, height: float, name: str = "", colour: str | None = None
-) -> None:
-    """Label a panel of this many inches with the words that fit, and its name above them.
+def caption_panel(axes: Axes, heatmap: Heatmap, width: float, height: float, colour: str | None = None) -> None:
+    """Label a panel of this many inches with the words that fit, and its title above them.
 
-    The name takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
+    The title takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
     """
     max_labels = (max(1, int(height / WORD_INCHES)), max(1, int(width / WORD_INCHES)))
     label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, max_labels)
-    shown = shorten(drawable(name or heatmap.title), max(MAX_LABEL_LENGTH, int(width / 0.08)))
+    shown = shorten(drawable(heatmap.title), max(MAX_LABEL_LENGTH, int(width / 0.08)))
     axes.set_xlabel(shown, loc="left", color=colour or matplotlib.rcParams["axes.titlecolor"])
     axes.set_ylabel("")
 

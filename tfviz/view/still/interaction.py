@@ -11,7 +11,7 @@ import numpy
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
-from tfviz.view.spec import ResultPanel
+from tfviz.view.result_spec import ResultPanel
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import HATCH, colormap, norm
 from tfviz.view.still.palette import drawable, shorten, soft

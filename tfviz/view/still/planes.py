@@ -10,7 +10,8 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from tfviz.view.spec import ResultPanel, Scale
+from tfviz.view.result_spec import ResultPanel
+from tfviz.view.spec import Scale
 from tfviz.view.still.heatmap import colormap, contrasting_colour, norm
 from tfviz.view.still.palette import axis_labels, drawable, soft
 

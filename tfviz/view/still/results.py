@@ -11,16 +11,8 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tfviz.view.spec import (
-    NO_NAMES,
-    STACK_COLOURS,
-    Axis,
-    Heatmap,
-    ResultPanel,
-    is_binary,
-    is_numbered,
-    stack_end,
-)
+from tfviz.view.result_spec import STACK_COLOURS, ResultPanel, is_binary, stack_end
+from tfviz.view.spec import NO_NAMES, Axis, Heatmap, is_numbered
 from tfviz.view.still.formatting import aligned, formatted
 from tfviz.view.still.heatmap import (
     NUMBER_CELL_INCHES,

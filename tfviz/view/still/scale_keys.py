@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy
 
-from tfviz.view.spec import NO_NAMES, ResultPanel, Scale, is_binary
+from tfviz.view.result_spec import ResultPanel, is_binary
+from tfviz.view.spec import NO_NAMES, Scale
 from tfviz.view.still.formatting import formatted
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy
 
 from tfviz.text.token_labels import VISIBLE_SIGNS
-from tfviz.view.spec import ResultPanel
+from tfviz.view.result_spec import ResultPanel
 from tfviz.view.still.formatting import formatted, percent
 from tfviz.view.still.picture import shorten
 

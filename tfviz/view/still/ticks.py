@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from tfviz.view.spec import round_up
+from tfviz.view.result_spec import round_up
 
 TICK_FACTORS = (1, 2, 5, 10)
 

@@ -73,9 +73,8 @@ def fill(
             "tokenizer has no [MASK] to mask words with; train one with text.train_wordpiece or text.train_bpe"
         )
     places = _masked_places(tokenizer, text, masked)
-    special_tokens: SpecialTokens = {"before": None, "after": None}
-    if add_special_tokens:
-        special_tokens = {"before": special.get("cls"), "after": special.get("sep")}
+    added = special if add_special_tokens else {}
+    special_tokens: SpecialTokens = {"before": added.get("cls"), "after": added.get("sep")}
     stored = None if kernel else weights
     program: Any = requirements.text_program(model, tokenizer, stored)
     ids = tokenizer.encode(text)
@@ -102,8 +101,8 @@ def fill(
         number = 0 if is_shared else 1
         document["compare_with"] = {"tokenizer": number, "before": other.before, "context": other.context}
     if not kernel:
-        own = tokenizer.words(ids[places[0]][None])[0]
-        bars = _guesses(tokenizer, guesses, title, text, f"in place of {own!r} in ")
+        hidden_word = tokenizer.words(ids[places[0]][None])[0]
+        bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
         answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
         picture = with_heads(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
         return studio_view(document, picture, programs, budget)

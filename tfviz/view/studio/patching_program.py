@@ -19,7 +19,7 @@ from tfviz.study.block_replay import BlockReplay, hooked
 from tfviz.study.inputs import Inputs
 from tfviz.study.sites import site_axis
 
-EXAMPLE = 5  # tokens of the text with which a model is traced
+EXAMPLE_LENGTH = 5  # tokens of the text with which a model is traced
 HEADS = ".output_heads"
 TABLES = ("streams", "heads")  # kinds of places: the residual stream before a block, the output of a head
 EQUAL_INPUT_TOLERANCE = 1e-5  # relative, to identify the input of the output projection as the heads' outputs
@@ -213,4 +213,4 @@ def _replacing_inputs(model: nn.Module, replace: Mapping[str, Replace]) -> Abstr
 
 
 def _example_ids(model: nn.Module) -> Tensor:
-    return torch.arange(EXAMPLE, device=model_device(model))[None] % 2
+    return torch.arange(EXAMPLE_LENGTH, device=model_device(model))[None] % 2

@@ -113,19 +113,24 @@ def translate(
         },
     }  # fmt: skip
     if not kernel:
-        tokens, shares = _greedy(document, programs, ids, len(target))
-        maps = _cross_attention(programs, ids, [bos, *tokens[:-1]])
-        document["state"].update(_sharpest_head(maps))
-        weights_read = torch.stack([layer.mean(0) for layer in maps]).mean(0)
-        heading = text_heading(title, sentence)
-        picture = translation_steps(
-            target.words(torch.tensor(tokens)), shares, source.words(ids), weights_read, heading
-        )
-        return studio_view(document, picture, programs, budget)
+        return _view_in_page(document, programs, ids, source, target, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[bos]]), memory["states"], memory["attention_mask"]]}
     draw_static, axis_words = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
     return studio_widget(document, programs, first, draw_static, axis_words, own)
+
+
+def _view_in_page(
+    document: TranslateDocument, programs: dict[str, Any], ids: Tensor, source: Any, target: Any, budget: float | None
+) -> View:
+    """Return the view with the model in the page; its picture shows the greedy translation and the cross-attention."""
+    tokens, shares = _greedy(document, programs, ids, len(target))
+    maps = _cross_attention(programs, ids, [document["begin"], *tokens[:-1]])
+    document["state"].update(_sharpest_head(maps))
+    weights = torch.stack([layer.mean(0) for layer in maps]).mean(0)
+    heading = text_heading(document["title"], document["state"]["sentence"])
+    picture = translation_steps(target.words(torch.tensor(tokens)), shares, source.words(ids), weights, heading)
+    return studio_view(document, picture, programs, budget)
 
 
 def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:

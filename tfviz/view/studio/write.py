@@ -114,19 +114,22 @@ def write(
 def _next_answer(tokenizer: Any, logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Answer:
     """Return the likeliest next tokens, with their probabilities before and after top-k and top-p."""
     if temperature == 0:
-        warm = nn.functional.one_hot(logits.argmax(), len(logits)).float()
+        shares = nn.functional.one_hot(logits.argmax(), len(logits)).float()
     else:
-        warm = ((logits.float() - logits.max()) / temperature).nan_to_num(nan=-torch.inf).softmax(-1)
-    ordered, order = warm.sort(descending=True, stable=True)
+        shares = ((logits.float() - logits.max()) / temperature).nan_to_num(nan=-torch.inf).softmax(-1)
+    ordered, order = shares.sort(descending=True, stable=True)
     top = order[:MAX_STATIC_TOKENS]
     kept = ordered[:top_k] / ordered[:top_k].sum()
     if top_p is not None:
         kept = kept[kept.cumsum(-1) - kept < top_p]
-    drawn_from = nn.functional.pad(kept / kept.sum(), (0, len(ordered) - len(kept)))[: len(top)]
-    cuts = {"top-k": top_k, "top-p": top_p}
-    names = [f"temperature {temperature:g}", *(f"{name} {cut:g}" for name, cut in cuts.items() if cut is not None)]
-    before = warm[top] if len(names) > 1 else None
-    return Answer("What comes next", tokenizer.words(top), {"": drawn_from}, ", ".join(names), before)
+    filtered = nn.functional.pad(kept / kept.sum(), (0, len(ordered) - len(kept)))[: len(top)]
+    filters = {"top-k": top_k, "top-p": top_p}
+    names = [
+        f"temperature {temperature:g}",
+        *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
+    ]
+    unfiltered = shares[top] if len(names) > 1 else None
+    return Answer("What comes next", tokenizer.words(top), {"": filtered}, ", ".join(names), unfiltered)
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:

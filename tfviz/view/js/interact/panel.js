@@ -25,7 +25,7 @@ const OPTIONAL_CONTENT = {
 /** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
 /**
- * A result, as `ResultPanel` in `tfviz/view/spec.py` specifies it.
+ * A result, as `ResultPanel` in `tfviz/view/result_spec.py` specifies it.
  * @typedef {object} PanelContent
  * @property {Tensor} tensor
  * @property {string} title

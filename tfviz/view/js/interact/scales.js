@@ -1,5 +1,5 @@
 // Functions that choose the colour scale of a result and its limit, by the same rule as `result_scale` in
-// `tfviz/view/spec.py`.
+// `tfviz/view/result_spec.py`.
 
 import { ABSENT, FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { numbered } from "../base/patch-grid.js";

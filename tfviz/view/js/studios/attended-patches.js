@@ -21,18 +21,18 @@ export class AttendedPatches {
     this.element = h("div", { class: "attended" }, h("h4", {}, "What this head looks at most"), this.list);
   }
 
-  /** @param {Profile | null} look of the chosen head; null if it is off */
-  show(look) {
+  /** @param {Profile | null} profile of the chosen head; null if it is off */
+  show(profile) {
     const { studio } = this;
     const { patches } = studio.described;
-    this.element.hidden = !look;
-    if (!look) return;
+    this.element.hidden = !profile;
+    if (!profile) return;
     const ratio = globalThis.devicePixelRatio || 1;
     const hidden = new Set(studio.hidden);
     this.list.replaceChildren(
-      ...this.strongest(look).map((patch) => {
+      ...this.strongest(profile).map((patch) => {
         const covered = hidden.has(patch);
-        const weight = percent(look.values[patches.first + patch]);
+        const weight = percent(profile.values[patches.first + patch]);
         const toggle = () => studio.hide(covered ? [...hidden].filter((other) => other !== patch) : [...hidden, patch]);
         const name = `${studio.patchName(patch)}: ${weight} of its attention; ${covered ? "bring it back" : "hide it"}`;
         return button([this.crop(patch, Math.round(SIDE * ratio)), h("span", {}, weight)], toggle, {
@@ -45,7 +45,7 @@ export class AttendedPatches {
     );
   }
 
-  /** The patches that get more than an even share; at least one. @param {Profile} look */
+  /** The patches that get more than an even share; at least one. @param {Profile} profile */
   strongest({ values }) {
     const { patches } = this.studio.described;
     const top = topPatches(values, patches, COUNT);

@@ -9,7 +9,7 @@ import { logSoftmax, notFinite, topK } from "./logits.js";
  * @property {number[]} tokens
  * @property {number} sum log of its probability
  * @property {boolean} ended
- * @property {boolean} over it had ended before this step
+ * @property {boolean} endedBefore it had ended before this step
  * @property {number} parent its rank at the step before
  */
 
@@ -20,7 +20,7 @@ const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 export const scoreOf = ({ tokens, sum }, alpha) => sum / lengthPenalty(tokens.length, alpha);
 
 /** @type {Readonly<Beam>} */
-export const EMPTY_BEAM = Object.freeze({ tokens: [], sum: 0, ended: false, over: false, parent: 0 });
+export const EMPTY_BEAM = Object.freeze({ tokens: [], sum: 0, ended: false, endedBefore: false, parent: 0 });
 
 /**
  * Return the log-probabilities of all tokens: -Infinity for the suppressed ones, which leaves the others unchanged.
@@ -47,20 +47,20 @@ export const likeliestTokens = (logs, count) => topK(logs, count).filter((token)
  * @returns {Beam}
  */
 export function extendedBeam(text, parent, token, log, end) {
-  return { tokens: [...text.tokens, token], sum: text.sum + log, ended: token === end, over: false, parent };
+  return { tokens: [...text.tokens, token], sum: text.sum + log, ended: token === end, endedBefore: false, parent };
 }
 
 /**
  * Return the best of all continuations.
  * @param {Beam[]} texts
  * @param {(NumberList | null)[]} logs of the next token of each text; null if the text has ended
- * @param {{ width: number, alpha: number, end: number }} how
+ * @param {{ width: number, alpha: number, end: number }} options
  * @returns {Beam[]}
  */
 export function nextBeam(texts, logs, { width, alpha, end }) {
   const continuations = texts.flatMap((text, parent) => {
     const next = logs[parent];
-    if (text.ended || !next) return [{ ...text, over: true, parent }];
+    if (text.ended || !next) return [{ ...text, endedBefore: true, parent }];
     return likeliestTokens(next, width).map((token) => extendedBeam(text, parent, token, next[token], end));
   });
   const scores = new Map(continuations.map((text) => [text, scoreOf(text, alpha)]));

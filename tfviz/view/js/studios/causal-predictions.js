@@ -40,7 +40,7 @@ export class CausalPredictions {
       const now = studio.textOf(segment);
       if (now !== null) {
         tokens.push(...studio.placesOf(segment).map((place) => ids[place]));
-        text += segment.lead + now;
+        text += segment.leadingSpace + now;
         continue;
       }
       const left = await this.guess(segment, model, text, tokens);
@@ -50,7 +50,7 @@ export class CausalPredictions {
       const [id] = await this.encodePredictions(segment, left);
       const word = left.tokenizer.decode([id]);
       tokens.push(id);
-      text += /^\s/.test(word) ? word : segment.lead + word;
+      text += /^\s/.test(word) ? word : segment.leadingSpace + word;
     }
     return true;
   }
@@ -66,7 +66,7 @@ export class CausalPredictions {
   async guess(segment, { before, tokenizer: index, context }, text, tokens) {
     const { studio } = this;
     const tokenizer = studio.tokenizers[index];
-    await studio.preloadEncodings(tokenizer, [text, segment.lead + segment.text]);
+    await studio.preloadEncodings(tokenizer, [text, segment.leadingSpace + segment.text]);
     const read = index ? idsOrNull(tokenizer, text) : tokens;
     if (!read) return { problem: "its vocabulary lacks a character that stands there" };
     const left = [...(before === null ? [] : [before]), ...read].slice(-context);
@@ -95,7 +95,7 @@ export class CausalPredictions {
  * @param {Tokenizer} tokenizer
  * @param {number} id
  */
-export const guessText = (segment, tokenizer, id) => segment.lead + tokenizer.decode([id]).trim();
+export const guessText = (segment, tokenizer, id) => segment.leadingSpace + tokenizer.decode([id]).trim();
 
 /** Return the tokens of a text, or null if the tokenizer cannot write it. @param {Tokenizer} tokenizer @param {string} text */
 export function idsOrNull(tokenizer, text) {

@@ -10,7 +10,7 @@ import { AttendedPatches } from "./attended-patches.js";
 import { HEAD_KEYS } from "./head-pane.js";
 import { PatchAttention } from "./patch-attention.js";
 import { HeadAblation } from "./head-ablation.js";
-import { effectSentence, lookSentence, topPatches } from "./image-summary.js";
+import { effectSentence, attentionSentence, topPatches } from "./image-summary.js";
 import { LabelBars } from "./label-bars.js";
 import { imageTries } from "./image-tries.js";
 import { softmax } from "./logits.js";
@@ -18,8 +18,9 @@ import { button, note } from "./small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane } from "./patch-pane.js";
 import { scaleParts } from "./patch-scale.js";
-import { drawShares, sharesHeight } from "./probability-bars.js";
+import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
+import { stacked } from "./text-drawing.js";
 
 /** @import { ClassifyImageDocument, ClassifyImageState } from "../documents.d.ts" */
 /** @import { Grid } from "../base/grid.js" */
@@ -48,7 +49,7 @@ export class ClassifyImageStudio extends Studio {
   /** @type {Answer | null} the answer for the whole picture with all heads on */
   compared = null;
   answers = new LogitsCache(this, MAX_ANSWERS);
-  looks = new PatchAttention(this.described);
+  attention = new PatchAttention(this.described);
   ablation = new HeadAblation(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
@@ -75,7 +76,7 @@ export class ClassifyImageStudio extends Studio {
     this.verdict = new LabelBars(this);
     this.attended = new AttendedPatches(this);
     const shading = h("div", { class: "row" }, note("Shade by"), this.shades.element, this.resetButton);
-    this.layOut({
+    this.buildPanes({
       textTitle: "The picture",
       text: [this.pane.element, this.scale, this.effects.progress, h("div", { class: "foot" }, shading)],
       predictionTitle: "What it says",
@@ -203,13 +204,13 @@ export class ClassifyImageStudio extends Studio {
 
   showModel() {
     if (!this.heads.groups.length) return;
-    this.looks.update(this.heads, this.query);
+    this.attention.update(this.heads, this.query);
     super.showModel();
   }
 
   /** @param {Place} place */
-  thumbOf(place) {
-    return this.looks.thumb(place);
+  thumbnail(place) {
+    return this.attention.thumb(place);
   }
 
   /** Wait until the effect of each patch is measured, too. */
@@ -223,7 +224,7 @@ export class ClassifyImageStudio extends Studio {
     const shade = this.store.get("shade");
     if (!this.answer || !this.heads.groups.length || shade === "nothing") return null;
     if (shade === "effect") return this.effects.grid;
-    return this.heads.isOff(this.heads.selected) ? null : this.looks.thumb(this.heads.selected);
+    return this.heads.isOff(this.heads.selected) ? null : this.attention.thumb(this.heads.selected);
   }
 
   showPicture() {
@@ -235,25 +236,25 @@ export class ClassifyImageStudio extends Studio {
   }
 
   /** What the chosen head gives each token; null if it is off or not known yet. */
-  get look() {
-    const { heads, looks } = this;
-    return heads.groups.length && !heads.isOff(heads.selected) ? (looks.of(heads.selected) ?? null) : null;
+  get profile() {
+    const { heads, attention } = this;
+    return heads.groups.length && !heads.isOff(heads.selected) ? (attention.of(heads.selected) ?? null) : null;
   }
 
   /** The patch that the chosen head looks at most. @returns {number | null} */
   get topPatch() {
-    const { look } = this;
-    return look && topPatches(look.values, this.described.patches, 1)[0];
+    const { profile } = this;
+    return profile && topPatches(profile.values, this.described.patches, 1)[0];
   }
 
-  get mapKey() {
-    return { text: "Each map shows where on the picture that head looks.", most: percent(this.looks.limit) };
+  get mapLegend() {
+    return { text: "Each map shows where on the picture that head looks.", most: percent(this.attention.limit) };
   }
 
   showSource() {
     if (this.topPatch === null) this.sourceLabel.textContent = "";
     else this.showShadingHead(this.store.get("shade") === "attention" ? this.shadingName : "it looks most (outlined)");
-    this.attended.show(this.look);
+    this.attended.show(this.profile);
     this.showPicture();
   }
 
@@ -265,7 +266,7 @@ export class ClassifyImageStudio extends Studio {
 
   /** @param {Place} at */
   describeHead(at) {
-    return lookSentence(this.looks.of(at), this.tokenNames, this.described.patches, this.from);
+    return attentionSentence(this.attention.of(at), this.tokenNames, this.described.patches, this.from);
   }
 
   /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {Place} place */
@@ -317,11 +318,8 @@ export class ClassifyImageStudio extends Studio {
   get drawing() {
     const { width, height } = this.pane;
     const rows = this.verdict.rows.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
-    const draw = (/** @type {Pen} */ pen) => {
-      this.pane.paint(pen);
-      drawShares(pen, this.frame.theme, rows, height + 12);
-    };
-    return { width: Math.max(420, width), height: height + 12 + sharesHeight(rows), draw };
+    const picture = { width, height, draw: (/** @type {Pen} */ pen) => this.pane.paint(pen) };
+    return stacked([picture, sharesDrawing(this.frame.theme, rows)]);
   }
 }
 

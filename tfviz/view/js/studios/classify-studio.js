@@ -42,7 +42,7 @@ export class ClassifyStudio extends TextStudio {
     this.heads.selectedToo = { label: BY_HEAD };
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
-    this.layOutText({
+    this.buildTextPanes({
       how: "Press a word to strike it out, twice to type another.",
       legend: [this.effects.labelChoice.element, this.effects.scale, this.effects.progress],
       predictionTitle: "What it says",
@@ -79,16 +79,18 @@ export class ClassifyStudio extends TextStudio {
   }
 
   get replacementTexts() {
-    return this.store.get("replaced").flatMap(([i, word]) => (this.segments[i] ? [this.segments[i].lead + word] : []));
+    return this.store
+      .get("replaced")
+      .flatMap(([i, word]) => (this.segments[i] ? [this.segments[i].leadingSpace + word] : []));
   }
 
   /** The tokens of each word after changes; none for a deleted word. */
   get pieces() {
     const { deleted, replaced } = this;
-    return this.segments.map(({ ids, lead }, i) => {
+    return this.segments.map(({ ids, leadingSpace }, i) => {
       if (deleted.has(i)) return [];
       const word = replaced.get(i);
-      return word === undefined ? ids : this.tokenizer.encode(lead + word);
+      return word === undefined ? ids : this.tokenizer.encode(leadingSpace + word);
     });
   }
 
@@ -120,11 +122,11 @@ export class ClassifyStudio extends TextStudio {
 
   /** Open a field to replace the word: Enter accepts, Esc cancels. @param {number} i */
   edit(i) {
-    const { text, lead } = this.segments[i];
+    const { text, leadingSpace } = this.segments[i];
     this.words.openField(i, {
       value: this.wordAt(i),
       name: `in place of ${visibleText(text)}`,
-      take: (word) => this.replace(i, word.trim(), lead),
+      take: (word) => this.replace(i, word.trim(), leadingSpace),
     });
   }
 
@@ -132,13 +134,13 @@ export class ClassifyStudio extends TextStudio {
    * Replace a word, or delete it if the new one is empty. Return whether the tokenizer can encode it.
    * @param {number} i
    * @param {string} word
-   * @param {string} lead
+   * @param {string} leadingSpace
    */
-  replace(i, word, lead) {
+  replace(i, word, leadingSpace) {
     const others = this.store.get("replaced").filter(([other]) => other !== i);
     const deleted = this.store.get("deleted").filter((other) => other !== i);
     try {
-      if (!this.tokenizer.preloadEncodings) this.tokenizer.encode(lead + word); // otherwise Python reports it when it encodes the word
+      if (!this.tokenizer.preloadEncodings) this.tokenizer.encode(leadingSpace + word); // otherwise Python reports it when it encodes the word
     } catch (error) {
       this.announce(/** @type {Error} */ (error).message);
       return false;

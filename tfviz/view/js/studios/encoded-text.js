@@ -34,11 +34,11 @@ export class EncodedText {
   /**
    * Encode the text in Python, for a tokenizer that is not in the page; return false if that failed.
    * @param {string} text
-   * @param {(tokenizer: Tokenizer, texts: string[]) => Promise<boolean | null>} learn as `Studio.preloadEncodings`
+   * @param {(tokenizer: Tokenizer, texts: string[]) => Promise<boolean | null>} preload as `Studio.preloadEncodings`
    */
-  async prepare(text, learn) {
-    const learned = await learn(this.tokenizer, this.textsToEncode(text));
-    if (learned) this.expired = true;
-    return learned !== null;
+  async prepare(text, preload) {
+    const isNew = await preload(this.tokenizer, this.textsToEncode(text));
+    if (isNew) this.expired = true;
+    return isNew !== null;
   }
 }

@@ -42,7 +42,7 @@ export class FillStudio extends TextStudio {
     this.left = new CausalPredictions(this);
     this.ablation = new HeadAblation(this);
     this.guesses = new PredictionPane(this);
-    this.layOutText({
+    this.buildTextPanes({
       how: "Press a word to hide it: the model guesses what stood there; the true word is underlined.",
       predictionTitle: "What it guesses",
       prediction: [this.guesses.element],

@@ -48,11 +48,7 @@ export class HeadAblation {
     const { studio, shares } = this;
     if (shares.size > MAX_CACHED_SHARES) shares.clear();
     shares.set(key, null);
-    const site = studio.heads.siteOf(place);
-    const others = studio.edits.filter((edit) => edit.site !== site || edit.head !== place.head);
-    /** @type {Edit[]} */
-    const edits = others.length < studio.edits.length ? others : [...others, { site, head: place.head, do: "zero" }];
-    const share = await ask(edits);
+    const share = await ask(studio.heads.editsToggling(place));
     if (share === null) return void shares.delete(key);
     shares.set(key, share);
     if (!studio.frame.closed) studio.showSentence();

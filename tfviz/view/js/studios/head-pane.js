@@ -12,7 +12,7 @@ import { button, gradient, pane } from "./small-elements.js";
 /** @import { Choices } from "../types.d.ts" */
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
-/** @typedef {{ text: string, most: string }} MapKey how the small maps are read, and the largest weight of their scale */
+/** @typedef {{ text: string, most: string }} MapLegend how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 const CLICK_HELP = "click to select · ×: off";
@@ -28,7 +28,7 @@ export class HeadPane {
     this.store = store;
     this.heads = heads;
     this.model = new ModelPane(theme, {
-      look: (place) => heads.select(place),
+      select: (place) => heads.select(place),
       toggle: (site, numbers) => heads.toggle(site, numbers),
     });
     const switchOn = () => {
@@ -58,8 +58,8 @@ export class HeadPane {
     heads.toggle(heads.siteOf(heads.selected), [heads.selected.head]);
   }
 
-  /** Show how the small maps are read, and their scale. @param {MapKey} key */
-  showKey({ text, most }) {
+  /** Show how the small maps are read, and their scale. @param {MapLegend} key */
+  showLegend({ text, most }) {
     this.key.hidden = false;
     this.key.replaceChildren(
       h("span", { class: "how" }, text),
@@ -80,7 +80,7 @@ export class HeadPane {
     const off = this.store.get("off");
     this.opening.remove();
     this.howTo.replaceChildren(off.length ? this.allOn : CLICK_HELP);
-    this.model.show({ groups: heads.groups, grid, off, at: heads.selected, row });
+    this.model.show({ groups: heads.groups, grid, off, selected: heads.selected, row });
     heads.maps.current = row(heads.selected);
   }
 

@@ -6,7 +6,7 @@ import { OPEN } from "../base/grid.js";
 import { counted, formatted, percent } from "../base/numbers.js";
 import { tokenPhrase } from "./token-names.js";
 
-const MIN_FAVOURITE_RATIO = 1.5; // times the even share: a key that draws less is no favourite
+const MIN_TOP_KEY_RATIO = 1.5; // times the even share: a key that draws less is not named
 const MAX_DISTANCE = 9; // tokens between a query and its key that have a name
 const NUMBER_WORDS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 
@@ -18,13 +18,13 @@ function distanceWords(distance, unit) {
 }
 
 /**
- * @typedef {object} Habit a kind of strongest key
+ * @typedef {object} AttentionKind where the strongest key of a query lies
  * @property {string} kind
  * @property {(unit: string) => string} words
  * @property {(query: number, key: number, ids: number[]) => boolean} is
  */
 
-/** @type {Habit[]} in the order of preference among equal counts */
+/** @type {AttentionKind[]} in the order of preference among equal counts */
 const ATTENTION_KINDS = [
   ...[0, ...Array.from({ length: MAX_DISTANCE }, (_, i) => [-i - 1, i + 1]).flat()].map((distance) => ({
     kind: `at ${distance}`,
@@ -56,12 +56,12 @@ function topKeyOf(/** @type {Grid} */ grid, /** @type {number} */ query) {
 }
 
 /**
- * Count how often each habit holds for the strongest key of a query.
+ * Count how often each kind holds for the strongest key of a query.
  * @param {Grid} grid
  * @param {number[]} ids of rows and columns if both are the same text, else empty
  * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number }[]} the most frequent first
  */
-export function habitsOf(grid, ids) {
+export function countKinds(grid, ids) {
   const topKeys = grid.rows.map((_, query) => topKeyOf(grid, query));
   const queries = topKeys.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
   return ATTENTION_KINDS.map(({ kind, words, is }) => ({
@@ -76,7 +76,7 @@ export function habitsOf(grid, ids) {
  * Return the median number of keys over which a query spreads its weights: e to the power of the entropy.
  * @param {Grid} grid
  */
-export function breadthOf(grid) {
+export function attentionBreadth(grid) {
   const breadths = grid.rows.map((_, row) => {
     let entropy = 0;
     for (let col = 0; col < grid.cols.length; col++) {
@@ -105,29 +105,29 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
  * Describe which key draws most of the attention of all queries, where one draws clearly more than an even share.
  * @param {Grid} grid
  */
-function favouriteSentence(grid) {
+function topKeySentence(grid) {
   const queries = [...grid.rows.keys()].filter((query) => !grid.isFullyMasked(query));
   const means = grid.cols.map(
     (_, key) => queries.reduce((sum, query) => sum + grid.at(query, key), 0) / queries.length,
   );
   const top = means.indexOf(Math.max(...means));
-  if (!(means[top] > MIN_FAVOURITE_RATIO / means.length)) return "";
+  if (!(means[top] > MIN_TOP_KEY_RATIO / means.length)) return "";
   return `looks most at ${tokenPhrase(grid.cols[top])}: ${percent(means[top])} of its attention, on average.`;
 }
 
 /**
- * Describe in a sentence what a head does in a text: its habit, else what the query that is pointed at looks at, else
+ * Describe in a sentence what a head does in a text: its kind, else what the query that is pointed at looks at, else
  * what all look at, else how far it spreads.
  * @param {Grid} grid
  * @param {number[]} ids
  * @param {string} unit "letter", "token"
  * @param {number | null} [query]
  */
-export function habitSentence(grid, ids, unit, query = null) {
-  const [best] = habitsOf(grid, ids);
+export function describeHead(grid, ids, unit, query = null) {
+  const [best] = countKinds(grid, ids);
   if (best && best.of > 1 && best.count >= best.of / 2)
     return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
-  const sentence = query === null || query >= grid.rows.length ? favouriteSentence(grid) : querySentence(grid, query);
+  const sentence = query === null || query >= grid.rows.length ? topKeySentence(grid) : querySentence(grid, query);
   if (sentence) return sentence;
-  return `spreads its look over ${counted(Math.max(1, Math.round(breadthOf(grid))), unit)} or so.`;
+  return `spreads its look over ${counted(Math.max(1, Math.round(attentionBreadth(grid))), unit)} or so.`;
 }

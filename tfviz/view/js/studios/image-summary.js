@@ -42,13 +42,13 @@ export function topPatches(weights, { first, rows, columns }, maxCount) {
 
 /**
  * Describe the behaviour of a head on a picture in a sentence.
- * @param {Profile} look of one query, or the mean of all
+ * @param {Profile} weights of one query, or the mean of all
  * @param {string[]} words of the tokens
  * @param {Patches} patches
  * @param {string} from the query in words
  */
-export function lookSentence(look, words, patches, from) {
-  const { values, state } = look;
+export function attentionSentence(weights, words, patches, from) {
+  const { values, state } = weights;
   const count = state.reduce((sum, kind) => sum + Number(kind === OPEN), 0);
   const even = 1 / count;
   const top = values.reduce((best, value, token) => (value > values[best] ? token : best), 0);

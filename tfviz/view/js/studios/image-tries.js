@@ -28,7 +28,7 @@ export function imageTries(studio) {
       name: `Show only the ${TOP_PATCHES} patches this head looks at most`,
       act: () => {
         const strongest = topPatches(
-          studio.looks.of(studio.heads.selected).values,
+          studio.attention.of(studio.heads.selected).values,
           studio.described.patches,
           TOP_PATCHES,
         );

@@ -58,6 +58,14 @@ export class ModelHeads {
     return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
   }
 
+  /** Return the edits with one head switched over: on if it is off, else off. @param {Place} place @returns {Edit[]} */
+  editsToggling(place) {
+    const { edits } = this;
+    const [site, head] = [this.siteOf(place), place.head];
+    const others = edits.filter((edit) => edit.site !== site || edit.head !== head);
+    return others.length < edits.length ? others : [...edits, { site, head, do: "zero" }];
+  }
+
   /** The number of layers and heads of the first part, in words. */
   get size() {
     const [{ sites, heads }] = this.groups;

@@ -20,7 +20,7 @@ const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pan
  * @typedef {{ name: string, sites: string[], heads: number }} Group layers whose heads are shown together
  * @typedef {{ part: number, layer: number, head: number }} Place
  * @typedef {object} Handlers
- * @property {(place: Place) => void} look
+ * @property {(place: Place) => void} select
  * @property {(site: string, heads: number[]) => void} toggle switch these heads of a layer off, or on if all are off
  */
 
@@ -49,17 +49,17 @@ export class ModelPane {
    * @param {Group[]} state.groups
    * @param {(place: Place) => Grid} state.grid the map of a head
    * @param {any[][]} state.off [site, head]
-   * @param {Place} state.at the head that is looked at
+   * @param {Place} state.selected the head that is looked at
    * @param {(place: Place) => number | null} state.row a query to mark in the map of a head
    */
-  show({ groups, grid, off, at, row }) {
+  show({ groups, grid, off, selected, row }) {
     this.groups = groups;
     this.makeCells();
     const without = new Set(off.map(String));
     const cellSide = this.element.querySelector(".cell")?.clientWidth || this.side; // larger on a large screen
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
-      this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
+      this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), selected);
       this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row(place), cellSide);
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
@@ -70,7 +70,7 @@ export class ModelPane {
   }
 
   /** The theme with the scale of small maps. @returns {Theme} */
-  get inks() {
+  get mapTheme() {
     return Object.create(this.theme, { lut: { value: () => this.theme.floored } });
   }
 
@@ -128,7 +128,7 @@ export class ModelPane {
 
   /** @param {Place} place */
   makeCell(place) {
-    const look = button(h("canvas", {}), () => this.handlers.look(place), { class: "head" });
+    const look = button(h("canvas", {}), () => this.handlers.select(place), { class: "head" });
     const off = button("×", () => this.toggle(place), { class: "cross", tabIndex: -1, "aria-hidden": "true" });
     const cell = h("div", { class: "cell" }, look, off);
     this.cells.set(keyOf(place), cell);
@@ -149,10 +149,10 @@ export class ModelPane {
    * @param {HTMLElement} cell
    * @param {Place} place
    * @param {boolean} off
-   * @param {Place} at
+   * @param {Place} selected
    */
-  markCell(cell, place, off, at) {
-    const chosen = keyOf(place) === keyOf(at);
+  markCell(cell, place, off, selected) {
+    const chosen = keyOf(place) === keyOf(selected);
     const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
     const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
     cross.textContent = off ? "+" : "×";
@@ -181,7 +181,7 @@ export class ModelPane {
     const unhatched = new Grid(grid.rows, grid.cols, grid.codes, state);
     const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    pen.putImageData(paint(unhatched, window, side, side, this.inks, ratio), 0, 0);
+    pen.putImageData(paint(unhatched, window, side, side, this.mapTheme, ratio), 0, 0);
     if (row === null || row >= grid.rows.length) return;
     const rowHeight = side / grid.rows.length;
     pen.strokeStyle = this.theme.soft;

@@ -8,7 +8,7 @@ import { label } from "../base/visible-text.js";
 import { topK } from "./logits.js";
 import { joinPresent } from "./small-elements.js";
 import { ThresholdLine } from "./threshold-line.js";
-import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
+import { bars, sharesDrawing, sharesPanel } from "./probability-bars.js";
 import { lastOf } from "./language-model-reader.js";
 import { probabilities } from "./sampler.js";
 
@@ -140,6 +140,6 @@ export class NextTokens {
   /** @param {Theme} theme @returns {Drawing} */
   drawing(theme) {
     const rows = this.tokens.map((row) => ({ ...row, name: label(row.name, 16) }));
-    return { width: 420, height: sharesHeight(rows) + 8, draw: (pen) => drawShares(pen, theme, rows, 0) };
+    return sharesDrawing(theme, rows);
   }
 }

@@ -9,7 +9,7 @@ import { tokenPhrase, withoutSpace } from "./token-names.js";
 import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "./probability-bars.js";
 
 /** @import { Tokenizer } from "../types.d.ts" */
-/** @import { Current } from "./translation-view.js" */
+/** @import { SearchState } from "./translation-view.js" */
 
 const MAX_WORDS = 8;
 
@@ -30,7 +30,7 @@ export class NextWords {
     });
   }
 
-  /** @param {Current} current */
+  /** @param {SearchState} current */
   show({ text, place, answer, base }) {
     const { element, suppressed } = this;
     const logs = logProbabilities(answer.logitsAt(0, place), suppressed);

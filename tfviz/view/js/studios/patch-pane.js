@@ -20,9 +20,9 @@ import { SourceImage } from "../base/source-image.js";
 const [MAX_WIDTH, MAX_HEIGHT] = [480, 372]; // pixels
 // On a telephone the answer stands below the picture, on one screen; on a large screen both are larger.
 const SIZES = [
-  { maxWidth: 420, times: 0.68 },
-  { maxWidth: 640, times: 1 },
-  { maxWidth: Infinity, times: 1.45 },
+  { maxWidth: 420, scale: 0.68 },
+  { maxWidth: 640, scale: 1 },
+  { maxWidth: Infinity, scale: 1.45 },
 ];
 const INITIAL_WIDTH = 300;
 
@@ -38,7 +38,7 @@ export class PatchPane {
   attended = null;
   /** @type {Grid | null} what the patches are shaded by */
   grid = null;
-  /** @type {{ hides: boolean, before: number[], end: () => void } | null} a stroke of the pointer */
+  /** @type {{ hides: boolean, earlier: number[], end: () => void } | null} a stroke of the pointer */
   stroke = null;
   /** @type {{ key: string, image: ImageData } | null} the pixels drawn last */
   painted = null;
@@ -100,10 +100,10 @@ export class PatchPane {
   between(from, to) {
     const { columns } = this.patches;
     const [row, column] = [Math.floor(from / columns), from % columns];
-    const [down, across] = [Math.floor(to / columns) - row, (to % columns) - column];
-    const steps = Math.max(1, Math.abs(down), Math.abs(across));
+    const [rowStep, columnStep] = [Math.floor(to / columns) - row, (to % columns) - column];
+    const steps = Math.max(1, Math.abs(rowStep), Math.abs(columnStep));
     return Array.from({ length: steps + 1 }, (_, i) => {
-      const [y, x] = [down, across].map((far) => Math.round((far * i) / steps));
+      const [y, x] = [rowStep, columnStep].map((step) => Math.round((step * i) / steps));
       return (row + y) * columns + column + x;
     });
   }
@@ -115,13 +115,13 @@ export class PatchPane {
   beginStroke(event) {
     if (event.button) return;
     const patch = this.patchAt(event);
-    const before = [...this.hidden];
+    const earlier = [...this.hidden];
     this.cursor = patch;
     this.canvas.setPointerCapture(event.pointerId);
     this.handlers.group(
       () =>
         new Promise((end) => {
-          this.stroke = { hides: !this.hidden.has(patch), before, end };
+          this.stroke = { hides: !this.hidden.has(patch), earlier, end };
           this.setHidden(patch, this.stroke.hides);
         }),
     );
@@ -136,7 +136,7 @@ export class PatchPane {
 
   /** Revert a stroke that turned out to be a scroll of the page. */
   cancelStroke() {
-    if (this.stroke) this.handlers.hide(this.stroke.before);
+    if (this.stroke) this.handlers.hide(this.stroke.earlier);
     this.endStroke(/** @type {PointerEvent} */ ({ pointerType: "touch" }));
   }
 
@@ -153,9 +153,9 @@ export class PatchPane {
     if (hasModifier(event)) return;
     const { rows, columns } = this.patches;
     const [row, column] = [Math.floor(this.cursor / columns), this.cursor % columns];
-    const [down, across] = ARROW_STEPS[event.key] ?? EDGE_KEY_STEPS[event.key] ?? [];
-    if (down !== undefined)
-      this.point(clamp(row + down, 0, rows - 1) * columns + clamp(column + across, 0, columns - 1));
+    const [rowStep, columnStep] = ARROW_STEPS[event.key] ?? EDGE_KEY_STEPS[event.key] ?? [];
+    if (rowStep !== undefined)
+      this.point(clamp(row + rowStep, 0, rows - 1) * columns + clamp(column + columnStep, 0, columns - 1));
     else if (HIDE_KEYS.has(event.key)) {
       this.point(this.cursor);
       this.handlers.group(async () => this.setHidden(this.cursor, !this.hidden.has(this.cursor)));
@@ -171,8 +171,8 @@ export class PatchPane {
     this.grid = grid;
     const { width, height } = this.source;
     const maxWidth = this.element.clientWidth || INITIAL_WIDTH;
-    const times = SIZES.find((size) => maxWidth < size.maxWidth)?.times ?? 1;
-    this.width = Math.floor(Math.min(maxWidth, times * MAX_WIDTH, (times * MAX_HEIGHT * width) / height));
+    const scale = SIZES.find((size) => maxWidth < size.maxWidth)?.scale ?? 1;
+    this.width = Math.floor(Math.min(maxWidth, scale * MAX_WIDTH, (scale * MAX_HEIGHT * width) / height));
     this.height = Math.round((this.width * height) / width);
     this.paint(new CanvasPen(this.canvas, this.width, this.height));
   }

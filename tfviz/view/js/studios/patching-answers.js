@@ -4,7 +4,7 @@ import { focusedIn, h, tabs } from "../base/elements.js";
 import { label } from "../base/visible-text.js";
 import { softmax, topK } from "./logits.js";
 import { joinPresent } from "./small-elements.js";
-import { bars, drawShares, sharesHeight, sharesPanel } from "./probability-bars.js";
+import { bars, sharesDrawing, sharesPanel } from "./probability-bars.js";
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { PatchState } from "../documents.d.ts" */
@@ -136,7 +136,6 @@ export class PatchingAnswers {
 
   /** @param {Theme} theme @returns {Drawing} */
   drawing(theme) {
-    const { rows } = this;
-    return { width: 420, height: sharesHeight(rows) + 8, draw: (pen) => drawShares(pen, theme, rows, 0) };
+    return sharesDrawing(theme, this.rows);
   }
 }

@@ -79,12 +79,12 @@ export class PatchingRuns {
 
   /** Request a run on one text. @param {number[]} ids @returns {Request} */
   unpatchedRequest(ids) {
-    return ["read", { ids: textsTensor([ids]), ...this.noPatch(ids.length) }];
+    return ["read", { ids: textsTensor([ids]), ...this.emptyPatch(ids.length) }];
   }
 
   /** Request a run on the corrupt text with one activation of the clean one's. @param {Pair} pair @param {Place} place @returns {Request} */
   patchedRequest(pair, place) {
-    return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchAt(pair, place) }];
+    return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchInputs(pair, place) }];
   }
 
   /** @param {string} lane @param {Request} request @returns {Promise<UnpatchedRun | null>} */
@@ -98,7 +98,7 @@ export class PatchingRuns {
   }
 
   /** The inputs of a run in which nothing is replaced. @param {number} positions */
-  noPatch(positions) {
+  emptyPatch(positions) {
     const { layers, attentions, heads, dim, head_dim: headDim } = this.sizes;
     return {
       stream_at: zeros(Uint8Array, layers.length, positions),
@@ -109,9 +109,9 @@ export class PatchingRuns {
   }
 
   /** The inputs of a run that takes one activation of the clean text's. @param {Pair} pair @param {Place} place */
-  patchAt({ ids: [ids], clean }, [kind, layer, at]) {
+  patchInputs({ ids: [ids], clean }, [kind, layer, at]) {
     const positions = ids.length;
-    const { stream_at: streamAt, heads_at: headsAt } = this.noPatch(positions);
+    const { stream_at: streamAt, heads_at: headsAt } = this.emptyPatch(positions);
     if (kind === "streams") streamAt.data[layer * positions + at] = 1;
     else {
       const start = (layer * this.sizes.heads + at) * positions;

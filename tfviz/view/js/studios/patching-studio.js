@@ -69,7 +69,7 @@ export class PatchingStudio extends Studio {
           fill: (kind) => void this.sweep.fill(kind),
         }),
     );
-    this.layOutPanes();
+    this.buildPatchingPanes();
     this.showTries([
       { name: "Find the place that brings most back", act: () => this.findStrongest("streams") },
       { name: "Find the head that brings most back", act: () => this.findStrongest("heads") },
@@ -78,7 +78,7 @@ export class PatchingStudio extends Studio {
     this.open();
   }
 
-  layOutPanes() {
+  buildPatchingPanes() {
     const { frame, headPane } = this;
     this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
     /** @type {PatchingGauge} */
@@ -127,8 +127,8 @@ export class PatchingStudio extends Studio {
   /** Encode both texts in Python, for a vocabulary that is not in the page; return false if that failed. */
   async preloadTexts() {
     const { store, texts } = this;
-    const learned = texts.texts.map(({ name, prompt }) => this.prepareText(prompt, store.get(name)));
-    return (await Promise.all(learned)).every(Boolean);
+    const prepared = texts.texts.map(({ name, prompt }) => this.prepareText(prompt, store.get(name)));
+    return (await Promise.all(prepared)).every(Boolean);
   }
 
   async refresh() {

@@ -4,7 +4,7 @@
 /** @import { PatchingStudio } from "./patching-studio.js" */
 
 const REDRAW_INTERVAL = 120; // milliseconds between two drawings of a table that is being filled
-const MAX_UNASKED = 6000; // milliseconds: what takes no longer is computed before the reader asks for it
+const MAX_AUTOMATIC_TIME = 6000; // milliseconds: what takes no longer is computed before the reader asks for it
 /** @type {Kind[]} */
 const KINDS = ["streams", "heads"];
 
@@ -36,7 +36,7 @@ export class PatchingSweep {
     const started = performance.now();
     if (!(await studio.runs.patch("fill streams", pair, missing[0]))) return;
     const takes = (performance.now() - started) * missing.length;
-    for (const kind of takes > MAX_UNASKED ? [] : KINDS)
+    for (const kind of takes > MAX_AUTOMATIC_TIME ? [] : KINDS)
       if (!this.kind && studio.pair === pair && !studio.texts.problem) await this.fill(kind);
     if (studio.pair === pair) studio.showTables();
   }

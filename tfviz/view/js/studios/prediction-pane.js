@@ -94,7 +94,7 @@ export class PredictionPane {
     if (left === null) return remark("nothing stands there");
     if ("problem" in left) return remark(left.problem);
     const { shares, tokenizer } = left;
-    const [typed] = idsOrNull(tokenizer, segment.lead + segment.text) ?? [];
+    const [typed] = idsOrNull(tokenizer, segment.leadingSpace + segment.text) ?? [];
     const takes = (/** @type {number} */ id) => {
       const ids =
         tokenizer === studio.tokenizer ? [id] : (idsOrNull(studio.tokenizer, guessText(segment, tokenizer, id)) ?? []);

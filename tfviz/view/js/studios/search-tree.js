@@ -62,10 +62,10 @@ export class SearchTree {
   }
 
   /**
-   * @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, growing: boolean, word: (id: number) => string,
-   *   forced: number }} search growing: whether it goes on; forced: the number of columns with a forced token
+   * @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, searching: boolean, word: (id: number) => string,
+   *   forced: number }} search searching: whether it goes on; forced: the number of columns with a forced token
    */
-  show({ columns, alpha, chosen, growing, word, forced }) {
+  show({ columns, alpha, chosen, searching, word, forced }) {
     const added = columns.length - this.columns.length;
     this.columns = columns;
     this.alpha = alpha;
@@ -77,17 +77,17 @@ export class SearchTree {
     this.ranks = columns.length ? ranksUpTo(columns, this.chosen[0], this.chosen[1]) : [];
     this.draw(new CanvasPen(this.canvas, this.width, this.height), false);
     const focused = focusedIn(this.nodes);
-    const held = this.nodes.contains(focused) ? nodePlace(focused) : null;
+    const focusedPlace = this.nodes.contains(focused) ? nodePlace(focused) : null;
     this.nodes.style.height = `${this.height}px`;
     this.nodes.replaceChildren(
       ...columns.flatMap((column, step) =>
-        column.flatMap((text, rank) => (text.over ? [] : [this.makeNode(text, step, rank)])),
+        column.flatMap((text, rank) => (text.endedBefore ? [] : [this.makeNode(text, step, rank)])),
       ),
     );
-    if (held) this.nodeAt(held[0], held[1])?.focus();
+    if (focusedPlace) this.nodeAt(focusedPlace[0], focusedPlace[1])?.focus();
     this.element.classList.toggle("overflows", this.width > this.element.clientWidth);
     // a search that runs or goes on is followed; one that is done is read from its first word
-    if (added) this.element.scrollLeft = growing || added === 1 ? this.element.scrollWidth : 0;
+    if (added) this.element.scrollLeft = searching || added === 1 ? this.element.scrollWidth : 0;
   }
 
   measureColumns() {
@@ -95,8 +95,8 @@ export class SearchTree {
     this.widths = [];
     let x = ROOT_LEFT + STEP_GAP;
     for (const column of this.columns) {
-      const fresh = column.filter(({ over }) => !over);
-      const boxWidth = Math.max(48, ...fresh.map((text) => textWidth(this.wordOf(text), 13, true) + NODE_SIZE.sides));
+      const open = column.filter(({ endedBefore }) => !endedBefore);
+      const boxWidth = Math.max(48, ...open.map((text) => textWidth(this.wordOf(text), 13, true) + NODE_SIZE.sides));
       this.lefts.push(x);
       this.widths.push(Math.ceil(boxWidth));
       x += Math.ceil(boxWidth) + STEP_GAP;
@@ -143,7 +143,7 @@ export class SearchTree {
     const [step, rank] = nodePlace(target);
     const { columns } = this;
     const children = [...(columns[step + 1]?.keys() ?? [])].filter(
-      (at) => columns[step + 1][at].parent === rank && !columns[step + 1][at].over,
+      (at) => columns[step + 1][at].parent === rank && !columns[step + 1][at].endedBefore,
     );
     /** @type {Record<string, () => (number | undefined)[]>} */
     const places = {
@@ -176,11 +176,18 @@ export class SearchTree {
       column.forEach((text, rank) => {
         const on = this.ranks[step] === rank;
         const from = step ? this.lefts[step - 1] + this.widths[step - 1] : ROOT_LEFT;
-        const to = this.lefts[step] + (text.over ? this.widths[step] : 0);
-        const inks = { stroke: on ? theme.ink : theme.soft, lineWidth: on ? 2 : 1, alpha: text.over ? 0.35 : 1 };
-        pen.line(from, middle(text.parent), text.over ? this.lefts[step] : to, middle(rank), { ...inks, bend: 0.5 });
-        if (text.over) pen.line(this.lefts[step], middle(rank), to, middle(rank), inks);
-        if (!words || text.over) return;
+        const to = this.lefts[step] + (text.endedBefore ? this.widths[step] : 0);
+        const style = {
+          stroke: on ? theme.ink : theme.soft,
+          lineWidth: on ? 2 : 1,
+          alpha: text.endedBefore ? 0.35 : 1,
+        };
+        pen.line(from, middle(text.parent), text.endedBefore ? this.lefts[step] : to, middle(rank), {
+          ...style,
+          bend: 0.5,
+        });
+        if (text.endedBefore) pen.line(this.lefts[step], middle(rank), to, middle(rank), style);
+        if (!words || text.endedBefore) return;
         const x = this.lefts[step] + this.widths[step] / 2;
         pen.text(x, middle(rank) - 6, this.wordOf(text), {
           fill: on ? theme.ink : theme.soft,

@@ -12,7 +12,7 @@ import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
-import { habitSentence } from "./head-summary.js";
+import { describeHead } from "./head-summary.js";
 import { introduction } from "./introductions.js";
 import { besideEachOther, mapDrawing } from "./text-drawing.js";
 import { tokenName } from "./token-text.js";
@@ -162,10 +162,10 @@ export class Studio {
   }
 
   /**
-   * Lay out three panes, and below them the sentence and the opened head.
+   * Build three panes, and below them the sentence and the opened head.
    * @param {{ text: HTMLElement[], textTitle: string, prediction: HTMLElement[], predictionTitle: string }} panes
    */
-  layOut({ text, textTitle, prediction, predictionTitle }) {
+  buildPanes({ text, textTitle, prediction, predictionTitle }) {
     const { frame, headPane } = this;
     /** @type {HTMLElement} */
     this.sourceLabel = h("small", {});
@@ -198,10 +198,10 @@ export class Studio {
     this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
   }
 
-  /** Show which head shades the text, and for which token. @param {string} looks such as "“s” looks" */
-  showShadingHead(looks) {
+  /** Show which head shades the text, and for which token. @param {string} subject such as "“s” looks" */
+  showShadingHead(subject) {
     const { layer, head } = this.heads.selected;
-    this.sourceLabel.textContent = `Where ${looks}: layer ${layer}, head ${head}`;
+    this.sourceLabel.textContent = `Where ${subject}: layer ${layer}, head ${head}`;
   }
 
   /** Wait until the current choices are shown and everything that depends on them is computed. */
@@ -262,12 +262,12 @@ export class Studio {
   }
 
   /** Return the small map of a head. @param {Place} place */
-  thumbOf(place) {
+  thumbnail(place) {
     return this.heads.grid(place);
   }
 
-  /** How the small maps are read. @returns {import("./head-pane.js").MapKey} */
-  get mapKey() {
+  /** How the small maps are read. @returns {import("./head-pane.js").MapLegend} */
+  get mapLegend() {
     return { text: `Each row is one ${this.unit}, each column a ${this.unit} it looks at.`, most: "100 %" };
   }
 
@@ -277,7 +277,7 @@ export class Studio {
   }
 
   /** The query that is marked in the small map of a head. @param {Place} _at @returns {number | null} */
-  rowOf(_at) {
+  markedRow(_at) {
     return this.row;
   }
 
@@ -291,10 +291,10 @@ export class Studio {
     if (!this.heads.groups.length) return;
     this.showSubject();
     this.headPane.show(
-      (place) => this.thumbOf(place),
-      (place) => this.rowOf(place),
+      (place) => this.thumbnail(place),
+      (place) => this.markedRow(place),
     );
-    this.headPane.showKey(this.mapKey);
+    this.headPane.showLegend(this.mapLegend);
     this.showSource();
     this.showSentence();
     this.headPane.showOpened();
@@ -331,7 +331,7 @@ export class Studio {
 
   /** Describe the behaviour of a head in a sentence. @param {Place} at */
   describeHead(at) {
-    return habitSentence(this.heads.grid(at), this.idsOf(at.part), this.unit, this.row);
+    return describeHead(this.heads.grid(at), this.idsOf(at.part), this.unit, this.row);
   }
 
   /** Describe the effect of switching off a head in a sentence. @param {Place} _at @returns {string} */

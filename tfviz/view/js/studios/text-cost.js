@@ -7,7 +7,6 @@ import { cutTo } from "./language-model-reader.js";
 import { CostBars } from "./cost-bars.js";
 import { tokenCosts } from "./logits.js";
 
-/** @import { Edit } from "../types.d.ts" */
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
@@ -86,27 +85,24 @@ export class TextCost {
     const { studio } = this;
     const { answer } = studio;
     if (!answer || answer.ids.length < 2 || studio.options.engine) return ""; // a kernel takes long for each answer
-    const site = studio.heads.siteOf(place);
-    const key = JSON.stringify([site, place.head, answer.key]);
+    const key = JSON.stringify([place, answer.key]);
     const without = this.withoutHeads.get(key);
     const now = (answer.cost ??= meanCost(answer.logits, answer));
     // reading a long text again takes too long
     if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
-      void this.askWithout(key, site, place.head, answer);
+      void this.askWithout(key, place, answer);
     if (without === undefined || without === null) return "";
     return studio.heads.isOff(place)
       ? `The text costs ${this.words(now)}; with this head on ${fixed(without, 2)}.`
       : `With this head off the text costs ${this.words(without)} instead of ${fixed(now, 2)}.`;
   }
 
-  /** @param {string} key @param {string} site @param {number} head @param {Answer} answer */
-  async askWithout(key, site, head, answer) {
+  /** @param {string} key @param {Place} place @param {Answer} answer */
+  async askWithout(key, place, answer) {
     this.withoutHeads.set(key, null);
     const { studio } = this;
     const { ids, size } = answer;
-    const others = studio.edits.filter((edit) => edit.site !== site || edit.head !== head);
-    /** @type {Edit[]} */
-    const edits = others.length < studio.edits.length ? others : [...others, { site, head, do: "zero" }];
+    const edits = studio.heads.editsToggling(place);
     const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
     if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
     this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, size).data, answer));

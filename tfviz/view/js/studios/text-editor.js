@@ -82,7 +82,7 @@ export class TextEditor {
    */
   show(tokens, shade, from) {
     if (this.composing) return;
-    if (!this.isShowing(tokens)) this.layOut(tokens);
+    if (!this.isShowing(tokens)) this.render(tokens);
     this.tokens = tokens;
     this.spans.forEach((span, place) => {
       const { kind = "", title = "", sign = "" } = tokens[place];
@@ -111,7 +111,7 @@ export class TextEditor {
    * Make elements for tokens. Elements of unchanged tokens and the caret stay.
    * @param {Token[]} tokens
    */
-  layOut(tokens) {
+  render(tokens) {
     const caret = this.caretOffset();
     this.spans = tokens.map(({ text }, i) => {
       const old = this.spans[i];

@@ -110,7 +110,7 @@ export class TextStudio extends Studio {
    * @param {{ how: string, legend?: HTMLElement[], prediction: HTMLElement[], predictionTitle: string }} panes
    *   legend: below the text
    */
-  layOutText({ how, legend = [], ...panes }) {
+  buildTextPanes({ how, legend = [], ...panes }) {
     const buttons = h("div", { class: "row" }, this.editButton, this.resetButton);
     const text = [
       this.words.element,
@@ -119,7 +119,7 @@ export class TextStudio extends Studio {
       ...legend,
       h("div", { class: "foot" }, buttons),
     ];
-    this.layOut({ textTitle: "The text", text, ...panes });
+    this.buildPanes({ textTitle: "The text", text, ...panes });
   }
 
   /** Show the words, or a field to edit the text. @param {boolean} ends */

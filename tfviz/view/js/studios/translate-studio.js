@@ -22,7 +22,7 @@ import { translateTries } from "./tries.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
-/** @import { Current } from "./translation-view.js" */
+/** @import { SearchState } from "./translation-view.js" */
 
 const MAX_FORCED = 12; // forced beginnings that are cached
 const DRAW_INTERVAL = 50; // milliseconds between two drawings of a running search
@@ -37,7 +37,7 @@ export class TranslateStudio extends Studio {
     return { prefix: [], forced: [], ...NO_CHOICE };
   }
 
-  /** @type {Current | null} */
+  /** @type {SearchState | null} */
   current = null;
   /** @type {DecoderOutput | null} whose maps are shown */
   mappedAnswer = null;
@@ -48,7 +48,7 @@ export class TranslateStudio extends Studio {
   /** Whether they are being shown. */
   working = false;
   /** Whether the search is running. */
-  growing = false;
+  searching = false;
 
   /** @param {StudioArguments<TranslateDocument>} args */
   constructor(...args) {
@@ -57,7 +57,7 @@ export class TranslateStudio extends Studio {
     this.searches = new SearchCache(this);
     this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
-    this.layOut({
+    this.buildPanes({
       textTitle: "The sentence",
       text: this.view.makeTextParts(),
       predictionTitle: "What could stand here",
@@ -87,7 +87,7 @@ export class TranslateStudio extends Studio {
   }
 
   toggle() {
-    this.store.set({ steps: this.growing ? this.searched : this.described.max_tokens, ...NO_CHOICE });
+    this.store.set({ steps: this.searching ? this.searched : this.described.max_tokens, ...NO_CHOICE });
   }
 
   back() {
@@ -157,7 +157,7 @@ export class TranslateStudio extends Studio {
    * Run the model on the chosen text of a search; return null if another state is requested meanwhile.
    * @param {TranslationSearch} search
    * @param {TranslationSearch | null} baseline
-   * @returns {Promise<Current | null>}
+   * @returns {Promise<SearchState | null>}
    */
   async readChosen(search, baseline) {
     const { chosen } = this;
@@ -167,7 +167,7 @@ export class TranslateStudio extends Studio {
     const answer = await search.reader.readText(read);
     const base = baseline && (await baseline.reader.readText(read));
     if (!answer || (baseline && !base) || this.stale) return null;
-    const unchosen = ended ? this.hardestPlace(read, answer) : read.length;
+    const unchosen = ended ? this.leastLikelyPlace(read, answer) : read.length;
     const place = Math.min(this.store.get("rows")[0] ?? unchosen, read.length);
     return { search, baseline, text, ended, read, answer, base, place };
   }
@@ -177,7 +177,7 @@ export class TranslateStudio extends Studio {
    * @param {number[]} read
    * @param {DecoderOutput} answer
    */
-  hardestPlace(read, answer) {
+  leastLikelyPlace(read, answer) {
     const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.described.suppressed)[id]);
     const words = this.tokenizer.words(read).map((word) => /[\p{L}\p{N}]/u.test(word));
     const places = [...read.keys()].filter((place) => words[place] || !words.includes(true));
@@ -185,37 +185,37 @@ export class TranslateStudio extends Studio {
   }
 
   /**
-   * Search as far as the choices say and show the growing tree; return false if another state is requested meanwhile.
+   * Search as far as the choices say and show the searching tree; return false if another state is requested meanwhile.
    * @param {TranslationSearch} search
    * @param {boolean} [visible]
    */
   async searchOn(search, visible = true) {
     const length = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
     const goesOn = () => search.columns.length < length && !search.done;
-    const grow = (/** @type {boolean} */ growing) => {
-      if (visible) this.setColumns(search.columns.slice(0, length), growing);
+    const showProgress = (/** @type {boolean} */ searching) => {
+      if (visible) this.setColumns(search.columns.slice(0, length), searching);
     };
     let lastDraw = performance.now();
-    grow(goesOn());
+    showProgress(goesOn());
     while (goesOn()) {
       if (!(await search.advance()) || this.stale) {
-        grow(false);
+        showProgress(false);
         return false;
       }
-      grow(true);
+      showProgress(true);
       if (!visible || performance.now() - lastDraw < DRAW_INTERVAL) continue;
       this.view.showTree();
       lastDraw = performance.now();
     }
-    grow(false);
+    showProgress(false);
     return true;
   }
 
-  /** @param {Beam[][]} columns @param {boolean} growing whether the search goes on */
-  setColumns(columns, growing) {
+  /** @param {Beam[][]} columns @param {boolean} searching whether the search goes on */
+  setColumns(columns, searching) {
     this.columns = columns;
-    this.growing = growing;
-    this.view.showGrowing(growing);
+    this.searching = searching;
+    this.view.showSearching(searching);
   }
 
   /**
@@ -227,7 +227,7 @@ export class TranslateStudio extends Studio {
     const { columns } = this;
     let [column, rank] = this.store.get("node") ?? [columns.length - 1, 0];
     if (!columns[column]?.[rank]) [column, rank] = [columns.length - 1, 0];
-    while (columns[column]?.[rank].over) [column, rank] = [column - 1, columns[column][rank].parent];
+    while (columns[column]?.[rank].endedBefore) [column, rank] = [column - 1, columns[column][rank].parent];
     return column < 0 ? null : [column, rank];
   }
 
@@ -238,7 +238,7 @@ export class TranslateStudio extends Studio {
     this.store.set(other ? { rows: [place], mode, part: 0, direction: "from" } : { rows: [] });
   }
 
-  /** Show the maps: of the cross-attention first, then the encoder's. @param {Current} current @param {number[]} ids */
+  /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
     if (this.mappedAnswer === answer) return this.showModel();
     const source = this.tokenizers[0].words(ids);
@@ -286,7 +286,7 @@ export class TranslateStudio extends Studio {
   }
 
   /** The query in the map of a head, if it is the same as that of the chosen head. @param {Place} at */
-  rowOf({ part }) {
+  markedRow({ part }) {
     const ofSource = (/** @type {string} */ name) => name === "encoder";
     return ofSource(this.heads.groups[part].name) === ofSource(this.part) ? this.row : null;
   }
@@ -318,7 +318,7 @@ export class TranslateStudio extends Studio {
   describeAblation(head) {
     const { current } = this;
     const ids = this.source.latest?.ids;
-    if (!current || !ids || this.growing) return "";
+    if (!current || !ids || this.searching) return "";
     const { read, text, answer } = current;
     const place = this.part === "cross-attention" ? (this.row ?? current.place) : current.place;
     const shareOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>

@@ -84,17 +84,17 @@ export class TranslationSearch {
   /**
    * @param {TranslationReader} reader
    * @param {number[]} prefix the tokens that a text has to begin with
-   * @param {{ width: number, alpha: number, end: number, suppressed: number[], max_tokens: number }} how
+   * @param {{ width: number, alpha: number, end: number, suppressed: number[], max_tokens: number }} options
    */
-  constructor(reader, prefix, how) {
+  constructor(reader, prefix, options) {
     this.reader = reader;
     this.prefix = prefix;
-    this.how = how;
+    this.options = options;
   }
 
   get done() {
-    const { columns, how } = this;
-    return columns.length >= how.max_tokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
+    const { columns, options } = this;
+    return columns.length >= options.max_tokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
   }
 
   /** Return the log-probabilities of the next token of each text that goes on. @param {Beam[]} texts */
@@ -104,13 +104,13 @@ export class TranslationSearch {
     if (!result) return null;
     let next = 0;
     return texts.map(({ ended, tokens }) =>
-      ended ? null : logProbabilities(result.logitsAt(next++, tokens.length), this.how.suppressed),
+      ended ? null : logProbabilities(result.logitsAt(next++, tokens.length), this.options.suppressed),
     );
   }
 
   /** Add a column: the token that was asked for, or what the search finds; false if it cannot go on. */
   async advance() {
-    const { columns, prefix, how } = this;
+    const { columns, prefix, options } = this;
     /** @type {Beam[]} */
     const texts = columns.at(-1) ?? [EMPTY_BEAM];
     const logs = this.done ? null : await this.nextLogProbabilities(texts);
@@ -118,8 +118,8 @@ export class TranslationSearch {
     const token = prefix[columns.length];
     columns.push(
       token === undefined
-        ? nextBeam(texts, logs, how)
-        : [extendedBeam(texts[0], 0, token, logs[0]?.[token] ?? NaN, how.end)],
+        ? nextBeam(texts, logs, options)
+        : [extendedBeam(texts[0], 0, token, logs[0]?.[token] ?? NaN, options.end)],
     );
     return true;
   }

@@ -12,7 +12,7 @@ import { pieceText, spaceSeparated } from "./token-text.js";
 /** @import { Tokenizer } from "../types.d.ts" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Shading } from "./source-text.js" */
-/** @import { Current } from "./translation-view.js" */
+/** @import { SearchState } from "./translation-view.js" */
 
 /** A row of buttons for the words of a translation. */
 export class TranslationText {
@@ -60,7 +60,7 @@ export class TranslationText {
     return /** @type {HTMLElement} */ (this.element.children[place]);
   }
 
-  /** @param {Current} current @param {number} forced how many words the reader asked for */
+  /** @param {SearchState} current @param {number} forced how many words the reader asked for */
   show({ text, ended, place }, forced) {
     const { element, tokenizer } = this;
     const words = [...text.tokens.map((id) => pieceText(tokenizer, id).replace(/\n/g, "⏎")), ...(ended ? [] : [" …"])];

@@ -13,10 +13,10 @@ import { TranslationText } from "./translation-text.js";
 /** @import { Beam } from "./beam-search.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
 /** @import { TranslateStudio } from "./translate-studio.js" */
-/** @typedef {{ element: HTMLElement, show(value: number): void }} Knob */
+/** @typedef {{ element: HTMLElement, show(value: number): void }} SliderControl */
 /**
  * The state of a search that is shown.
- * @typedef {object} Current
+ * @typedef {object} SearchState
  * @property {TranslationSearch} search
  * @property {TranslationSearch | null} baseline the search with all heads on, if some are off
  * @property {Beam} text the selected text
@@ -84,7 +84,7 @@ export class TranslationView {
     return this.search;
   }
 
-  /** @returns {Record<"width" | "alpha", Knob>} */
+  /** @returns {Record<"width" | "alpha", SliderControl>} */
   makeControls() {
     const { store, described } = this.studio;
     const { max_width, max_alpha } = described;
@@ -126,12 +126,12 @@ export class TranslationView {
     translationText.shade(this.studio.frame.theme, part === "decoder" ? shading : null, looks);
   }
 
-  /** Show whether the search is running. @param {boolean} growing */
-  showGrowing(growing) {
-    this.runButton.textContent = growing ? "■ Stop" : "▶ Translate";
+  /** Show whether the search is running. @param {boolean} searching */
+  showSearching(searching) {
+    this.runButton.textContent = searching ? "■ Stop" : "▶ Translate";
   }
 
-  /** @param {Current} current */
+  /** @param {SearchState} current */
   show(current) {
     const { columns, store } = this.studio;
     this.showTree();
@@ -143,13 +143,13 @@ export class TranslationView {
   }
 
   showTree() {
-    const { columns, chosen, growing, store, tokenizer } = this.studio;
+    const { columns, chosen, searching, store, tokenizer } = this.studio;
     const word = (/** @type {number} */ id) => tokenizer.words([id])[0];
     const forced = store.get("prefix").length;
-    this.tree.show({ columns, chosen, growing, word, alpha: store.get("alpha"), forced });
+    this.tree.show({ columns, chosen, searching, word, alpha: store.get("alpha"), forced });
   }
 
-  /** Show the probability of the text, and what it would be with all heads on. @param {Current} current */
+  /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
   showCost(current) {
     const { sum, tokens } = current.text;
     const now = `Probability of the whole text: ${percent(Math.exp(sum))}`;
@@ -157,7 +157,7 @@ export class TranslationView {
     this.cost.title = "the probability of all of them, one after another: the product of each word's own";
   }
 
-  /** Compare with all heads on: the cost of the text, and the translation. @param {Current} current */
+  /** Compare with all heads on: the cost of the text, and the translation. @param {SearchState} current */
   comparison({ text: { tokens }, base, baseline }) {
     if (!base || !baseline) return "";
     const sum = tokens.reduce((all, id, place) => all + logProbabilities(base.logitsAt(0, place))[id], 0);

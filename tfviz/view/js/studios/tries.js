@@ -2,7 +2,7 @@
 
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
-import { habitsOf } from "./head-summary.js";
+import { countKinds } from "./head-summary.js";
 import { BY_ANSWER } from "./word-effects.js";
 
 /** @import { ClassifyStudio } from "./classify-studio.js" */
@@ -50,8 +50,8 @@ function bestHead(studio, kind) {
   const scored = studio.heads.places
     .filter((place) => !studio.heads.isOff(place))
     .map((place) => {
-      const habits = habitsOf(studio.heads.grid(place), studio.idsOf(place.part));
-      const { count, of } = habits.filter((habit) => habit.kind === kind)[0];
+      const counts = countKinds(studio.heads.grid(place), studio.idsOf(place.part));
+      const { count, of } = counts.filter((one) => one.kind === kind)[0];
       return { place, share: of ? count / of : 0 };
     });
   return scored.sort((a, b) => b.share - a.share)[0] ?? null;

@@ -58,15 +58,15 @@ export class WordEffects {
     const { pieces } = studio;
     this.answers = new Map();
     const { label } = studio;
-    const todo = pieces.flatMap((ids, i) => (label >= 0 && ids.length ? [i] : []));
-    progress.max = todo.length;
-    for (const [done, i] of todo.entries()) {
+    const missing = pieces.flatMap((ids, i) => (label >= 0 && ids.length ? [i] : []));
+    progress.max = missing.length;
+    for (const [done, i] of missing.entries()) {
       const ids = studio.special.around(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
-      const answer = ids.length ? await studio.ask("weigh", ids, { edits: studio.edits }) : null;
+      const answer = ids.length ? await studio.ask("word effects", ids, { edits: studio.edits }) : null;
       if (!isCurrent()) return;
       if (answer) this.answers.set(i, answer);
       progress.value = done + 1;
-      progress.hidden = done + 1 === todo.length;
+      progress.hidden = done + 1 === missing.length;
       if (performance.now() - this.shadedAt > DRAW_INTERVAL) this.shadeAll(label, false);
     }
     progress.hidden = true;

@@ -34,7 +34,7 @@ export class WordList {
     );
     this.element.onclick = (event) => this.at(event, (i) => handlers.act(i, event));
     this.element.onkeydown = (event) => this.at(event, (i) => this.press(i, event));
-    this.element.addEventListener("focusin", (event) => this.at(event, (i) => this.arrive(i)));
+    this.element.addEventListener("focusin", (event) => this.at(event, (i) => this.moveTabStop(i)));
   }
 
   /** Return the index of the word that an event is about, or -1. @param {{ target: any }} event */
@@ -69,7 +69,7 @@ export class WordList {
   }
 
   /** Make the word that has the focus the one tab stop. @param {number} i */
-  arrive(i) {
+  moveTabStop(i) {
     for (const span of this.spans) span.tabIndex = -1;
     this.spans[i].tabIndex = 0;
     this.handlers.focus(i);
@@ -91,7 +91,7 @@ export class WordList {
       this.spans = segments.map((_, i) =>
         h("span", { class: "word", role: "button", "data-unit": i, tabIndex: i ? -1 : 0 }),
       );
-      this.element.replaceChildren(...segments.flatMap(({ lead }, i) => [lead, this.spans[i]]));
+      this.element.replaceChildren(...segments.flatMap(({ leadingSpace }, i) => [leadingSpace, this.spans[i]]));
     }
     this.spans.forEach((span, i) => decorate(span, segments[i], i));
   }

@@ -1,22 +1,22 @@
-// Functions that split a text into words that a reader can act on, each with its tokens.
+// Functions that split a text into words, each with its tokens.
 
 /** @import { Tokenizer } from "../types.d.ts" */
 /**
- * @typedef {object} Cut
- * @property {string} lead white space before it
+ * @typedef {object} Word
+ * @property {string} leadingSpace white space before it
  * @property {string} text the word
  * @property {string} raw white space and word, with the white space after the last word
  * @property {number[]} ids its tokens
  */
 /**
- * @typedef {Cut & { at: number, unknown: boolean }} Segment the place of its first token; `unknown`: whether the vocabulary lacks the word
+ * @typedef {Word & { at: number, unknown: boolean }} Segment the place of its first token; `unknown`: whether the vocabulary lacks the word
  */
 
 const WORDS_AND_SIGNS = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; // signs stand apart from words
 const SPACE_SEPARATED_WORDS = /\s*\S+/gu;
 
 /**
- * Cut a text into words whose tokens are those of the text.
+ * Word a text into words whose tokens are those of the text.
  * @param {Tokenizer} tokenizer
  * @param {string} text
  * @returns {Segment[]}
@@ -24,14 +24,14 @@ const SPACE_SEPARATED_WORDS = /\s*\S+/gu;
 export function segmentsOf(tokenizer, text) {
   const tokens = tokenizer.encode(text);
   for (const rule of [WORDS_AND_SIGNS, SPACE_SEPARATED_WORDS]) {
-    const words = cutBy(tokenizer, text, rule);
+    const words = splitBy(tokenizer, text, rule);
     if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens))
       return withOffsets(tokenizer, words);
   }
   const signs = tokenizer.words(tokens);
   return withOffsets(
     tokenizer,
-    tokens.map((id, i) => ({ lead: "", text: signs[i], raw: tokenizer.decode([id]), ids: [id] })),
+    tokens.map((id, i) => ({ leadingSpace: "", text: signs[i], raw: tokenizer.decode([id]), ids: [id] })),
   );
 }
 
@@ -50,17 +50,17 @@ function partsBy(text, rule) {
 }
 
 /** @param {Tokenizer} tokenizer @param {string} text @param {RegExp} rule */
-function cutBy(tokenizer, text, rule) {
+function splitBy(tokenizer, text, rule) {
   return partsBy(text, rule).map((raw) => {
-    const lead = raw.slice(0, raw.length - raw.trimStart().length);
-    return { lead, text: raw.trim(), raw, ids: tokenizer.encode(raw) };
+    const leadingSpace = raw.slice(0, raw.length - raw.trimStart().length);
+    return { leadingSpace, text: raw.trim(), raw, ids: tokenizer.encode(raw) };
   });
 }
 
 /**
  * Add the place of the first token to each segment, and whether the vocabulary lacks the word.
  * @param {Tokenizer} tokenizer
- * @param {Cut[]} segments
+ * @param {Word[]} segments
  * @returns {Segment[]}
  */
 function withOffsets(tokenizer, segments) {
@@ -80,7 +80,7 @@ function withOffsets(tokenizer, segments) {
 export const segmentsWithin = (segments, maxTokens) => segments.filter(({ at, ids }) => at + ids.length <= maxTokens);
 
 /**
- * Cut a text into the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
+ * Word a text into the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
  * @param {Tokenizer} tokenizer
  * @param {string} text
  * @returns {{ text: string, count: number }[]}
@@ -92,11 +92,11 @@ export function piecesOf(tokenizer, text) {
   if (textOfParts(pieces) === text) return pieces;
   const undivided = [{ text, count: ids.length }];
   if (tokenizer.preloadEncodings) return undivided;
-  const words = segmentsOf(tokenizer, text).flatMap(({ lead, raw, ids: tokens }) => {
+  const words = segmentsOf(tokenizer, text).flatMap(({ leadingSpace, raw, ids: tokens }) => {
     const parts = tokens.map((id) => ({ text: tokenizer.decode([id]), count: 1 }));
     if (textOfParts(parts) === raw) return parts;
-    const space = lead ? [{ text: lead, count: 0 }] : [];
-    return [...space, { text: raw.slice(lead.length), count: tokens.length }];
+    const space = leadingSpace ? [{ text: leadingSpace, count: 0 }] : [];
+    return [...space, { text: raw.slice(leadingSpace.length), count: tokens.length }];
   });
   return textOfParts(words) === text ? words : undivided;
 }

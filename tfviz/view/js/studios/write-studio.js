@@ -58,7 +58,7 @@ export class WriteStudio extends Studio {
     });
     this.loop = new WritingLoop(this);
     this.textCost = new TextCost(this);
-    this.layOut({
+    this.buildPanes({
       textTitle: "The text",
       text: this.buildText(),
       predictionTitle: "What comes next",

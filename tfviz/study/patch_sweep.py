@@ -1,0 +1,195 @@
+"""`Sweep`: a metric of many runs, in each of which one activation is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.capture import capture
+from tfviz.look.recorder import matches
+from tfviz.study.block_replay import BlockReplay
+from tfviz.study.inputs import Inputs
+from tfviz.study.last_position import LastPosition
+from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last
+from tfviz.study.padding import check_position, warning_of_shifted_positions
+from tfviz.study.partial_results import PartialResults
+from tfviz.study.patch_sources import Means, replacement
+from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_firings, site_axis
+from tfviz.study.token_logits import TokenLogits
+
+Each = Literal["head", "position", "head and position"]
+Place = tuple[int | None, int | None]  # head and position; None for all
+POSITIONS_PER_RUN = {"cpu": 1024}  # of all texts of one run, where `batch_size` is not given, by device
+DEFAULT_POSITIONS_PER_RUN = 16_384  # on other devices, which large batches keep busy
+
+
+class Sweep:
+    """A metric of many runs, in each of which one activation is replaced.
+
+    Args:
+        frozen: globs of sites whose activations in the unpatched run are kept, beside those that are patched; None:
+            none are.
+
+    Attributes:
+        sites: the sites that are patched.
+        baselines: "clean" and "corrupt" -> the metric of a run without a patch.
+        base_activations: site -> activations in the unpatched run, if they are kept.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Inputs],
+        metric: Metric,
+        globs: list[str],
+        by: str,
+        seed: int,
+        means: Means | None = None,
+        frozen: Sequence[str] | None = None,
+    ) -> None:
+        self.model, self.metric = model, metric
+        unpatched = "corrupt" if by in ("clean", "gradient") else "clean"
+        self.base = inputs[unpatched]
+        self.replay = BlockReplay(model, self.base)
+        self.baselines: dict[str, float] = {}
+        self.base_activations: dict[str, Tensor] = {}
+        activations = {}
+        for name, prompt in inputs.items():
+            is_base = prompt is self.base
+            is_needed = name == by or (by, name) == ("gradient", "clean") or is_base
+            wanted = [*(globs if is_needed else ()), *((frozen or ()) if is_base else ())]
+            with (
+                self.replay.observe(is_base, keep_inputs=False),
+                warning_of_shifted_positions(model, prompt),
+                capture(model, wanted) as seen,
+            ):
+                logits = prompt.logits(model)
+            self.baselines[name] = measure(metric, logits).item()
+            check_position(metric, prompt, logits)
+            kept = single_firings(seen)
+            if is_base:
+                base_logits = logits
+                self.base_activations = {} if frozen is None else kept
+            activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
+        base = activations[unpatched]
+        self.sites = activation_sites(base, self.base.size)
+        self.sources = {site.name: replacement(site.name, activations, by, seed, means or {}) for site in self.sites}
+        self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
+        self.unpatched = self.baselines[unpatched]
+        heads = [module_path(site.name) for site in self.sites if site.heads is not None]
+        is_sweep = by != "gradient" and frozen is None
+        is_tried = is_sweep and reads_last(metric) and len(heads) == len(self.sites)
+        self.last_position = LastPosition(self.replay, heads if is_tried else [], base_logits)
+        self.token_logits = TokenLogits(self.replay, metric, base_logits, is_sweep)
+
+    @property
+    def texts_at_once(self) -> int:
+        """The number of texts in one run: enough to keep the device busy, with little memory."""
+        positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
+        return max(self.base.size, positions // self.sites[0].positions)
+
+    def places(self, each: Each | None) -> list[Place]:
+        """Return the places of each site that are patched one at a time."""
+        heads, positions = self.sites[0].heads, self.sites[0].positions
+        each = each or ("position" if heads is None else "head")
+        if heads is None and each != "position":
+            raise ValueError(f"each is {each!r}, and {self.sites[0].name} has no heads; name '*.output_heads'")
+        return list(
+            product(
+                range(heads) if heads is not None and each != "position" else [None],
+                [None] if each == "head" else range(positions),
+            )
+        )
+
+    def axes(self, each: Each | None, words: Sequence[str] | None) -> dict[str, Sequence[str]]:
+        """Return the axes of the table.
+
+        Raises:
+            ValueError: there are more or fewer words than positions.
+        """
+        heads, positions = zip(*self.places(each))
+        name, labels = site_axis([site.name for site in self.sites])
+        axes: dict[str, Sequence[str]] = {name: labels}
+        if None not in heads:
+            axes["head"] = [str(head) for head in dict.fromkeys(heads)]
+        if None not in positions:
+            count = len(set(positions))
+            if words is not None and len(words) != count:
+                raise ValueError(f"there are {len(words)} words and {count} positions; give one word for each")
+            axes["position"] = [str(position) for position in range(count)] if words is None else list(words)
+        return axes
+
+    def measure(self, places: list[Place], texts: int, results: PartialResults, progress: bool) -> Tensor:
+        """Return the change of the metric by each patch, site by site; `texts` are run at a time."""
+        from tqdm import tqdm
+
+        times, count = max(1, texts // self.base.size), len(places)
+        with tqdm(total=count * len(self.sites), unit="patch", disable=not progress, mininterval=0.5) as bar:
+            try:
+                for number, site in enumerate(self.sites):
+                    missing = results.missing(number * count, (number + 1) * count)
+                    bar.update(count - len(missing))
+                    for first in range(0, len(missing), times):
+                        chunk = missing[first : first + times]
+                        results.add(chunk, self.run_patches(site, [places[at - number * count] for at in chunk]))
+                        bar.update(len(chunk))
+            finally:
+                results.write()
+        return results.values
+
+    def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return the change of the metric by each patch; the model runs once, on a copy of the texts for each."""
+        times, edit = len(places), {site.name: lambda tensor: self.patched(tensor, site, places)}
+        with (
+            self.replay.skipping(self.replay.before(module_path(site.name)), times),
+            self.last_position.applied(),
+            self.token_logits.applied(),
+            capture(self.model, [], edit=edit),
+        ):
+            logits = self.base.repeat(times).logits(self.model)
+        return self.metric_changes(logits)
+
+    def patched(self, tensor: Tensor, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return an activation of the repeated texts with the source at one place in each repetition."""
+        edited, source, size = tensor.clone(), self.sources[site.name], self.base.size
+        for number, place in enumerate(places):
+            index = place_index(site, place)
+            edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
+        return edited
+
+    def metric_changes(self, logits: Tensor) -> Tensor:
+        """Return the change of the metric in each repetition of the texts."""
+        values = [measure(self.metric, part) for part in logits.split(self.base.size)]
+        return torch.stack(values).cpu() - self.unpatched
+
+    def estimate(self, places: list[Place]) -> Tensor:
+        """Return the estimated change of the metric by each patch, from one backward pass."""
+        kept: dict[str, Tensor] = {}
+
+        def keep(tensor: Tensor, site: str) -> Tensor:
+            kept[site] = tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
+            return kept[site] * 1  # a copy, since a model may add to it in place
+
+        with torch.enable_grad(), capture(self.model, [], edit={site.name: keep for site in self.sites}):
+            value = measure_with_gradient("metric", self.metric, self.base.logits(self.model))
+        gradients = torch.autograd.grad(value, list(kept.values()), allow_unused=True)
+        if all(gradient is None for gradient in gradients):
+            raise ValueError(
+                f"no gradient of the metric reaches {next(iter(kept))}: what the model computes after it (quantized "
+                "layers, such as quantize_dynamic makes) has none; take by='clean'"
+            )
+        values = []
+        for site, gradient in zip(kept, gradients):
+            share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
+            values += [share[place_index(self.sites[0], place)].sum() for place in places]
+        return torch.stack(values).cpu()
+
+
+def place_index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
+    """Return the index of a place in an activation of the site."""
+    head, position = (slice(None) if part is None else part for part in place)
+    return (slice(None), position) if site.heads is None else (slice(None), head, position)

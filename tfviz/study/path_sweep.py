@@ -1,0 +1,138 @@
+"""`PathSweep`: a sweep whose patches affect the metric only through chosen later heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.capture import capture
+from tfviz.look.module_paths import is_within
+from tfviz.look.recorder import matches
+from tfviz.study.inputs import Inputs, repeat_batch
+from tfviz.study.metrics import Metric
+from tfviz.study.patch_sweep import Each, Place, Sweep
+from tfviz.study.sites import ActivationSite, module_path
+
+Heads = dict[str, list[int] | None]  # site or glob -> heads; None: all of them
+
+
+class PathSweep(Sweep):
+    """A sweep whose patches affect the metric only through the receivers.
+
+    Args:
+        senders: glob -> the heads that are patched; None: all of them.
+        frozen: globs of sites that keep the activations of the unchanged run.
+        receivers: site -> its heads; None: all of them.
+
+    Attributes:
+        senders: site -> the heads that are patched; None: all of them.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        inputs: Mapping[str, Inputs],
+        metric: Metric,
+        senders: Heads,
+        by: str,
+        frozen: list[str],
+        receivers: Heads,
+    ) -> None:
+        super().__init__(model, dict(inputs), metric, list(senders), by, 0, frozen=[*frozen, *receivers])
+        self.senders = {
+            site.name: next(heads for glob, heads in senders.items() if matches(site.name, glob)) for site in self.sites
+        }
+        for site, heads in self.senders.items():
+            _check_heads(site, heads, self.sources[site])
+        self.receivers = receivers
+        held = [site for site in self.base_activations if any(matches(site, glob) for glob in (*frozen, *receivers))]
+        self.frozen = [site for site in held if site not in self.receivers or site in self.sources]
+        for site, heads in self.receivers.items():
+            _check_heads(site, heads, self.base_activations[site])
+
+    def places(self, each: Each | None) -> list[Place]:
+        """Return the places of each site that are patched one at a time: those of heads that send in any site."""
+        places, chosen = super().places(each), list(self.senders.values())
+        if each == "position" and any(heads is not None for heads in chosen):
+            raise ValueError("each is 'position', and senders name heads: take 'head', or 'head and position'")
+        if None in chosen:
+            return places
+        return [place for place in places if any(place[0] in heads for heads in chosen if heads is not None)]
+
+    def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return the change of the metric by each patch, through the receivers; NaN for heads that are no senders."""
+        heads = self.senders[site.name]
+        sending = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
+        values = torch.full((len(places),), torch.nan)
+        if sending:
+            values[sending] = self._changes(site, [places[number] for number in sending]).to(values)
+        return values
+
+    def _changes(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return the change of the metric by each patch, through the receivers."""
+        path = module_path(site.name)
+        receivers = [receiver for receiver in self.receivers if self._time(receiver) > self.replay.starts[path]]
+        if self.receivers and not receivers:
+            return torch.zeros(len(places))
+        times = len(places)
+        edits = {other: self._hold(other, site, places) for other in {*self.frozen, site.name}}
+        with (
+            self.replay.skipping(self.replay.before(path), times),
+            capture(self.model, receivers, edit=self._outside_skipped(edits, path)) as seen,
+        ):
+            logits = self.base.repeat(times).logits(self.model)
+        if self.receivers:
+            first = min(receivers, key=self._time)
+            arrived = {receiver: self._receive(receiver, seen[receiver], times) for receiver in receivers}
+            blocks = self.replay.before(module_path(first))
+            with self.replay.skipping(blocks, times), capture(self.model, [], edit=arrived):
+                logits = self.base.repeat(times).logits(self.model)
+        return self.metric_changes(logits)
+
+    def _time(self, site: str) -> int:
+        """Return the time of a site: the start of its module or, for an output, the end."""
+        path = module_path(site)
+        return self.replay.ends[path] if path == site else self.replay.starts[path]
+
+    def _outside_skipped(
+        self, edits: dict[str, Callable[[Tensor], Tensor]], path: str
+    ) -> dict[str, Callable[[Tensor], Tensor]]:
+        """Return the edits of sites outside of skipped blocks."""
+        skipped = self.replay.before(path)
+        return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
+
+    def _hold(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
+        """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places."""
+        base = self.base_activations.get(name)
+
+        def edit(tensor: Tensor) -> Tensor:
+            held = tensor if base is None else repeat_batch(base, len(places)).to(tensor)
+            return self.patched(held, site, places) if name == site.name else held
+
+        return edit
+
+    def _receive(self, site: str, arrived: Tensor, times: int) -> Callable[[Tensor], Tensor]:
+        """Return an edit that puts the changed input of a receiver's heads into the unchanged run."""
+        heads = self.receivers[site]
+
+        def edit(tensor: Tensor) -> Tensor:
+            if heads is None:
+                return arrived.to(tensor)
+            edited = tensor.clone()
+            edited[:, heads] = arrived[:, heads].to(tensor)
+            return edited
+
+        return edit
+
+
+def _check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
+    """Raise ValueError unless a site has these heads."""
+    if heads is None:
+        return
+    if activation.dim() != 4:
+        raise ValueError(f"{site} is {list(activation.shape)}, without heads; name its site alone")
+    for head in heads:
+        if not 0 <= head < activation.shape[1]:
+            raise ValueError(f"{site} has no head {head}; it has {activation.shape[1]}, counted from 0")

@@ -1,0 +1,135 @@
+"""Specifications of the results of a function: panels as `view.draw` describes them, and their scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+from torch import Tensor
+
+from tfviz.look.map_arguments import range_labels
+from tfviz.view.spec import NO_NAMES, Scale, ScaleKind
+
+STACK_COLOURS = (5, 3, 7, 2, 1, 4)  # of the parts of a stack, among the colours of heads
+
+
+@dataclass(frozen=True)
+class ResultPanel:
+    """A result of a function, drawn as `view.draw` specifies.
+
+    Attributes:
+        kind: a function of `view.draw`.
+        values: with the number of axes that the kind draws.
+        rows, columns: words of the axes; numbers if there are no words, or not as many as positions.
+        positions: [x, y] of each node of a graph; empty: on a circle.
+        filled: the diagonal of a graph fills its nodes.
+        axes: names of rows and columns, or of the two coordinates of a plane.
+        ends: what the smallest and the largest number of the scale mean.
+        hatched: what a hatched cell means.
+        unit: of the numbers.
+        budget: the largest sum of a stack that fits.
+        sentence: the sentence about the result, with names in braces; empty: one made from the numbers.
+        mark: words of a plane that are drawn in colour, all others in grey; empty: each in its own colour.
+    """
+
+    kind: str
+    title: str
+    values: Tensor
+    rows: Sequence[str]
+    columns: Sequence[str]
+    scale: Scale
+    positions: Sequence[Sequence[float]] = ()
+    filled: bool = False
+    axes: tuple[str, str] = NO_NAMES
+    ends: tuple[str, str] = NO_NAMES
+    hatched: str = ""
+    unit: str = ""
+    budget: float | None = None
+    sentence: str = ""
+    mark: Sequence[str] = ()
+
+    @property
+    def numbers(self) -> numpy.ndarray:
+        return self.values.numpy().astype(float)
+
+    @property
+    def limit(self) -> float:
+        return self.scale.limit
+
+    def row_labels(self, count: int) -> list[str]:
+        return labels_or_numbers(self.rows, count)
+
+    def column_labels(self, count: int) -> list[str]:
+        return labels_or_numbers(self.columns, count)
+
+
+def labels_or_numbers(words: Sequence[str], count: int) -> list[str]:
+    """Return the labels of an axis; its numbers if it has none."""
+    return list(words) if len(words) == count else range_labels(count)
+
+
+def result_scale(
+    kind: str, values: Tensor, scale: ScaleKind | None = None, limit: float | None = None, min_limit: float = 0.0
+) -> Scale:
+    """Return the scale of a result: up to 1 for truth values, shares and named scales, otherwise up to a round number.
+
+    Pages apply the same rule to results that they compute (`js/interact/scales.js`).
+
+    Args:
+        kind: the way to draw the result.
+        values: the result.
+        scale: the requested scale; None: diverging if a number is below 0, otherwise linear.
+        limit: the requested end of the scale, if any.
+        min_limit: the smallest limit of the scale.
+    """
+    numbers = values.detach().cpu().numpy().astype(float)
+    finite = numbers[numpy.isfinite(numbers)]
+    chosen: ScaleKind = scale or ("diverging" if bool((finite < 0).any()) else "linear")
+    if limit is not None:
+        return Scale(chosen, limit)
+    if scale in ("linear", "sqrt") or (chosen == "linear" and (_is_boolean(values) or _rows_sum_to_one(numbers))):
+        return Scale(chosen)
+    margin = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
+    return Scale(chosen, round_up(max(margin * float(abs(finite).max(initial=0.0)), min_limit)))
+
+
+def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:
+    """Return the smallest round number not below a value: one of these sizes times a power of ten; 1 for 0.
+
+    >>> round_up(0.3), round_up(1.01), round_up(2.4), round_up(0.0)
+    (0.3, 1.5, 3.0, 1.0)
+    """
+    if not value > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    fitting = next(size for size in (*sizes, 10, 20) if size * power >= value * (1 - 1e-6))
+    return float(f"{fitting * power:.6g}")
+
+
+def stack_end(total: float, budget: float | None) -> float:
+    """Return the end of a stack's scale: a round number above its sum and well above its budget.
+
+    >>> stack_end(144, 80), stack_end(10, 80), stack_end(7, None)
+    (150.0, 100.0, 8.0)
+    """
+    return round_up(max(total, 1.25 * (budget or 0.0)))
+
+
+def is_binary(numbers: numpy.ndarray) -> bool:
+    """Return whether all finite numbers are 0 or 1."""
+    finite = numbers[numpy.isfinite(numbers)]
+    return bool(((finite == 0) | (finite == 1)).all())
+
+
+def _is_boolean(values: Tensor) -> bool:
+    return not values.dtype.is_floating_point and bool(((values == 0) | (values == 1)).all())
+
+
+def _rows_sum_to_one(numbers: numpy.ndarray) -> bool:
+    """Return whether each row sums to 1."""
+    if not numbers.size or not numbers.ndim:
+        return False
+    table = numpy.where(numbers == -numpy.inf, 0.0, numbers)
+    return bool((abs(table.sum(-1) - 1) < 1e-3).all())
