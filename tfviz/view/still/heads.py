@@ -16,7 +16,7 @@ from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without words
-MIN_PANELS_WORDS_BELOW = 3  # of a tall film, whose words stand above the first panel and below the last
+MIN_PANELS_WORDS_BELOW = 4  # of a tall film, whose words stand above the first panel and below the last
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
 
