@@ -133,7 +133,7 @@ def planes(
             for path in paths:
                 plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
             draw_points(plane, scatter, 14)
-            far = 1.4 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
+            far = 1.55 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
             plane.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
             plane.tick_params(labelbottom=False, labelleft=False)
             plane.set(xlabel=drawable(scatter.axes[0]), ylabel=drawable(scatter.axes[1]))
@@ -144,7 +144,7 @@ def planes(
         set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
         for plane, scatter in zip(grid.flat, shown.values()):
-            draw_names(plane, scatter, only_marked=True)
+            draw_names(plane, scatter, only_marked=True, paths=paths)
         return figure
 
     size = f"{counted(len(names), 'point')} in {counted(len(tables), 'plane')}"

@@ -16,6 +16,7 @@ from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without words
+MIN_PANELS_WORDS_BELOW = 3  # of a tall film, whose words stand above the first panel and below the last
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
 
@@ -90,7 +91,9 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     for axes, one in zip(grid.flat, heatmaps):
         image = cells(axes, one)
         caption(axes, one, panel_width, panel_height)
-        if once and axes is not grid.flat[0]:
+        if once and axes is grid.flat[len(heatmaps) - 1] and len(heatmaps) >= MIN_PANELS_WORDS_BELOW:
+            axes.tick_params(top=False, labeltop=False, bottom=True, labelbottom=True)
+        elif once and axes is not grid.flat[0]:
             axes.set_xticks([])
         draw_dividers(axes, one)
         draw_outlines(axes, one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; those that are 
 PANELS_PER_ROW = 4
 MIN_CENTRED_SHARE = 0.3  # of the width: a narrower stretch may be narrower than its name
 END_NAME_POINTS = 10.5  # height of a name at the end of a line
+MIN_WRITTEN_OUT = 1e-5  # a log axis that goes below has powers of ten
+RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,12 @@ class LineChart:
                 colour = f"C{COLOUR_ORDER[index % 8]}"
                 axes.annotate(self._label(name), (line.xs[0], known[0]), fontsize=8, color=colour, **beside)
                 continue
+            if known and line.mean[-1] != line.mean[-1]:  # it breaks off, far from the edge
+                last = max(at for at, y in enumerate(line.mean) if y == y)
+                beside = {"xytext": (5, 0), "textcoords": "offset points", "ha": "left", "va": "center"}
+                colour = f"C{COLOUR_ORDER[index % 8]}"
+                axes.annotate(self._label(name), (line.xs[last], known[-1]), fontsize=8, color=colour, **beside)
+                continue
             place = axes.transLimits.transform(axes.transScale.transform((line.xs[-1], known[-1] if known else 0)))
             ends.append((float(place[1]), self._label(name), f"C{COLOUR_ORDER[index % 8]}"))
         for name, value in self.references.items():
@@ -151,6 +160,7 @@ class LineChart:
                 continue
             points = [point for line in self.lines.values() for point in zip(line.xs, line.mean)]
             inside = [(x, y) for x, y in points if start <= x <= end and y == y]
+            inside += [(start, value) for value in self.references.values()]
             heights = [axes.transLimits.transform(axes.transScale.transform(point))[1] for point in inside]
             top = sum(height > 0.8 for height in heights) < sum(height < 0.2 for height in heights)
             box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
@@ -171,7 +181,7 @@ class LineChart:
 def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
     """Number a log axis at the requested values; at its points if they are few and apart; at 1, 2, 5 if short.
 
-    Numbers are written out, since matplotlib's powers of ten are formulas.
+    Numbers are written out, since matplotlib's powers of ten are formulas; all as powers if one would be too long.
     """
     low, high = axis.get_view_interval()
     apart = all(after > 1.4 * before for before, after in itertools.pairwise(points))
@@ -182,9 +192,18 @@ def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
         axis.set_minor_locator(NullLocator())
     elif high < 100 * low:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(lambda value, _: _tick(float(value)))
+    as_powers = low < MIN_WRITTEN_OUT
+    axis.set_major_formatter(lambda value, _: _power(float(value)) if as_powers else _tick(float(value)))
     axis.set_minor_formatter(NullFormatter())
 
 
 def _tick(value: float) -> str:
     return f"{int(value):,}" if value >= 1000 and value.is_integer() else formatted(value, 6)
+
+
+def _power(value: float) -> str:
+    """Write a power of ten as one, and 1 as it is."""
+    exponent = math.log10(value) if value > 0 else 0.0
+    if not exponent or abs(exponent - round(exponent)) > 1e-6:
+        return _tick(value)
+    return f"10{str(round(exponent)).translate(RAISED)}"

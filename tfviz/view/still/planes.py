@@ -39,7 +39,8 @@ def arrows(axes: Axes, panel: ResultPanel) -> None:
 def dots(axes: Axes, panel: ResultPanel) -> None:
     _plane(axes, panel)
     for at, (x, y) in enumerate(panel.numbers):
-        axes.plot([x], [y], "o", color=_ink(panel, at), markersize=5)
+        inside = lowest(panel) <= min(x, y) and max(x, y) <= panel.limit  # False for NaN
+        axes.plot([x], [y], "o", color=_ink(panel, at), markersize=5, clip_on=not inside)  # whole at the edge
     _names(axes, panel)
 
 

@@ -84,6 +84,10 @@ def _bars(axes: Axes, panel: ResultPanel) -> None:
     axes.set_yticks(places[::step], axis_labels(panel.row_labels(len(values))[::step]))
     axes.grid(False)
     axes.spines[["right", "top", "bottom"]].set_visible(False)
+    if signed:  # bars begin at 0, in the middle
+        axes.spines["left"].set_visible(False)
+        axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1, zorder=0)
+        axes.tick_params(axis="y", length=0)
 
 
 def _curves(axes: Axes, panel: ResultPanel) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ MAX_POINTS_NAMED_AROUND = 30  # of more points, names that are not marked stand 
 MAX_NAME_LENGTH = 32  # characters
 POINT_CLEARANCE_PIXELS = 4  # free space around a point
 MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
+PATH_STOPS = 8  # places on a line of a path that names must not cover
 DISTANCE_FACTORS = (1, 3, 5)  # tried for a marked point's name; a line connects a distant name
 SIDE_SHIFTS = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # a shift in points, and the text's alignment
 NAME_SHIFTS = (*SIDE_SHIFTS, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, "left", "bottom"),
@@ -82,19 +84,21 @@ def _ink(label: int) -> str:
     return soft() if label < 0 else f"C{colour(label)}"
 
 
-def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False) -> None:
-    """Write names beside their points, unless they would cover another, or a point, or leave the axes.
+def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: Sequence[Sequence[int]] = ()) -> None:
+    """Write names beside their points, unless they would cover another, a point or a path, or leave the axes.
 
     The marked come first, each on the far side of its point as seen from the middle, if there is room.
     """
     points, names, marked = scatter.points, scatter.names, scatter.marked
     places = axes.transData.transform(points)
     outwards, occupied = places - places.mean(0), list[Bbox]()
+    crossed = _along(places, paths)
     others = [] if only_marked else [i for i in range(min(len(points), MAX_NAMES_TRIED)) if i not in set(marked)]
     for at in [*marked, *others]:
         if len(occupied) == MAX_NAMES_SHOWN:
             return
-        elsewhere = places[numpy.abs(places - places[at]).max(1) > 0.5]  # points in one place share the names' places
+        drawn = numpy.concatenate([places, crossed])
+        elsewhere = drawn[numpy.abs(drawn - places[at]).max(1) > 0.5]  # points in one place share the names' places
         away = outwards[at] if at in marked else None
         if box := _write_name(
             axes, points[at], drawable(shorten(names[at], MAX_NAME_LENGTH)), away, occupied, elsewhere
@@ -138,6 +142,17 @@ def _write_name(
             return box
         text.remove()
     return None
+
+
+def _along(places: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.ndarray:
+    """Return places on the lines of the paths, [place, 2], close together; no ends of lines."""
+    shares = numpy.linspace(0, 1, PATH_STOPS + 2)[1:-1, None]
+    lines = [
+        places[one] + shares * (places[other] - places[one])
+        for path in paths
+        for one, other in itertools.pairwise(path)
+    ]
+    return numpy.concatenate([places[:0], *lines])
 
 
 def _cosine(shift: Sequence[float], direction: numpy.ndarray) -> float:

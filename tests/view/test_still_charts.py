@@ -1,0 +1,94 @@
+"""Still charts: where names, numbers and the line at 0 stand."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from tfviz import view
+from tfviz.look import AttentionMaps
+
+
+def texts(axes):
+    return {text.get_text(): text for text in axes.texts}
+
+
+def test_name_of_line_that_breaks_off_stands_at_its_last_point():
+    falls = [10.0**-x if x < 4 else math.nan for x in range(9)]
+    chart = view.lines(
+        {"short": (range(9), falls), "long": (range(9), [0.5] * 9)}, x="x", y="y", title="t", at_ends=True, yscale="log"
+    )
+    named = texts(chart.figure().axes[0])
+    assert named["short"].xy == pytest.approx((3, 1e-3))
+    assert named["long"].xycoords == "axes fraction"
+
+
+def test_log_axis_has_powers_of_ten_where_a_number_would_be_too_long():
+    def ticks(low):
+        chart = view.lines({"a": ([0, 1], [1.0, low])}, x="x", y="y", title="t", yscale="log").figure()
+        return {label.get_text() for label in chart.axes[0].get_yticklabels()}
+
+    assert {"1", "10⁻⁴"} <= ticks(1e-8)
+    assert {"1", "0.01"} <= ticks(1e-4)
+    assert not any("e" in label for label in ticks(1e-8))
+
+
+def test_name_of_stretch_avoids_reference_line():
+    def name_of(references):
+        lines = {"a": ([0, 1, 2], [0.5, 0.5, 0.5])}
+        chart = view.lines(lines, x="x", y="y", title="t", ylim=(0, 1), shaded={"here": (0, 1)}, references=references)
+        return texts(chart.figure().axes[0])["here"].get_verticalalignment()
+
+    assert name_of({}) == "bottom"
+    assert name_of({"low": 0.1}) == "top"
+
+
+def test_signed_bars_begin_at_a_line_at_0():
+    def drawn(low):
+        bars = view.draw.bars(["a", "b"], limit=2.0)
+        return (
+            view.interact(lambda x: x * torch.tensor([low, 1.0]), x=(0.5, 1.5), draw={"output": bars}).figure().axes[0]
+        )
+
+    signed, plain = drawn(-1.0), drawn(1.0)
+    assert not signed.spines["left"].get_visible()
+    assert [list(line.get_xdata()) for line in signed.lines] == [[0, 0]]
+    assert plain.spines["left"].get_visible()
+    assert not plain.lines
+
+
+def test_dot_at_the_edge_is_whole_and_dot_beyond_it_is_not_drawn_outside():
+    dots = view.draw.dots(["edge", "beyond"], limit=1.0)
+    shown = view.interact(
+        lambda x: x * torch.tensor([[0.5, 0.0], [0.5, 3.0]]), x=(0.5, 1.5), draw={"output": dots}
+    ).figure()
+    points = {
+        tuple(line.get_xydata()[0]): line.get_clip_on() for line in shown.axes[0].lines if line.get_marker() == "o"
+    }
+    assert points == {(0.5, 0.0): False, (0.5, 3.0): True}
+
+
+def test_names_in_planes_do_not_cross_paths():
+    corners = torch.tensor([[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, -1.0]])
+    names = ["far to the west", "north", "far to the east", "south"]
+    figure = view.planes({"p": corners}, names, "t", mark=names, paths=[[0, 1, 2, 3, 0]]).figure()
+    axes = figure.axes[0]
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    assert len(boxes) == 4
+    ring = axes.transData.transform(corners[[0, 1, 2, 3, 0]].numpy())
+    for start, end in itertools.pairwise(ring):
+        for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+            assert not any(box.contains(*(start + share * (end - start))) for box in boxes)
+
+
+def test_words_of_tall_film_stand_above_its_first_and_below_its_last_panel():
+    words = [*"abcdefghijklmnop"]
+    film = {f"step {n}": AttentionMaps(torch.rand(1, 1, 2, 16), rows=["x", "y"], cols=words) for n in range(3)}
+    panels = view.steps(film).figure().axes[:3]
+    shown = [[label.get_text() for label in axes.get_xticklabels()] for axes in panels]
+    assert shown == [words, [], words]
+    ticks = [axes.xaxis.get_major_ticks()[0] for axes in (panels[0], panels[2])]
+    assert [tick.label2.get_visible() for tick in ticks] == [True, False]  # above
+    assert [tick.label1.get_visible() for tick in ticks] == [False, True]  # below
