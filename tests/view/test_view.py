@@ -431,6 +431,7 @@ def test_bars_are_signed_grey_and_compared_with_references():
     assert [line.get_xdata()[0] for line in one.lines] == pytest.approx([0, 0.2])  # the axis, then the reference
     assert [line.get_xdata()[0] for line in other.lines] == pytest.approx([50, 0.2])
     assert [text.get_text() for text in other.texts] == ["40", "20", "chance", "two"]
+    assert all(text.xyann == (2.5, 0) for text in other.texts[2:])  # beside the end of its line, not under it
     blue, grey = (bar.get_facecolor() for bar in one.patches)
     assert blue[2] > 2 * blue[0]
     assert max(grey[:3]) - min(grey[:3]) < 0.1
@@ -450,13 +451,13 @@ def test_rows_and_cells_are_outlined_in_every_head_and_step():
         places = ((*box.get_xy(), box.get_width(), box.get_height()) for box in boxes)
         return [[round(number, 2) for number in place] for place in places]
 
-    expected = [[2.56, 1.56, 0.88, 0.88], [-0.44, 0.56, 6.88, 0.88]]
+    expected = [[2.56, 1.56, 0.88, 0.88], [-0.5, 0.56, 7, 0.88]]
     assert frames(view.head(some, 0, 1, outlined=outlined).figure()) == expected
     sheet = view.heads(some, outlined=outlined)
     assert frames(sheet.figure()) == 4 * expected
     assert (sheet.document["gold"], sheet.document["dividers"]) == ([[2, 3]], [("rows", 1), ("rows", 2)])
     table = view.shares({"one": torch.rand(2, 3)}, outlined=[(1, 0)]).figure()
-    assert frames(table) == [[-0.44, 2.56, 0.88, 0.88]]
+    assert frames(table) == [[-0.5, 2.56, 1, 0.88]]
     film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, drawn=["second"])
     assert frames(film.figure()) == expected
     assert film.summary.startswith("Layer 0, head 0, step by step (1 of 3 frames)")

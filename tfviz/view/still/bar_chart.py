@@ -228,7 +228,8 @@ def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: int) -> No
         axes.axvline(value, color=soft(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
         place = (value, rows - 0.3 + 0.6 * line)
         text = shorten(drawable(name), 40)
-        axes.annotate(text, place, fontsize=7.5, color=soft(), va="top", ha="left", annotation_clip=False)
+        style: Any = {"fontsize": 7.5, "color": soft(), "va": "top", "ha": "left", "annotation_clip": False}
+        axes.annotate(text, place, xytext=(2.5, 0), textcoords="offset points", **style)  # clear of the line's end
 
 
 def _check_series(

@@ -75,9 +75,9 @@ def draw_outlines(axes: Axes, heatmap: Heatmap) -> None:
     for row, column in heatmap.outlined:
         corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
         axes.add_patch(Rectangle(corner, side, side, **frame))
-    for row in heatmap.outlined_rows:
-        width = heatmap.block * heatmap.values.shape[1] - 2 * inset
-        axes.add_patch(Rectangle((inset - 0.5, row - 0.5 + inset), width, 1 - 2 * inset, **frame))
+    for row in heatmap.outlined_rows:  # from edge to edge: an inset in cells would be wide where cells are
+        width = heatmap.block * heatmap.values.shape[1]
+        axes.add_patch(Rectangle((-0.5, row - 0.5 + inset), width, 1 - 2 * inset, clip_on=False, **frame))
 
 
 def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:
