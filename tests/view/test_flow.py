@@ -326,3 +326,22 @@ def test_flow_colours_only_marked_values():
 )
 def test_long_code_breaks_outside_brackets(line, pieces):
     assert list(_wrapped(line)) == pieces
+
+
+def test_layout_draws_main_line_straight_and_branch_beside_it():
+    # a stream: a norm reads it, and the sum adds to it what a branch makes of the norm; then the same once more
+    parents = [[], [0], [1], [0, 2], [3], [3, 4]]
+    layout = layered_layout([Box(60.0, 20.0)] * 6, parents)
+    columns = [x for x, _ in layout.tops]
+    assert columns[0] == pytest.approx(columns[3], abs=2) == pytest.approx(columns[5], abs=2)
+    assert abs(columns[1] - columns[0]) > 20
+    assert abs(columns[4] - columns[0]) > 20
+
+
+def test_layout_runs_from_left_to_right_in_order_of_code():
+    # of two steps of a loop, each with an input, the first stands at the left
+    parents = [[], [], [0, 1], [2], [], [0, 4, 2], [5]]
+    for width in (40.0, 90.0):
+        layout = layered_layout([Box(width, 20.0)] * 7, parents)
+        columns = [x for x, _ in layout.tops]
+        assert columns[3] < columns[5]

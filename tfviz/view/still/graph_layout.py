@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ COLUMN_GAP, LAYER_GAP, MARGIN = 16.0, 26.0, 4.0  # points
 SWEEP_COUNT = 12
 SETTLED_POINTS = 0.5  # layout stops once no box moves by more: smaller moves are invisible
 BEND_WEIGHT = 6  # weight of the other bends of a long edge, relative to its ends
+MAIN_WEIGHT = 200  # weight of the link to the next box of a main line, relative to other links
 Point = tuple[float, float]
 
 
@@ -56,8 +59,8 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> La
                 chain.append(len(nodes) - 1)
             above[child].append(chain[-1])
             chains.append([*chain, child])
-    layers = _ordered(layer_of, above)
-    x = _columns(layers, nodes, chains)
+    layers = _in_reading_order(_ordered(layer_of, above), len(boxes))
+    x = _columns(layers, nodes, chains, _main_lines(parents))
     left = min(x[node] - box.width / 2 for node, box in enumerate(nodes)) - MARGIN
     right = max(x[node] + box.width / 2 for node, box in enumerate(nodes)) + MARGIN
     heights = [max(nodes[node].height for node in layer) for layer in layers]
@@ -98,32 +101,58 @@ def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[li
     return layers
 
 
-def _columns(layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Sequence[int]]) -> list[float]:
+def _in_reading_order(layers: list[list[int]], boxes: int) -> list[list[int]]:
+    """Return the layers, or their mirror image if that has more boxes in their own order from left to right."""
+    pairs = [pair for row in layers for pair in combinations([node for node in row if node < boxes], 2)]
+    turned = sum(left > right for left, right in pairs) > len(pairs) / 2
+    return [row[::-1] for row in layers] if turned else layers
+
+
+def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
+    """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
+
+    They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last such
+    child. An input of this box alone comes second to the others.
+    """
+    uses = Counter(parent for its in parents for parent in its)
+    main: dict[int, int] = {}
+    for child, its in enumerate(parents):
+        if its:
+            main[next((parent for parent in its if parents[parent] or uses[parent] > 1), its[0])] = child
+    return set(main.items())
+
+
+def _columns(
+    layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Sequence[int]], main: set[tuple[int, int]]
+) -> list[float]:
     """Return the x of each node, near the mean of its neighbours, in the order of its layer.
 
-    The bends of a long edge stand, if they can, in one vertical line.
+    The bends of a long edge stand, if they can, in one vertical line, and so do the boxes of a main line.
     """
     linked: list[list[int]] = [[] for _ in nodes]
     for first, *bends, last in chains:
-        linked[first].append(bends[0] if bends else last)
-        linked[last].append(bends[-1] if bends else first)
+        weight = MAIN_WEIGHT if (first, last) in main else 1
+        linked[first] += weight * [last if weight > 1 else bends[0] if bends else last]
+        linked[last] += weight * [first if weight > 1 else bends[-1] if bends else first]
         for bend in bends:
-            linked[bend] = [first, last, *(BEND_WEIGHT * bends)]
+            linked[bend] = [*(weight * [first, last]), *(BEND_WEIGHT * bends)]
     x = [0.0] * len(nodes)
     for layer in layers:
-        _separate(layer, [0.0] * len(layer), nodes, x)
+        _separate(layer, [0.0] * len(layer), [1] * len(layer), nodes, x)
     for _ in range(10 * SWEEP_COUNT):
         before = x.copy()
         for layer in (*reversed(layers), *layers):
             wanted = [fmean([x[other] for other in linked[node]] or [x[node]]) for node in layer]
-            _separate(layer, wanted, nodes, x)
+            _separate(layer, wanted, [max(1, len(linked[node])) for node in layer], nodes, x)
         if max(abs(new - old) for new, old in zip(x, before)) < SETTLED_POINTS:
             break
     return x
 
 
-def _separate(layer: Sequence[int], wanted: Sequence[float], nodes: Sequence[Box], x: list[float]) -> None:
-    """Set the x of a layer's nodes as near to the targets as order and gaps allow, by least squares.
+def _separate(
+    layer: Sequence[int], wanted: Sequence[float], weights: Sequence[int], nodes: Sequence[Box], x: list[float]
+) -> None:
+    """Set the x of a layer's nodes as near to the targets as order and gaps allow, by weighted least squares.
 
     Minus the widths to its left, each x must be nondecreasing: solve by isotonic regression, pooling adjacent violators
     (Barlow et al. 1972).
@@ -132,14 +161,14 @@ def _separate(layer: Sequence[int], wanted: Sequence[float], nodes: Sequence[Box
     for node in layer:
         offsets.append(used + nodes[node].width / 2)
         used += nodes[node].width + COLUMN_GAP
-    pools: list[tuple[list[int], float]] = []  # places in the layer, and the mean that they want
+    pools: list[tuple[list[int], float, int]] = []  # places in the layer, the mean that they want, their weight
     for place, offset in enumerate(offsets):
-        pool, mean = [place], wanted[place] - offset
+        pool, mean, weight = [place], wanted[place] - offset, weights[place]
         while pools and pools[-1][1] > mean:
-            others, its = pools.pop()
-            mean = (mean * len(pool) + its * len(others)) / (len(pool) + len(others))
-            pool = [*others, *pool]
-        pools.append((pool, mean))
-    for pool, mean in pools:
+            others, its, more = pools.pop()
+            mean = (mean * weight + its * more) / (weight + more)
+            pool, weight = [*others, *pool], weight + more
+        pools.append((pool, mean, weight))
+    for pool, mean, _ in pools:
         for place in pool:
             x[layer[place]] = mean + offsets[place]
