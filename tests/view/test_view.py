@@ -372,7 +372,11 @@ def test_curves_running_mean_is_centred():
     axes = view.curves(history, held_out=[(0, 3.0), (399, 2.0)]).figure().axes[0]
     strong = axes.lines[1]
     assert abs(strong.get_xdata() - strong.get_ydata()).max() < 0.51
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training, mean of 10 steps", "held out"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "training, each step",
+        "training, mean of 10 steps",
+        "held out",
+    ]
 
 
 def test_lines_apart_share_scale_and_show_shaded_range():

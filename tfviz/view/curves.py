@@ -62,7 +62,9 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         ink = matplotlib.rcParams["text.color"]
-        axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
+        axes.plot(
+            steps, losses, color=ink, alpha=0.18, linewidth=0.8, label="training, each step" if width > 1 else None
+        )
         label = f"training, mean of {counted(width, 'step')}" if width > 1 else "training"
         axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=label)
         for (name, points), colour in zip(series.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):

@@ -118,10 +118,8 @@ def translate(
         maps = _cross_attention(programs, ids, [begin, *tokens[:-1]])
         document["state"].update(_sharpest_head(maps))
         weights_read = torch.stack([layer.mean(0) for layer in maps]).mean(0)
-        heading = text_heading(title, sentence)
-        picture = translation_steps(
-            target.words(torch.tensor(tokens)), shares, source.words(ids), weights_read, heading
-        )
+        written_words, heading = target.words(torch.tensor(tokens)), text_heading(title, sentence)
+        picture = translation_steps(written_words, shares, source.words(ids), weights_read, title, heading)
         return studio_view(document, picture, programs, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["attention_mask"]]}
