@@ -32,8 +32,8 @@ class Box(NamedTuple):
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
     """Draw a model's modules, each below its parent, with widths in proportion to their parameters.
 
-    A numbered part is named by its class, too. A name too long for its box is written upwards. Parts without parameters are omitted, and so are names that do not
-    fit. A parameter that two modules share is drawn in the first.
+    A numbered part is named by its class, too. A name too long for its box is written upwards. Parts without parameters
+    are omitted, and so are names that do not fit. A parameter that two modules share is drawn in the first.
 
     Args:
         model: the model.

@@ -75,7 +75,7 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 
 
 def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
-    """Draw one head as it grows, all panels at the size of the largest map."""
+    """Draw one head as it grows, all panels at the size of the largest map; words that all share are written once."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
     across = min(3, len(heatmaps)) if keys < 3 * queries else 1  # flat maps stand one below another
     down = -(-len(heatmaps) // across)
@@ -83,15 +83,20 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         inches(keys, 2.4 if across > 1 else 5.6),
         inches(queries, 2.4, min_inches=1.2 if across > 1 else 0.25),
     )
-    once = across == 1 and len({tuple(one.columns.labels) for one in heatmaps}) == 1  # the words of all, at the top
-    height = (panel_height + 0.35) * down + 1 if once else (panel_height + 0.95) * down + 0.4
-    figure = Figure(figsize=((panel_width + 0.75) * across + 0.7, height), layout="constrained")
+    same_rows, same_columns = (
+        len({tuple(getattr(one, axis).labels) for one in heatmaps}) == 1 for axis in ("rows", "columns")
+    )
+    height = (panel_height + 0.35) * down + 1 if same_columns else (panel_height + 0.95) * down + 0.4
+    width = (panel_width + 0.15) * across + 1.3 if same_rows else (panel_width + 0.75) * across + 0.7
+    figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
-    for axes, one in zip(grid.flat, heatmaps):
+    for at, (axes, one) in enumerate(zip(grid.flat, heatmaps)):
         image = cells(axes, one)
         caption(axes, one, panel_width, panel_height)
-        if once and axes is not grid.flat[0]:
+        if same_columns and at >= across:
             axes.set_xticks([])
+        if same_rows and at % across:
+            axes.set_yticks([])
         draw_dividers(axes, one)
         draw_outlines(axes, one)
     for axes in grid.flat[len(heatmaps) :]:
