@@ -1,7 +1,7 @@
 """Draw line charts: the loss over the steps, and named lines."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
@@ -89,6 +89,7 @@ def lines(
     apart: bool = False,
     at_ends: bool = False,
     shaded: Mapping[str, tuple[float, float]] | None = None,
+    dashed: Collection[str] = (),
     **axes_settings: Any,
 ) -> Picture:
     """Draw named lines from `name: (xs, ys)`; NaN, or 0 on a log axis, leaves a gap.
@@ -102,16 +103,20 @@ def lines(
         apart: draw a panel for each line, all on one scale, with the others faint behind it, for lines that overlap.
         at_ends: write the name of each line at its right end, and of a single point beside it, in place of a legend.
         shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.
+        dashed: names of lines that are dashed, each in the colour of the line before it, such as a variant of that.
         axes_settings: arguments of matplotlib's `Axes.set`, such as `xscale="log"`.
 
     Raises:
         ValueError: there are no lines, or too many; a line has no points, or infinite ones; matplotlib does not know a
             setting; a log axis has numbers that are not above 0.
+        LookupError: `dashed` has a name that no line has.
     """
+    if missing := [name for name in dashed if name not in series]:
+        raise LookupError(f"there is no line {missing[0]!r} to draw dashed; there are {', '.join(series)}")
     drawn = _check_lines(series, axes_settings)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
     stretches = {name: tuple(check_finite(name, ends).tolist()) for name, ends in (shaded or {}).items()}
-    chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings)
+    chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings, tuple(dashed))
 
     def draw() -> Figure:
         figure = chart.in_panels() if apart else chart.in_one(at_ends)
