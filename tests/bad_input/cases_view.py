@@ -67,6 +67,7 @@ CASES = [
     ("lines([1, 2], [1, 2], xscale='lug')", r"Axes\.set does not take .*lug"),
     ("lines([1, 2], [1, 2], xskale='log')", r"Axes\.set does not take .*xskale"),
     ("view.lines({}, x='x', y='y', title='t')", "nothing to draw"),
+    ("lines([1], [1], dashed=['two'])", "no line 'two' to draw dashed"),
     ("lines([1, 2], torch.zeros(2, 3))", r"as many xs as ys; got \{'one': \(2, 3\)\}"),
     ("lines([1, 2], torch.zeros(1, 2, 2))", "nothing to draw|one axis, or"),
     ("bars(one=torch.zeros(2, 3))", "'one' must be 2 numbers, one for each name"),

@@ -35,7 +35,8 @@ BEAMS = [
 def drawn_tree(picture):
     """Tokens with their places, and lines as (start row, end row, style, strong)."""
     (axes,) = picture.figure().axes
-    tokens = {(*text.get_position(), text.get_text()) for text in axes.texts if text.get_text()[0] not in "−0123456789"}
+    texts = [text for text in axes.texts if text.get_text()[0] not in "−0123456789" and text.get_position()[1] >= 0]
+    tokens = {(*text.get_position(), text.get_text()) for text in texts}
     lines = set()
     for patch in axes.patches:
         (_, start), *_, (end, last) = patch.get_path().vertices
@@ -52,6 +53,14 @@ def test_best_path_is_bold_and_finished_text_is_dotted():
         (1, 1, 0, "-", False), (1, 0, 1, "-", True), (1, 0, 2, "-", False),
         (2, 1, 0, ":", True), (2, 0, 1, "-", False), (2, 0, 2, "-", False),
     }  # fmt: skip
+
+
+def test_columns_are_numbered_and_finished_text_ends_in_dot():
+    (axes,) = tree(BEAMS, WORDS).figure().axes
+    headings = [(text.get_position()[0], text.get_text()) for text in axes.texts if text.get_position()[1] < 0]
+    assert headings == [(0, "word 1"), (1, "word 2"), (2, "word 3")]
+    dots = [(*line.get_xdata(), *line.get_ydata()) for line in axes.lines]
+    assert dots == [(-0.75, 0), (2.3, 0)]  # the root, and the end of the text that was complete a step before
 
 
 def test_summary_names_best_text():

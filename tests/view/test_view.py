@@ -349,6 +349,26 @@ def test_rows_numbers_stand_clear_of_bars_lines_and_edges(top, lines):
             assert box.x1 <= axes.get_xlim()[1]
 
 
+def test_dashed_line_has_colour_of_line_before():
+    names = [f"line {n}" for n in range(11)]
+    lines = {name: ([1.0, 2.0], [float(n), 1.0]) for n, name in enumerate(names)}
+    (axes,) = view.lines(lines, x="x", y="y", title="t", dashed=names[1:4:2], at_ends=True).figure().axes
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--", "-", "--", *7 * ["-"]]
+    colours = [line.get_color() for line in axes.lines]
+    assert colours[0] == colours[1] != colours[2] == colours[3] != colours[4]
+    assert len({*colours}) == 8  # of nine, the last has the first one's again
+    assert {text.get_color() for text in axes.texts} == {*colours}
+
+
+def test_scatter_axis_begins_where_asked_unless_point_lies_below():
+    points = torch.tensor([[3.0, -5.0], [9.0, 2.0]])
+    shown = view.scatter(points, ["a", "b"], "t", begin=(0.0, -1.0))
+    assert shown.document["range"] == [[0.0, 9.0], [-5.0, 2.0]]
+    axes = shown.figure().axes[0]
+    assert axes.get_xlim()[0] == pytest.approx(-0.06 * 9.0)
+    assert axes.get_ylim()[0] == pytest.approx(-5.0 - 0.06 * 7.0)
+
+
 def test_scatter_legend_keeps_group_order():
     points, groups = torch.eye(3, 2), ["cold", "mild", "hot"]
     figure = view.scatter(points, ["a", "b", "c"], "t", groups=groups).figure()
@@ -372,7 +392,11 @@ def test_curves_running_mean_is_centred():
     axes = view.curves(history, held_out=[(0, 3.0), (399, 2.0)]).figure().axes[0]
     strong = axes.lines[1]
     assert abs(strong.get_xdata() - strong.get_ydata()).max() < 0.51
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training, mean of 10 steps", "held out"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "training, each step",
+        "training, mean of 10 steps",
+        "held out",
+    ]
 
 
 def test_lines_apart_share_scale_and_show_shaded_range():

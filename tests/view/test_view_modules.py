@@ -27,8 +27,8 @@ def test_boxes_match_parameter_counts():
         Box("model", 0, 0, 82),
         Box("first", 1, 0, 20),
         Box("pair", 1, 20, 58),
-        Box("0", 2, 20, 42),
-        Box("1", 2, 62, 16),
+        Box("Linear 0", 2, 20, 42),
+        Box("Linear 1", 2, 62, 16),
     ]
     assert [box.name for box in boxes(Two(), depth=1)] == ["model", "first", "pair"]
 
@@ -36,7 +36,7 @@ def test_boxes_match_parameter_counts():
 def test_shared_module_is_drawn_once():
     model = Two()
     model.again = nn.Sequential(model.first, nn.Linear(1, 1))
-    assert boxes(model)[-2:] == [Box("again", 1, 78, 2), Box("1", 2, 78, 2)]
+    assert boxes(model)[-2:] == [Box("again", 1, 78, 2), Box("Linear 1", 2, 78, 2)]
 
 
 @pytest.mark.parametrize("model", [models.GPT(11, dim=12, heads=3), models.Transformer(7, dim=8, heads=2)])
@@ -53,7 +53,7 @@ def test_boxes_of_one_level_do_not_overlap(model):
 
 def test_names_that_do_not_fit_are_omitted():
     names = [text.get_text() for text in modules(Two(), "Two").figure().axes[0].texts]
-    assert names == ["Two", "100%", "first", "24%", "pair", "71%", "0", "51%", "1", "20%"]
+    assert names == ["Two", "100%", "first", "24%", "pair", "71%", "Linear 0", "51%", "Linear 1", "20%"]
     wide = nn.Sequential()
     wide.add_module("a_name_of_some_length", nn.Linear(1, 1, bias=False))
     wide.add_module("rest", nn.Linear(50, 50))
@@ -63,6 +63,12 @@ def test_names_that_do_not_fit_are_omitted():
         "rest",
         "> 99.9%",
     ]
+
+
+def test_class_of_numbered_part_gives_way_to_its_number():
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(6, 4, bias=False))  # 1 of 25: 0.36 inches
+    names = [text.get_text() for text in modules(model).figure().axes[0].texts]
+    assert names == ["Sequential", "100%", "0", "4%", "Linear 1", "96%"]
 
 
 def test_name_of_narrow_box_is_written_upwards_if_it_fits():

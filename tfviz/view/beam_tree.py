@@ -36,7 +36,8 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
     """Draw a column for each step and a node for each surviving text, best on top, with the winner's path emphasized.
 
     A node shows the token that continues the text, with the text's score so far below it. Lines lead to its
-    continuations; a node without any was dropped. A text that has ended continues as a dotted line.
+    continuations; a node without any was dropped. A text that has ended continues as a dotted line, up to a dot in the
+    last column.
 
     Args:
         beams: all beams that `generate.beam.steps` yielded.
@@ -63,16 +64,17 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
     winner = _winner(beams, row)
 
     def draw() -> Figure:
-        figure = Figure(figsize=(min(12.0, 1.15 * steps + 0.9), 0.6 * width + 0.5), layout="constrained")
+        figure = Figure(figsize=(min(12.0, 1.15 * steps + 0.9), 0.6 * width + 0.65), layout="constrained")
         axes = figure.subplots()
         axes.set_axis_off()
-        axes.set(xlim=(-0.9, steps - 0.4), ylim=(width - 0.3, -0.6))
+        axes.set(xlim=(-0.9, steps - 0.4), ylim=(width - 0.3, -0.9))
         axes.plot([-0.75], [0], marker="o", markersize=5, color=matplotlib.rcParams["text.color"], clip_on=False)
         for step, beam in enumerate(beams):
+            axes.text(step, -0.62, f"word {step + 1}", size=8, color=soft(), ha="center", va="center")
             for rank in range(width):
                 if beam.scores[row, rank].isfinite():
                     ended = step > 0 and bool(beams[step - 1].ended[row, beam.parents[row, rank]])
-                    _draw_node(axes, beam, words, (row, rank), step, winner[step] == rank, ended)
+                    _draw_node(axes, beam, words, (row, rank), step, winner[step] == rank, ended, steps - 1)
         set_title(figure, title)
         return figure
 
@@ -90,7 +92,14 @@ def _winner(beams: Sequence[Beam], row: int) -> list[int]:
 
 
 def _draw_node(
-    axes: Axes, beam: Beam, words: Sequence[str], place: tuple[int, int], step: int, won: bool, ended: bool
+    axes: Axes,
+    beam: Beam,
+    words: Sequence[str],
+    place: tuple[int, int],
+    step: int,
+    won: bool,
+    ended: bool,
+    last: int,
 ) -> None:
     """Draw the line to a text, with its token and score unless it had already ended.
 
@@ -102,6 +111,7 @@ def _draw_node(
         step: the step of the search.
         won: whether it is on the winner's path.
         ended: whether the text had already ended.
+        last: the last step.
     """
     rank, size = place[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
     ink = matplotlib.rcParams["text.color"] if won else soft()
@@ -112,6 +122,8 @@ def _draw_node(
     line: Any = {"linewidth": 1.8 if won else 0.8, "linestyle": ":" if ended else "-"}
     axes.add_patch(PathPatch(path, edgecolor=ink, fill=False, **line))
     if ended:
+        if step == last:
+            axes.plot([end], [rank], marker="o", markersize=5 if won else 3, color=ink)
         return
     token = axis_labels([words[int(beam.texts[place][-1])]])[0]
     face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}

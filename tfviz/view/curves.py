@@ -1,7 +1,7 @@
 """Draw line charts: the loss over the steps, and named lines."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
@@ -62,7 +62,9 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         ink = matplotlib.rcParams["text.color"]
-        axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
+        axes.plot(
+            steps, losses, color=ink, alpha=0.18, linewidth=0.8, label="training, each step" if width > 1 else None
+        )
         label = f"training, mean of {counted(width, 'step')}" if width > 1 else "training"
         axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=label)
         for (name, points), colour in zip(series.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
@@ -87,6 +89,7 @@ def lines(
     apart: bool = False,
     at_ends: bool = False,
     shaded: Mapping[str, tuple[float, float]] | None = None,
+    dashed: Collection[str] = (),
     **axes_settings: Any,
 ) -> Picture:
     """Draw named lines from `name: (xs, ys)`; NaN, or 0 on a log axis, leaves a gap.
@@ -100,16 +103,20 @@ def lines(
         apart: draw a panel for each line, all on one scale, with the others faint behind it, for lines that overlap.
         at_ends: write the name of each line at its right end, and of a single point beside it, in place of a legend.
         shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.
+        dashed: names of lines that are dashed, each in the colour of the line before it, such as a variant of that.
         axes_settings: arguments of matplotlib's `Axes.set`, such as `xscale="log"`.
 
     Raises:
         ValueError: there are no lines, or too many; a line has no points, or infinite ones; matplotlib does not know a
             setting; a log axis has numbers that are not above 0.
+        LookupError: `dashed` has a name that no line has.
     """
+    if missing := [name for name in dashed if name not in series]:
+        raise LookupError(f"there is no line {missing[0]!r} to draw dashed; there are {', '.join(series)}")
     drawn = _check_lines(series, axes_settings)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
     stretches = {name: tuple(check_finite(name, ends).tolist()) for name, ends in (shaded or {}).items()}
-    chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings)
+    chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings, tuple(dashed))
 
     def draw() -> Figure:
         figure = chart.in_panels() if apart else chart.in_one(at_ends)

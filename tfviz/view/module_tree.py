@@ -32,8 +32,8 @@ class Box(NamedTuple):
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
     """Draw a model's modules, each below its parent, with widths in proportion to their parameters.
 
-    A name too long for its box is written upwards. Parts without parameters are omitted, and so are names that do not
-    fit. A parameter that two modules share is drawn in the first.
+    A numbered part is named by its class, too. A name too long for its box is written upwards. Parts without parameters
+    are omitted, and so are names that do not fit. A parameter that two modules share is drawn in the first.
 
     Args:
         model: the model.
@@ -84,7 +84,8 @@ def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], dept
         return
     yield Box(name, level, sum(drawn.values()), size)
     for child, part in module.named_children() if level < depth else ():
-        yield from _boxes(part, child, level + 1, drawn, depth)
+        numbered = f"{type(part).__name__} {child}" if child.isdecimal() else child  # such as "Linear 0"
+        yield from _boxes(part, numbered, level + 1, drawn, depth)
     drawn.update({id(p): p.numel() for p in module.parameters()})
 
 
@@ -94,10 +95,16 @@ def _draw_box(axes: Axes, box: Box, share: float) -> None:
     axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
     middle, count = box.left + box.size / 2, percent(share).replace(" %", "%")
     centre: Any = {"ha": "center", "va": "center"}
-    longest = LETTER_INCHES_PER_POINT * max(len(box.name), len(count))
     longest_upright = TALL_INCHES / UPRIGHT_FONT_SIZE / LETTER_INCHES_PER_POINT
-    if sizes := [size for size in NAME_FONT_SIZES if longest * size < WIDTH_INCHES * share - 0.06]:
-        axes.text(middle, box.depth - 0.14, drawable(box.name), size=sizes[0], color=ink, **centre)
+    names = dict.fromkeys([box.name, box.name.rpartition(" ")[2]])  # the second is a number alone
+    fitting = [
+        (name, size)
+        for name in names
+        for size in NAME_FONT_SIZES
+        if LETTER_INCHES_PER_POINT * size * max(len(name), len(count)) < WIDTH_INCHES * share - 0.06
+    ]
+    if fitting:
+        axes.text(middle, box.depth - 0.14, drawable(fitting[0][0]), size=fitting[0][1], color=ink, **centre)
         axes.text(middle, box.depth + 0.23, count, size=7, color=soft(), **centre)
     elif WIDTH_INCHES * share > LINE_INCHES and len(box.name) <= longest_upright:
         axes.text(middle, box.depth, drawable(box.name), size=UPRIGHT_FONT_SIZE, color=ink, rotation=90, **centre)

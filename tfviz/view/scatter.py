@@ -31,6 +31,7 @@ def scatter(
     *,
     groups: Sequence[str] | None = None,
     mark: Sequence[str] = (),
+    begin: tuple[float | None, float | None] = (None, None),
 ) -> View:
     """Draw a point for each name; a page shows the name and numbers of the nearest point, and searches names.
 
@@ -43,6 +44,7 @@ def scatter(
         axes: names of the two coordinates.
         groups: the group of each point, which sets its colour, at most six; "" is no group, and grey.
         mark: names of points that are drawn larger, and are named first, in bold.
+        begin: where each axis begins, such as (0, None), unless a point lies below; None: at the points.
 
     Raises:
         ValueError: there are no points, points are not pairs of finite numbers, or names or groups differ in number.
@@ -51,6 +53,9 @@ def scatter(
     table = _plane("points", points).numpy()
     names = _names(names, len(table))
     shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
+    lows = [
+        float(column.min()) if low is None else min(low, float(column.min())) for column, low in zip(table.T, begin)
+    ]
     blobs = BlobStore()
     document: PointsDocument = {
         "kind": "points",
@@ -58,7 +63,7 @@ def scatter(
         "names": names,
         "axes": list(axes),
         "data": blobs.add(table.tobytes()),
-        "range": [[float(column.min()), float(column.max())] for column in table.T],
+        "range": [[low, float(column.max())] for low, column in zip(lows, table.T)],
         "limit": float(abs(table).max()) or 1.0,
         "labels": list(shown.labels),
         "legend": shown.legend,
@@ -71,6 +76,8 @@ def scatter(
         plane = figure.subplots()
         draw_points(plane, shown, 9 if groups is None else 14)
         plane.margins(0.06)
+        plane.update_datalim([lows])
+        plane.autoscale_view()
         plane.set(xlabel=drawable(axes[0]), ylabel=drawable(axes[1]))
         group_legend(figure, shown)
         set_title(figure, title)

@@ -40,8 +40,12 @@ def translation_steps(
     read: Sequence[str],
     weights: Float[Tensor, "written read"],
     title: str,
+    heading: str = "",
 ) -> Picture:
-    """Draw the cross-attention of each generated word, beside bars of their probabilities."""
+    """Draw the cross-attention of each generated word, beside bars of their probabilities.
+
+    The summary has `heading` in place of the title, as a picture has the text that was read above its columns.
+    """
 
     def draw() -> Figure:
         few = is_numbered(*weights.shape)
@@ -49,9 +53,10 @@ def translation_steps(
             (NUMBER_CELL_INCHES if few else 0.28) * len(read),
             (NUMBER_CELL_INCHES if few else 0.24) * len(words),
         )
-        figure = Figure(figsize=(width + BAR_WIDTH_INCHES + 2.4, height + 1.5), layout="constrained")
+        figure = Figure(figsize=(width + BAR_WIDTH_INCHES + 2.6, height + 1.5), layout="constrained")
+        figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
         cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[width, BAR_WIDTH_INCHES])
-        axes = Axis("written", words), Axis("read; mean of all heads", read)
+        axes = Axis("written", words), Axis("read; mean of all layers and heads", read)
         heatmap = Heatmap(weights, *axes, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, numbered=few)
         image = draw_heatmap(cells, heatmap)
         if not few:
@@ -69,4 +74,4 @@ def translation_steps(
 
     targets = [read[int(at)] for at in weights.argmax(-1)]
     steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(words, shares, targets))
-    return Picture(draw, f"{title}\nwritten, its probability, and where it looked most: {steps}")
+    return Picture(draw, f"{heading or title}\nwritten, its probability, and where it looked most: {steps}")

@@ -111,8 +111,8 @@ def _in_reading_order(layers: list[list[int]], boxes: int) -> list[list[int]]:
 def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
 
-    They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last such
-    child. An input of this box alone comes second to the others.
+    They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
+    such child. An input of this box alone comes second to the others.
     """
     uses = Counter(parent for its in parents for parent in its)
     main: dict[int, int] = {}

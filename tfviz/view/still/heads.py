@@ -84,7 +84,7 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 
 
 def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
-    """Draw one head as it grows, all panels at the size of the largest map."""
+    """Draw one head as it grows, all panels at the size of the largest map; words that all share are written once."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
     ncols = min(3, len(heatmaps)) if keys < 3 * queries else 1  # flat maps stand one below another
     nrows = -(-len(heatmaps) // ncols)
@@ -92,18 +92,23 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         axis_inches(keys, 2.4 if ncols > 1 else 5.6),
         axis_inches(queries, 2.4, min_inches=1.2 if ncols > 1 else 0.25),
     )
-    # the words of all panels are written once, at the top
-    shares_labels = ncols == 1 and len({tuple(one.columns.labels) for one in heatmaps}) == 1
-    height = (panel_height + 0.35) * nrows + 1 if shares_labels else (panel_height + 0.95) * nrows + 0.4
-    figure = Figure(figsize=((panel_width + 0.75) * ncols + 0.7, height), layout="constrained")
+    same_rows, same_columns = (
+        len({tuple(getattr(one, axis).labels) for one in heatmaps}) == 1 for axis in ("rows", "columns")
+    )
+    words_below = same_columns and ncols == 1 and len(heatmaps) >= MIN_PANELS_WORDS_BELOW
+    height = (panel_height + 0.35) * nrows + 1 if same_columns else (panel_height + 0.95) * nrows + 0.4
+    width = (panel_width + 0.15) * ncols + 1.3 if same_rows else (panel_width + 0.75) * ncols + 0.7
+    figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(nrows, ncols, squeeze=False)
-    for axes, one in zip(grid.flat, heatmaps):
+    for at, (axes, one) in enumerate(zip(grid.flat, heatmaps)):
         image = draw_cells(axes, one)
         caption_panel(axes, one, panel_width, panel_height)
-        if shares_labels and axes is grid.flat[len(heatmaps) - 1] and len(heatmaps) >= MIN_PANELS_WORDS_BELOW:
+        if words_below and at == len(heatmaps) - 1:
             axes.tick_params(top=False, labeltop=False, bottom=True, labelbottom=True)
-        elif shares_labels and axes is not grid.flat[0]:
+        elif same_columns and at >= ncols:
             axes.set_xticks([])
+        if same_rows and at % ncols:
+            axes.set_yticks([])
         draw_dividers(axes, one)
         draw_outlines(axes, one)
     for axes in grid.flat[len(heatmaps) :]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,7 @@ class LineChart:
         references: name -> y of a dashed line across.
         shaded: name -> (from, to), a stretch of x.
         settings: handed to matplotlib's `Axes.set`.
+        dashed: names of lines that are dashed, in the colour of the line before.
     """
 
     lines: Mapping[str, Line]
@@ -63,6 +64,13 @@ class LineChart:
     references: Mapping[str, float]
     shaded: Mapping[str, tuple[float, ...]]
     settings: Mapping[str, Any]
+    dashed: Collection[str] = ()
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """The colour of each line, if all are in one pair of axes."""
+        turns = itertools.accumulate(name not in self.dashed for name in self.lines)
+        return {name: f"C{COLOUR_ORDER[max(0, turn - 1) % 8]}" for name, turn in zip(self.lines, turns)}
 
     def in_one(self, at_ends: bool = False) -> Figure:
         """Draw all lines in one pair of axes, with a legend, or with their names at their right ends.
@@ -75,7 +83,8 @@ class LineChart:
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         for index, (name, line) in enumerate(self.lines.items()):
             marker = "os^D"[index % 4] if len(line.xs) <= 30 else ""
-            line.draw(axes, f"C{COLOUR_ORDER[index % 8]}", marker=marker, markersize=4, label=self._label(name))
+            style: Any = {"marker": marker, "markersize": 4, "linestyle": "--" if name in self.dashed else "-"}
+            line.draw(axes, self.colours[name], label=self._label(name), **style)
         for name, value in self.references.items():
             reference_line(axes, "" if at_ends else name, value)
         axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
@@ -119,21 +128,21 @@ class LineChart:
         figure.draw_without_rendering()  # the limits and the layout settle
         height = axes.get_window_extent().height / figure.dpi * 72  # points
         ends = []
-        for index, (name, line) in enumerate(self.lines.items()):
+        for name, line in self.lines.items():
             known = [y for y in line.mean if y == y]
             if len(line.xs) == 1 and known:
                 beside: Any = {"xytext": (5, -1), "textcoords": "offset points", "ha": "left", "va": "top"}
-                colour = f"C{COLOUR_ORDER[index % 8]}"
-                axes.annotate(self._label(name), (line.xs[0], known[0]), fontsize=8, color=colour, **beside)
+                axes.annotate(self._label(name), (line.xs[0], known[0]), fontsize=8, color=self.colours[name], **beside)
                 continue
             if known and line.mean[-1] != line.mean[-1]:  # it breaks off, far from the edge
                 last = max(at for at, y in enumerate(line.mean) if y == y)
                 beside = {"xytext": (5, 0), "textcoords": "offset points", "ha": "left", "va": "center"}
-                colour = f"C{COLOUR_ORDER[index % 8]}"
-                axes.annotate(self._label(name), (line.xs[last], known[-1]), fontsize=8, color=colour, **beside)
+                axes.annotate(
+                    self._label(name), (line.xs[last], known[-1]), fontsize=8, color=self.colours[name], **beside
+                )
                 continue
             place = axes.transLimits.transform(axes.transScale.transform((line.xs[-1], known[-1] if known else 0)))
-            ends.append((float(place[1]), self._label(name), f"C{COLOUR_ORDER[index % 8]}"))
+            ends.append((float(place[1]), self._label(name), self.colours[name]))
         for name, value in self.references.items():
             place = axes.transLimits.transform(axes.transScale.transform((axes.get_xlim()[1], value)))
             ends.append((float(place[1]), drawable(name), soft()))

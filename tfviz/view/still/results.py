@@ -117,6 +117,8 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
     names = panel.row_labels(len(table)) if panel.values.dim() == 2 or panel.rows else [""]
     for at, series in enumerate(table):
         axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
+    if not (table < 0).any():  # as in the page
+        axes.set_ylim(bottom=0)
     if len(table) <= 8 and any(names):
         _write_line_names(axes, [shorten(drawable(name), 18) for name in names], table)
     names = axis_labels(cols)

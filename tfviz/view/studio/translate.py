@@ -128,8 +128,9 @@ def _view_in_page(
     maps = _cross_attention(programs, ids, [document["begin"], *tokens[:-1]])
     document["state"].update(_sharpest_head(maps))
     weights = torch.stack([layer.mean(0) for layer in maps]).mean(0)
-    heading = text_heading(document["title"], document["state"]["sentence"])
-    picture = translation_steps(target.words(torch.tensor(tokens)), shares, source.words(ids), weights, heading)
+    written, title = target.words(torch.tensor(tokens)), document["title"]
+    heading = text_heading(title, document["state"]["sentence"])
+    picture = translation_steps(written, shares, source.words(ids), weights, title, heading)
     return studio_view(document, picture, programs, budget)
 
 
