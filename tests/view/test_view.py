@@ -487,3 +487,16 @@ def test_steps_use_custom_axis_names():
 )
 def test_colour_bar_says_what_it_measures_and_how(make, said):
     assert said in {axes.get_ylabel() for axes in make().figure().axes}
+
+
+def test_sheet_of_letters_names_its_words_at_their_beginnings():
+    line = "a line of so many letters"
+    weights = torch.ones(2, 3, len(line), len(line)).tril().softmax(-1)
+    letters = AttentionMaps(weights, rows=list(line))
+    first, *others = (axes for axes in view.heads(letters).figure().axes if axes.images)
+    assert [tick.get_text() for tick in first.get_xticklabels()] == line.split()
+    assert first.get_xticks().tolist() == [0, 2, 7, 10, 13, 18]
+    assert [tick.get_text() for tick in first.get_yticklabels()] == line.split()
+    assert all(len(axes.get_yticks()) == 0 for axes in others[:2])
+    tokens = AttentionMaps(weights, rows=[f"w{n}" for n in range(len(line))])
+    assert not any(axes.get_xticks().size for axes in view.heads(tokens).figure().axes if axes.images)
