@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.checks import at_least
-from tfviz.eval_mode import model_device
+from tfviz.eval_mode import eval_mode, model_device
 from tfviz.portable.program import Program
-from tfviz.study import metrics, patching
 from tfviz.study.table import Table
 from tfviz.text import subwords
 from tfviz.view.analysis_tables import still_table
@@ -25,7 +24,7 @@ from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites
+from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites, patched_logits
 
 if TYPE_CHECKING:
     from tfviz.view.studio.patch_widget import PatchWidget
@@ -195,21 +194,22 @@ def _patched_places(
     """
     right, other = tokenizer.words(torch.tensor(list(answers)))
     words = [a if a == b else f"{a}/{b}" for a, b in zip(*map(tokenizer.words, ids))]
-    device = model_device(model)
-    found = patching.patch(
-        model,
-        *(one[None].to(device) for one in ids),
-        metric=metrics.logit_difference(*answers),
-        sites=[f"{path}.input" for path in sites.blocks],
-        words=words,
-        progress=False,
-    )
-    layers, positions = found.values.shape
-    axes = {"layer input": sites.block_labels, "position": words}
+    clean, corrupt = (one.to(model_device(model)) for one in ids)
+
+    def difference(source: Tensor, place: tuple[int, int]) -> float:
+        logits = patched_logits(model, sites, torch.stack([source, corrupt]), ("streams", *place))
+        return float(logits[answers[0]] - logits[answers[1]])
+
+    with eval_mode(model), torch.no_grad():
+        unpatched = difference(corrupt, (0, 0))
+        changes = [
+            [difference(clean, (layer, at)) - unpatched for at in range(len(words))]
+            for layer in range(len(sites.blocks))
+        ]
     unit = f"change of the logit of {right!r} minus that of {other!r}, with this vector of the clean run"
     title, summary = bars.summary.split("\n", 1)
-    table = Table(found.values.reshape(layers, positions), axes, unit)
-    return still_table(table, title, summary)
+    axes = {"layer input": sites.block_labels, "position": words}
+    return still_table(Table(torch.tensor(changes), axes, unit), title, summary)
 
 
 def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]) -> Picture:
