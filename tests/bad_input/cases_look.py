@@ -86,7 +86,7 @@ CASES = [
     ("look.register_kernel(lambda q, k, v, causal=0: q, axes='n d')", "axes is 'n d'; it can be one of"),
     ("look.register_kernel(lambda q, k, v, causal=0: q, cu_seqlens=('n', 'n'), axes='n h d')", "has no argument 'n'"),
     ("seen(edit={'blocks.0': lambda x: None})", "the edit of blocks.0 returned NoneType"),
-    ("seen(nn.Linear(3, 2), torch.ones(3))", "was called, but nothing met values in a product over keys"),
+    ("seen(nn.Linear(3, 2), torch.ones(3))", "the model ran, but no attention was seen in it"),
     ("seen()['blocks.0.attention']", "no site matches 'blocks.0.attention'; this model has 2"),
     ("seen(sketch, ids.to('meta'))", "the model was only traced .*no numbers flow"),
     ("look.pack(torch.tensor([2.0]))", "below 0, above 1, or NaN"),

@@ -45,6 +45,9 @@ def test_table_scale_ends_at_one_for_shares_else_at_maximum():
         ([0.5, 0.009], "logit", "diverging", "orange: above 0, blue: below 0"),
         ([2.0, 0.009], "logit", "diverging", "orange: above 0, blue: below 0; ·: nearer to 0 than 0.01"),
         ([2.0, 0.0], "logit", "diverging", "orange: above 0, blue: below 0"),
+        ([0.93, 0.004], "logit", "diverging", "orange: above 0, blue: below 0; ·: nearer to 0 than 0.005"),
+        ([0.82, 0.004], "logit", "diverging", "orange: above 0, blue: below 0; ·: nearer to 0 than 0.005"),
+        ([17.0, 0.004], "logit", "diverging", "orange: above 0, blue: below 0; ·: nearer to 0 than 0.09"),
         ([0.5, 0.9], "share of attention", "linear", None),
         ([0.5, 0.004], "probability", "linear", "·: nearer to 0 than 0.005"),
     ],
@@ -57,6 +60,13 @@ def test_a_hue_means_one_sign_whatever_signs_the_table_has(values, unit, scale, 
     assert sheet.get("note") == note
     figure = shown.figure()
     assert (figure.get_supxlabel() or None) == note
+
+
+@pytest.mark.parametrize(("label", "rotation"), [("a/␣", 0), ("four", 90)])
+def test_short_labels_of_columns_stand_upright_above_numbers(label, rotation):
+    table = study.Table(torch.tensor([[0.5, -2.0]]), {"layer": ["0"], "position": ["a", label]})
+    (axes,) = view.table(table).figure().axes
+    assert {tick.get_rotation() for tick in axes.get_xticklabels()} == {rotation}
 
 
 def test_table_shows_one_axis_as_column_and_three_as_sheets():

@@ -84,6 +84,32 @@ def test_summary_contains_top_probability_of_both_runs():
     assert (made.document["state"]["answer"], made.document["state"]["other"]) == (TOKENIZER.encode("g").item(), 3)
 
 
+def test_still_picture_has_the_change_at_each_place():
+    model, texts = gpt(), [TOKENIZER.encode(text)[None] for text in ("abc", "abd")]
+    figure = view.patch(model, TOKENIZER, "abc", "abd", answers=("g", "h"), title="Names").figure()
+    right, other = (TOKENIZER.encode(answer).item() for answer in "gh")
+
+    def difference(logits):
+        return float(logits[0, -1, right] - logits[0, -1, other])
+
+    (axes,) = figure.axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["a", "b", "c/d"]
+    changes = torch.tensor(axes.images[0].get_array().data)
+    site = "blocks.1.input"
+    with torch.no_grad(), capture(model, site) as clean:
+        model(texts[0])
+    with torch.no_grad(), capture(model, [], edit={site: edits.paste(clean[site], positions=2)}):
+        patched = difference(model(texts[1]))
+    with torch.no_grad():
+        unpatched = difference(model(texts[1]))
+    assert changes.shape == (len(model.blocks), 3)
+    assert changes[1, 2].item() == pytest.approx(patched - unpatched, abs=1e-4)
+    assert "minus that of" in figure.get_supxlabel()
+    bars = view.patch(model, TOKENIZER, "abc", "abd", answers=("g", "h")).figure
+    alike = view.patch(model, TOKENIZER, "abc", "abc").figure()  # one answer: nothing to compare
+    assert len(bars().axes) == 1 < len(alike.axes)
+
+
 def test_layers_with_different_heads_raise():
     model = gpt()
     other = gpt(heads=4)

@@ -512,3 +512,34 @@ def test_steps_use_custom_axis_names():
 )
 def test_colour_bar_says_what_it_measures_and_how(make, said):
     assert said in {axes.get_ylabel() for axes in make().figure().axes}
+
+
+def test_sheet_of_letters_names_its_words_at_their_beginnings():
+    line = "a line of so many letters"
+    weights = torch.ones(2, 3, len(line), len(line)).tril().softmax(-1)
+    letters = AttentionMaps(weights, rows=list(line))
+    first, *others = (axes for axes in view.heads(letters).figure().axes if axes.images)
+    assert [tick.get_text() for tick in first.get_xticklabels()] == line.split()
+    assert first.get_xticks().tolist() == [0, 2, 7, 10, 13, 18]
+    assert [tick.get_text() for tick in first.get_yticklabels()] == line.split()
+    assert all(len(axes.get_yticks()) == 0 for axes in others[:2])
+    tokens = AttentionMaps(weights, rows=[f"w{n}" for n in range(len(line))])
+    assert not any(axes.get_xticks().size for axes in view.heads(tokens).figure().axes if axes.images)
+
+
+def test_shares_with_a_range_have_two_decimals_without_one_three():
+    def numbers(values):
+        (axes,) = view.rows(["a"], {"share": values}, "t").figure().axes
+        return [text.get_text() for text in axes.texts]
+
+    assert numbers(torch.tensor([[0.8984], [0.9671]])) == ["0.93 (0.90 to 0.97)"]
+    assert numbers([0.9328]) == ["0.933"]
+    assert numbers(torch.tensor([[12.34], [12.56]])) == ["12.5 (12.3 to 12.6)"]
+
+
+@pytest.mark.parametrize(("lowest", "lines"), [(-1.0, 1), (1.0, 0)])
+def test_scatter_has_a_line_at_zero_where_numbers_have_both_signs(lowest, lines):
+    points = torch.tensor([[1.0, lowest], [2.0, 3.0]])
+    (axes,) = view.scatter(points, ["a", "b"], "t").figure().axes
+    assert len(axes.lines) == lines
+    assert [line.get_ydata()[0] for line in axes.lines] == [0] * lines

@@ -150,13 +150,13 @@ def _no_match(glob: str, state: CaptureState) -> str:
         site = _site_of_skipped("", state)
         more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""
         return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_naming_hint(site)}"
-    unseen = _unseen_parts(state)
-    softmaxes = f"; a softmax was called in {_joined(notes.softmaxes)}, but met no values" if notes.softmaxes else ""
+    reasons = [f"hidden from view: {unseen}"] if (unseen := _unseen_parts(state)) else []
+    reasons += [f"a softmax was called in {_joined(notes.softmaxes)}, but met no values"] if notes.softmaxes else []
     return (
-        f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
-        "there an attention that PyTorch shows (those of others are none, unless look.register_kernel knows them; what "
-        f"linear attention comes to is '*.implicit'){f'; hidden from view: {unseen}' if unseen else ''}{softmaxes}; "
-        f"its other sites are {', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
+        f"no site matches {glob!r}: the model ran, but no attention was seen in it"
+        f"{''.join(f'; {reason}' for reason in reasons)}. If it calls a kernel of its own, name that to "
+        "look.register_kernel(function); the map of linear attention is at '*.implicit'; the other sites here are "
+        f"{', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import torch
@@ -115,8 +116,14 @@ def _note(heatmap: Heatmap) -> str:
     limit = heatmap.scale.limit
     hues = "orange: above 0, blue: below 0" if heatmap.scale.rule.diverging else ""
     is_dotted = heatmap.numbered and any(in_cell(value, limit) == "·" for value in heatmap.values.flatten().tolist())
-    dots = f"·: nearer to 0 than {formatted(limit / 200)}" if is_dotted else ""
+    dots = f"·: nearer to 0 than {_rounded_up(limit / 200)}" if is_dotted else ""
     return "; ".join(filter(None, (hues, dots)))
+
+
+def _rounded_up(limit: float) -> str:
+    """Format a bound with one digit, rounded up, so that what lies below the bound also lies below what is written."""
+    power = math.floor(math.log10(limit) + 1e-6)
+    return formatted(math.ceil(limit / 10**power - 1e-6) * 10**power)
 
 
 def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:
@@ -136,10 +143,16 @@ def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Pic
     return Picture(lambda: _drawn(sheets[0][1], title), summary)
 
 
-def _drawn(heatmap: Heatmap, title: str) -> Figure:
-    """Draw one heatmap with the meaning of its hues and dots below it."""
-    note = _note(heatmap)
-    figure, _ = still.draw_single_heatmap(heatmap, title, below=0.25 if note else 0.0)
+def still_table(table: Table, title: str, summary: str) -> Picture:
+    """Return the static picture of a table of two axes, with its unit below it, for another view's picture."""
+    ((_, heatmap),) = _sheets(table)
+    return Picture(lambda: _drawn(heatmap, title, table.unit), f"{title}\n{summary}")
+
+
+def _drawn(heatmap: Heatmap, title: str, unit: str = "") -> Figure:
+    """Draw one heatmap with its unit, if it is given, and the meaning of its hues and dots below it."""
+    note = "\n".join(filter(None, (unit, _note(heatmap))))
+    figure, _ = still.draw_single_heatmap(heatmap, title, below=0.25 * len(note.splitlines()))
     if note:
         figure.supxlabel(note, fontsize="small", color=soft())
     return figure

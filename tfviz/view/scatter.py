@@ -17,7 +17,14 @@ from tfviz.view.spec import Scatter
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.palette import drawable, shorten, soft
 from tfviz.view.still.picture import Picture, set_title
-from tfviz.view.still.scatter_plot import draw_names, draw_points, group_labels, group_legend, marked_points
+from tfviz.view.still.scatter_plot import (
+    draw_names,
+    draw_points,
+    draw_zero_lines,
+    group_labels,
+    group_legend,
+    marked_points,
+)
 
 MAX_POINTS = 100_000
 MAX_PLANES = 12
@@ -78,6 +85,7 @@ def scatter(
         plane.margins(0.06)
         plane.update_datalim([lows])
         plane.autoscale_view()
+        draw_zero_lines(plane, shown)
         plane.set(xlabel=drawable(axes[0]), ylabel=drawable(axes[1]))
         group_legend(figure, shown)
         set_title(figure, title)

@@ -263,7 +263,8 @@ def format_column(column: Spread, largest: float | None = None) -> list[str]:
     values = [value for cell in cells for value in cell]
     largest = max(map(abs, values)) if largest is None else largest
     power = math.floor(math.log10(largest)) if largest > 0 else 0
-    max_places = max(0, (2 if power >= -1 else 1) - power)
+    is_fine = power >= 0 or (power == -1 and not column.several)  # a range says that a third digit means little
+    max_places = max(0, (2 if is_fine else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
     bounded = max(values) <= 1  # a share, which is not 1 unless it is exactly
     texts = ([in_column(value, places, bounded) for value in cell] for cell in cells)

@@ -6,8 +6,10 @@ Queries are rows, from the top; keys are columns, their words along the top edge
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import numpy
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tfviz.view.spec import HeadGrid, Heatmap
@@ -20,11 +22,13 @@ from tfviz.view.still.heatmap import (
     draw_outlines,
     label_axes,
 )
-from tfviz.view.still.palette import DPI, drawable, soft
+from tfviz.view.still.palette import DPI, axis_labels, drawable, soft
 from tfviz.view.still.picture import set_title
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without words
 MIN_PANELS_WORDS_BELOW = 4  # of a tall film, whose words stand above the first panel and below the last
+MAX_LETTERS = 40  # along an axis whose words are labelled
+SPACES = "␣⏎"  # as lessons write them
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
 
@@ -50,8 +54,11 @@ def head_grid(grid: HeadGrid) -> Figure:
         heatmap = grid.heatmaps[layer][head]
         image = draw_cells(axes, heatmap, int(panel_width * DPI))
         draw_outlines(axes, heatmap)
-        rows = heatmap.rows.labels if grid.labelled and head == 0 else ()
-        label_axes(axes, rows, heatmap.columns.labels if grid.labelled and layer == 0 else ())
+        if grid.labelled:
+            words = heatmap.rows.labels, heatmap.columns.labels
+            label_axes(axes, words[0] if head == 0 else (), words[1] if layer == 0 else ())
+        else:
+            _label_words_of_letters(axes, heatmap, left=head == 0, top=layer == 0)
         if layer == 0:
             axes.set_title(drawable(grid.heads[head]), loc="center", color=soft())
         if head == 0 and len(grid.layers) > 1:
@@ -63,6 +70,21 @@ def head_grid(grid: HeadGrid) -> Figure:
         draw_colourbar(figure, image, [axes for axes in panels.flat if axes.figure is not None], heatmap.scale)
     set_title(figure, grid.title)
     return figure
+
+
+def _label_words_of_letters(axes: Axes, heatmap: Heatmap, left: bool, top: bool) -> None:
+    """Write the words that letters make, each at its first letter, along the left and the top edge of a small panel."""
+    label_axes(axes, (), ())
+    for axis, names, wanted in ((axes.yaxis, heatmap.rows.labels, left), (axes.xaxis, heatmap.columns.labels, top)):
+        if wanted and len(names) <= MAX_LETTERS and all(len(name) == 1 for name in names):
+            before = [" ", *names]
+            starts = [at for at in range(len(names)) if _is_letter(names[at]) and not _is_letter(before[at])]
+            words = ["".join(takewhile(_is_letter, names[at:])) for at in starts]
+            axis.set_ticks(starts, axis_labels(words), rotation=90 if axis is axes.xaxis else 0)
+
+
+def _is_letter(name: str) -> bool:
+    return not name.isspace() and name not in SPACES
 
 
 def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:

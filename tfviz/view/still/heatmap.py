@@ -38,6 +38,7 @@ NUMBER_CELL_INCHES = 0.42  # side of a cell with its number
 MAX_CELL_LENGTH = 9  # characters of a text in a cell
 TEXT_CELL_INCHES = 0.72  # width of a cell with its text
 WORD_INCHES = 0.135  # that a word takes along an axis
+MAX_UPRIGHT_LENGTH = 3  # characters of a column's label that stands upright above cells with numbers
 LOW_FIGURE_INCHES = 1.8  # the colour bar of a lower figure has few numbers
 EVEN_TICK_CLEARANCE = 0.06  # share of a colour bar; numbers nearer to the mark of the even weight are left out
 HATCH = "//////"
@@ -59,7 +60,9 @@ def draw_heatmap(
         labels: maximum number of words of rows and of columns; with more words, every second or third.
     """
     image = draw_cells(axes, heatmap, pixels)
-    label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
+    has_wide_cells = heatmap.numbered or heatmap.texts
+    upright = MAX_UPRIGHT_LENGTH if has_wide_cells and len(heatmap.columns.labels) <= labels[1] else 1
+    label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, labels, upright)
     axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
     if heatmap.numbered or heatmap.texts:
         _annotate_cells(axes, image, heatmap)
@@ -136,12 +139,16 @@ def label_axes(
     rows: Sequence[str],
     columns: Sequence[str],
     limits: tuple[int, int] = (MAX_AXIS_LABELS, MAX_AXIS_LABELS),
+    max_upright: int = 1,
 ) -> None:
-    """Write words along the left and the top edge, at most this many of each; of more, every second or third."""
+    """Write words along the left and the top edge, at most this many of each; of more, every second or third.
+
+    Words above the columns stand upright if none has more characters than `max_upright`.
+    """
     for axis, words, limit, rotation in ((axes.yaxis, rows, limits[0], 0), (axes.xaxis, columns, limits[1], 90)):
         step = max(1, -(-len(words) // limit))
         shown = axis_labels(words[::step])
-        upright = rotation == 0 or max(map(len, shown), default=0) <= 1
+        upright = rotation == 0 or max(map(len, shown), default=0) <= max_upright
         axis.set_ticks(range(0, len(words), step), shown, rotation=0 if upright else rotation)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")

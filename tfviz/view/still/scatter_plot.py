@@ -69,6 +69,14 @@ def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
         axes.scatter(x, y, s=sizes[members], color=_ink(label), zorder=above, **style)
 
 
+def draw_zero_lines(axes: Axes, scatter: Scatter) -> None:
+    """Draw a line at 0 of each coordinate that has both signs."""
+    style: Any = {"color": soft(), "linewidth": 0.8, "zorder": 1}
+    for numbers, line in zip(scatter.points.T, (axes.axvline, axes.axhline)):
+        if numbers.min() < 0 < numbers.max():
+            line(0, **style)
+
+
 def group_legend(figure: Figure, scatter: Scatter) -> None:
     """Write the legend of colours in a line below."""
     mark: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}

@@ -10,8 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.checks import at_least
+from tfviz.eval_mode import eval_mode, model_device
 from tfviz.portable.program import Program
+from tfviz.study.table import Table
 from tfviz.text import subwords
+from tfviz.view.analysis_tables import still_table
 from tfviz.view.documents.studios import PatchDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
@@ -21,7 +24,7 @@ from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites
+from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites, patched_logits
 
 if TYPE_CHECKING:
     from tfviz.view.studio.patch_widget import PatchWidget
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 CHOICES = ("clean", "corrupt", "answer", "other", "place")
 COLUMNS = {"clean": "after the clean text", "corrupt": "after the corrupt text", "patched": "with the patch"}
 LIKELIEST = 5  # next tokens of each run in the static picture
+MAX_PLACES = 400  # layers times positions, of which the static picture shows the table
 
 
 def patch(
@@ -105,6 +109,10 @@ def patch(
     logits = [_unpatched(program, sites, one) for one in ids]
     _check_logits(logits, tokenizer)
     picture = draw(clean, chosen, dict(zip(("clean", "corrupt"), logits)))
+    likeliest = [int(one[: len(tokenizer)].argmax()) for one in logits]
+    answered = [own if token < 0 else token for token, own in zip(chosen, likeliest)]
+    if len(sites.blocks) * len(ids[0]) <= MAX_PLACES and len(set(answered)) == 2:
+        picture = _patched_places(model, tokenizer, sites, ids, answered, picture)
     return studio_view(document, picture, {"read": program}, budget)
 
 
@@ -169,6 +177,39 @@ def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
         torch.zeros(len(sites.projections), sites.heads, count, dtype=torch.bool),
         torch.zeros(len(sites.projections), count, sites.heads, sites.size),
     )["logits"]
+
+
+def _patched_places(
+    model: nn.Module, tokenizer: Any, sites: PatchSites, ids: Sequence[Tensor], answers: Sequence[int], bars: Picture
+) -> Picture:
+    """Return a picture of the page's first table: the residual stream before each layer, patched at each position.
+
+    Args:
+        model: as for `patch`.
+        tokenizer: as for `patch`.
+        sites: where the model can be patched.
+        ids: of the clean and the corrupt text.
+        answers: their next tokens.
+        bars: the picture of the next tokens, whose title and summary are kept.
+    """
+    right, other = tokenizer.words(torch.tensor(list(answers)))
+    words = [a if a == b else f"{a}/{b}" for a, b in zip(*map(tokenizer.words, ids))]
+    clean, corrupt = (one.to(model_device(model)) for one in ids)
+
+    def difference(source: Tensor, place: tuple[int, int]) -> float:
+        logits = patched_logits(model, sites, torch.stack([source, corrupt]), ("streams", *place))
+        return float(logits[answers[0]] - logits[answers[1]])
+
+    with eval_mode(model), torch.no_grad():
+        unpatched = difference(corrupt, (0, 0))
+        changes = [
+            [difference(clean, (layer, at)) - unpatched for at in range(len(words))]
+            for layer in range(len(sites.blocks))
+        ]
+    unit = f"change of the logit of {right!r} minus that of {other!r}, with this vector of the clean run"
+    title, summary = bars.summary.split("\n", 1)
+    axes = {"layer input": sites.block_labels, "position": words}
+    return still_table(Table(torch.tensor(changes), axes, unit), title, summary)
 
 
 def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]) -> Picture:
