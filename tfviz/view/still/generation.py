@@ -53,8 +53,8 @@ def translation_steps(
             (NUMBER_CELL_INCHES if few else 0.28) * len(read),
             (NUMBER_CELL_INCHES if few else 0.24) * len(words),
         )
-        figure = Figure(figsize=(width + BAR_WIDTH_INCHES + 2.6, height + 1.5), layout="constrained")
-        figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
+        figure = Figure(figsize=(width + BAR_WIDTH_INCHES + 2.6, height + 1.5))
+        figure.set_layout_engine("constrained", wspace=0.06)
         cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[width, BAR_WIDTH_INCHES])
         axes = Axis("written", words), Axis("read; mean of all layers and heads", read)
         heatmap = Heatmap(weights, *axes, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, numbered=few)
