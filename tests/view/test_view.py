@@ -335,6 +335,12 @@ def test_rows_numbers_of_column_share_decimal_places(column, said):
     assert [text.get_text() for text in rows.texts] == said
 
 
+def test_range_that_reads_as_zero_on_both_sides_is_one_bound():
+    trained = torch.tensor([[0.51, -0.001, 0.001], [0.73, 0.002, 0.002]])
+    rows = view.rows(["a", "b", "c"], {"one": trained}, "t").figure().axes[0]
+    assert [text.get_text() for text in rows.texts] == ["0.62 (0.51 to 0.73)", "within ±0.01", "< 0.01"]
+
+
 @pytest.mark.parametrize("top", [None, 1.0])
 @pytest.mark.parametrize("lines", [{}, {"half": 0.5, "all": 1.0}])
 def test_rows_numbers_stand_clear_of_bars_lines_and_edges(top, lines):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.still.formatting import formatted, in_column
+from tfviz.view.still.formatting import fixed, formatted, in_column
 from tfviz.view.still.palette import axis_labels, drawable, shorten, soft
 from tfviz.view.still.picture import Picture, reference_line, set_title
 
@@ -267,8 +267,17 @@ def format_column(column: Spread, largest: float | None = None) -> list[str]:
     max_places = max(0, (2 if is_fine else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
     bounded = max(values) <= 1  # a share, which is not 1 unless it is exactly
-    texts = ([in_column(value, places, bounded) for value in cell] for cell in cells)
-    return [mean if low == high else f"{mean} ({low} to {high})" for mean, low, high in texts]
+    return [_with_range(cell, [in_column(value, places, bounded) for value in cell], places) for cell in cells]
+
+
+def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str:
+    """Return a mean and its range; one bound if all of it reads as 0, with both signs."""
+    mean, low, high = texts
+    if low == high:
+        return mean
+    if cell[1] < 0 < cell[2] and all(round(abs(value), places) == 0 for value in cell):
+        return f"within ±{fixed(10**-places, places)}"
+    return f"{mean} ({low} to {high})"
 
 
 def _panel_title(name: str, inches: float, max_lines: int = 2) -> str:
