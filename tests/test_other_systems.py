@@ -249,7 +249,8 @@ def test_a_worker_on_windows_leaves_ctrl_c_to_the_main_process(windows, monkeypa
     monkeypatch.setattr(worker.threading, "Thread", lambda **options: started.append(options) or types.SimpleNamespace(
         start=lambda: None))  # fmt: skip
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    worker.init_worker(multiprocessing.Pipe(duplex=False)[0], None)
+    reports = multiprocessing.get_context("spawn").SimpleQueue()
+    worker.init_worker(multiprocessing.Pipe(duplex=False)[0], None, reports)
     assert handlers == {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: worker._end_process}
     assert [options["target"] for options in started] == [worker._end_with_main]
 
