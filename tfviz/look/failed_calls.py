@@ -67,9 +67,9 @@ def _out_of_table(model: nn.Module, frames: Sequence[FrameType], ids: Mapping[st
     """Return an error for an index that a table of embeddings does not have: an id, or a position."""
     frame = next((each for each in reversed(frames) if isinstance(each.f_locals.get("self"), nn.Embedding)), None)
     index = None if frame is None else frame.f_locals.get("input")
-    if (
-        frame is None or not isinstance(index, Tensor) or not index.numel() or index.is_cuda
-    ):  # where a kernel has failed
+    if frame is None or not isinstance(index, Tensor) or not index.numel():
+        return None
+    if index.is_cuda:  # a kernel has failed there, and no value can be read any more
         return None
     table, largest, smallest = frame.f_locals["self"], int(index.max()), int(index.min())
     if smallest >= 0 and largest < table.num_embeddings:

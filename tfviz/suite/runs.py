@@ -80,26 +80,21 @@ def earlier(out: Path, runs: Collection[Run]) -> list[Run]:
         if path in planned or any(part.startswith(".") for part in path.relative_to(out).parts):  # such as a draft
             continue
         with suppress(OSError, ValueError):  # another's file
-            notebook = notebooks.read(path)
-            record, parameters = notebook.metadata.get("tfviz"), notebook.metadata.get("papermill", {})
-            if isinstance(record, Mapping) and isinstance(record.get("seconds"), int | float):
-                error = str(record.get("error", ""))
-                notebook.cells = [
-                    cell for cell in notebook.cells if PAPERMILL_ERROR_TAG not in cell.metadata.get("tags", [])
-                ]
-                folder = path.parent.relative_to(out).as_posix()
-                end = outcome(notebook, "failed" if error else "ok", record["seconds"], error)
-                found.append(
-                    Run(
-                        path.stem,
-                        dict(parameters.get("parameters", {})),
-                        notebook,
-                        "",
-                        "" if folder == "." else folder,
-                        end,
-                    )
-                )
-    return found
+            found.append(_earlier_run(path, out))
+    return [each for each in found if each]
+
+
+def _earlier_run(path: Path, out: Path) -> Run | None:
+    """Return the run that wrote a notebook; None if another program did."""
+    notebook = notebooks.read(path)
+    record, parameters = notebook.metadata.get("tfviz"), notebook.metadata.get("papermill", {})
+    if not isinstance(record, Mapping) or not isinstance(record.get("seconds"), int | float):
+        return None
+    error, folder = str(record.get("error", "")), path.parent.relative_to(out).as_posix()
+    notebook.cells = [cell for cell in notebook.cells if PAPERMILL_ERROR_TAG not in cell.metadata.get("tags", [])]
+    end = outcome(notebook, "failed" if error else "ok", record["seconds"], error)
+    values = dict(parameters.get("parameters", {}))
+    return Run(path.stem, values, notebook, "", "" if folder == "." else folder, end)
 
 
 def thumbnail(notebook: NotebookNode) -> str:

@@ -139,9 +139,8 @@ def execute(run: Run, out: Path, timeout: int | None = None, lessons: Sequence[L
 def _report(run: Run, cell: int) -> None:
     """Tell the main process which cell starts; 0: the kernel does."""
     if _reports is not None:
-        _reports.put(
-            (run.title, cell, len(run.notebook.cells) + bool(run.parameters))
-        )  # papermill adds a cell of these
+        count = len(run.notebook.cells) + bool(run.parameters)  # papermill adds a cell of these
+        _reports.put((run.title, cell, count))
 
 
 def _describe(error: Exception) -> str:

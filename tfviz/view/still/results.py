@@ -93,12 +93,12 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     signed = bool((values < 0).any())
     places = numpy.arange(len(values))
     axes.barh(places, values, color=bar_colour(), height=0.72)
-    texts, unit = aligned(panel.numbers.tolist()), f" {panel.unit}" if panel.unit else ""
+    texts = [text + _unit_suffix(panel) for text in aligned(panel.numbers.tolist())]
     if len(values) <= MAX_NAMED_BARS:
         for place, value in enumerate(panel.numbers):
             left = value < 0
             shift = -3 if left else 3
-            axes.annotate(f"{texts[place]}{unit}", (values[place], place), (shift, 0), textcoords="offset points",
+            axes.annotate(texts[place], (values[place], place), (shift, 0), textcoords="offset points",
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
     step = max(1, -(-len(values) // MAX_NAMED_BARS))
@@ -168,7 +168,11 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _with_unit(value: float, panel: ResultPanel) -> str:
-    return formatted(value) + (f" {panel.unit}" if panel.unit else "")
+    return formatted(value) + _unit_suffix(panel)
+
+
+def _unit_suffix(panel: ResultPanel) -> str:
+    return f" {panel.unit}" if panel.unit else ""
 
 
 def _draw_words(axes: Axes, panel: ResultPanel) -> None:
