@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./stubs.js";
+import { axisTicks } from "../../tfviz/view/js/base/axis-ticks.js";
 import { levels, ticks } from "../../tfviz/view/js/interact/ticks.js";
 
 /** @type {[number, number, number[]][]} */
@@ -78,3 +79,20 @@ test("a single place has its name", () => {
   assert.deepEqual(ticks(["one"], 3), [[0, "one"]]);
   assert.deepEqual(ticks(["7"], 3), [[0, "7"]]);
 });
+
+/** @type {[number, number, number, string[]][]} */
+const AXES = [
+  [0, 1, 5, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]],
+  [-3.2, 41, 4, ["0", "20", "40"]],
+  [0.013, 0.0412, 3, ["0.02", "0.03", "0.04"]],
+  [-0.6, 0.6, 3, ["−0.5", "0.0", "0.5"]],
+  [12_000, 31_000, 2, ["20,000", "30,000"]],
+  [5, 5, 4, []],
+  [3, 2, 4, []],
+];
+for (const [low, high, most, expected] of AXES)
+  test(`an axis from ${low} to ${high}`, () =>
+    assert.deepEqual(
+      axisTicks(low, high, most).map(([, text]) => text),
+      expected,
+    ));

@@ -13,7 +13,7 @@ from tfviz import files, models, text, view
 
 WEIGHTS_FILE = Path(__file__).with_name("demo.safetensors")  # written by benchmarks/demo.py
 CONFIG: dict[str, Any] = {"layers": 4, "heads": 4, "dim": 128, "context": 256}
-PROMPT = "ROMEO:\nWhat light through yonder window breaks"
+PROMPT = "ROMEO:\nWhat light through yonder window b"
 TITLE = "What comes next?"
 
 

@@ -1,6 +1,7 @@
 // A view of labelled points in a plane. As many labels are drawn as fit; the point under the cursor is named below the
 // plane.
 
+import { axisTicks } from "../base/axis-ticks.js";
 import { clamp } from "../base/clamp.js";
 import { chartCanvas, h } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
@@ -15,7 +16,9 @@ import { truncate } from "../base/visible-text.js";
 /** @import { PointsDocument, PointsState } from "../documents.d.ts" */
 /** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.d.ts" */
 
-const MARGIN = 22;
+const MARGINS = { left: 64, right: 22, top: 36, bottom: 48 }; // around the points, for the legend and the axes
+const FRAME_PADDING = 10; // between the outermost points and the frame
+const TICK_SPACING = [60, 45]; // pixels between two numbers of an axis, at least
 const DOT_STYLES = {
   strong: { radius: 4.5, alpha: 1 },
   grouped: { radius: 3, alpha: 0.85 },
@@ -90,18 +93,32 @@ export class Points {
    * @returns {[number, number]}
    */
   at(point) {
-    const { x, y, side } = this.window;
-    const [across, up] = [0, 1].map((axis) => this.share(point, axis));
-    return [
-      MARGIN + ((across - x) / side) * (this.width - 2 * MARGIN),
-      MARGIN + ((1 - up - y) / side) * (this.height - 2 * MARGIN),
-    ];
+    return this.pixel([0, 1].map((axis) => this.share(this.values[2 * point + axis], axis)));
   }
 
-  /** @param {number} point @param {number} axis */
-  share(point, axis) {
+  /** Return the pixel of two shares of the ranges. @param {number[]} shares @returns {[number, number]} */
+  pixel([across, up]) {
+    const { x, y, side } = this.window;
+    const { width, height } = this.plane;
+    return [MARGINS.left + ((across - x) / side) * width, MARGINS.top + ((1 - up - y) / side) * height];
+  }
+
+  /** The size of the area that the points may fill. */
+  get plane() {
+    return { width: this.width - MARGINS.left - MARGINS.right, height: this.height - MARGINS.top - MARGINS.bottom };
+  }
+
+  /** The frame around the area: left, top, right, bottom. @returns {Box} */
+  get box() {
+    const { width, height } = this.plane;
+    const [left, top] = [MARGINS.left - FRAME_PADDING, MARGINS.top - FRAME_PADDING];
+    return [left, top, left + width + 2 * FRAME_PADDING, top + height + 2 * FRAME_PADDING];
+  }
+
+  /** Return the share of an axis's range that lies below a value. @param {number} value @param {number} axis */
+  share(value, axis) {
     const [low, high] = this.range[axis];
-    return (this.values[2 * point + axis] - low) / (high - low || 1);
+    return (value - low) / (high - low || 1);
   }
 
   /** @param {number} x @param {number} y @param {number} [reach] @returns {number | null} */
@@ -172,10 +189,10 @@ export class Points {
    * @param {number} y
    */
   middle(x, y) {
-    const window = this.window;
+    const { window, plane } = this;
     return [
-      window.x + ((x - MARGIN) / (this.width - 2 * MARGIN)) * window.side,
-      window.y + ((y - MARGIN) / (this.height - 2 * MARGIN)) * window.side,
+      window.x + ((x - MARGINS.left) / plane.width) * window.side,
+      window.y + ((y - MARGINS.top) / plane.height) * window.side,
     ];
   }
 
@@ -212,8 +229,9 @@ export class Points {
 
   /** @param {Pen} pen */
   paint(pen) {
-    const { theme } = this.frame;
-    pen.rect(0, 0, this.width, this.height, { fill: theme.page });
+    pen.rect(0, 0, this.width, this.height, { fill: this.frame.theme.page });
+    this.drawAxes(pen);
+    const [left, top, right, bottom] = this.box;
     const locked = new Set(this.store.get("rows"));
     /** @param {number} point */
     const emphasized = (point) => point === this.cursor || locked.has(point) || this.matches[point];
@@ -222,15 +240,37 @@ export class Points {
     const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
     const visible = order
       .map((point) => /** @type {[number, number, number]} */ ([point, ...this.at(point)]))
-      .filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
+      .filter(([, x, y]) => x > left && y > top && x < right && y < bottom);
     for (const [point, x, y] of visible) this.drawDot(pen, point, [x, y], emphasized(point));
     /** @type {{ boxes: Box[], dots: number[][] }} */
     const taken = { boxes: [], dots: visible.length > MAX_DOTS ? [] : visible };
     for (const dot of visible) this.drawName(pen, dot, taken, dot[0] === this.cursor || locked.has(dot[0]));
     this.drawLegend(pen);
+  }
+
+  /** Draw the frame, the numbers and the names of both axes, and a line at each number. @param {Pen} pen */
+  drawAxes(pen) {
+    const { theme } = this.frame;
+    const { x, y, side } = this.window;
+    const [left, top, right, bottom] = this.box;
+    const size = [right - left, bottom - top];
+    const style = { fill: theme.soft, size: 11 };
+    [x, 1 - y - side].forEach((start, axis) => {
+      const [low, high] = this.range[axis];
+      const ends = [start, start + side].map((share) => low + share * (high - low));
+      for (const [value, text] of axisTicks(ends[0], ends[1], size[axis] / TICK_SPACING[axis])) {
+        const [across, down] = this.pixel([this.share(value, axis), this.share(value, axis)]);
+        const stroke = { stroke: theme.line, lineWidth: value ? 0.5 : 1 };
+        if (axis) pen.line(left, down, right, down, stroke);
+        else pen.line(across, top, across, bottom, stroke);
+        if (axis) pen.text(left - 6, down, text, { ...style, align: "right" });
+        else pen.text(across, bottom + 12, text, { ...style, align: "center" });
+      }
+    });
+    pen.rect(left, top, size[0], size[1], { stroke: theme.line, lineWidth: 1 });
     this.axes.forEach((axis, i) => {
-      const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
-      pen.text(x, y, `${axis} →`, { fill: theme.soft, size: 11, align: "center", rotated: Boolean(i) });
+      const [across, down] = i ? [10, (top + bottom) / 2] : [(left + right) / 2, this.height - 9];
+      pen.text(across, down, `${axis} →`, { ...style, align: "center", rotated: Boolean(i) });
     });
   }
 
@@ -247,7 +287,7 @@ export class Points {
   /** Draw the legend of the colours in a line at the top. @param {Pen} pen */
   drawLegend(pen) {
     const { theme } = this.frame;
-    let x = MARGIN;
+    let x = MARGINS.left - FRAME_PADDING + 4;
     for (const [label, name] of this.groups) {
       const text = brief(name);
       pen.dot(x, 9, 4, { fill: label < 0 ? theme.soft : inkOf(theme, label) });

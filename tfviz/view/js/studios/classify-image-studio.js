@@ -253,7 +253,8 @@ export class ClassifyImageStudio extends Studio {
 
   showSource() {
     if (this.topPatch === null) this.sourceLabel.textContent = "";
-    else this.showShadingHead(this.store.get("shade") === "attention" ? this.shadingName : "it looks most (outlined)");
+    else if (this.store.get("shade") === "attention") this.showShadingHead(this.shadingName);
+    else this.sourceLabel.textContent = "Outlined: where it looks most";
     this.attended.show(this.profile);
     this.showPicture();
   }

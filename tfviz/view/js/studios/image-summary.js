@@ -54,7 +54,7 @@ export function attentionSentence(weights, words, patches, from) {
   const top = values.reduce((best, value, token) => (value > values[best] ? token : best), 0);
   const times = (/** @type {number} */ value) => `${percent(value)}, ${formatted(value / even)} times an even share`;
   if (values[top] < MAX_EVEN_RATIO * even)
-    return `looks ${from} almost evenly at all ${counted(count, "token")}: at most ${times(values[top])}.`;
+    return `looks ${from} almost evenly at all ${counted(count, "token")}: at most ${percent(values[top])}.`;
   const [patch] = topPatches(values, patches, 1);
   const best = patches.first + patch;
   if (top === best) return `looks ${from} most at the patch in ${words[best]}: ${times(values[best])}.`;
