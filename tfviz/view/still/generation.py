@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -16,22 +15,13 @@ from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
 from tfviz.view.still.picture import Picture, set_title, subtitled
 
-MAX_TOKENS = 12
 BAR_WIDTH_INCHES = 1.5
 
 
-def next_tokens(tokenizer: Any, logits: Float[Tensor, " vocab"], title: str, prompt: str) -> Picture:
-    """Draw the likeliest next tokens of a text, by probability.
-
-    Raises:
-        ValueError: the logits are not finite.
-    """
-    if not logits.max().isfinite():
-        raise ValueError("the model's logits are not finite: it has nothing to write with")
-    top = logits.float().softmax(-1).topk(min(MAX_TOKENS, len(logits)))
+def next_tokens(words: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> Picture:
+    """Draw the likeliest next tokens of a text, by probability."""
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
-    title = subtitled(title, f"the next token after {end!r}")
-    return rows(tokenizer.words(top.indices), {"probability": top.values}, title, top=1.0)
+    return rows(words, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), top=1.0)
 
 
 def translation_steps(

@@ -21,13 +21,13 @@ from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.still_heads import Answer, with_heads
+from tfviz.view.studio.next_answer import next_answer
+from tfviz.view.studio.still_heads import with_heads
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
 
 MAX_WRITTEN_TOKENS = 400  # of one run
-MAX_STATIC_TOKENS = 9  # in the static picture
 MAX_INTEGER = 2**53 - 1  # the largest seed that JavaScript represents exactly
 # what `tries` can set
 STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
@@ -105,31 +105,10 @@ def write(
     logits = programs["read"](ids[None])["logits"][0, :, : len(tokenizer)]
     if weights == "int8" and len(ids) > 1:
         document["note"] = _rounding_note(model, ids, logits)
-    bars = next_tokens(tokenizer, logits[-1], title, prompt)
-    answer = _next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
+    answer = next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
+    bars = next_tokens(answer.names, answer.bars[""], title, prompt)
     picture = with_heads(bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
     return studio_view(document, picture, programs, budget)
-
-
-def _next_answer(tokenizer: Any, logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Answer:
-    """Return the likeliest next tokens, with their probabilities before and after top-k and top-p."""
-    if temperature == 0:
-        shares = nn.functional.one_hot(logits.argmax(), len(logits)).float()
-    else:
-        shares = ((logits.float() - logits.max()) / temperature).nan_to_num(nan=-torch.inf).softmax(-1)
-    ordered, order = shares.sort(descending=True, stable=True)
-    top = order[:MAX_STATIC_TOKENS]
-    kept = ordered[:top_k] / ordered[:top_k].sum()
-    if top_p is not None:
-        kept = kept[kept.cumsum(-1) - kept < top_p]
-    filtered = nn.functional.pad(kept / kept.sum(), (0, len(ordered) - len(kept)))[: len(top)]
-    filters = {"top-k": top_k, "top-p": top_p}
-    names = [
-        f"temperature {temperature:g}",
-        *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
-    ]
-    unfiltered = shares[top] if len(names) > 1 else None
-    return Answer("What comes next", tokenizer.words(top), {"": filtered}, ", ".join(names), unfiltered)
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:

@@ -14,6 +14,7 @@ from tfviz.view.still.generation import next_tokens
 from tfviz.view.still.palette import shorten
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio.local_program import LocalProgram
+from tfviz.view.studio.next_answer import next_answer
 from tfviz.view.studio.requirements import text_axes
 from tfviz.view.studio.widget import ModelWidget, Request
 
@@ -39,7 +40,9 @@ class WriteWidget(ModelWidget):
 
         def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
             prompt = shorten(tokenizer.decode(request.inputs[0][0]), 60)
-            return next_tokens(tokenizer, outputs["logits"][0, -1], document["title"], prompt)
+            sampling = self.state["temperature"], self.state["top_k"] or None, self.state["top_p"]
+            answer = next_answer(tokenizer, outputs["logits"][0, -1], *sampling)
+            return next_tokens(answer.names, answer.bars[""], document["title"], prompt)
 
         first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
         self.scores = LocalProgram(model, scores, {})
