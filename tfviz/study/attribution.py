@@ -129,6 +129,12 @@ class _AttributedRun:
         for term in self.terms:
             shares[term.name] = shares.get(term.name, 0.0) + (self.direction * term.tensor.detach()).sum().item()
         biases = {f"{self.norm}.bias": self.bias, "output.bias": self.rest}
+        total = sum(shares.values()) + self.bias + self.rest
+        if abs(total - self.value) > 0.01 * max(abs(self.value), *map(abs, shares.values())) + self.noise:
+            raise ValueError(
+                f"the parts add up to {total:.4g}, and the target is {self.value:.4g}: the model changes its residual "
+                "stream in a way that is not seen, so it has no shares"
+            )
         shares |= {name: share for name, share in biases.items() if abs(share) > 1e-6 * max(1, abs(self.value))}
         return torch.tensor(list(shares.values())), {"part": list(shares)}
 

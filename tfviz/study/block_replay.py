@@ -8,7 +8,7 @@ block at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -98,6 +98,8 @@ class BlockReplay:
     def skipping(self, paths: list[str], times: int, outputs: Mapping[str, Tensor] | None = None) -> Iterator[None]:
         """Replace blocks by stubs that return their earlier outputs, for the batch repeated `times` times.
 
+        Hooks of these blocks do not run, edits of open captures among them: the outputs were recorded after them.
+
         Args:
             paths: the paths of the blocks.
             times: how often the batch is repeated.
@@ -106,7 +108,7 @@ class BlockReplay:
         with ExitStack() as undo:
             for path in paths:
                 stub = self._stub(path, times, (outputs or {}).get(path))
-                undo.enter_context(replacing_forward(self.model.get_submodule(path), stub))
+                undo.enter_context(replacing_call(self.model.get_submodule(path), stub))
             yield
 
     def _stub(self, path: str, times: int, first: Tensor | None) -> Callable[..., Any]:
@@ -116,11 +118,11 @@ class BlockReplay:
             has_batch = tensor.dim() > 0 and tensor.shape[0] == size
             return repeat_batch(tensor, times) if has_batch else tensor.clone()
 
-        def forward(*_: Any, **__: Any) -> Any:
+        def stub(*_: Any, **__: Any) -> Any:
             output = _map_tensors(kept, repeated)
             return output if first is None else with_first_tensor(output, first)
 
-        return forward
+        return stub
 
 
 @contextmanager
@@ -145,18 +147,28 @@ def hooked(
         yield
 
 
-@contextmanager
-def replacing_forward(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+def replacing_forward(module: nn.Module, forward: Callable[..., Any]) -> AbstractContextManager[None]:
     """Replace the forward of a module inside the context; its hooks stay."""
-    own = module.__dict__.get("forward")
-    module.forward = forward  # type: ignore[method-assign]
+    return _replacing(module, "forward", forward)
+
+
+def replacing_call(module: nn.Module, call: Callable[..., Any]) -> AbstractContextManager[None]:
+    """Replace a module's whole call inside the context, its hooks and those of all modules included."""
+    return _replacing(module, "_compiled_call_impl", call)  # PyTorch has no public name for it
+
+
+@contextmanager
+def _replacing(module: nn.Module, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    """Set an attribute of a module inside the context."""
+    own = module.__dict__.get(name)
+    module.__dict__[name] = function
     try:
         yield
     finally:
         if own is None:
-            del module.__dict__["forward"]
+            del module.__dict__[name]
         else:
-            module.forward = own  # type: ignore[method-assign]
+            module.__dict__[name] = own
 
 
 def first_tensor(output: Any) -> Tensor | None:

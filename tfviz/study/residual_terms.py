@@ -27,6 +27,8 @@ IDENTITY_OPS = frozenset(
     {"contiguous", "clone", "to", "float", "type_as", "dropout", "view", "reshape", "view_as", "clamp"}
 )
 SCALE_OPS = frozenset({"mul", "__mul__", "__rmul__", "mul_", "__imul__", "div", "__truediv__"})
+TRACKED_IN_PLACE = frozenset({"__iadd__", "add_", "__imul__", "mul_"})
+KEEPS_NUMBERS = frozenset({"requires_grad_", "detach_", "retain_grad"})
 NORM_NAME = re.compile(r"norm", re.IGNORECASE)
 
 
@@ -66,6 +68,7 @@ class ResidualTerms(TorchFunctionMode):
         self._same: Any = WeakIdKeyDictionary()  # a tensor -> the earlier tensor with the same numbers
         self._scaled: Any = WeakIdKeyDictionary()  # a tensor -> the tensor that it is a multiple of
         self._returned: Any = WeakIdKeyDictionary()  # a tensor -> the path of the module that returned it, and the time
+        self._normed: Any = WeakIdKeyDictionary()  # what norms inside blocks returned
         self._blocks: set[str] = set()
         self._norms: dict[str, bool] = {}  # path of a norm -> whether it is inside a block
         self._running: list[str] = []  # modules, outermost first
@@ -109,6 +112,8 @@ class ResidualTerms(TorchFunctionMode):
         if is_outer and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
             first = first.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
             output = with_first_tensor(output, first)
+        if self._norms.get(path):
+            self._normed[first] = path
         known = self._returned.get(first)
         if known is None or is_within(known[0], path):
             self._returned[first] = (path, time if known is None else known[1])
@@ -130,8 +135,8 @@ class ResidualTerms(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         before = None
-        if name in ("__iadd__", "add_", "__imul__", "mul_") and isinstance(args[0], Tensor):
-            before = self._move(args[0])
+        if _writes(name) and isinstance(args[0], Tensor):
+            before = self._move(args[0]) if name in TRACKED_IN_PLACE else self._forget(args[0])
         output = func(*args, **(kwargs or {}))
         if isinstance(output, Tensor) and output.is_floating_point() and output.dim() > 1:
             self._follow(name, output, (args[0] if before is None else before, *args[1:]))
@@ -145,6 +150,11 @@ class ResidualTerms(TorchFunctionMode):
                 known[copy] = known.pop(tensor)
         self._kept.append(copy)
         return copy
+
+    def _forget(self, tensor: Tensor) -> None:
+        """Drop the records of a tensor some of whose numbers are about to be overwritten."""
+        for known in (self._sums, self._same, self._scaled, self._returned):
+            known.pop(tensor, None)
 
     def _follow(self, name: str, output: Tensor, args: tuple[Any, ...]) -> None:
         """Record a sum with its terms, and a tensor with the one that has the same numbers, or a multiple of them."""
@@ -166,10 +176,12 @@ class ResidualTerms(TorchFunctionMode):
         """Return the path of the last norm, its input and its output.
 
         Raises:
-            ValueError: no norm outside of the blocks takes a sum.
+            ValueError: no norm outside of the blocks takes a sum, or what an edit made of a block's output.
         """
         for path, (first_input, returned) in reversed(self.norms.items()):
-            if self._origin(first_input) in self._sums:
+            origin = self._origin(first_input)
+            is_block_output = self._returned.get(origin, ("", 0))[0] in self._blocks
+            if origin in self._sums or (is_block_output and origin not in self._normed):
                 return path, first_input, returned
         raise ValueError(
             f"{type(self.model).__name__} has no norm that takes the residual stream after its blocks (as post-norm "
@@ -214,6 +226,12 @@ class ResidualTerms(TorchFunctionMode):
         for path, _ in named[1:]:
             name = path if path and is_within(name, path) else name
         return Term(name, tensor, time)
+
+
+def _writes(name: str) -> bool:
+    """Return whether an operation of this name changes the numbers of its first tensor."""
+    is_in_place = name.endswith("_") and not name.endswith("__") and name not in KEEPS_NUMBERS
+    return is_in_place or name in TRACKED_IN_PLACE or name == "__setitem__"
 
 
 def _is_same(name: str, output: Tensor, tensor: Tensor) -> bool:
