@@ -1,13 +1,15 @@
 """Edits of activations for `capture(edit=)`: of a module's output or input, of `.output_heads`, `.query`, `.value`.
 
 Tensors are [batch, position, dim], or [batch, head, position, dim] where heads are apart. An edit changes one head or
-all, at some positions or all; what it does not name stays.
+all, at some positions or all; what it does not name stays. Positions are those of a call, padding or not: of a batch
+that is padded on the right, the last word of each text is `attention_mask.sum(-1) - 1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Set
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Collection, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,9 +18,13 @@ from torch import Tensor
 from tfviz import checks
 from tfviz.shapes import Float
 
-PositionIndices = int | Collection[int] | None
+PositionIndices = int | Collection[int] | Tensor | None  # one, several, [batch]: one for each text, or all
 HeadIndices = int | Collection[int] | None  # one, several, or all
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
+STEPS_WARNING = (
+    "an edit of positions meets one position at a time, as in generation with a cache, where each is number 0: leave "
+    "positions out, or generate with use_cache=False"
+)
 EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # of which positions are queries
 
 
@@ -29,7 +35,7 @@ class ActivationEdit:
     Attributes:
         replace: takes the activation and the index of what is selected; returns what stands there afterwards.
         head: one or several, counted from 0; None for all.
-        positions: counted from 0, or from the end with -1; None for all.
+        positions: counted from 0, or from the end with -1; a tensor [batch] has one for each text; None for all.
         name: of the edit, for messages.
     """
 
@@ -37,6 +43,7 @@ class ActivationEdit:
     head: HeadIndices
     positions: PositionIndices
     name: str
+    longest: int = field(default=0, init=False)  # positions of a call so far
 
     def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
         kind = site.rpartition(".")[2]
@@ -61,13 +68,52 @@ class ActivationEdit:
                 f"{site} is {list(tensor.shape)}, without heads; name an attention's .output_heads, or leave head out"
             )
         heads = () if tensor.dim() == 3 else (_places("head", self.head, tensor.shape[1]),)
-        where = _places("position", self.positions, tensor.shape[-2])
+        self._warn_of_steps(tensor.shape[-2])
+        if isinstance(self.positions, Tensor) and self.positions.dim():
+            return _in_each_text(self.positions, tensor, *heads)
+        positions = int(self.positions) if isinstance(self.positions, Tensor) else self.positions
+        where = _places("position", positions, tensor.shape[-2])
         if isinstance(where, Tensor) and heads and isinstance(heads[0], Tensor):
             return slice(None), heads[0][:, None], where
         return slice(None), *heads, where
 
 
-def _places(name: str, numbers: PositionIndices, count: int) -> slice | Tensor:
+    def _warn_of_steps(self, count: int) -> None:
+        """Warn that positions refer to each step of generation separately."""
+        if self.positions is not None and count == 1 and self.longest > 1:
+            warnings.warn(STEPS_WARNING, stacklevel=2)
+        self.longest = max(self.longest, count)
+
+
+def _in_each_text(positions: Tensor, tensor: Tensor, head: slice | Tensor | None = None) -> tuple[Any, ...]:
+    """Return an index of one position in each text, in which no axis is lost.
+
+    Raises:
+        ValueError: there is not one for each text, or no such position.
+    """
+    texts, count = len(tensor), tensor.shape[-2]
+    is_listed = positions.dim() == 1 and len(positions) > 0 and not positions.is_floating_point()
+    if not is_listed or texts % len(positions):  # a study repeats the batch
+        raise ValueError(
+            f"positions is a tensor {list(positions.shape)} of {positions.dtype}, and there are {texts} texts: give one "
+            "position for each, or a list of positions for all texts"
+        )
+    _check_places("position", positions.tolist(), count)
+    chosen, number = positions.repeat(texts // len(positions)).to(tensor.device), torch.arange(texts)
+    if head is None:
+        return number[:, None], chosen[:, None]
+    heads = torch.arange(tensor.shape[1])[head]
+    return number[:, None, None], heads[:, None], chosen[:, None, None]
+
+
+def _check_places(name: str, listed: Sequence[int], count: int) -> None:
+    """Raise ValueError unless there are such heads or positions."""
+    for number in listed:
+        if not -count <= number < count:
+            raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0")
+
+
+def _places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
     """Return an index of one axis.
 
     Raises:
@@ -76,9 +122,7 @@ def _places(name: str, numbers: PositionIndices, count: int) -> slice | Tensor:
     if numbers is None:
         return slice(None)
     listed = as_list(numbers)
-    for number in listed:
-        if not -count <= number < count:
-            raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0")
+    _check_places(name, listed, count)
     return torch.tensor(listed, dtype=torch.long)
 
 
@@ -102,7 +146,7 @@ def add(
     Args:
         vector: broadcast to the selected part, [batch, (head,) position, dim].
         head: the head or heads to edit; None: all.
-        positions: the positions to edit; None: all.
+        positions: the positions to edit; a tensor [batch]: one in each text; None: all.
 
     >>> add(torch.ones(2), positions=-1)(torch.zeros(1, 3, 2))[0, :, 0]
     tensor([0., 0., 1.])
@@ -126,7 +170,7 @@ def paste(
         source: what a capture of the other run holds at this site; of it the same heads and positions are taken. A
             vector [dim], such as the mean over a data set, is pasted everywhere.
         head: the head or heads to edit; None: all.
-        positions: the positions to edit; None: all.
+        positions: the positions to edit; a tensor [batch]: one in each text; None: all.
 
     >>> paste(torch.ones(1, 3, 2), positions=[0, 2])(torch.zeros(1, 3, 2))[0, :, 0]
     tensor([1., 0., 1.])
@@ -163,7 +207,7 @@ def noise(std: float, seed: int = 0, head: HeadIndices = None, positions: Positi
         std: standard deviation, in units of the activation; Meng et al. take 3 times that of the embeddings.
         seed: the seed of the noise.
         head: the head or heads to edit; None: all.
-        positions: the positions to edit; None: all.
+        positions: the positions to edit; a tensor [batch]: one in each text; None: all.
     """
     checks.at_least(0, std=std)
     checks.seed(seed)

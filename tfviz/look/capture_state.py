@@ -113,18 +113,41 @@ class CaptureState:
         """Return the tracers around this one whose model is running."""
         return [tracer for tracer in self.outer if tracer.stack.running]
 
+    def is_edited(self, name: str) -> bool:
+        """Return whether the weights or scores at a site are edited here, or where this capture must show it, around."""
+        site = self.stack.site(name)
+        if self.recorder.is_edited(site):
+            return True
+        outer = self.running_outer() if self.recorder.wants(site) else []
+        return any(tracer.recorder.is_edited(tracer.stack.site(name)) for tracer in outer)
+
+    def edit_everywhere(self, name: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
+        """Edit scores or a pattern here and in outer captures, which do not see the call; all record the result."""
+        tracers = reversed(self.running_outer())
+        here = [(self.recorder, self.stack.site(name))]
+        sites = [*here, *((tracer.recorder, tracer.stack.site(name)) for tracer in tracers)]
+        for recorder, site in sites:
+            tensor = recorder.edit(site, tensor)
+        for recorder, site in sites:
+            tensor = recorder.keep(site, tensor, allowed)
+        return tensor
+
     def edit_pattern(
         self, scores: Tensor | None, pattern: Tensor, allowed: MaskFactory, key_record: Callable[[], KeyRecord]
     ) -> Tensor:
-        """Edit and record a pattern here and in outer captures, which do not see calls of edited attention."""
-        pattern = self.recorder.edit_and_record(self.stack.site("pattern"), pattern, allowed)
+        """Edit and record a pattern here and in outer captures, which do not see calls of edited attention.
+
+        Args:
+            scores: recorded in outer captures; None: they are unknown, or recorded.
+            pattern: [batch, head, query, key].
+            allowed: returns where queries may look.
+            key_record: returns the keys, by which maps are joined over time.
+        """
         for outer in reversed(self.running_outer()):
-            recorder, site = outer.state.recorder, outer.stack.site("pattern")
-            recorder.record_keys(site, key_record)
+            outer.state.recorder.record_keys(outer.stack.site("pattern"), key_record)
             if scores is not None:
-                recorder.record(outer.stack.site("scores"), scores.clone)
-            pattern = recorder.edit_and_record(site, pattern, allowed)
-        return pattern
+                outer.state.recorder.record(outer.stack.site("scores"), scores.clone)
+        return self.edit_everywhere("pattern", pattern, allowed)
 
     def edit_output_heads(self, output: Tensor, find_axes: Callable[[], OutputAxes], outer: bool = False) -> Tensor:
         """Edit and record the output of attention, before the output projection, as [batch, head, query, dim].
@@ -144,7 +167,11 @@ class CaptureState:
             axes = find_axes()
             heads = axes.to_heads(output)
             edited = self.recorder.edit_and_record(site, heads)
-            return output if edited is heads else axes.from_heads(edited, output.shape)
+            if edited is heads:
+                return output
+            for tracer in self.running_outer():
+                tracer.recorder.amend(tracer.stack.site("output_heads"), edited)
+            return axes.from_heads(edited, output.shape)
 
     def position_counts(self) -> set[int]:
         """Return the possible numbers of positions, of a text or a picture, in the inputs of the running modules."""

@@ -156,7 +156,7 @@ class EagerAttention:
         if status is Status.NEW:
             known.status = Status.RECORDED
             self._record_parts(site, weights)
-        is_edited = recorder.is_edited(site)
+        is_edited = self.state.is_edited("pattern")
         if is_edited:
             factors = list(weights.product.factors)
             if status is not Status.EDITED:

@@ -70,7 +70,8 @@ def zero(head: HeadIndices = None, positions: PositionIndices = None) -> ZeroHea
 
     Args:
         head: the head or heads to edit; None: all.
-        positions: only these, counted from 0, or from the end with -1; of a pattern, the rows of these queries.
+        positions: only these, counted from 0, or from the end with -1; of a pattern, the rows of these queries; a
+            tensor [batch]: one in each text.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
     tensor([0.2500, 0.0000])

@@ -194,7 +194,7 @@ class FusedAttention:
         weights = cache(lambda: self._weights(make()))
         if not is_repeated:
             self.recorder.record_keys(self.state.stack.site("pattern"), lambda: weights().key_record())
-        if any(self.recorder.is_edited(self.state.stack.site(name)) for name in ("scores", "pattern")):
+        if self.state.is_edited("scores") or self.state.is_edited("pattern"):
             return self._edited_output(make, inputs, dropout)
         if not is_repeated:
             self._record(weights, inputs)
@@ -220,9 +220,9 @@ class FusedAttention:
             weights, site = self._weights(make()), self.state.stack.site("pattern")
             call, layout = weights.call, weights.layout
             scores = layout.to_bhqk(call.scores().reshape(layout.shape))
-            scores = self.recorder.edit_and_record(self.state.stack.site("scores"), scores)
+            scores = self.state.edit_everywhere("scores", scores)
             with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, layout)):
-                pattern = self.state.edit_pattern(scores, softmax_weights(scores), weights.allowed, weights.key_record)
+                pattern = self.state.edit_pattern(None, softmax_weights(scores), weights.allowed, weights.key_record)
             return call.apply_to_values(functional.dropout(layout.from_bhqk(pattern).reshape(call.shape), dropout))
 
     def _zeroed_heads(

@@ -104,7 +104,10 @@ class Recorder:
 
     def edit_and_record(self, site: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
         """Edit and record a tensor; return the tensor with which the model continues."""
-        tensor = self.edit(site, tensor)
+        return self.keep(site, self.edit(site, tensor), allowed)
+
+    def keep(self, site: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
+        """Record a tensor; return the tensor with which the model continues."""
         if not (self.grad and self.wants(site) and tensor.requires_grad):
             self.record(site, lambda: self.copy(site, tensor), allowed)
             return tensor
@@ -113,6 +116,13 @@ class Recorder:
         self.fired[site] = None
         self.firings.setdefault(site, []).append((stored, allowed()))
         return stored
+
+    def amend(self, site: str, tensor: Tensor) -> None:
+        """Replace what was stored last at a site, since an inner capture has edited it; gradients keep the original."""
+        if self.firings.get(site) and self.wants(site) and not self.grad:
+            with untraced(), torch.no_grad():
+                _, allowed = self.firings[site][-1]
+                self.firings[site][-1] = self._to_storage_device(self.copy(site, tensor).detach(), allowed)
 
     def record(
         self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: MaskFactory = lambda: None

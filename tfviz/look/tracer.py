@@ -57,7 +57,7 @@ from tfviz.look.eager import EagerAttention
 from tfviz.look.external_kernels import KERNEL_CALLS
 from tfviz.look.fused import FLEX_ATTENTION_OP, FusedAttention
 from tfviz.look.lazy import LazyStore
-from tfviz.look.module_stack import ModuleStack, is_dense
+from tfviz.look.module_stack import ModuleStack, first_tensor_argument, is_dense
 from tfviz.look.multi_head import MultiHeadForward
 from tfviz.look.recorder import Recorder
 from tfviz.look.torch_state import (
@@ -206,7 +206,20 @@ class AttentionTracer(CaptureMode):
         if path is None or not self.stack.running:
             return None
         site = self.stack.input_site(path)
-        return None if site is None else self.recorder.record_input(site, args, kwargs)
+        if site is None:
+            return None
+        changed = self.recorder.record_input(site, args, kwargs)
+        for outer in self.state.outer if changed is not None else ():
+            outer.amend_input(module, *changed)
+        return changed
+
+    def amend_input(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Store what a module takes anew, since an inner capture has edited it."""
+        path = self.stack.paths.get(id(module))
+        site = None if path is None else self.stack.input_site(path)
+        _, first = first_tensor_argument(args, kwargs)
+        if site is not None and first is not None:
+            self.recorder.amend(site, first)
 
     def _after_call(self, module: nn.Module, args: tuple[Any, ...], *results: Any) -> Any:
         """Handle the end of a forward: PyTorch passes (kwargs, output), or None alone after an exception."""
@@ -227,14 +240,24 @@ class AttentionTracer(CaptureMode):
             self.stack.note_inputs(*args, *kwargs.values())
             self.recorder.history.end_call(kwargs, output)
         unobserved = self.multi_head.output_without_capture(module, path, args, kwargs, output)
-        edited = None if id(module) in self._hooked else self.recorder.record_output(path, unobserved)
+        edited = None if id(module) in self._hooked else self._record_output(module, path, unobserved)
         if edited is not None:
             return edited
         return None if unobserved is output else unobserved
 
     def _after_hooks(self, module: nn.Module, _: Any, output: Any) -> Any:
         path = self._path(module)
-        return None if path is None else self.recorder.record_output(path, output)
+        return None if path is None else self._record_output(module, path, output)
+
+    def _record_output(self, module: nn.Module, path: str, output: Any) -> Any:
+        """Record a module's output here, and anew in outer captures if it is edited here; return its replacement."""
+        edited = self.recorder.record_output(path, output)
+        for outer in self.state.outer if edited is not None else ():
+            outer_path = outer.stack.paths.get(id(module))
+            first = edited[0] if isinstance(edited, tuple) else edited
+            if outer_path is not None:
+                outer.recorder.amend(outer_path, first)
+        return edited
 
     def _run_eagerly(self) -> None:
         """Run compiled parts eagerly, since a kernel shows nothing: once there may be any, for dynamo loads slowly."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from tfviz.shapes import Bool, Float
+
 Means = Mapping[str, Tensor]  # site -> custom activation
 TITLES = {
     "clean": "The clean run's activations in the corrupt run",
@@ -19,7 +21,14 @@ TITLES = {
 CUSTOM_TITLE = "Custom activations in the clean run"
 
 
-def replacement(site: str, activations: dict[str, dict[str, Tensor]], by: str, seed: int, means: Means) -> Tensor:
+def replacement(
+    site: str,
+    activations: dict[str, dict[str, Tensor]],
+    by: str,
+    seed: int,
+    means: Means,
+    words: Bool[Tensor, "text position"],
+) -> Tensor:
     """Return the replacement of a site's activations.
 
     Args:
@@ -28,6 +37,7 @@ def replacement(site: str, activations: dict[str, dict[str, Tensor]], by: str, s
         by: as for `patch`, or "custom".
         seed: of the choice of other texts.
         means: site -> custom activation.
+        words: where the texts have words; means leave padding out.
     """
     if by in ("clean", "corrupt"):
         return activations[by][site]
@@ -37,11 +47,21 @@ def replacement(site: str, activations: dict[str, dict[str, Tensor]], by: str, s
     if by == "zero":
         return clean.new_zeros(()).expand(clean.shape)
     if by == "mean":
-        return clean.float().mean(0, keepdim=True).expand(clean.shape).to(clean.dtype)
+        return _mean_of_words(clean, words)
     if by == "resample":
         shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
         return clean.roll(shift, 0)
     return clean
+
+
+def _mean_of_words(
+    activation: Float[Tensor, "text *head position dim"], words: Bool[Tensor, "text position"]
+) -> Float[Tensor, "text *head position dim"]:
+    """Return the mean of the texts that have a word at a position; where none has, the activation itself."""
+    marks = (words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]).to(activation.device)
+    counts = marks.sum(0, keepdim=True)
+    sums = torch.where(marks, activation.float(), 0.0).sum(0, keepdim=True)
+    return torch.where(counts > 0, sums / counts.clamp(min=1), activation.float()).to(activation.dtype)
 
 
 def _custom_replacement(site: str, means: Means, like: Tensor) -> Tensor:

@@ -77,7 +77,10 @@ class Sweep:
             activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
         base = activations[unpatched]
         self.sites = activation_sites(base, self.base.size)
-        self.sources = {site.name: replacement(site.name, activations, by, seed, means or {}) for site in self.sites}
+        self.sources = {
+            site.name: replacement(site.name, activations, by, seed, means or {}, self._words(site))
+            for site in self.sites
+        }
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
         self.unpatched = self.baselines[unpatched]
         heads = [module_path(site.name) for site in self.sites if site.heads is not None]
@@ -85,6 +88,9 @@ class Sweep:
         is_tried = is_sweep and reads_last(metric) and len(heads) == len(self.sites)
         self.last_position = LastPosition(self.replay, heads if is_tried else [], base_logits)
         self.token_logits = TokenLogits(self.replay, metric, base_logits, is_sweep)
+
+    def _words(self, site: ActivationSite) -> Bool[Tensor, "text position"]:
+        return attention_mask_at(self.base, site.name, site.positions)
 
     @property
     def texts_at_once(self) -> int:

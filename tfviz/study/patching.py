@@ -12,7 +12,7 @@ from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import Metric, reads_last, unit_of
-from tfviz.study.padding import check_masks
+from tfviz.study.padding import check_masks, is_padded
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means
 from tfviz.study.patch_sweep import Each, Sweep
@@ -40,8 +40,8 @@ def patch(
     * "clean" (denoising): activations of the clean run are patched into the corrupt run, one at a time. It shows which
       are sufficient for the clean answer.
     * "corrupt" (noising): activations of the corrupt run are patched into the clean run. It shows which are necessary.
-    * "zero", "mean" or "resample" (ablation): zeros, the mean over the batch, or another text's activation are patched
-      into the clean run.
+    * "zero", "mean" or "resample" (ablation): zeros, the mean over the batch's words at that position, or another
+      text's activation are patched into the clean run.
     * "gradient" (attribution patching, Nanda 2023): "clean", estimated for all places from one backward pass, as
       (clean - corrupt) times the gradient.
     * A mapping: its activations are patched into the clean run; `by=study.mean_activations(model, texts)` is mean
@@ -137,3 +137,8 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
         check_masks(clean, corrupt)
     if by in ("mean", "resample") and clean.size == 1:
         raise ValueError(f"by={by!r} takes activations of other texts: give clean more than one, [batch, position]")
+    if by == "resample" and is_padded(clean):
+        raise ValueError(
+            "by='resample' would put the activations of padding in the place of words: give texts of as many tokens "
+            "each, or take by='mean', which leaves padding out"
+        )
