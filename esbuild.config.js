@@ -31,8 +31,8 @@ const LIMITS = {
   "patching-widget.js": 166_900,
   "patching.js": 166_100,
   "site-search.js": 22_600,
-  "studios-widget.js": 234_900,
-  "studios.js": 234_600,
+  "studios-widget.js": 237_000,
+  "studios.js": 237_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

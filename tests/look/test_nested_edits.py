@@ -76,11 +76,11 @@ def test_edits_of_both_captures_apply_once(fused):
     for site in ("attention.pattern", "attention.output_heads", "attention", "attention.input"):
         with torch.no_grad(), look.capture(model, [site]) as plain:
             model(X)
-        with torch.no_grad(), look.capture(model, [site], edit={site: double}) as outer:
-            with look.capture(model, [site], edit={site: double}) as inner:
-                model(X)
+        edit = {site: double}
+        with look.capture(model, [site], edit=edit) as outer, look.capture(model, [site], edit=edit) as inner:
+            model(X)
         for seen in (outer, inner):
-            assert torch.allclose(seen[site], 4 * plain[site], atol=1e-5), site
+            assert torch.allclose(seen[site].detach(), 4 * plain[site], atol=1e-5), site
 
 
 def test_finding_heads_under_an_edit_scores_the_edited_pattern():

@@ -405,6 +405,34 @@ def test_each_try_has_its_effect_and_can_be_undone(studio):
         assert page.locator(".cell.off").count() == before[1]
 
 
+def press_try(page, name):
+    button(page, name).click()
+    page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.tries [aria-busy]')")
+    wait_until_idle(page)
+
+
+def test_tries_in_any_order_show_what_each_shows_alone(studio):
+    made = set_to(written()[1], prompt="face.bad")
+    page = studio(made)
+    names = page.locator(".tries button").all_text_contents()[1:4]  # what follows a text that was written depends on it
+    states = "() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.cell.off, .cell.chosen')]"
+    state = f"({states})().map(cell => cell.innerText + [...cell.classList].sort())"
+    alone = {}
+    for name in names:
+        page = studio(made)
+        press_try(page, name)
+        alone[name] = shown(page), page.evaluate(state), control(page, "Temperature").input_value(), says(page)
+    page = studio(made)
+    for name in [*names, *reversed(names)]:
+        press_try(page, name)
+        found = shown(page), page.evaluate(state), control(page, "Temperature").input_value(), says(page)
+        if name == names[2]:
+            assert found == alone[name]
+            assert re.search(r"It loops: the last|It does not loop within 120", found[3])
+        else:  # the text stays
+            assert found[1:3] == alone[name][1:3]
+
+
 def test_write_works_by_keyboard_alone(studio, tmp_path):
     model, made = written()
     page = studio(made)

@@ -17,7 +17,9 @@ LAYERS, HEADS, DIM = 3, 4, 24
 
 
 def gpt2():
-    return "GPT2LMHeadModel", lambda: config("GPT2", n_positions=8, n_embd=DIM, n_layer=LAYERS, n_head=HEADS, n_inner=10)
+    return "GPT2LMHeadModel", lambda: config(
+        "GPT2", n_positions=8, n_embd=DIM, n_layer=LAYERS, n_head=HEADS, n_inner=10
+    )
 
 
 FAMILIES = {  # how it is built, its blocks, the attention in each

@@ -5,7 +5,21 @@ from functools import partial
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, OTHER, SMALL, TEXTS, VOCAB_SIZE, build, call, config, family, first, prompts
+from study_models import (
+    FAMILIES,
+    IDS,
+    MASK,
+    OTHER,
+    SMALL,
+    TEXTS,
+    VOCAB_SIZE,
+    build,
+    call,
+    config,
+    family,
+    first,
+    prompts,
+)
 from torch import nn
 
 from tfviz import look, study
@@ -462,3 +476,44 @@ def test_a_path_may_arrive_at_a_pattern():
     found = study.patch_path(model, *prompts("GPT-2"), receivers={f"{site}.pattern": 2}, **given)
     torch.testing.assert_close(found.values, whole.values, rtol=1e-4, atol=1e-5)
     assert found.values.abs().max() > 1e-3
+
+
+def joined_heads(model, batch):
+    """What the first layer's output projection takes, [text, position, head * dim]."""
+    return recorded(model, batch, "model.layers.0.self_attn.o_proj", "input")
+
+
+def test_means_leave_padding_out():
+    model, batch = build(*FAMILIES["Llama"][:2]), {"input_ids": IDS, "attention_mask": MASK}
+    metric = study.logit_difference(5, 6, position=MASK.sum(-1) - 1)
+    found = patch(model, batch, by="mean", metric=metric, progress=False).values[0]
+    heads, words = joined_heads(model, batch), MASK[:, :, None]
+    mean = (heads * words).sum(0) / words.sum(0)
+
+    def without(head):
+        def change(tensor):
+            changed = tensor.clone().unflatten(-1, (4, -1))
+            changed[:, :, head] = mean.unflatten(-1, (4, -1))[:, head]
+            return changed.flatten(-2)
+
+        return metric(run(model, batch, "model.layers.0.self_attn.o_proj", change))
+
+    expected = torch.stack([without(head) for head in range(4)]) - metric(call(model, batch))
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_a_position_without_any_word_keeps_its_activation():
+    model, mask = build(*FAMILIES["Llama"][:2]), MASK.clone()
+    mask[:, 5] = 0
+    batch = {"input_ids": IDS, "attention_mask": mask}
+    table = patch(model, batch, by="mean", metric=lambda logits: logits[:, 5, 3].sum(), each="head and position",
+                  progress=False)  # fmt: skip
+    assert table.values[..., 5].abs().max() < 1e-5
+
+
+def test_resampling_padded_texts_is_refused():
+    model = build(*FAMILIES["Llama"][:2])
+    with pytest.raises(ValueError, match="by='resample' would put the activations of padding"):
+        patch(model, {"input_ids": IDS, "attention_mask": MASK}, by="resample", metric=study.logit(3, position=0))
+    whole = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}
+    assert patch(model, whole, by="resample", metric=study.logit(3), progress=False).values.abs().max() > 0

@@ -77,7 +77,6 @@ class ActivationEdit:
             return slice(None), heads[0][:, None], where
         return slice(None), *heads, where
 
-
     def _warn_of_steps(self, count: int) -> None:
         """Warn that positions refer to each step of generation separately."""
         if self.positions is not None and count == 1 and self.longest > 1:
@@ -95,8 +94,8 @@ def _in_each_text(positions: Tensor, tensor: Tensor, head: slice | Tensor | None
     is_listed = positions.dim() == 1 and len(positions) > 0 and not positions.is_floating_point()
     if not is_listed or texts % len(positions):  # a study repeats the batch
         raise ValueError(
-            f"positions is a tensor {list(positions.shape)} of {positions.dtype}, and there are {texts} texts: give one "
-            "position for each, or a list of positions for all texts"
+            f"positions is a tensor {list(positions.shape)} of {positions.dtype}, and there are {texts} texts: give "
+            "one position for each, or a list of positions for all texts"
         )
     _check_places("position", positions.tolist(), count)
     chosen, number = positions.repeat(texts // len(positions)).to(tensor.device), torch.arange(texts)

@@ -114,7 +114,7 @@ class CaptureState:
         return [tracer for tracer in self.outer if tracer.stack.running]
 
     def is_edited(self, name: str) -> bool:
-        """Return whether the weights or scores at a site are edited here, or where this capture must show it, around."""
+        """Return whether weights or scores are edited here, or by captures around this one, which then must show it."""
         site = self.stack.site(name)
         if self.recorder.is_edited(site):
             return True

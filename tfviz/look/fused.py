@@ -255,7 +255,27 @@ class FusedAttention:
         for name, tensor in zip(("query", "key", "value"), inputs):
             site = self.state.stack.site(name)
             site = f"{site}_heads" if site in self.state.stack.modules else site
-            yield self.recorder.edit_and_record(site, tensor)
+            copies = 1 if name == "query" else self._copies(site, tensor)
+            if copies == 1:
+                yield self.recorder.edit_and_record(site, tensor)
+            else:
+                groups = self.recorder.edit_and_record(site, tensor[:, ::copies])
+                yield groups.repeat_interleave(copies, 1) if self.recorder.is_edited(site) else tensor
+
+    def _copies(self, site: str, tensor: Tensor) -> int:
+        """Return how often each head of keys or values was repeated, for the heads of queries that share it.
+
+        Hugging Face's models repeat them before the kernel for some masks only; a site has one head a group always.
+        """
+        kv_count = self.state.heads().kv_count
+        if not kv_count or not (self.recorder.wants(site) or self.recorder.is_edited(site)):
+            return 1
+        if tensor.dim() != 4 or tensor.shape[1] == kv_count or tensor.shape[1] % kv_count:
+            return 1
+        copies = tensor.shape[1] // kv_count
+        groups = tensor.unflatten(1, (kv_count, copies))
+        with untraced():
+            return copies if torch.equal(groups, groups[:, :, :1].expand_as(groups)) else 1
 
     def _weights(self, call: AttentionCall) -> FusedWeights:
         shape = (*call.leading_shape, *call.shape[2:])

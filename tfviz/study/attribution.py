@@ -14,13 +14,17 @@ from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float
 from tfviz.study.frozen_norm import FrozenNorm
 from tfviz.study.inputs import Inputs, Prompt
-from tfviz.study.metrics import Metric, measure, measure_with_gradient, unit_of
+from tfviz.study.metrics import LOG_PROBABILITY_UNIT, Metric, measure, measure_with_gradient, unit_of
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.residual_terms import ResidualTerms, Term
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
+NOT_LINEAR = (
+    "not linear in what the last norm gives (log-probabilities are not, nor are logits with a cap, such as Gemma 2's "
+    "final_logit_softcapping): give a logit, or a difference of logits, of a model without a cap"
+)
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 
@@ -54,6 +58,8 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     ['tokens', 'positions', 'blocks.0.attention', 'blocks.0.feed_forward']
     """
     check_callable("logits", target=target)
+    if unit_of(target) == LOG_PROBABILITY_UNIT:
+        raise ValueError(f"a log-probability is {NOT_LINEAR}")
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
     with eval_mode(model):
@@ -117,11 +123,8 @@ class _AttributedRun:
         with capture(self.model, [], edit={self.norm: lambda tensor: tensor / 2}):
             half = measure(target, inputs.logits(self.model)).item()
         expected = self.rest + (self.value - self.rest) / 2
-        if abs(half - expected) > 0.02 * max(abs(self.value), abs(self.rest)) + self.noise:
-            raise ValueError(
-                "the target is not linear in what the last norm gives (log-probabilities are not, nor are logits with "
-                "a cap): give a logit, or a difference of logits"
-            )
+        if abs(half - expected) > 0.02 * abs(self.value - self.rest) + self.noise:
+            raise ValueError(f"the target is {NOT_LINEAR}")
 
     def by_part(self) -> tuple[Tensor, dict[str, list[str]]]:
         """Return the share of each term and bias, adding up to the target, and their axis."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 
+LOG_PROBABILITY_UNIT = "nats"
 Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number
 Numbers = int | Sequence[int] | Int[Tensor, "batch"]  # one, or one for each text
 
@@ -51,7 +52,9 @@ def log_probability(token: Numbers, position: Numbers = -1) -> Metric:
     Arguments are those of `logit`.
     """
     _check_whole(token=token, position=position)
-    return _mean_metric(lambda logits: _token_logits(logits.log_softmax(-1), token, position), "nats", position)
+    return _mean_metric(
+        lambda logits: _token_logits(logits.log_softmax(-1), token, position), LOG_PROBABILITY_UNIT, position
+    )
 
 
 def _check_whole(**numbers: Numbers) -> None:

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from tfviz.look.capture import capture
 from tfviz.look.recorder import matches
+from tfviz.shapes import Bool
 from tfviz.study.block_replay import BlockReplay
-from tfviz.study.inputs import Inputs
+from tfviz.study.inputs import Inputs, attention_mask_at
 from tfviz.study.last_position import LastPosition
 from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last
 from tfviz.study.padding import check_position, warning_of_shifted_positions

@@ -13,20 +13,26 @@ export function imageTries(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
   const { columns } = studio.described.patches;
+  const whole = { off: [], hidden_patches: [] };
+  const begin = () => {
+    store.set(whole);
+    return studio.whenIdle();
+  };
   return [
     {
       name: "Hide the patch that matters most",
       act: async () => {
-        store.set({ shade: "effect" });
+        store.set({ ...whole, shade: "effect" });
         await studio.whenIdle();
         const patch = studio.effects.topPatch;
-        if (patch !== null) studio.hide([...studio.hidden, patch]);
+        if (patch !== null) studio.hide([patch]);
       },
     },
-    { name: "Switch off the head that matters most", act: () => switchOffStrongest(studio) },
+    { name: "Switch off the head that matters most", act: () => begin().then(() => switchOffStrongest(studio)) },
     {
       name: `Show only the ${TOP_PATCHES} patches this head looks at most`,
-      act: () => {
+      act: async () => {
+        await begin();
         const strongest = topPatches(
           studio.attention.of(studio.heads.selected).values,
           studio.described.patches,
@@ -37,7 +43,10 @@ export function imageTries(studio) {
     },
     {
       name: "Hide every other patch",
-      act: () => studio.hide(all.filter((patch) => (Math.floor(patch / columns) + patch) % 2)),
+      act: async () => {
+        await begin();
+        studio.hide(all.filter((patch) => (Math.floor(patch / columns) + patch) % 2));
+      },
     },
   ];
 }

@@ -1,5 +1,6 @@
 // Guided experiments of the studios of texts. Each does something that the reader could do, and Undo reverts it.
 
+import { counted } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
 import { countKinds } from "./head-summary.js";
@@ -13,6 +14,7 @@ import { BY_ANSWER } from "./word-effects.js";
 
 const SCAN_INTERVAL = 90; // milliseconds for which a search shows each head
 const MAX_NEW_TOKENS = 60;
+const MIN_LOOP = 8; // tokens that must repeat, so that a double letter is no loop
 
 /**
  * @typedef {object} Try
@@ -74,38 +76,65 @@ async function findHead(studio, kind) {
 
 /** Make the experiments of the writing studio. @param {WriteStudio} studio */
 export function writeTries(studio) {
-  const { unit, store } = studio;
-  const write = async (/** @type {number} */ maxTokens) => {
-    if (!studio.loop.running) await studio.loop.toggle(maxTokens);
+  const { unit, store, loop } = studio;
+  const { temperature, top_k, top_p } = studio.described.state;
+  const begin = async (more = {}) => {
+    loop.running = false;
+    await loop.lastWrite;
+    store.set({ off: [], temperature, top_k, top_p, ...more });
+    await studio.whenIdle();
   };
   return [
-    { name: "Let it write", act: () => write(MAX_NEW_TOKENS) },
-    { name: `Find the head that looks one ${unit} back`, act: () => findHead(studio, "at -1") },
+    { name: "Let it write", act: () => begin().then(() => loop.toggle(MAX_NEW_TOKENS)) },
+    { name: `Find the head that looks one ${unit} back`, act: () => begin().then(() => findHead(studio, "at -1")) },
     {
       name: "… and switch it off",
-      act: () => {
-        const { selected } = studio.heads;
-        studio.heads.toggle(studio.heads.siteOf(selected), [selected.head]);
+      act: async () => {
+        await begin();
+        const best = bestHead(studio, "at -1");
+        if (!best) return;
+        studio.heads.select(best.place);
+        studio.heads.toggle(studio.heads.siteOf(best.place), [best.place.head]);
       },
     },
     {
       name: "Temperature 0: does it loop?",
       act: async () => {
-        store.set({ temperature: 0 });
-        await write(2 * MAX_NEW_TOKENS);
+        await begin({ temperature: 0, tree: [], node: -1 });
+        await loop.toggle(2 * MAX_NEW_TOKENS);
+        await studio.whenIdle();
+        studio.announce(loopSentence(studio.path.tokens, unit));
       },
     },
     {
       name: "Write the same line twice",
       act: async () => {
+        await begin();
         const line = store.get("prompt").trimEnd().split("\n").at(-1);
         studio.beginWith(`${line}\n${line}`);
         await studio.whenIdle();
         const best = bestHead(studio, "induction");
-        if (best) studio.heads.select(best.place); // none if all heads are off
+        if (best) studio.heads.select(best.place);
       },
     },
   ];
+}
+
+/**
+ * Return whether a text ends in a loop, in words: a passage that stands there at least twice.
+ * @param {number[]} tokens
+ * @param {string} unit
+ */
+export function loopSentence(tokens, unit) {
+  const lengths = Array.from({ length: Math.floor(tokens.length / 2) }, (_, i) => i + 1);
+  const length = lengths.find((period) =>
+    tokens
+      .slice(-Math.max(period, MIN_LOOP))
+      .every((id, i, end) => id === tokens[tokens.length - end.length + i - period]),
+  );
+  if (!length) return `It does not loop within ${counted(tokens.length, unit)}.`;
+  if (length === 1) return `It loops: the last ${unit} is the one before it, again and again.`;
+  return `It loops: the last ${counted(length, unit)} repeat those before.`;
 }
 
 /** Make the experiments of the classifier's studio. @param {ClassifyStudio} studio */
@@ -119,16 +148,21 @@ export function classifyTries(studio) {
     {
       name: "Strike out the word that counts most",
       act: async () => {
-        if (studio.label < 0) store.set({ label: BY_ANSWER });
+        store.set({ off: [] });
+        studio.change({ ...studio.initialState, ...(studio.label < 0 ? { label: BY_ANSWER } : {}) });
         await studio.whenIdle();
         const i = strongest();
-        if (i !== null) studio.change({ deleted: [...store.get("deleted"), i] });
+        if (i !== null) studio.change({ deleted: [i] });
       },
     },
     {
       name: "Turn the words around",
       act: () =>
-        studio.change({ text: store.get("text").trim().split(/\s+/).reverse().join(" "), ...studio.initialState }),
+        studio.change({
+          off: [],
+          text: store.get("text").trim().split(/\s+/).reverse().join(" "),
+          ...studio.initialState,
+        }),
     },
     allHeadsOff(studio),
   ];
@@ -140,12 +174,17 @@ export function fillTries(studio) {
     {
       name: "Hide the last word",
       act: () =>
-        studio.change({ masked: studio.segments.slice(-1).flatMap((segment) => studio.placesOf(segment)), filled: [] }),
+        studio.change({
+          off: [],
+          masked: studio.segments.slice(-1).flatMap((segment) => studio.placesOf(segment)),
+          filled: [],
+        }),
     },
     {
       name: "Hide every other word",
       act: () =>
         studio.change({
+          off: [],
           masked: studio.segments.filter((_, i) => i % 2).flatMap((segment) => studio.placesOf(segment)),
           filled: [],
         }),
@@ -157,7 +196,8 @@ export function fillTries(studio) {
 /** Make the experiments of the translation studio. @param {TranslateStudio} studio */
 export function translateTries(studio) {
   const { store, described } = studio;
-  const from = { node: null, rows: [], cols: [], prefix: [] };
+  const { width, alpha } = described.state;
+  const from = { off: [], node: null, rows: [], cols: [], prefix: [], width, alpha };
   return [
     { name: "Translate it", act: () => store.set({ ...from, steps: described.max_tokens }) },
     { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },

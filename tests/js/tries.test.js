@@ -1,0 +1,21 @@
+// The sentence about a text that repeats itself.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import "./stubs.js";
+import { loopSentence } from "../../tfviz/view/js/studios/tries.js";
+
+const tokens = (/** @type {string} */ text) => [...text].map((letter) => Number(letter.codePointAt(0)));
+
+/** @type {[string, string][]} */
+const TEXTS = [
+  ["the sea, the sea, ", "It loops: the last 9 letters repeat those before."],
+  ["a long way to the sea. a long way to the sea.", "It does not loop within 45 letters."],
+  ["a long way to the sea. a long way to the sea. ", "It loops: the last 23 letters repeat those before."],
+  ["that is a new thing", "It does not loop within 19 letters."],
+  ["hello", "It does not loop within 5 letters."], // a double letter is no loop
+  ["mmmmmmmmm", "It loops: the last letter is the one before it, again and again."],
+  ["", "It does not loop within 0 letters."],
+];
+for (const [text, expected] of TEXTS)
+  test(`a loop in "${text}"`, () => assert.equal(loopSentence(tokens(text), "letter"), expected));
