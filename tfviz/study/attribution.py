@@ -21,10 +21,7 @@ from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-NOT_LINEAR = (
-    "not linear in what the last norm gives (log-probabilities are not, nor are logits with a cap, such as Gemma 2's "
-    "final_logit_softcapping): give a logit, or a difference of logits, of a model without a cap"
-)
+NOT_LINEAR = "not linear in what the last norm gives: give a logit, or a difference of logits, of a model without a cap on them"
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 
