@@ -25,7 +25,7 @@ MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
 MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
 GREY = 0.45  # opacity of a bar that is a base rate or a control
-PALE = 0.55  # opacity of a bar in the paler shade
+PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
 
 
 def bars(
@@ -202,7 +202,7 @@ def _bar_colours(grey: Sequence[bool], pale: Sequence[bool] = ()) -> list[Any]:
 
 
 def _bar_colour(plain: bool, paler: bool) -> Any:
-    opacity = (GREY if plain else 1.0) * (PALE if paler else 1.0)
+    opacity = (GREY if plain else 1.0) * (PALE_OPACITY if paler else 1.0)
     return to_rgba(soft() if plain else "C5", opacity)
 
 
