@@ -472,6 +472,23 @@ def test_bars_are_signed_grey_and_compared_with_references():
     assert [bar.get_facecolor() for bar in panel.axes[0].patches] == [blue, grey]
 
 
+def test_rows_have_a_paler_shade_of_blue_and_of_grey():
+    columns = {"one": [1.0, 2.0, 3.0, 4.0]}
+    (axes,) = view.rows(["a", "b", "c", "d"], columns, "t", grey=["c", "d"], pale=["b", "d"]).figure().axes
+    blue, pale_blue, grey, pale_grey = (bar.get_facecolor() for bar in axes.patches)
+    assert pale_blue == pytest.approx((*blue[:3], 0.55))
+    assert pale_grey == pytest.approx((*grey[:3], 0.45 * 0.55))
+
+
+def test_shares_name_the_outlined_heads_that_have_a_word():
+    columns = {"one": torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])}
+    (axes,) = view.shares(columns, outlined={(1, 0): "chosen", (0, 2): "second"}).figure().axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["0.0", "0.1", "second 0.2", "chosen 1.0", "1.1", "1.2"]
+    (axes,) = view.shares(columns, outlined=[(1, 0)]).figure().axes
+    assert [label.get_text() for label in axes.get_yticklabels()][3] == "1.0"
+
+
 def test_rows_and_cells_are_outlined_in_every_head_and_step():
     some = maps(2, 2)
     outlined = [1, (2, 3)]

@@ -25,6 +25,7 @@ MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
 MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
 GREY = 0.45  # opacity of a bar that is a base rate or a control
+PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
 
 
 def bars(
@@ -53,7 +54,7 @@ def bars(
             or has NaN or infinity.
         LookupError: `grey` has a word that has no bar.
     """
-    are_grey = _are_grey(words, grey)
+    are_grey = _are_among(words, grey, "grey")
     words, series = _check_series(words, heights, MAX_BARS)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
@@ -88,6 +89,7 @@ def rows(
     *,
     references: Mapping[str, float | Mapping[str, float]] | None = None,
     grey: Collection[Any] = (),
+    pale: Collection[Any] = (),
 ) -> Picture:
     """Draw a row for each name and a column of bars for each measure, every bar with its number.
 
@@ -99,13 +101,14 @@ def rows(
         top: end of the scale of all measures, such as 1 for shares; None: each has its own.
         references: name -> value of a dashed line, such as chance level: one for all columns, or one by column.
         grey: names whose bars are grey, such as base rates and controls.
+        pale: names whose bars are in a paler shade of their colour, such as the second of two kinds.
 
     Raises:
         ValueError: a measure has another number of values than there are names, a value above `top`, NaN or infinity;
             there are more rows than fit into a picture.
-        LookupError: `grey` has a name without a row, or `references` a column that does not exist.
+        LookupError: `grey` or `pale` has a name without a row, or `references` a column that does not exist.
     """
-    are_grey = _are_grey(names, grey)
+    are_grey, are_pale = _are_among(names, grey, "grey"), _are_among(names, pale, "a paler shade")
     names, series = _check_series(names, columns, MAX_ROWS)
     check_positive("top", top)
     levels = {name: _levels(references or {}, name) for name in series}
@@ -127,7 +130,7 @@ def rows(
         figure = Figure(figsize=(width, height), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         panel_width = (width - 1.6) / len(series)
-        colours = _bar_colours(are_grey)
+        colours = _bar_colours(are_grey, are_pale)
         scales = {name: _scale(column, levels[name].values(), top) for name, column in series.items()}
         lengths = {
             name: _axis_length(column.high.tolist(), *scales[name], numbers[name], panel_width, tabular)
@@ -184,17 +187,23 @@ def _draw_column(
     axes.tick_params(axis="y", length=0)
 
 
-def _are_grey(names: Sequence[Any], grey: Collection[Any]) -> list[bool]:
-    """Return which names are grey."""
-    words = as_strings(names)
-    if missing := [name for name in as_strings(list(grey)) if name not in words]:
-        raise LookupError(f"there is nothing called {missing[0]!r} to draw in grey; there are {', '.join(words)}")
-    return [word in as_strings(list(grey)) for word in words]
+def _are_among(names: Sequence[Any], some: Collection[Any], colour: str) -> list[bool]:
+    """Return which names are among some of them, which have a colour of their own."""
+    words, chosen = as_strings(names), as_strings(list(some))
+    if missing := [name for name in chosen if name not in words]:
+        raise LookupError(f"there is nothing called {missing[0]!r} to draw in {colour}; there are {', '.join(words)}")
+    return [word in chosen for word in words]
 
 
-def _bar_colours(grey: Sequence[bool]) -> list[Any]:
+def _bar_colours(grey: Sequence[bool], pale: Sequence[bool] = ()) -> list[Any]:
     """Return the colour of each bar in the current theme."""
-    return [to_rgba(soft(), GREY) if plain else to_rgba("C5") for plain in grey]
+    of_bars = zip(grey, pale or [False] * len(grey))
+    return [_bar_colour(plain, paler) for plain, paler in of_bars]
+
+
+def _bar_colour(plain: bool, paler: bool) -> Any:
+    opacity = (GREY if plain else 1.0) * (PALE_OPACITY if paler else 1.0)
+    return to_rgba(soft() if plain else "C5", opacity)
 
 
 def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) -> dict[str, float]:

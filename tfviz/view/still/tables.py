@@ -133,14 +133,14 @@ def shares(
     columns: Mapping[str, Float[Tensor, "layer head"]],
     title: str = "What each head looks at",
     *,
-    outlined: Collection[tuple[int, int]] = (),
+    outlined: Collection[tuple[int, int]] | Mapping[tuple[int, int], str] = (),
 ) -> Picture:
     """Draw a table of numbers from 0 to 1, a row for each head, such as `look.measures.head_scores`.
 
     Args:
         columns: a number for each head, by name.
         title: the title.
-        outlined: (layer, head) of the rows to outline.
+        outlined: (layer, head) of the rows to outline; as a mapping, with a word that stands before the head's number.
 
     Raises:
         ValueError: no tables, or of different shapes; a number that is not a share; too many heads.
@@ -160,6 +160,10 @@ def shares(
             raise IndexError(f"there is no head {layer}.{head} to outline; there are {layers} layers of {heads} heads")
     rows = [layer * heads + head for layer, head in outlined]
     names = [f"{layer}.{head}" for layer in range(layers) for head in range(heads)]
+    words = outlined if isinstance(outlined, Mapping) else {}
+    labels = list(names)
+    for row, word in zip(rows, words.values()):
+        labels[row] = f"{shorten(drawable(word), MAX_COLUMN_LENGTH)} {names[row]}"
 
     def draw() -> Figure:
         figure = Figure(figsize=(0.95 * len(columns) + 1.2, 0.235 * len(names) + 0.9), layout="constrained")
@@ -169,7 +173,7 @@ def shares(
             range(len(columns)),
             [fill(shorten(drawable(name), 3 * MAX_COLUMN_LENGTH), MAX_COLUMN_LENGTH) for name in columns],
         )
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), labels)
         axes.set_ylabel("layer.head")
         for edge in range(heads, len(names), heads):
             axes.axhline(edge - 0.5, color=matplotlib.rcParams["axes.edgecolor"], linewidth=0.8)
