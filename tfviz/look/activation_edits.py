@@ -16,8 +16,9 @@ from torch import Tensor
 from tfviz import checks
 from tfviz.shapes import Float
 
-PositionIndices = int | Collection[int] | None
-HeadIndices = int | Collection[int] | None  # one, several, or all
+Numbers = int | str | Collection[int | str]  # one or several; a string of digits is one, as the labels of a table are
+PositionIndices = Numbers | None
+HeadIndices = Numbers | None  # None: all
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
 EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # of which positions are queries
 
@@ -37,6 +38,10 @@ class ActivationEdit:
     head: HeadIndices
     positions: PositionIndices
     name: str
+
+    def __post_init__(self) -> None:
+        for axis, numbers in (("head", self.head), ("position", self.positions)):
+            as_list(axis, () if numbers is None else numbers)
 
     def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
         kind = site.rpartition(".")[2]
@@ -75,18 +80,25 @@ def _places(name: str, numbers: PositionIndices, count: int) -> slice | Tensor:
     """
     if numbers is None:
         return slice(None)
-    listed = as_list(numbers)
+    listed = as_list(name, numbers)
     for number in listed:
         if not -count <= number < count:
             raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0")
     return torch.tensor(listed, dtype=torch.long)
 
 
-def as_list(numbers: int | Collection[int]) -> list[int]:
-    """Return one number or several as a list, in their order; those of a set in rising order."""
-    if isinstance(numbers, int):
-        return [numbers]
-    return sorted(numbers) if isinstance(numbers, Set) else list(numbers)
+def as_list(axis: str, numbers: Numbers) -> list[int]:
+    """Return one number or several of heads or positions as a list, in their order; those of a set in rising order.
+
+    Raises:
+        ValueError: a string is no number.
+    """
+    several = [numbers] if isinstance(numbers, int | str) else numbers
+    wrong = next((each for each in several if isinstance(each, str) and not each.isdecimal()), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong!r} is no number of a {axis}; count them from 0")
+    listed = [int(each) for each in several]
+    return sorted(listed) if isinstance(numbers, Set) else listed
 
 
 def zero_activations(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:

@@ -34,10 +34,14 @@ def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> 
         other: id of the other one, or one for each text.
         position: as for `logit`.
 
+    Raises:
+        ValueError: both are the same token, of any text.
+
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
     """
     _check_whole(right=right, other=other, position=position)
+    _check_different(right, other)
 
     def difference(logits: Tensor) -> Tensor:
         return _token_logits(logits, right, position) - _token_logits(logits, other, position)
@@ -59,6 +63,15 @@ def _check_whole(**numbers: Numbers) -> None:
     for name, value in numbers.items():
         if isinstance(value, Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
+
+
+def _check_different(right: Numbers, other: Numbers) -> None:
+    """Raise ValueError if the right token of a text is also the other one."""
+    pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (right, other)]
+    first, second = (numbers * max(map(len, pair)) if len(numbers) == 1 else numbers for numbers in pair)
+    same = next((token for token, against in zip(first, second) if token == against), None)
+    if same is not None:
+        raise ValueError(f"right and other are both {same}, whose difference is always 0; give two tokens")
 
 
 def _mean_metric(
@@ -122,11 +135,21 @@ def tokens_of(metric: Metric) -> list[int]:
 def measure(metric: Metric, logits: Tensor) -> Tensor:
     """Return the metric of some logits.
 
+    An error of the metric itself gets a note that says what it was given.
+
     Raises:
         TypeError: it is not one number.
         ValueError: it is NaN or infinite.
     """
-    value = metric(logits)
+    try:
+        value = metric(logits)
+    except Exception as error:
+        if getattr(metric, "unit", None) is None:
+            error.add_note(
+                f"metric is called with the logits, a tensor {list(logits.shape)}, not with the model's output: give a "
+                "function of them, such as lambda logits: logits[:, -1, 5].mean()"
+            )
+        raise
     if isinstance(value, float | int) and not isinstance(value, bool):
         value = torch.tensor(float(value))
     if not isinstance(value, Tensor) or value.numel() != 1:
