@@ -50,6 +50,21 @@ CASES = [
     ("change(metric=lambda logits: None)", "metric gives None; it must give one number"),
     ("change(metric=lambda logits: logits.sum() * float('nan'))", "metric gives nan; runs cannot be compared"),
     ("change(metric=lambda logits: logits.sum() / 0)", "metric gives -?inf; runs cannot be compared"),
+    *(
+        (
+            f"{call}={metric})",
+            r"^metric is called with the logits, a tensor \[2, (3|1), 11\], not with the model's output: give a",
+        )
+        for call in ("change(metric", "path(metric")
+        for metric in (
+            "lambda out: out.logits[:, -1, 5].mean()",
+            "lambda logits: 1 / 0",
+        )
+    ),
+    (
+        "attribute(gpt, ids, target=lambda out: out.logits[:, -1, 5].sum())",
+        r"^target is called with the logits, a tensor \[2, 3, 11\], not with the model's output",
+    ),
     ("change(metric=5)", r"metric is 5; give .*: a metric, such as study\.logit\(id\)$"),
     ("attribute(gpt, ids, target=' Mary')", r"target is ' Mary'; give .*: a metric, such as study\.logit\(id\)$"),
     *(
@@ -286,6 +301,27 @@ CASES = [
     ("find_heads(gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 is \[2, 3, 4\]; heads are scored on maps"),
     ("compare(gpt, sketch, [ids], progress=False)", "the model's weights are on the meta device"),
     ("compare(gpt, gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 holds no weights"),
+    *(
+        (f"compare(gpt, {other}, [ids], progress=False)", rf"^GPT and {says}: compare checkpoints of one model$")
+        for other, says in (
+            (
+                "models.GPT(11, context=7, layers=3, heads=2, dim=4)",
+                r"GPT differ in blocks\.2\.attention\.pattern, none in the first and \[2, 2, 3, 3\] in the second",
+            ),
+            (
+                "models.GPT(11, context=7, layers=1, heads=2, dim=4)",
+                r"GPT differ in blocks\.1\.attention\.pattern, \[2, 2, 3, 3\] in the first and none in the second",
+            ),
+            (
+                "models.GPT(11, context=7, layers=2, heads=1, dim=4)",
+                r"GPT differ in blocks\.0\.attention\.pattern, \[2, 2, 3, 3\] .* and \[2, 1, 3, 3\] in the second",
+            ),
+            (
+                "models.GPT(12, context=7, layers=2, heads=2, dim=4)",
+                r"GPT differ in logits, \[2, 3, 11\] in the first and \[2, 3, 12\] in the second",
+            ),
+        )
+    ),
     ("film([], gpt, ids[:1], every=0)", "every is 0; it must be at least 1"),
     ("film([], gpt, ids[0], every=1)", r"probe: \[3\]; give ids"),
     ("film([], sketch, ids[:1], every=1)", "the model's weights are on the meta device"),
@@ -295,6 +331,13 @@ CASES = [
     ("Table(torch.ones(2), {'a': ['x', 'y']})['x', 'y']", "there are 2 labels; give one for each of: a"),
     ("Table(torch.ones(2), {'a': ['x', 'y']}).top(0)", "count is 0; it must be at least 1"),
     ("Table(torch.ones(2), {'a': ['x', 'y']}).relative_to(0)", "the whole is 0.*; there are no shares of it"),
+    *(
+        (
+            f"Table(torch.ones(2), {{'a': ['x', 'y']}}).save('{name}')",
+            rf"{name}: a table is written as safetensors; give .* or take table\.to_pandas\(\)\.to_csv\('x\.csv'\)$",
+        )
+        for name in ("x.csv", "x.json", "x.parquet", "x.pt", "folder/x.html")
+    ),
     ("Table.load('none')", "there is no file none"),
     ("MapStore('store')['none']", "there are no maps 'none'; there are 0"),
     ("open('x', 'w').close(); it = MapStore('x')", "x is a file; give a folder"),

@@ -300,7 +300,10 @@ def test_compare_rejects_incompatible_models_and_sites(tmp_path):
     first = build(*FAMILIES["GPT"][:2])
     for other, says in (
         (models.GPT(VOCAB_SIZE, layers=1, heads=4, dim=24, context=8), "compare checkpoints of one model"),
-        (models.GPT(VOCAB_SIZE + 1, layers=2, heads=4, dim=24, context=8), r"one model gives logits \[3, 6, 13\]"),
+        (
+            models.GPT(VOCAB_SIZE + 1, layers=2, heads=4, dim=24, context=8),
+            r"logits, \[3, 6, 13\] in the first and \[3, 6, 14\]",
+        ),
     ):
         with pytest.raises(ValueError, match=says):
             compare(first, other, [IDS], progress=False)

@@ -193,3 +193,32 @@ def test_a_kind_that_marks_no_cell_gives_a_warning():
     assert len(told) == 1
     assert found["induction"].mean.values.isnan().all()
     assert found["previous"].mean.values.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("metric", "error"),
+    [
+        (lambda out: out.logits[:, -1, 5].mean(), AttributeError),
+        (lambda out: out["logits"].sum(), (IndexError, TypeError)),
+        (lambda out: out[0][:, -1, 5].sum(), IndexError),
+        (lambda logits: logits[:, 9, 5].mean(), IndexError),
+    ],
+)
+def test_an_error_of_a_metric_says_what_a_metric_is_given(metric, error):
+    model, calls = built("GPT-2"), {"progress": False, "metric": metric}
+    for name, call in (
+        ("metric", lambda: study.patch(model, IDS, OTHER, **calls)),
+        ("metric", lambda: study.patch(model, IDS, OTHER, by="gradient", **calls)),
+        ("metric", lambda: study.patch_path(model, IDS, OTHER, **calls)),
+        ("target", lambda: study.attribute(model, IDS, target=metric)),
+    ):
+        with pytest.raises(error) as caught:
+            call()
+        (note,) = caught.value.__notes__
+        assert note.startswith(f"{name} is called with the logits, a tensor [3, 6, 13], not with the model's output")
+
+
+def test_an_error_of_a_metric_of_tfviz_has_no_note():
+    with pytest.raises(ValueError, match="there are 2 tokens for 3 texts") as caught:
+        study.patch(built("GPT-2"), IDS, OTHER, metric=study.logit([1, 2]), progress=False)
+    assert not hasattr(caught.value, "__notes__")

@@ -132,8 +132,8 @@ def tokens_of(metric: Metric) -> list[int]:
     return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
-def measure(metric: Metric, logits: Tensor) -> Tensor:
-    """Return the metric of some logits.
+def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Tensor:
+    """Return the metric of some logits; `name` is that of the argument, for messages.
 
     An error of the metric itself gets a note that says what it was given.
 
@@ -144,9 +144,9 @@ def measure(metric: Metric, logits: Tensor) -> Tensor:
     try:
         value = metric(logits)
     except Exception as error:
-        if getattr(metric, "unit", None) is None:
+        if not hasattr(metric, "tokens"):  # one of the user's
             error.add_note(
-                f"metric is called with the logits, a tensor {list(logits.shape)}, not with the model's output: give a "
+                f"{name} is called with the logits, a tensor {list(logits.shape)}, not with the model's output: give a "
                 "function of them, such as lambda logits: logits[:, -1, 5].mean()"
             )
         raise
@@ -154,9 +154,9 @@ def measure(metric: Metric, logits: Tensor) -> Tensor:
         value = torch.tensor(float(value))
     if not isinstance(value, Tensor) or value.numel() != 1:
         shape = f"a tensor {list(value.shape)}" if isinstance(value, Tensor) else describe(value)
-        raise TypeError(f"metric gives {shape}; it must give one number, such as the mean over the batch")
+        raise TypeError(f"{name} gives {shape}; it must give one number, such as the mean over the batch")
     if not value.isfinite():
-        raise ValueError(f"metric gives {value.item()}; runs cannot be compared by it")
+        raise ValueError(f"{name} gives {value.item()}; runs cannot be compared by it")
     return value.reshape(())
 
 
@@ -171,7 +171,7 @@ def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Tensor:
     Raises:
         ValueError: it does not depend on the logits, or was detached from them.
     """
-    value = measure(metric, logits)
+    value = measure(metric, logits, name)
     if not value.requires_grad:
         raise ValueError(f"the {name} does not depend on the logits by differentiable operations; it has no gradient")
     return value
