@@ -188,6 +188,10 @@ CASES = [
         r"by is empty; give site -> activation, as study\.mean_activations does",
     ),
     ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(5)})", r"gives \[5\] for blocks\.0, which is \[2, 3, 4"),
+    (
+        "patch(gpt, ids[:, :2], metric=last, by={'blocks.0': torch.ones(2, 4)})",
+        r"by: \[2, 4\] may be of each text or of each position: .* \[2, 1, 4\] or \[1, 2, 4\]$",
+    ),
     ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(4)}, sites='blocks.?')", "by has nothing for blocks.1; "),
     ("patch(gpt, ids, metric=last, by={'nowhere': torch.ones(6)})", "no site matches 'nowhere'"),
     *(

@@ -112,7 +112,7 @@ def add(
     """Return an edit that adds a vector to activations: steering (Turner et al. 2023).
 
     Args:
-        vector: broadcast to the selected part, [batch, (head,) position, dim].
+        vector: broadcast to the selected part, [batch, (head,) position, dim]; one for each text is [batch, 1, dim].
         head: the head or heads to edit; None: all.
         positions: the positions to edit; None: all.
 
@@ -136,7 +136,8 @@ def paste(
 
     Args:
         source: what a capture of the other run holds at this site; of it the same heads and positions are taken. A
-            vector [dim], such as the mean over a data set, is pasted everywhere.
+            vector [dim], such as the mean over a data set, is pasted everywhere, and one for each text, [batch, 1,
+            dim], at all of its positions.
         head: the head or heads to edit; None: all.
         positions: the positions to edit; None: all.
 
@@ -192,12 +193,38 @@ def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
     """Expand a tensor to another's shape.
 
     Raises:
-        ValueError: it does not fit.
+        ValueError: it does not fit, or fits in two ways.
     """
+    check_single_meaning(f"edits.{name}", tensor, like)
     try:
         return tensor.to(like).expand(like.shape)
     except RuntimeError as error:
+        each = _with_axes(tensor, like, 0) if 1 < tensor.dim() < like.dim() and len(tensor) == len(like) else None
         raise ValueError(
             f"edits.{name}: {list(tensor.shape)} does not fit {list(like.shape)}; give this shape, or one that "
-            "broadcasts to it, such as a vector of the last axis"
+            f"broadcasts to it, such as a vector of the last axis{f'; one for each text is {each}' if each else ''}"
         ) from error
+
+
+def check_single_meaning(name: str, tensor: Tensor, like: Tensor) -> None:
+    """Raise ValueError if the first axis of a tensor that lacks axes may be that of positions, or one before them.
+
+    A capture's `seen[site][:, 3]` is [batch, dim], and would be taken for [position, dim].
+    """
+    place = like.dim() - tensor.dim()  # where broadcasting puts its first axis
+    if tensor.dim() < 2 or place < 1 or len(tensor) == 1 or len(tensor) != like.shape[place]:
+        return
+    other = next((axis for axis in range(place) if like.shape[axis] == len(tensor)), None)
+    if other is not None:
+        names = ("text", "position", "dim") if like.dim() == 3 else ("text", "head", "position", "dim")
+        raise ValueError(
+            f"{name}: {list(tensor.shape)} may be of each {names[other]} or of each {names[place]}: give "
+            f"{_with_axes(tensor, like, other)} or {_with_axes(tensor, like, place)}"
+        )
+
+
+def _with_axes(tensor: Tensor, like: Tensor, first: int) -> list[int]:
+    """Return the shape of a tensor with as many axes as another, and its first axis at a place."""
+    shape = [1] * (like.dim() - tensor.dim() + 1) + list(tensor.shape[1:])
+    shape[first] = len(tensor)
+    return shape
