@@ -123,6 +123,7 @@ def test_repeats_after_different_numbers_tell_a_head_that_counts_from_one_that_c
     assert compares > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:no text has a cell of 'first':UserWarning")
 @pytest.mark.parametrize("kind", ["previous", "two back", "duplicate", "first"])
 def test_a_query_whose_only_position_of_a_kind_is_left_out_does_not_count(kind):
     """All weight on that position, wherever it can be: the score is 1, and NaN where the first key is all there is."""

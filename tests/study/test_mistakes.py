@@ -193,6 +193,10 @@ def test_a_kind_that_marks_no_cell_gives_a_warning():
     assert len(told) == 1
     assert found["induction"].mean.values.isnan().all()
     assert found["previous"].mean.values.isfinite().all()
+    everything = study.find_heads(
+        model, [torch.tensor([[1, 2, 3, 4]])], progress=False
+    )  # of all kinds, some lack cells
+    assert everything["induction"].mean.values.isnan().all()
 
 
 @pytest.mark.parametrize(

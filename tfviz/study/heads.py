@@ -149,7 +149,7 @@ def find_heads(
     `found["previous"].mean` with `found["previous, uniform attention"].mean`. Where all texts repeat after the same
     number of positions, a head that looks so many positions back, whatever stands there, scores as high for "duplicate"
     or "induction" as one that looks for the word: give texts that repeat after different numbers. Arguments are those
-    of `HeadScores` and of `over`. A warning names kinds of which no text has a cell.
+    of `HeadScores` and of `over`. A warning names those of the kinds given of which no text has a cell.
     """
     measure = HeadScores(kinds, leave_out_first)
     found = over(
@@ -164,7 +164,7 @@ def find_heads(
         client=client,
     )
     missing = [kind for kind in measure.kinds if not found[kind].counts.any()]
-    if missing:
+    if missing and tuple(kinds) != tuple(SCORE_KINDS):  # of all kinds, a text may well lack some
         named = ", ".join(map(repr, missing))
         warnings.warn(f"no text has a cell of {named}: their scores are NaN", stacklevel=3)
     return found
