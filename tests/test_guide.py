@@ -63,6 +63,14 @@ def test_the_gallery_has_a_picture_of_each_block_and_no_other():
     assert {path.stem for path in (CLONE / "docs" / "gallery").iterdir()} == set(shown)
 
 
+def example(number, shown):
+    """Code and setup of a numbered example of the page for those who come from TransformerLens, and what to return."""
+    ((_, setup), *_) = blocks(TRANSFORMERLENS)
+    text = TRANSFORMERLENS.read_text(encoding="utf-8")
+    code = text[text.index(f"**{number}. ") :].split("```python\n")[1].split("```")[0]
+    return f"{code}\n{shown}", setup
+
+
 @pytest.mark.parametrize(
     ("number", "shown", "expected"),
     [
@@ -73,10 +81,26 @@ def test_the_gallery_has_a_picture_of_each_block_and_no_other():
 )
 def test_sites_of_all_blocks_are_those_of_each_of_twelve_blocks(number, shown, expected, stand_ins):
     """A star also stands for dots, and a question mark for one digit alone."""
-    ((_, setup), *_) = blocks(TRANSFORMERLENS)
-    text = TRANSFORMERLENS.read_text(encoding="utf-8")
-    code = text[text.index(f"**{number}. ") :].split("```python\n")[1].split("```")[0]
-    assert run(f"{code}\n{shown}", setup) == expected
+    assert run(*example(number, shown)) == expected
+
+
+WRITING = "model.generate(ids[:1], max_new_tokens=5"
+SCORED = f"{WRITING}, return_dict_in_generate=True, output_logits=True"
+STEERED = {
+    16: "change = (steered - model(**clean).logits)[:, -1]",
+    17: f"change = written.logits[0] - {SCORED}).logits[0]",
+}
+
+
+@pytest.mark.parametrize("number", STEERED)
+def test_steering_of_the_guide_changes_what_the_model_says(number, stand_ins):
+    """A constant vector would not: the layer norms of GPT-2 remove it."""
+    code, setup = example(number, f"{STEERED[number]}\nchange.abs().max().item()")
+    code = code.replace(f"{WRITING})", f"{SCORED})")
+    constant = code.replace("4 * (mary - tom)", "4 * torch.ones_like(mary)")
+    assert constant != code
+    assert run(code, setup) > 0.1
+    assert run(constant, setup) < 1e-3
 
 
 def test_no_glob_of_the_guide_stands_for_layers_of_one_digit():

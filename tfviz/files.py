@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # torch is imported only where tensors are read or written, w
 
 DRAFT_SUFFIX = ".tfviz-draft"  # a file is written in a hidden folder .NAME.RANDOM.tfviz-draft first
 MAX_DRAFT_NAME_LENGTH = 40  # of NAME, which follows again in whole, and a path of Windows has 260 characters
+OTHER_FORMATS = (  # endings of names that say what a file of tensors is not
+    *(".csv", ".tsv", ".txt", ".md", ".json", ".html", ".png", ".svg", ".xlsx", ".parquet"),
+    *(".pt", ".pth", ".npy", ".npz", ".pkl", ".pickle"),
+)
 WINDOWS = sys.platform == "win32"  # where a file that is open or mapped can be neither replaced nor deleted
 REPLACE_PAUSES = (0.01, 0.05, 0.2, 0.5, 1)  # seconds to wait for a virus scanner that has the file open
 
@@ -56,6 +60,20 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
             if (folder / "old").exists() and not path.exists():
                 replace(folder / "old", path)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_safetensors_name(path: str | os.PathLike, what: str, otherwise: str = "") -> None:
+    """Raise ValueError if the name of a file is that of another format.
+
+    Args:
+        path: the path of the file.
+        what: what is written, such as "maps are".
+        otherwise: the end of the message, with how that format is written.
+    """
+    if Path(path).suffix.lower() in OTHER_FORMATS:
+        raise ValueError(
+            f"{os.fspath(path)}: {what} written as safetensors; give a name that ends in .safetensors{otherwise}"
+        )
 
 
 def replace(source: Path, target: Path) -> None:

@@ -9,7 +9,7 @@ that the same call is always either accepted or rejected.
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -21,6 +21,7 @@ from tfviz.schema import describe
 
 TOKEN_ARGUMENTS = ("token", "right", "other")  # of metrics: ids, where a word may be tried
 METRIC_ARGUMENTS = ("metric", "target")  # of analyses, where a token may be tried
+SITE_ARGUMENTS = ("senders", "receivers")  # of path patching, where pairs of layer and head may be tried
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -139,29 +140,63 @@ def _mismatch(value: Any, hint: Any) -> str:
 
 
 def _written(hint: Any) -> str:
-    """Return an annotation in source form, without modules and axes; for a protocol, its required members."""
+    """Return an annotation in words or source form, without modules and axes; for a protocol, its required members.
+
+    >>> _written(Union[typing.Literal["a", "b"], int, None]), _written(Callable[[int, str], int])
+    ("'a', 'b', int or None", 'a function of (int, str)')
+    """
+    *first, last = _options(hint)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _options(hint: Any) -> list[str]:
+    """Return what an annotation allows, each in words or in source form."""
     hint = without_shape(hint)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return [written for option in args for written in _options(option)]
+    if origin is typing.Literal:
+        return list(map(repr, args))
+    if origin is Callable:
+        return ["a function" + (f" of ({', '.join(map(_written, args[0]))})" if args[0] is not ... else "")]
     if getattr(hint, "_is_protocol", False):
         members = [
             name for name in vars(hint) if not name.startswith("_") or name in ("__call__", "__getitem__", "__len__")
         ]
-        return f"{hint.__name__} (with {', '.join(members)})"
-    if isinstance(hint, type) and not get_args(hint):
-        return hint.__name__
-    return re.sub(r"(\w+\.)+(?=\w)", "", re.sub(r"Annotated\[(.*?), '[^']*'\]", r"\1", str(hint)))
+        return [f"{hint.__name__} (with {', '.join(members)})"]
+    if hint in (nn.Module, type(None)):
+        return ["None" if hint is not nn.Module else "a model (torch.nn.Module)"]
+    if isinstance(hint, type) and not args:
+        return [hint.__name__]
+    return [re.sub(r"(\w+\.)+(?=\w)", "", re.sub(r"Annotated\[(.*?), '[^']*'\]", r"\1", str(hint)))]
 
 
 def _advice(key: str, value: Any, hint: Any) -> str:
     """Return a clause with the probably intended value, or with the axes of a tensor."""
-    if key in TOKEN_ARGUMENTS and int in get_args(hint):
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if key in TOKEN_ARGUMENTS and int in options:
         return ": the id of a token, such as tokenizer.encode(' Mary')[0] if that is one token"
     if key in METRIC_ARGUMENTS and get_origin(hint) is Callable:
         return ": a metric, such as study.logit(id)"
+    if key in SITE_ARGUMENTS:
+        return ": globs of sites, or glob -> heads, such as {'transformer.h.1.attn.query': [0, 2]}"
+    if any(getattr(option, "__name__", "") == "Table" for option in options):
+        return _table_advice(value)
     if isinstance(value, type):
         return f": an instance, {value.__name__}(...)"
     if isinstance(getattr(value, "model", None), nn.Module):
         return ", such as its .model"
     return f" [{', '.join(hint.__metadata__[0].split())}]" if get_origin(hint) is Annotated else ""
+
+
+def _table_advice(value: Any) -> str:
+    """Return how a `study.Table` is had from something else."""
+    if isinstance(value, Tensor):
+        return ", such as study.Table(values, {'layer': names, 'head': names})"
+    if isinstance(value, Mapping) and value:
+        first = next(iter(value))
+        return f", such as that of {first!r}{_table_advice(value[first])}"
+    return ", such as its .mean" if isinstance(getattr(type(value), "mean", None), property) else ""
 
 
 def check_callable(*arguments: str, **functions: Any) -> None:

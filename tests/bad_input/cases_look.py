@@ -1,7 +1,9 @@
 """Cases of invalid attention maps, map files and captures."""
 
+import re
+
 SETUP = """
-import os, torch
+import os, pickle, torch
 from pathlib import Path
 from torch import nn
 from tfviz import files, look, models
@@ -16,6 +18,7 @@ def seen(model=gpt, inputs=ids, *given, **more):
     with capture(model, *given, **more) as seen:
         model(inputs)
     return seen
+def copied(): return pickle.loads(pickle.dumps(seen()))
 outputs = [torch.ones(1, 4, 3, 3) / 3] * 2
 """
 CASES = [
@@ -87,7 +90,37 @@ CASES = [
     ("look.register_kernel(lambda q, k, v, causal=0: q, cu_seqlens=('n', 'n'), axes='n h d')", "has no argument 'n'"),
     ("seen(edit={'blocks.0': lambda x: None})", "the edit of blocks.0 returned NoneType"),
     ("seen(nn.Linear(3, 2), torch.ones(3))", "the model ran, but no attention was seen in it"),
-    ("seen()['blocks.0.attention']", "no site matches 'blocks.0.attention'; this model has 2"),
+    *(
+        (f"{seen}()['{site}']", rf"'{re.escape(site)}' was not captured: name it, as in sites=\['{re.escape(site)}'\]")
+        for seen in ("seen", "copied")
+        for site in ("blocks.0.attention", "blocks.0", "blocks.1.input", "blocks.0.attention.query", "norm")
+    ),
+    *(
+        (f"{seen}()['{site}']", rf"no site matches '{re.escape(site)}'; .*this model.*: {near}")
+        for seen in ("seen", "copied")
+        for site, near in (
+            ("blocks.7", r"blocks\.\d"),
+            ("block.0.attention.out_proj", r"blocks\.0\.attention\.out_proj"),
+        )
+    ),
+    ("copied()['blocks.0.attention.patern']", r"no site matches .*; this model has 2: blocks\.0\.attention\.pattern"),
+    ("it = look.capture(gpt).__enter__(); it['blocks.0']", "no site 'blocks.0' yet: the model has not been called"),
+    *(
+        (
+            f"with {both}: gpt(ids).sum().backward()",
+            r"the model ran without gradients \(torch\.no_grad\).*: put torch\.enable_grad\(\) around it",
+        )
+        for both in (
+            "torch.no_grad(), look.capture(gpt, grad=True) as it",
+            "look.capture(gpt, grad=True) as it, torch.no_grad()",
+            "torch.set_grad_enabled(False), look.capture(gpt, grad=True) as it",
+            "torch.inference_mode(), look.capture(gpt, grad=True) as it",
+        )
+    ),
+    *(
+        (f"maps.save('{name}')", f"{name}: maps are written as safetensors; give a name")
+        for name in ("x.csv", "x.pt", "x.json", "folder/x.npz")
+    ),
     ("seen(sketch, ids.to('meta'))", "the model was only traced .*no numbers flow"),
     ("look.pack(torch.tensor([2.0]))", "below 0, above 1, or NaN"),
     ("look.pack(meta)", "weights is a tensor on the meta device, whose numbers cannot be read; give a dense one"),

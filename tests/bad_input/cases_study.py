@@ -3,7 +3,7 @@
 SETUP = """
 import torch
 from torch import nn
-from tfviz import models, study
+from tfviz import look, models, study, view
 from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, attribute, compare, film, find_heads, lens
 from tfviz.study import mean_activations, over, patch
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
@@ -30,10 +30,18 @@ class Blind(nn.Module):  # without gradients, as quantized layers
     def forward(self, ids):
         return self.head(self.gpt(ids).detach())
 blind = Blind()
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
+    def forward(self, input_ids, attention_mask=None):
+        raise AssertionError("the model was run")
 dynamic = torch.ao.quantization.quantize_dynamic(models.GPT(11, context=7, layers=2, heads=2, dim=4), {nn.Linear})
 def change(**more): return patch(gpt, ids, other, **{"metric": last, "progress": False, **more})
 def measured(texts=(ids,), measure=lambda seen, inputs: torch.ones(2), **more):
     return over(gpt, texts, measure, progress=False, **more)
+def path(**more): return study.patch_path(gpt, ids, other, **{"metric": last, "progress": False, **more})
+def heads(batch, model=gpt): return find_heads(model, [batch], ["previous"], progress=False)
 class Never:
     def __call__(self, logits): raise AssertionError("the model was run")
 """
@@ -42,6 +50,21 @@ CASES = [
     ("change(metric=lambda logits: None)", "metric gives None; it must give one number"),
     ("change(metric=lambda logits: logits.sum() * float('nan'))", "metric gives nan; runs cannot be compared"),
     ("change(metric=lambda logits: logits.sum() / 0)", "metric gives -?inf; runs cannot be compared"),
+    *(
+        (
+            f"{call}={metric})",
+            r"^metric is called with the logits, a tensor \[2, (3|1), 11\], not with the model's output: give a",
+        )
+        for call in ("change(metric", "path(metric")
+        for metric in (
+            "lambda out: out.logits[:, -1, 5].mean()",
+            "lambda logits: 1 / 0",
+        )
+    ),
+    (
+        "attribute(gpt, ids, target=lambda out: out.logits[:, -1, 5].sum())",
+        r"^target is called with the logits, a tensor \[2, 3, 11\], not with the model's output",
+    ),
     ("change(metric=5)", r"metric is 5; give .*: a metric, such as study\.logit\(id\)$"),
     ("attribute(gpt, ids, target=' Mary')", r"target is ' Mary'; give .*: a metric, such as study\.logit\(id\)$"),
     *(
@@ -54,7 +77,7 @@ CASES = [
             ("logit({'input_ids': [5]})", "token is a dict"),
         )
     ),
-    ("study.logit(5, position='last')", r"position is 'last'; give Union\[int, Sequence\[int\], Tensor\]$"),
+    ("study.logit(5, position='last')", r"position is 'last'; give int, Sequence\[int\] or Tensor$"),
     ("change(metric=lambda: 1)", "metric"),
     ("change(metric=study.logit(11))", "token is 11; there are 11, counted from 0"),
     ("study.logit(torch.tensor([2.0]))", r"token is torch\.float32; give whole numbers"),
@@ -66,7 +89,17 @@ CASES = [
     ),
     ("change(metric=study.logit_difference(1, 2, position=3))", "position is 3; there are 3"),
     ("change(by='sideways')", "by is 'sideways'; it must be one of: clean, corrupt"),
-    ("change(each='layer')", "each is 'layer'; give"),
+    ("change(each='layer')", "each is 'layer'; give 'head', 'position', 'head and position' or None$"),
+    (
+        "patch(ids, ids, other, metric=Never())",
+        r"model is a tensor of shape \[2, 3\]; give a model \(torch\.nn\.Module\)$",
+    ),
+    ("view.table(measured())", r"table is a Statistics; give Table, such as its \.mean$"),
+    (
+        "view.table({'a b': measured()})",
+        r"table is a dictionary; give Table, such as that of 'a b', such as its \.mean$",
+    ),
+    ("view.table(torch.ones(2, 2))", r"table is a tensor .*; give Table, such as study\.Table\(values, \{'layer': "),
     ("change(sites='blcoks.*')", "no site matches 'blcoks"),
     ("change(sites=[])", "sites is empty; name some"),
     ("change(sites='*.scores')", r"scores is \[2, 2, 3, 3\].*name sites of activations"),
@@ -81,7 +114,65 @@ CASES = [
     ("patch(gpt, ids, other[:1], metric=Never())", "give prompts of the same shapes"),
     ("patch(gpt, ids[:1], metric=Never(), by='mean')", "by='mean' takes activations of other texts"),
     ("patch(gpt, ids[:1], metric=Never(), by='resample')", "by='resample' takes activations of other texts"),
-    ("patch(gpt, ids[0], other[0], metric=Never())", r"clean: \[3\]; give ids \[batch, position\]"),
+    (
+        "patch(gpt, ids[0], other[0], metric=Never())",
+        r"clean: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$",
+    ),
+    *(
+        (f"lens(gpt, {prompt})", says)
+        for prompt, says in (
+            ("[ids[0]]", r"ids: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$"),
+            ("{'ids': ids[0]}", r"ids: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$"),
+            (
+                "(ids, ids[:, 0])",
+                r"ids: \[2, 3\], \[2\]; a tuple holds .*; of ids and targets give ids alone, batch\[0\]$",
+            ),
+            ("[ids, ids[:, 0]]", r"a list holds the model's positional arguments; .* give ids alone, batch\[0\]$"),
+            ("{'ids': ids, 'label': ids[:, 0]}", r"ids: \[2, 3\], \[2\]; leave label out, or give ids"),
+            ("(ids, other)", r"a tuple holds .* give ids alone, batch\[0\]; here the second is cache$"),
+            ("[ids, other]", r"a list holds .* give ids alone, batch\[0\]; here the second is cache$"),
+        )
+    ),
+    *(
+        (f"heads({batch}, Reader())", says)
+        for batch, says in (
+            ("(ids, other)", r"a tuple holds .* give ids alone, batch\[0\]; here the second is attention_mask$"),
+            ("(ids, ids * 0 - 100)", "give ids alone, .* the second is attention_mask"),
+            (
+                "{'input_ids': ids, 'attention_mask': ids * 0 - 100}",
+                "attention_mask holds -100; give 1 for a word, 0 for",
+            ),
+            (
+                "{'input_ids': ids, 'attention_mask': torch.full((2, 3), 0.5)}",
+                r"attention_mask holds 0\.5; give 1 for a",
+            ),
+            ("{'input_ids': ids, 'attention_mask': torch.full((2, 3), torch.nan)}", "attention_mask holds nan; give 1"),
+            (
+                "{'input_ids': ids, 'attention_mask': torch.full((2, 1, 3, 3), 0.5)}",
+                r"attention_mask holds 0\.5; give 0, or the lowest",
+            ),
+            (
+                "{'input_ids': ids, 'attention_mask': ids[:, :2] > 0}",
+                r"attention_mask is \[2, 2\], and input_ids \[2, 3\]",
+            ),
+            (
+                "{'input_ids': ids, 'attention_mask': torch.ones(2, 5)}",
+                r"attention_mask is \[2, 5\], and input_ids \[2, 3\]",
+            ),
+            (
+                "{'input_ids': ids, 'attention_mask': torch.ones(2, 1, 3, 5).bool()}",
+                r"attention_mask is \[2, 1, 3, 5\], and",
+            ),
+            ("{'input_ids': ids, 'attention_mask': torch.ones(3)}", r"\[2, 3\], \[3\]; leave attention_mask out, or"),
+        )
+    ),
+    *(
+        (
+            f"lens(gpt, ids.to(torch.{kind}))",
+            rf"ids are torch\.{kind}; give whole numbers, int64, as a tokenizer returns them",
+        )
+        for kind in ("bool", "uint8", "int8", "int16", "float64")
+    ),
     ("patch(gpt, {}, {}, metric=Never())", r"clean: no tensor, but a dictionary; give ids"),
     ("patch(gpt, ids[:0], other[:0], metric=Never())", r"clean: \[0, 3\]; give ids"),
     ("patch(gpt, 'a text', 'another', metric=Never())", "clean holds the string 'a text': tokenize first"),
@@ -92,10 +183,71 @@ CASES = [
         "patch(gpt, {'ids': ids, 'mask': torch.cat([ids, ids])}, None, metric=Never(), by='zero')",
         "tensors that share their first axis",
     ),
-    ("patch(gpt, ids, metric=last, by={})", "sites is empty"),
+    (
+        "patch(gpt, ids, metric=Never(), by={})",
+        r"by is empty; give site -> activation, as study\.mean_activations does",
+    ),
     ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(5)})", r"gives \[5\] for blocks\.0, which is \[2, 3, 4"),
+    (
+        "patch(gpt, ids[:, :2], metric=last, by={'blocks.0': torch.ones(2, 4)})",
+        r"by: \[2, 4\] may be of each text or of each position: .* \[2, 1, 4\] or \[1, 2, 4\]$",
+    ),
     ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(4)}, sites='blocks.?')", "by has nothing for blocks.1; "),
     ("patch(gpt, ids, metric=last, by={'nowhere': torch.ones(6)})", "no site matches 'nowhere'"),
+    *(
+        (f"path({side}={none}, metric=Never())", rf"{side} {says}")
+        for side in ("receivers", "senders")
+        for none, says in (
+            ("{}", "is empty; name sites"),
+            ("[]", "is empty; name sites"),
+            ("()", "is empty; name sites"),
+            ("''", "is empty; name sites"),
+            ("{'*.query': []}", r"names no head of \*\.query; give one or several, or None for all"),
+            ("{'*.query': ()}", r"names no head of \*\.query"),
+        )
+    ),
+    *(
+        (f"path({side}=[(1, 1)])", rf"{side} is a list: item 0 .* glob -> heads, such as .*: \[0, 2\]\}}$")
+        for side in ("receivers", "senders")
+    ),
+    *(
+        (
+            f"path({side}={{'*.query': {heads}}}, metric=Never())",
+            rf"^'{wrong}' is no number of a head; count them from 0",
+        )
+        for side in ("receivers", "senders")
+        for heads, wrong in (("['0', 'x']", "x"), ("'-1'", "-1"), ("'1.0'", r"1\.0"), ("('1', '')", ""))
+    ),
+    ("path(receivers='nothing')", "no site matches 'nothing'"),
+    ("path(receivers={'*.query': 2})", r"blocks\.0\.attention\.query has no head 2; it has 2, counted from 0"),
+    ("path(receivers={'*.query': '2'})", r"blocks\.0\.attention\.query has no head 2; it has 2, counted from 0"),
+    ("path(receivers={'blocks.?': 0})", r"blocks\.0 is \[2, 3, 4\], without heads"),
+    *(
+        (f"{call}(words={words}, metric=Never(), each='position')", says)
+        for call in ("change", "path")
+        for words, says in (
+            ("'abc'", r"words is 'abc', one text; give a list, one word for each position"),
+            ("ids[0].tolist()", r"words is a list: item 0 is not an instance of str; give"),
+        )
+    ),
+    *(
+        (f"look.edits.{edit}", "'x' is no number of a head; count them from 0")
+        for edit in (
+            "zero('x')",
+            "zero(['0', 'x'])",
+            "zero('x', positions=0)",
+            "uniform('x')",
+            "hide([(0, 0)], 'x')",
+            "mean('x')",
+            "pin([(0, 0)], 0.5, 'x')",
+            "add(torch.ones(2), 'x')",
+            "paste(torch.ones(2), ['x'])",
+            "noise(0.1, head='x')",
+        )
+    ),
+    ("study.logit_difference(5, 5)", r"right and other are both 5, whose difference is always 0; give two tokens"),
+    ("study.logit_difference([5, 2], torch.tensor([4, 2]))", "right and other are both 2"),
+    ("study.logit_difference(2, [4, 2])", "right and other are both 2"),
     ("mean_activations(gpt, [ids], sites='*.pattern')", "name sites of activations"),
     ("mean_activations(gpt, [])", "there is no text to measure"),
     ("patch(sketch, ids, other, metric=Never())", "the model's weights are on the meta device"),
@@ -124,12 +276,15 @@ CASES = [
     ("attribute(gpt, ids, target=lambda logits: logits)", "it must give one number"),
     ("attribute(gpt, ids, target=lambda logits: 3.0)", "the target does not depend on the logits"),
     ("attribute(gpt, ids, target=lambda logits: logits.detach().sum())", "the target does not depend on the logits"),
-    ("attribute(gpt, ids, target=last, by='layer')", "by is 'layer'; give Literal"),
+    ("attribute(gpt, ids, target=last, by='layer')", "by is 'layer'; give 'part' or 'head'$"),
     ("attribute(Flat(), ids, target=last)", "Flat has no norm that takes the residual stream"),
     ("attribute(Bare(), ids, target=last)", "the model gives None without logits"),
     ("attribute(sketch, ids, target=last)", "the model's weights are on the meta device"),
     ("measured(texts=[])", "there is no text to measure"),
     ("measured(texts=iter([]))", "there is no text to measure"),
+    ("measured(texts=[None])", r"a batch of texts is None; give a tensor of ids, \[batch, position\]"),
+    ("measured(texts=[5])", "a batch of texts is 5; give a tensor of ids"),
+    ("measured(texts=iter([None, ids]))", r"a batch of texts is None; give a tensor of ids, \[batch, position\]"),
     ("measured(texts=['a', 'b'])", "texts are strings: give tokenize"),
     ("measured(texts='a text')", "texts is 'a text'; give a list of texts or batches"),
     ("measured(texts=ids)", "give a list of texts or batches"),
@@ -137,7 +292,10 @@ CASES = [
     ("measured(texts=[{'text': 'a'}])", "rows have text; give rows with input_ids"),
     ("measured(batch_size=0)", "batch_size is 0; it must be at least 1"),
     ("measured(top=0)", "top is 0; it must be at least 1"),
-    ("measured(measure=lambda seen: 1)", "measure"),
+    (
+        "measured(measure=lambda seen: 1)",
+        r"measure is the function <lambda>; give a function of \(Capture, Inputs\)|must take \(capture, inputs\)",
+    ),
     ("measured(measure=HeadScores)", "give a function, or an instance, HeadScores"),
     ("measured(sites='nothing')", "no site matches 'nothing'"),
     ("measured(client='tcp://here:8786')", r"client is 'tcp://here:8786'; give a distributed\.Client"),
@@ -147,6 +305,27 @@ CASES = [
     ("find_heads(gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 is \[2, 3, 4\]; heads are scored on maps"),
     ("compare(gpt, sketch, [ids], progress=False)", "the model's weights are on the meta device"),
     ("compare(gpt, gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 holds no weights"),
+    *(
+        (f"compare(gpt, {other}, [ids], progress=False)", rf"^GPT and {says}: compare checkpoints of one model$")
+        for other, says in (
+            (
+                "models.GPT(11, context=7, layers=3, heads=2, dim=4)",
+                r"GPT differ in blocks\.2\.attention\.pattern, none in the first and \[2, 2, 3, 3\] in the second",
+            ),
+            (
+                "models.GPT(11, context=7, layers=1, heads=2, dim=4)",
+                r"GPT differ in blocks\.1\.attention\.pattern, \[2, 2, 3, 3\] in the first and none in the second",
+            ),
+            (
+                "models.GPT(11, context=7, layers=2, heads=1, dim=4)",
+                r"GPT differ in blocks\.0\.attention\.pattern, \[2, 2, 3, 3\] .* and \[2, 1, 3, 3\] in the second",
+            ),
+            (
+                "models.GPT(12, context=7, layers=2, heads=2, dim=4)",
+                r"GPT differ in logits, \[2, 3, 11\] in the first and \[2, 3, 12\] in the second",
+            ),
+        )
+    ),
     ("film([], gpt, ids[:1], every=0)", "every is 0; it must be at least 1"),
     ("film([], gpt, ids[0], every=1)", r"probe: \[3\]; give ids"),
     ("film([], sketch, ids[:1], every=1)", "the model's weights are on the meta device"),
@@ -156,6 +335,13 @@ CASES = [
     ("Table(torch.ones(2), {'a': ['x', 'y']})['x', 'y']", "there are 2 labels; give one for each of: a"),
     ("Table(torch.ones(2), {'a': ['x', 'y']}).top(0)", "count is 0; it must be at least 1"),
     ("Table(torch.ones(2), {'a': ['x', 'y']}).relative_to(0)", "the whole is 0.*; there are no shares of it"),
+    *(
+        (
+            f"Table(torch.ones(2), {{'a': ['x', 'y']}}).save('{name}')",
+            rf"{name}: a table is written as safetensors; give .* or take table\.to_pandas\(\)\.to_csv\('x\.csv'\)$",
+        )
+        for name in ("x.csv", "x.json", "x.parquet", "x.pt", "folder/x.html")
+    ),
     ("Table.load('none')", "there is no file none"),
     ("MapStore('store')['none']", "there are no maps 'none'; there are 0"),
     ("open('x', 'w').close(); it = MapStore('x')", "x is a file; give a folder"),

@@ -262,6 +262,43 @@ def test_activation_edits_match_hand_computed_values():
     assert torch.equal(edits.paste(torch.tensor([7.0]), positions=0)(x)[:, :, 0], torch.full((2, 3, 1), 7.0))
 
 
+@pytest.mark.parametrize("make", [edits.add, edits.paste])
+@pytest.mark.parametrize(
+    ("shape", "source", "says"),
+    [
+        ((3, 3, 4), (3, 4), r"\[3, 4\] may be of each text or of each position: .* \[3, 1, 4\] or \[1, 3, 4\]$"),
+        ((3, 2, 3, 4), (3, 4), r"of each text or of each position: .* \[3, 1, 1, 4\] or \[1, 1, 3, 4\]$"),
+        ((2, 3, 3, 4), (3, 4), r"of each head or of each position: .* \[1, 3, 1, 4\] or \[1, 1, 3, 4\]$"),
+        ((3, 3, 5, 4), (3, 5, 4), r"of each text or of each head: .* \[3, 1, 5, 4\] or \[1, 3, 5, 4\]$"),
+        ((3, 3, 3, 4), (3, 1, 4), r"of each text or of each head: .* \[3, 1, 1, 4\] or \[1, 3, 1, 4\]$"),
+        ((3, 5, 4), (3, 4), r"\[3, 4\] does not fit \[3, 5, 4\]; .* one for each text is \[3, 1, 4\]$"),
+        ((3, 2, 5, 4), (3, 4), r"\[3, 4\] does not fit \[3, 2, 5, 4\]; .* one for each text is \[3, 1, 1, 4\]$"),
+        ((3, 2, 5, 4), (3, 2, 4), r"does not fit .*; .* one for each text is \[3, 1, 2, 4\]$"),
+    ],
+)
+def test_a_source_that_may_be_of_texts_or_of_positions_is_refused(make, shape, source, says):
+    with pytest.raises(ValueError, match=says):
+        make(torch.ones(source))(torch.zeros(shape), "x")
+
+
+@pytest.mark.parametrize("make", [edits.add, edits.paste])
+@pytest.mark.parametrize(
+    ("shape", "sources"),
+    [
+        ((3, 5, 4), [(5, 4), (1, 5, 4)]),  # of each position, which only positions can be
+        ((3, 3, 4), [(4,), (1, 4), (1, 1, 4)]),
+        ((1, 3, 4), [(3, 4), (1, 3, 4)]),
+        ((2, 6, 5, 4), [(5, 4), (1, 5, 4), (1, 1, 5, 4)]),
+        ((2, 6, 5, 4), [(6, 1, 4), (1, 6, 1, 4)]),
+    ],
+)
+def test_a_source_that_fits_in_one_way_is_taken(make, shape, sources):
+    x, values = random(*shape), random(*sources[-1])
+    for source in sources:
+        expected = values.expand(shape) + (x if make is edits.add else 0)
+        assert torch.equal(make(values.view(source))(x, "x"), expected)
+
+
 def test_mean_edit_keeps_dtype():
     x = random(2, 3, 4).to(torch.bfloat16)
     assert edits.mean()(x).dtype == torch.bfloat16

@@ -423,7 +423,7 @@ WRONG = [
     (lambda: view.interact(lambda x: x * torch.ones(99, 2, 2), x=PAIR), ValueError, "99 grids"),
     (lambda: view.interact(lambda x: None, x=(0.0, 1.0)), ValueError, "returns no tensor"),
     (lambda: view.interact(lambda x, on: x if on else {"a": x}, x=PAIR, on=True), ValueError, "for other choices a"),
-    (lambda: view.draw.grid(scale="log"), TypeError, "scale is 'log'; give Optional"),
+    (lambda: view.draw.grid(scale="log"), TypeError, "scale is 'log'; give "),
     (lambda: view.draw.bars(limit=0.0), ValueError, "limit is 0"),
     (lambda: view.draw.graph(positions=torch.ones(3)), ValueError, r"positions has the shape \[3\]"),
     (lambda: view.points({}), ValueError, "pairs by name"),

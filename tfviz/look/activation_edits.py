@@ -18,8 +18,9 @@ from torch import Tensor
 from tfviz import checks
 from tfviz.shapes import Float
 
-PositionIndices = int | Collection[int] | Tensor | None  # one, several, [batch]: one for each text, or all
-HeadIndices = int | Collection[int] | None  # one, several, or all
+Numbers = int | str | Collection[int | str]  # one or several; a string of digits is one, as the labels of a table are
+PositionIndices = Numbers | Tensor | None  # [batch]: one for each text; None: all
+HeadIndices = Numbers | None  # None: all
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
 STEPS_WARNING = (
     "an edit of positions meets one position at a time, as in generation with a cache, where each is number 0: leave "
@@ -44,6 +45,10 @@ class ActivationEdit:
     positions: PositionIndices
     name: str
     longest: int = field(default=0, init=False)  # positions of a call so far
+
+    def __post_init__(self) -> None:
+        for axis, numbers in (("head", self.head), ("position", self.positions)):
+            as_list(axis, () if numbers is None or isinstance(numbers, Tensor) else numbers)
 
     def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
         kind = site.rpartition(".")[2]
@@ -120,16 +125,23 @@ def _places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
     """
     if numbers is None:
         return slice(None)
-    listed = as_list(numbers)
+    listed = as_list(name, numbers)
     _check_places(name, listed, count)
     return torch.tensor(listed, dtype=torch.long)
 
 
-def as_list(numbers: int | Collection[int]) -> list[int]:
-    """Return one number or several as a list, in their order; those of a set in rising order."""
-    if isinstance(numbers, int):
-        return [numbers]
-    return sorted(numbers) if isinstance(numbers, Set) else list(numbers)
+def as_list(axis: str, numbers: Numbers) -> list[int]:
+    """Return one number or several of heads or positions as a list, in their order; those of a set in rising order.
+
+    Raises:
+        ValueError: a string is no number.
+    """
+    several = [numbers] if isinstance(numbers, int | str) else numbers
+    wrong = next((each for each in several if isinstance(each, str) and not each.isdecimal()), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong!r} is no number of a {axis}; count them from 0")
+    listed = [int(each) for each in several]
+    return sorted(listed) if isinstance(numbers, Set) else listed
 
 
 def zero_activations(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
@@ -143,7 +155,7 @@ def add(
     """Return an edit that adds a vector to activations: steering (Turner et al. 2023).
 
     Args:
-        vector: broadcast to the selected part, [batch, (head,) position, dim].
+        vector: broadcast to the selected part, [batch, (head,) position, dim]; one for each text is [batch, 1, dim].
         head: the head or heads to edit; None: all.
         positions: the positions to edit; a tensor [batch]: one in each text; None: all.
 
@@ -167,7 +179,8 @@ def paste(
 
     Args:
         source: what a capture of the other run holds at this site; of it the same heads and positions are taken. A
-            vector [dim], such as the mean over a data set, is pasted everywhere.
+            vector [dim], such as the mean over a data set, is pasted everywhere, and one for each text, [batch, 1,
+            dim], at all of its positions.
         head: the head or heads to edit; None: all.
         positions: the positions to edit; a tensor [batch]: one in each text; None: all.
 
@@ -223,12 +236,38 @@ def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
     """Expand a tensor to another's shape.
 
     Raises:
-        ValueError: it does not fit.
+        ValueError: it does not fit, or fits in two ways.
     """
+    check_single_meaning(f"edits.{name}", tensor, like)
     try:
         return tensor.to(like).expand(like.shape)
     except RuntimeError as error:
+        each = _with_axes(tensor, like, 0) if 1 < tensor.dim() < like.dim() and len(tensor) == len(like) else None
         raise ValueError(
             f"edits.{name}: {list(tensor.shape)} does not fit {list(like.shape)}; give this shape, or one that "
-            "broadcasts to it, such as a vector of the last axis"
+            f"broadcasts to it, such as a vector of the last axis{f'; one for each text is {each}' if each else ''}"
         ) from error
+
+
+def check_single_meaning(name: str, tensor: Tensor, like: Tensor) -> None:
+    """Raise ValueError if the first axis of a tensor that lacks axes may be that of positions, or one before them.
+
+    A capture's `seen[site][:, 3]` is [batch, dim], and would be taken for [position, dim].
+    """
+    place = like.dim() - tensor.dim()  # where broadcasting puts its first axis
+    if tensor.dim() < 2 or place < 1 or len(tensor) == 1 or len(tensor) != like.shape[place]:
+        return
+    other = next((axis for axis in range(place) if like.shape[axis] == len(tensor)), None)
+    if other is not None:
+        names = ("text", "position", "dim") if like.dim() == 3 else ("text", "head", "position", "dim")
+        raise ValueError(
+            f"{name}: {list(tensor.shape)} may be of each {names[other]} or of each {names[place]}: give "
+            f"{_with_axes(tensor, like, other)} or {_with_axes(tensor, like, place)}"
+        )
+
+
+def _with_axes(tensor: Tensor, like: Tensor, first: int) -> list[int]:
+    """Return the shape of a tensor with as many axes as another, and its first axis at a place."""
+    shape = [1] * (like.dim() - tensor.dim() + 1) + list(tensor.shape[1:])
+    shape[first] = len(tensor)
+    return shape

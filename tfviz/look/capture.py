@@ -70,8 +70,9 @@ def capture(
     Raises:
         LookupError: on leaving the context, if a glob matched nothing; the message lists the available sites.
         TypeError: the model failed, since it was called with a list or a string in place of a tensor.
-        ValueError: the model failed on a text that is empty, or too long for its positions; it is TorchScript; an edit
-            returns another shape, or its site is inside gradient checkpointing; `axes` does not fit.
+        ValueError: the model failed on a text that is empty, or too long for its positions; it is TorchScript; with
+            `grad`, it ran without gradients before a backward pass; an edit returns another shape, or its site is
+            inside gradient checkpointing; `axes` does not fit.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.randn(3, 5, 6)
@@ -138,8 +139,11 @@ class _OpenCapture(AbstractContextManager[Capture]):
         except BaseException:  # an interrupt; a second one is unlikely
             self._tracer.close()
             raise
+        state = self._tracer.state
         if error is None:
-            caveats.check(self._tracer.state)
+            caveats.check(state)
+        elif state.recorder.grad and state.notes.without_grad and "does not require grad" in str(error):
+            raise ValueError(caveats.WITHOUT_GRADIENTS) from error
         elif clear := explain(self._model, error):
             raise clear from error
 

@@ -24,6 +24,7 @@ class _StoredState(NamedTuple):
     blocks: dict[str, dict[int, Block]]
     summary: str
     caveats: list[str]
+    sites: tuple[list[str], list[str]]
 
 
 class Capture(Mapping[str, Tensor]):
@@ -51,7 +52,7 @@ class Capture(Mapping[str, Tensor]):
             site: [(stored.detach() if isinstance(stored, Tensor) else stored, allowed) for stored, allowed in some]
             for site, some in self._firings.items()
         }
-        state = _StoredState(self._state.notes, self._state.blocks, self.summary, self._caveats)
+        state = _StoredState(self._state.notes, self._state.blocks, self.summary, self._caveats, self._seen_sites)
         return {**self.__dict__, "_firings": firings, "_state": state}
 
     def __iter__(self) -> Iterator[str]:
@@ -115,8 +116,25 @@ class Capture(Mapping[str, Tensor]):
             KeyError: no such site was captured.
         """
         if site not in self._firings:
-            raise KeyError(caveats.no_site(site, list(self)))
+            raise KeyError(self._absence(site))
         return self._firings[site]
+
+    def _absence(self, site: str) -> str:
+        """Return the message for a site that was not captured: whether the model has it."""
+        sites, inputs = self._seen_sites
+        if site in sites or site in inputs:
+            return f"{site!r} was not captured: name it, as in sites=[{site!r}] of look.capture or of the analysis"
+        return caveats.no_site(site, sites, inputs)
+
+    @property
+    def _seen_sites(self) -> tuple[list[str], list[str]]:
+        """All sites that the model computed, captured or not, and those of the inputs of its modules."""
+        state = self._state
+        if isinstance(state, _StoredState):
+            return state.sites
+        paths = state.stack.called
+        inputs = [site for path in paths if (site := state.stack.input_site(path)) is not None]
+        return list(state.recorder.fired), inputs
 
     def assembled(self, site: str, batch: int) -> Sequence[Firing]:
         """Return the stored firings of a site, with windows of one picture or blocks of one text put together.

@@ -21,6 +21,10 @@ ATTENTION_NAME = re.compile(r"attention|attn|multihead", re.IGNORECASE)
 ROW_SUM_TOLERANCE = 0.05  # largest distance of a row's sum from 1
 QUANTIZED_ROW_SUM_TOLERANCE = 0.3  # the same for weights stored as bytes
 MAX_ROWS_CHECKED = 64  # of each head stored as bytes
+WITHOUT_GRADIENTS = (
+    "grad=True, and the model ran without gradients (torch.no_grad), so that there are none: put torch.enable_grad() "
+    "around it"
+)
 
 
 def summary(state: CaptureState) -> str:
@@ -102,8 +106,7 @@ def check(state: CaptureState) -> None:
     unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_batch_mismatches(state)}.items()]
     for caveat, holds in {
         f"{_joined(added)} was added to the model inside the `with` block and is not captured": added,
-        "grad=True, and the model ran without gradients (torch.no_grad): there are none": recorder.grad
-        and notes.without_grad,
+        WITHOUT_GRADIENTS: recorder.grad and notes.without_grad,
         f"not all could be seen: {_unseen_parts(state)}": stack.unseen,
         f"these weights mix channels, not words: {_joined(notes.channels)}; their rows are not queries": notes.channels,
         f"weights that may be of several heads or windows are shown as texts of a batch: "

@@ -6,7 +6,7 @@ The page's engine has the same edits of weights (`js/engine/edits.js`).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from tfviz.look.activation_edits import (
     ActivationEdit,
     HeadIndices,
+    Numbers,
     PositionIndices,
     add,
     as_list,
@@ -41,6 +42,9 @@ class ZeroHeads:
     """
 
     head: HeadIndices = None
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.head)
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         """Return a mask over the heads, True for each head that is switched off.
@@ -179,13 +183,18 @@ def _first_row(rows: Bool[Tensor, "*lead query 1"], pinned: Bool[Tensor, "query 
     return query, int(pinned[query].sum())
 
 
-def _listed(head: int | Collection[int], heads: int) -> list[int]:
+def _check_numbers(head: HeadIndices) -> None:
+    """Raise ValueError if a head is named by a string that is no number."""
+    as_list("head", () if head is None else head)
+
+
+def _listed(head: Numbers, heads: int) -> list[int]:
     """Return heads as a list.
 
     Raises:
         ValueError: there is no such head.
     """
-    listed = as_list(head)
+    listed = as_list("head", head)
     outside = next((number for number in listed if not 0 <= number < heads), None)
     if outside is not None:
         raise ValueError(f"head is {outside}; there are {heads}, counted from 0")
@@ -202,6 +211,7 @@ def _check_axes(weights: Tensor) -> None:
 
 def _of_head(head: HeadIndices, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """Return the change applied to a head, to several, or to all."""
+    _check_numbers(head)
 
     def edit(weights: Tensor) -> Tensor:
         _check_axes(weights)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, integer, materialized, one_of
+from tfviz.files import check_safetensors_name
 from tfviz.look import caveats, map_layers, quantize, serialization
 from tfviz.look.attention_call import ALL_PLACES
 from tfviz.look.captured import Capture
@@ -278,7 +279,8 @@ class AttentionMaps:
 
     @validated
     def save(self, path: str | Path) -> Path:
-        """Write one safetensors file, atomically."""
+        """Write one safetensors file, atomically; the path does not end in that of another format, such as ".csv"."""
+        check_safetensors_name(path, "maps are")
         words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
         return serialization.write(path, self.layers, self.mask, words)
 

@@ -21,7 +21,9 @@ from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-NOT_LINEAR = "not linear in what the last norm gives: give a logit, or a difference of logits, of a model without a cap on them"
+NOT_LINEAR = (
+    "not linear in what the last norm gives: give a logit, or a difference, of a model without a cap on logits"
+)
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 

@@ -1,13 +1,20 @@
-"""Refuse prompts that are strings, and ids that are no numbers of tokens, before a model runs on them."""
+"""Refuse prompts that are strings, ids that are no numbers of tokens, and masks that are none, before a model runs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from tfviz.look.attention_call import is_unmasked
+from tfviz.look.failed_calls import TOKENIZER_CALL
+
+MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # arguments that tell padding, 0, from words
+CACHE_ARGUMENT = re.compile("past|cache")  # in the names of arguments with keys and values
+POSITIONAL_ADVICE = "a {} holds the model's positional arguments; of ids and targets give ids alone, batch[0]"
 ID_ARGUMENTS = ("input_ids", "decoder_input_ids", "ids")
 
 
@@ -23,7 +30,7 @@ def check_no_string(name: str, values: Any) -> None:
 
 
 def check_ids(name: str, arguments: Mapping[str, Any], model: nn.Module) -> None:
-    """Raise an error if ids are floats, or not tokens of the model.
+    """Raise an error if ids are of another type, or not tokens of the model.
 
     Args:
         name: of the prompt, for messages.
@@ -31,15 +38,17 @@ def check_ids(name: str, arguments: Mapping[str, Any], model: nn.Module) -> None
         model: the model.
 
     Raises:
-        TypeError: ids are floats.
+        TypeError: ids are floats, or whole numbers of one byte or two.
         ValueError: an id lies outside of the model's table of embeddings.
     """
     for argument in ID_ARGUMENTS:
         ids = arguments.get(argument)
         if not isinstance(ids, Tensor) or not ids.numel():
             continue
-        if ids.is_floating_point():
-            raise TypeError(f"{name}: {argument} are {ids.dtype}; give whole numbers, as a tokenizer returns them")
+        if ids.dtype not in (torch.int64, torch.int32):
+            raise TypeError(
+                f"{name}: {argument} are {ids.dtype}; give whole numbers, int64, as a tokenizer returns them"
+            )
         count = _vocab_size(model)
         has_other_parts = any(isinstance(part, Tensor) and part.is_floating_point() for part in arguments.values())
         if count is None or has_other_parts or torch.compiler.is_compiling():
@@ -59,3 +68,69 @@ def _vocab_size(model: nn.Module) -> int | None:
         return None
     weight = getattr(table, "weight", None)
     return len(weight) if isinstance(weight, Tensor | torch.nn.Parameter) and weight.dim() == 2 else None
+
+
+def check_positional(name: str, prompt: Any, arguments: Mapping[str, Any]) -> None:
+    """Raise ValueError if ids and targets were given where a model takes ids and a mask, or ids and a cache.
+
+    Args:
+        name: of the prompt, for messages.
+        prompt: a tuple or a list of positional arguments; anything else is right.
+        arguments: those whose names are known, by name, in order.
+    """
+    if not isinstance(prompt, tuple | list):
+        return
+    tensors = [(argument, value) for argument, value in arguments.items() if isinstance(value, Tensor)]
+    for argument, value in tensors[1:]:
+        is_no_mask = argument in MASK_ARGUMENTS and not _has_mask_values(value).all()
+        if is_no_mask or CACHE_ARGUMENT.search(argument):
+            advice = f"{POSITIONAL_ADVICE.format(type(prompt).__name__)}; here the second is {argument}"
+            raise ValueError(f"{name}: {advice}")
+
+
+def shape_advice(prompt: Any, arguments: Mapping[str, Any]) -> str:
+    """Return what to give in place of a prompt that has no axis of texts in some of its tensors, or unlike ones."""
+    flat = [argument for argument, value in arguments.items() if isinstance(value, Tensor) and value.dim() < 2]
+    tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
+    if len(tensors) == 1 and tensors[0].dim() == 1:
+        return "give ids [batch, position], such as ids[None] for one text"
+    if isinstance(prompt, tuple | list) and flat:
+        return POSITIONAL_ADVICE.format(type(prompt).__name__)
+    leave_out = f"leave {' and '.join(flat)} out, or " if flat else ""
+    return f"{leave_out}give ids [batch, position], or tensors that share their first axis, as {TOKENIZER_CALL} makes"
+
+
+def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
+    """Raise ValueError if an attention mask is something else, or of another length than the ids.
+
+    Args:
+        name: of the prompt, for messages.
+        arguments: of the model, by name.
+    """
+    has_past = any(CACHE_ARGUMENT.search(key) and value is not None for key, value in arguments.items())
+    for argument in (*MASK_ARGUMENTS, "decoder_attention_mask"):
+        mask = arguments.get(argument)
+        if not isinstance(mask, Tensor):
+            continue
+        wrong = mask[~_has_mask_values(mask)]
+        if len(wrong):
+            kind = (
+                "0, or the lowest number where no query may look" if _is_added(mask) else "1 for a word, 0 for padding"
+            )
+            raise ValueError(f"{name}: {argument} holds {wrong[0].item():.6g}; give {kind}")
+        ids_name = "decoder_input_ids" if argument.startswith("decoder") else "input_ids"
+        ids = arguments.get(ids_name)
+        if isinstance(ids, Tensor) and ids.dim() == 2 and mask.shape[-1] != ids.shape[1] and not has_past:
+            raise ValueError(
+                f"{name}: {argument} is {list(mask.shape)}, and {ids_name} {list(ids.shape)}; give one for each id"
+            )
+
+
+def _is_added(mask: Tensor) -> bool:
+    """Return whether a mask [batch, head, query, key] is added to scores."""
+    return mask.dim() == 4 and mask.is_floating_point()
+
+
+def _has_mask_values(mask: Tensor) -> Tensor:
+    """Return where a mask has values that it can have."""
+    return (mask == 0) | (~is_unmasked(mask) if _is_added(mask) else mask == 1)

@@ -27,8 +27,9 @@ def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int)
     if isinstance(texts, str | Mapping | Tensor):
         raise TypeError(f"texts is {describe(texts)}; give a list of texts or batches, such as [batch]")
     rows = iter(texts)
-    first = next(rows, None)
-    if first is None:
+    try:
+        first = next(rows)
+    except StopIteration:
         return []
     if isinstance(first, str):
         if tokenize is None:

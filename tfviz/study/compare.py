@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,7 @@ def compare(
             moved = inputs.map(lambda tensor: tensor.to(device))
             with capture(second, sites) as other:
                 second_logits = moved.logits(second)
-        if {site: tensor.shape for site, tensor in seen.items()} != {s: tensor.shape for s, tensor in other.items()}:
-            raise ValueError(f"{names[0]} has {seen!r}, and {names[1]} {other!r}; compare checkpoints of one model")
+        _check_equal_shapes(names, seen.shapes, other.shapes)
         _check_patterns(seen)
         layers = [
             _total_variation(
@@ -69,6 +68,7 @@ def compare(
         text = range_labels(inputs.size)
         axes = {"text": text, name: labels, "head": range_labels(layers[0].shape[1])}
         first_logits = inputs.logits(first)
+        _check_equal_shapes(names, {"logits": first_logits.shape}, {"logits": second_logits.shape})
         # the words whose next tokens are predicted
         words = attention_mask_at(inputs, "decoder", first_logits.shape[1]).to(first_logits.device)
         return {
@@ -83,6 +83,19 @@ def compare(
     return over(
         first, texts, measure, sites=sites, tokenize=tokenize, batch_size=batch_size, progress=progress, resume=resume
     )
+
+
+def _check_equal_shapes(
+    models: Sequence[str], first: Mapping[str, Sequence[int]], second: Mapping[str, Sequence[int]]
+) -> None:
+    """Raise ValueError if what two models give differs in shape, or one lacks it; it names the first such thing."""
+    name = next((name for name in (*first, *second) if first.get(name) != second.get(name)), None)
+    if name is not None:
+        one, other = (list(shapes[name]) if name in shapes else "none" for shapes in (first, second))
+        raise ValueError(
+            f"{' and '.join(models)} differ in {name}, {one} in the first and {other} in the second: compare "
+            "checkpoints of one model"
+        )
 
 
 def _check_patterns(seen: Capture) -> None:
@@ -102,8 +115,6 @@ def _total_variation(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
 
 def _kl_divergence(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
     """Return KL(first || second) of each text, in nats, mean over its words."""
-    if first.shape != second.shape:
-        raise ValueError(f"one model gives logits {list(first.shape)}, the other {list(second.shape)}")
     logs = first.log_softmax(-1), second.log_softmax(-1)
     nats = (logs[0].exp() * (logs[0] - logs[1])).sum(-1)
     if nats.dim() == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.captured import Capture
-from tfviz.look.head_scores import SCORE_KINDS, Cells, Kind, Marks, check_kinds
+from tfviz.look.head_scores import COMPARE_WORDS, SCORE_KINDS, Cells, Kind, Marks, check_kinds
 from tfviz.look.map_arguments import range_labels
 from tfviz.look.map_groups import CROSS_ATTENTION_NAME
 from tfviz.study.aligned_texts import AlignedTexts, MarkedTexts, clear_first_key
@@ -49,6 +50,8 @@ class HeadScores:
     ) -> None:
         self.kinds = check_kinds(kinds)
         self.leave_out_first = leave_out_first
+        by_position = [kind for name, kind in SCORE_KINDS.items() if name not in COMPARE_WORDS]
+        self._compares_words = any(kind not in by_position for kind in self.kinds.values())
 
     def __repr__(self) -> str:
         return f"HeadScores({list(self.kinds)}, leave_out_first={self.leave_out_first})"
@@ -59,8 +62,8 @@ class HeadScores:
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
-        texts: dict[int, MarkedTexts] = {}  # by the ids of an encoder's text and of a decoder's
-        scores, uniform = zip(*(self._layer(site, seen, self._text(site, inputs, texts)) for site in seen))
+        texts: dict[tuple[int, int], MarkedTexts] = {}  # by the ids of an encoder's text and of a decoder's
+        scores, uniform = zip(*(self._layer(site, seen, self._text(site, seen, inputs, texts)) for site in seen))
         label, labels = site_axis(list(seen))
         heads = head_count(len(layer[0]) for layer in scores)
         axes = {"text": range_labels(inputs.size), label: labels, "head": range_labels(heads)}
@@ -71,17 +74,28 @@ class HeadScores:
                 tables[title] = unchecked(Table, values, axes, "share of attention")
         return tables
 
-    def _text(self, site: str, inputs: Inputs, known: dict[int, MarkedTexts]) -> MarkedTexts:
+    def _text(self, site: str, seen: Capture, inputs: Inputs, known: dict[tuple[int, int], MarkedTexts]) -> MarkedTexts:
         """Return the text at a site, and its marks."""
         if any(map(CROSS_ATTENTION_NAME.search, site.split("."))):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
-        ids = ids_at(inputs, site)
-        if id(ids) not in known:
+        key, ids = self._ids(site, seen, inputs)
+        if key not in known:
             aligned = AlignedTexts(ids, attention_mask_of(inputs, ids, site))
             marked = (_checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items())
             cells = map(aligned.without_padding, marked)
-            known[id(ids)] = MarkedTexts(aligned, Marks(map(self._without_first, cells)))
-        return known[id(ids)]
+            known[key] = MarkedTexts(aligned, Marks(map(self._without_first, cells)))
+        return known[key]
+
+    def _ids(self, site: str, seen: Capture, inputs: Inputs) -> tuple[tuple[int, int], Tensor]:
+        """Return the ids at a site, and a key for them; zeros where there are none, as of pictures, and none count."""
+        try:
+            ids = ids_at(inputs, site)
+        except ValueError:
+            if self._compares_words:
+                raise
+            length = seen.shapes[site][-1]
+            return (0, length), torch.zeros(inputs.size, length, dtype=torch.long, device=inputs.tensors[0].device)
+        return (id(ids), 0), ids
 
     def _without_first(self, cells: Cells) -> Cells:
         """Return marks without those of the first key, if it is left out: a query with no other mark does not count."""
@@ -135,10 +149,10 @@ def find_heads(
     `found["previous"].mean` with `found["previous, uniform attention"].mean`. Where all texts repeat after the same
     number of positions, a head that looks so many positions back, whatever stands there, scores as high for "duplicate"
     or "induction" as one that looks for the word: give texts that repeat after different numbers. Arguments are those
-    of `HeadScores` and of `over`.
+    of `HeadScores` and of `over`. A warning names those of the kinds given of which no text has a cell.
     """
     measure = HeadScores(kinds, leave_out_first)
-    return over(
+    found = over(
         model,
         texts,
         measure,
@@ -149,3 +163,8 @@ def find_heads(
         resume=resume,
         client=client,
     )
+    missing = [kind for kind in measure.kinds if not found[kind].counts.any()]
+    if missing and tuple(kinds) != tuple(SCORE_KINDS):  # of all kinds, a text may well lack some
+        named = ", ".join(map(repr, missing))
+        warnings.warn(f"no text has a cell of {named}: their scores are NaN", stacklevel=3)
+    return found

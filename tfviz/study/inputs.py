@@ -14,13 +14,19 @@ from tfviz import checks
 from tfviz.eval_mode import model_device
 from tfviz.logits import extract_logits
 from tfviz.look.attention_call import is_unmasked
-from tfviz.look.failed_calls import TOKENIZER_CALL, explain
+from tfviz.look.failed_calls import explain
 from tfviz.shapes import Bool, Int
-from tfviz.study.check_ids import check_ids, check_no_string
+from tfviz.study.check_ids import (
+    MASK_ARGUMENTS,
+    check_ids,
+    check_masks,
+    check_no_string,
+    check_positional,
+    shape_advice,
+)
 from tfviz.validation import describe
 
 DECODER_TEXT_ARGUMENTS = ("decoder_input_ids", "target")  # arguments with a decoder's text
-MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # arguments that tell padding, 0, from words
 Prompt = Tensor | Mapping[str, Any] | Sequence[Any]
 
 
@@ -44,14 +50,18 @@ class Inputs:
 
         Args:
             name: of the argument, for messages.
-            prompt: ids [batch, position]; the arguments of the model in a tuple; or, by name, what a tokenizer returns.
+            prompt: ids [batch, position]; the positional arguments of the model in a tuple; or, by name, what a
+                tokenizer returns.
             model: the model that takes them.
 
         Raises:
-            TypeError: the prompt is a string, or holds one; ids are floats.
-            ValueError: there is no tensor, or tensors disagree about the batch; an id is no token of the model.
+            TypeError: the prompt is no tensor, mapping or tuple, or holds a string; ids are no whole numbers.
+            ValueError: there is no tensor, or tensors disagree about the batch; an id is no token of the model; an
+                attention mask is something else, such as targets, or does not fit the ids.
         """
         checks.require_weights(model)
+        if not isinstance(prompt, Tensor | Mapping | Sequence):
+            raise TypeError(f"{name} is {describe(prompt)}; give a tensor of ids, [batch, position]")
         if not isinstance(prompt, Tensor):
             check_no_string(name, prompt)
         device = model_device(model)
@@ -59,15 +69,16 @@ class Inputs:
         kwargs = dict(prompt) if isinstance(prompt, Mapping) else {}
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
         sizes = {tensor.shape[0] if tensor.dim() > 1 else 0 for tensor in tensors}
+        given = cls(args, kwargs, max(sizes, default=0), _parameters(model)[: len(args)])
         if 0 in sizes or len(sizes - {1}) > 1 or not sizes:  # 1: for all texts, as position_ids may be
             shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors) or f"no tensor, but {describe(prompt)}"
-            advice = f"ids [batch, position], or tensors that share their first axis, as {TOKENIZER_CALL} makes"
-            raise ValueError(f"{name}: {shapes}; give {advice}")
+            raise ValueError(f"{name}: {shapes}; {shape_advice(prompt, given.named)}")
+        check_positional(name, prompt, given.named)
+        check_ids(name, given.named, model)
+        check_masks(name, given.named)
         if _takes(model, "use_cache") and not args[1:]:
             kwargs.setdefault("use_cache", False)  # a single pass needs no key/value cache
-        moved = cls(args, kwargs, max(sizes), _parameters(model)[: len(args)])
-        check_ids(name, moved.named, model)
-        return moved.map(lambda tensor: tensor.to(device))
+        return given.map(lambda tensor: tensor.to(device))
 
     def with_last_logits(self, model: nn.Module) -> Inputs:
         """Return inputs for which a Hugging Face model computes only the last position's logits, if it supports this.

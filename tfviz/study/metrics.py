@@ -35,10 +35,14 @@ def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> 
         other: id of the other one, or one for each text.
         position: as for `logit`.
 
+    Raises:
+        ValueError: both are the same token, of any text.
+
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
     """
     _check_whole(right=right, other=other, position=position)
+    _check_different(right, other)
 
     def difference(logits: Tensor) -> Tensor:
         return _token_logits(logits, right, position) - _token_logits(logits, other, position)
@@ -62,6 +66,15 @@ def _check_whole(**numbers: Numbers) -> None:
     for name, value in numbers.items():
         if isinstance(value, Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
+
+
+def _check_different(right: Numbers, other: Numbers) -> None:
+    """Raise ValueError if the right token of a text is also the other one."""
+    pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (right, other)]
+    first, second = (numbers * max(map(len, pair)) if len(numbers) == 1 else numbers for numbers in pair)
+    same = next((token for token, against in zip(first, second) if token == against), None)
+    if same is not None:
+        raise ValueError(f"right and other are both {same}, whose difference is always 0; give two tokens")
 
 
 def _mean_metric(
@@ -122,21 +135,31 @@ def tokens_of(metric: Metric) -> list[int]:
     return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
-def measure(metric: Metric, logits: Tensor) -> Tensor:
-    """Return the metric of some logits.
+def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Tensor:
+    """Return the metric of some logits; `name` is that of the argument, for messages.
+
+    An error of the metric itself gets a note that says what it was given.
 
     Raises:
         TypeError: it is not one number.
         ValueError: it is NaN or infinite.
     """
-    value = metric(logits)
+    try:
+        value = metric(logits)
+    except Exception as error:
+        if not hasattr(metric, "tokens"):  # one of the user's
+            error.add_note(
+                f"{name} is called with the logits, a tensor {list(logits.shape)}, not with the model's output: give a "
+                "function of them, such as lambda logits: logits[:, -1, 5].mean()"
+            )
+        raise
     if isinstance(value, float | int) and not isinstance(value, bool):
         value = torch.tensor(float(value))
     if not isinstance(value, Tensor) or value.numel() != 1:
         shape = f"a tensor {list(value.shape)}" if isinstance(value, Tensor) else describe(value)
-        raise TypeError(f"metric gives {shape}; it must give one number, such as the mean over the batch")
+        raise TypeError(f"{name} gives {shape}; it must give one number, such as the mean over the batch")
     if not value.isfinite():
-        raise ValueError(f"metric gives {value.item()}; runs cannot be compared by it")
+        raise ValueError(f"{name} gives {value.item()}; runs cannot be compared by it")
     return value.reshape(())
 
 
@@ -151,7 +174,7 @@ def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Tensor:
     Raises:
         ValueError: it does not depend on the logits, or was detached from them.
     """
-    value = measure(metric, logits)
+    value = measure(metric, logits, name)
     if not value.requires_grad:
         raise ValueError(f"the {name} does not depend on the logits by differentiable operations; it has no gradient")
     return value

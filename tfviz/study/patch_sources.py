@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from tfviz.look.activation_edits import check_single_meaning
 from tfviz.shapes import Bool, Float
 
 Means = Mapping[str, Tensor]  # site -> custom activation
@@ -68,10 +69,11 @@ def _custom_replacement(site: str, means: Means, like: Tensor) -> Tensor:
     """Return what a mapping gives for a site, in the shape of its activations.
 
     Raises:
-        ValueError: it gives none, or one that does not fit.
+        ValueError: it gives none, or one that does not fit, or fits in two ways.
     """
     if site not in means:
         raise ValueError(f"by has nothing for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")
+    check_single_meaning("by", means[site], like)
     try:
         return means[site].to(like).expand(like.shape)
     except RuntimeError as error:

@@ -32,11 +32,14 @@ class Sweep:
     """A metric of many runs, in each of which one activation is replaced.
 
     Args:
+        each, words: as for `patch`.
         frozen: globs of sites whose activations in the unpatched run are kept, beside those that are patched; None:
             none are.
 
     Attributes:
         sites: the sites that are patched.
+        places: of each site, those that are patched one at a time.
+        axes: of the table.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch.
         base_activations: site -> activations in the unpatched run, if they are kept.
     """
@@ -49,6 +52,8 @@ class Sweep:
         globs: list[str],
         by: str,
         seed: int,
+        each: Each | None,
+        words: Sequence[str] | None,
         means: Means | None = None,
         frozen: Sequence[str] | None = None,
     ) -> None:
@@ -59,7 +64,8 @@ class Sweep:
         self.baselines: dict[str, float] = {}
         self.base_activations: dict[str, Tensor] = {}
         activations = {}
-        for name, prompt in inputs.items():
+        for name in sorted(inputs, key=lambda name: name != unpatched):  # what cannot be patched is known after one run
+            prompt = inputs[name]
             is_base = prompt is self.base
             is_needed = name == by or (by, name) == ("gradient", "clean") or is_base
             wanted = [*(globs if is_needed else ()), *((frozen or ()) if is_base else ())]
@@ -72,12 +78,14 @@ class Sweep:
             self.baselines[name] = measure(metric, logits).item()
             check_position(metric, prompt, logits)
             kept = single_firings(seen)
+            activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
             if is_base:
                 base_logits = logits
                 self.base_activations = {} if frozen is None else kept
-            activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
+                self.sites = activation_sites(activations[name], prompt.size)
+                self.choose(each, words)
+        self.baselines = {name: self.baselines[name] for name in inputs}
         base = activations[unpatched]
-        self.sites = activation_sites(base, self.base.size)
         self.sources = {
             site.name: replacement(site.name, activations, by, seed, means or {}, self._words(site))
             for site in self.sites
@@ -99,7 +107,25 @@ class Sweep:
         positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
         return max(self.base.size, positions // self.sites[0].positions)
 
-    def places(self, each: Each | None) -> list[Place]:
+    def choose(self, each: Each | None, words: Sequence[str] | None) -> None:
+        """Set the places and the axes, as soon as the sites are known.
+
+        Raises:
+            ValueError: the sites have no heads; there are more or fewer words than positions.
+        """
+        self.places = self.places_of(each)
+        heads, positions = zip(*self.places)
+        name, labels = site_axis([site.name for site in self.sites])
+        self.axes: dict[str, Sequence[str]] = {name: labels}
+        if None not in heads:
+            self.axes["head"] = [str(head) for head in dict.fromkeys(heads)]
+        if None not in positions:
+            count = len(set(positions))
+            if words is not None and len(words) != count:
+                raise ValueError(f"there are {len(words)} words and {count} positions; give one word for each")
+            self.axes["position"] = [str(position) for position in range(count)] if words is None else list(words)
+
+    def places_of(self, each: Each | None) -> list[Place]:
         """Return the places of each site that are patched one at a time."""
         heads, positions = self.sites[0].heads, self.sites[0].positions
         each = each or ("position" if heads is None else "head")
@@ -112,29 +138,11 @@ class Sweep:
             )
         )
 
-    def axes(self, each: Each | None, words: Sequence[str] | None) -> dict[str, Sequence[str]]:
-        """Return the axes of the table.
-
-        Raises:
-            ValueError: there are more or fewer words than positions.
-        """
-        heads, positions = zip(*self.places(each))
-        name, labels = site_axis([site.name for site in self.sites])
-        axes: dict[str, Sequence[str]] = {name: labels}
-        if None not in heads:
-            axes["head"] = [str(head) for head in dict.fromkeys(heads)]
-        if None not in positions:
-            count = len(set(positions))
-            if words is not None and len(words) != count:
-                raise ValueError(f"there are {len(words)} words and {count} positions; give one word for each")
-            axes["position"] = [str(position) for position in range(count)] if words is None else list(words)
-        return axes
-
-    def measure(self, places: list[Place], texts: int, results: PartialResults, progress: bool) -> Tensor:
+    def measure(self, texts: int, results: PartialResults, progress: bool) -> Tensor:
         """Return the change of the metric by each patch, site by site; `texts` are run at a time."""
         from tqdm import tqdm
 
-        times, count = max(1, texts // self.base.size), len(places)
+        times, count = max(1, texts // self.base.size), len(self.places)
         with tqdm(total=count * len(self.sites), unit="patch", disable=not progress, mininterval=0.5) as bar:
             try:
                 for number, site in enumerate(self.sites):
@@ -142,7 +150,7 @@ class Sweep:
                     bar.update(count - len(missing))
                     for first in range(0, len(missing), times):
                         chunk = missing[first : first + times]
-                        results.add(chunk, self.run_patches(site, [places[at - number * count] for at in chunk]))
+                        results.add(chunk, self.run_patches(site, [self.places[at - number * count] for at in chunk]))
                         bar.update(len(chunk))
             finally:
                 results.write()
@@ -173,7 +181,7 @@ class Sweep:
         values = [measure(self.metric, part) for part in logits.split(self.base.size)]
         return torch.stack(values).cpu() - self.unpatched
 
-    def estimate(self, places: list[Place]) -> Tensor:
+    def estimate(self) -> Tensor:
         """Return the estimated change of the metric by each patch, from one backward pass."""
         kept: dict[str, Tensor] = {}
 
@@ -192,7 +200,7 @@ class Sweep:
         values = []
         for site, gradient in zip(kept, gradients):
             share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
-            values += [share[place_index(self.sites[0], place)].sum() for place in places]
+            values += [share[place_index(self.sites[0], place)].sum() for place in self.places]
         return torch.stack(values).cpu()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.compiled import uncompiled
@@ -85,8 +87,11 @@ def patch(
     {'layer': ['0', '1'], 'head': ['0', '1', '2']}
     """
     check_callable("logits", metric=metric)
+    check_words(words)
     if isinstance(by, str):
         checks.one_of(TITLES, by=by)
+    elif not by:
+        raise ValueError("by is empty; give site -> activation, as study.mean_activations does")
     kind, means = (by, None) if isinstance(by, str) else ("custom", by)
     if sites is None:
         sites = "*.output_heads" if means is None else list(means)
@@ -98,22 +103,26 @@ def patch(
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, kind)
     with eval_mode(model):
-        sweep = Sweep(model, inputs, metric, [sites] if isinstance(sites, str) else list(sites), kind, seed, means)
-        axes, places = sweep.axes(each, words), sweep.places(each)
+        globs = [sites] if isinstance(sites, str) else list(sites)
+        sweep = Sweep(model, inputs, metric, globs, kind, seed, each, words, means)
         if kind == "gradient":
-            values = sweep.estimate(places)
+            values = sweep.estimate()
         else:
             texts = batch_size or sweep.texts_at_once
             shown = [*(value for prompt in inputs.values() for value in prompt.tensors), *(means or {}).values()]
             results = PartialResults(
                 resume,
-                len(sweep.sites) * len(places),
-                "" if resume is None else fingerprint(model, *shown, sweep.sites, kind, places, seed, sweep.baselines),
+                len(sweep.sites) * len(sweep.places),
+                ""
+                if resume is None
+                else fingerprint(model, *shown, sweep.sites, kind, sweep.places, seed, sweep.baselines),
             )
-            values = sweep.measure(places, texts, results, progress)
+            values = sweep.measure(texts, results, progress)
+    warn_of_constant(values, inputs, sweep.baselines)
     notes = {"model": type(model).__name__, "by": kind, **sweep.baselines}
     title = CUSTOM_TITLE if kind == "custom" else TITLES[kind]
-    return Table(values.reshape([len(labels) for labels in axes.values()]), axes, unit_of(metric), title, notes)
+    shape = [len(labels) for labels in sweep.axes.values()]
+    return Table(values.reshape(shape), sweep.axes, unit_of(metric), title, notes)
 
 
 def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
@@ -141,4 +150,21 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
         raise ValueError(
             "by='resample' would put the activations of padding in the place of words: give texts of as many tokens "
             "each, or take by='mean', which leaves padding out"
+        )
+
+
+def check_words(words: Sequence[str] | None) -> None:
+    """Raise TypeError if words are one text."""
+    if isinstance(words, str):
+        raise TypeError(f"words is {words!r}, one text; give a list, one word for each position")
+
+
+def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Mapping[str, float]) -> None:
+    """Warn if no patch changed the metric at all, unless clean and corrupt are the same prompt."""
+    clean, corrupt = inputs["clean"], inputs.get("corrupt")
+    are_equal = corrupt is not None and all(map(torch.equal, clean.tensors, corrupt.tensors))
+    if not values.nan_to_num().any() and len(set(baselines.values())) == 1 and not are_equal:
+        value = baselines["clean"]
+        warnings.warn(
+            f"the metric is {value:.6g} in every run, whatever is patched: does it read the logits?", stacklevel=4
         )

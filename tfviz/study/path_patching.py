@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from torch import nn
 
 from tfviz import checks
 from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
+from tfviz.look.activation_edits import HeadIndices, as_list
 from tfviz.study.inputs import Prompt
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sweep import Each
-from tfviz.study.patching import check_prompts, prompts
+from tfviz.study.patching import check_prompts, check_words, prompts, warn_of_constant
 from tfviz.study.path_sweep import Heads, PathSweep
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-Sites = str | Sequence[str] | Mapping[str, int | Collection[int] | None]  # or site -> head or heads; None for all
+Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> head or heads; None for all
 OTHER_RUN = {"clean": "corrupt", "corrupt": "clean"}
 
 
@@ -48,8 +49,9 @@ def patch_path(
         clean: the prompt of the clean run, as for `patch`.
         corrupt: the prompt of the corrupt run, of the same shapes.
         metric: logits -> one number.
-        receivers: sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or site -> head or heads;
-            None: the output itself.
+        receivers: globs of the sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or glob ->
+            head or heads; None: the output itself. A head is a number, or its label in a table, as `Table.top` gives
+            it; of globs that match the same site the first counts.
         senders: globs of the sites whose effect is measured one by one, or glob -> head or heads.
         frozen: globs of the sites that keep their activations. Add the feed-forward networks, `"*.mlp"`, for the path
             through the residual stream only.
@@ -65,7 +67,7 @@ def patch_path(
 
     Raises:
         LookupError: no site matches.
-        ValueError: as for `patch`; there is no such head.
+        ValueError: as for `patch`; there is no such head; senders or receivers are empty.
 
     >>> import torch
     >>> from tfviz import models
@@ -80,21 +82,24 @@ def patch_path(
     checks.one_of(OTHER_RUN, by=by)
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
+    check_words(words)
+    sending = _heads_of("senders", senders)
+    receiving = {} if receivers is None else _heads_of("receivers", receivers)
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, "clean")
     held = [frozen] if isinstance(frozen, str) else list(frozen)
     with eval_mode(model):
-        sweep = PathSweep(model, inputs, metric, _heads_of(senders), by, held, _heads_of(receivers or {}))
-        axes, places = sweep.axes(each, words), sweep.places(each)
+        sweep = PathSweep(model, inputs, metric, sending, by, held, receiving, each, words)
         texts = batch_size or sweep.texts_at_once
-        results = PartialResults(None, len(sweep.sites) * len(places), "")
-        values = sweep.measure(places, texts, results, progress)
-    starting = "" if senders == "*.output_heads" else f" of {_listing(_heads_of(senders))}"
-    arriving = f" by way of {_listing(sweep.receivers)}" if receivers else ", on the direct path"
+        results = PartialResults(None, len(sweep.sites) * len(sweep.places), "")
+        values = sweep.measure(texts, results, progress)
+    warn_of_constant(values, inputs, sweep.baselines)
+    starting = "" if senders == "*.output_heads" else f" of {_listing(sending)}"
+    arriving = f" by way of {_listing(receiving)}" if receiving else ", on the direct path"
     return Table(
-        values.reshape([len(labels) for labels in axes.values()]),
-        axes,
+        values.reshape([len(labels) for labels in sweep.axes.values()]),
+        sweep.axes,
         unit_of(metric),
         f"The {by} run's activations{starting} in the {OTHER_RUN[by]} run{arriving}",
         {
@@ -107,14 +112,21 @@ def patch_path(
     )
 
 
-def _heads_of(sites: Sites) -> Heads:
-    """Return site or glob -> its heads; None: all of them."""
+def _heads_of(name: str, sites: Sites) -> Heads:
+    """Return glob -> its heads; None: all of them.
+
+    Raises:
+        ValueError: there is no site, or no head of one; a head is no number.
+    """
+    if not sites:
+        raise ValueError(f"{name} is empty; name sites")
     if not isinstance(sites, Mapping):
         return dict.fromkeys([sites] if isinstance(sites, str) else sites)
-    return {
-        site: heads if heads is None else [heads] if isinstance(heads, int) else list(heads)
-        for site, heads in sites.items()
-    }
+    heads = {glob: None if some is None else as_list("head", some) for glob, some in sites.items()}
+    without = next((glob for glob, some in heads.items() if some == []), None)
+    if without is not None:
+        raise ValueError(f"{name} names no head of {without}; give one or several, or None for all")
+    return heads
 
 
 def _listing(sites: Heads) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from tfviz.study.metrics import Metric
 from tfviz.study.patch_sweep import Each, Place, Sweep
 from tfviz.study.sites import ActivationSite, module_path
 
-Heads = dict[str, list[int] | None]  # site or glob -> heads; None: all of them
+Heads = dict[str, list[int] | None]  # glob or site -> heads; None: all of them
 
 
 class PathSweep(Sweep):
@@ -24,10 +24,11 @@ class PathSweep(Sweep):
     Args:
         senders: glob -> the heads that are patched; None: all of them.
         frozen: globs of sites that keep the activations of the unchanged run.
-        receivers: site -> its heads; None: all of them.
+        receivers: glob -> its heads; None: all of them.
 
     Attributes:
         senders: site -> the heads that are patched; None: all of them.
+        receivers: site -> the heads at which the change arrives; None: all of them.
     """
 
     def __init__(
@@ -39,22 +40,33 @@ class PathSweep(Sweep):
         by: str,
         frozen: list[str],
         receivers: Heads,
+        each: Each | None,
+        words: Sequence[str] | None,
     ) -> None:
-        super().__init__(model, dict(inputs), metric, list(senders), by, 0, frozen=[*frozen, *receivers])
-        self.senders = {
-            site.name: next(heads for glob, heads in senders.items() if matches(site.name, glob)) for site in self.sites
-        }
-        for site, heads in self.senders.items():
-            _check_heads(site, heads, self.sources[site])
-        self.receivers = receivers
+        self._senders, self._receivers = senders, receivers
+        super().__init__(model, dict(inputs), metric, list(senders), by, 0, each, words, frozen=[*frozen, *receivers])
         held = [site for site in self.base_activations if any(matches(site, glob) for glob in (*frozen, *receivers))]
         self.frozen = [site for site in held if site not in self.receivers or site in self.sources]
-        for site, heads in self.receivers.items():
-            _check_heads(site, heads, self.base_activations[site])
 
-    def places(self, each: Each | None) -> list[Place]:
+    def choose(self, each: Each | None, words: Sequence[str] | None) -> None:
+        """Set the heads that send and receive, the places and the axes.
+
+        Raises:
+            ValueError: a site lacks what was chosen.
+        """
+        self.senders = {site.name: _heads_at(site.name, self._senders) for site in self.sites}
+        self.receivers = {
+            site: _heads_at(site, self._receivers)
+            for site in self.base_activations
+            if any(matches(site, glob) for glob in self._receivers)
+        }
+        for site, heads in (*self.senders.items(), *self.receivers.items()):
+            _check_heads(site, heads, self.base_activations[site])
+        super().choose(each, words)
+
+    def places_of(self, each: Each | None) -> list[Place]:
         """Return the places of each site that are patched one at a time: those of heads that send in any site."""
-        places, chosen = super().places(each), list(self.senders.values())
+        places, chosen = super().places_of(each), list(self.senders.values())
         if each == "position" and any(heads is not None for heads in chosen):
             raise ValueError("each is 'position', and senders name heads: take 'head', or 'head and position'")
         if None in chosen:
@@ -125,6 +137,11 @@ class PathSweep(Sweep):
             return edited
 
         return edit
+
+
+def _heads_at(site: str, chosen: Heads) -> list[int] | None:
+    """Return the heads of a site by the first glob that matches it."""
+    return next(heads for glob, heads in chosen.items() if matches(site, glob))
 
 
 def _check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tfviz import checks, schema
-from tfviz.files import atomic, expand_user, load_tensors, save_tensors
+from tfviz.files import atomic, check_safetensors_name, expand_user, load_tensors, save_tensors
 from tfviz.shapes import Float
 
 _LABELS: dict[str, schema.Check] = {
@@ -91,6 +91,9 @@ class Table:
     def top(self, count: int = 5, largest: bool | None = None) -> list[tuple[tuple[str, ...], float]]:
         """Return the most prominent values with their labels, in order; NaN is left out.
 
+        Labels are strings, as in `axes`. Those of heads may be given as they are to `look.edits` and to the receivers
+        of `patch_path`; for other uses `int(label)` is the number.
+
         Args:
             count: the number of values to return.
             largest: True: the largest, in falling order; False: the smallest, in rising order; None: those farthest
@@ -139,7 +142,12 @@ class Table:
         return pandas.DataFrame(self.values.flatten(0, -2).numpy(), index, pandas.Index(columns, name=name))
 
     def save(self, path: str | Path) -> Path:
-        """Write one safetensors file, which `Table.load` reads without a model; return its path."""
+        """Write one safetensors file, which `Table.load` reads without a model; return its path.
+
+        Raises:
+            ValueError: the path ends in that of another format, such as ".csv"; JSON cannot hold the notes.
+        """
+        check_safetensors_name(path, "a table is", ", or take table.to_pandas().to_csv('x.csv')")
         described = {name: getattr(self, name) for name in (*_LABELS, *self.more_labels)}
         schema.json_value(described["notes"], "notes")
         metadata = {name: json.dumps(value) for name, value in described.items()}
