@@ -212,6 +212,15 @@ def test_the_lowest_versions_are_those_of_the_project():
     assert all(re.fullmatch(r"[\w.-]+==[\d.]+", line) for line in printed)
 
 
+def test_scripts_below_the_clone_may_be_common_js(tmp_path):
+    """Such as `yarn.js` in `.venv`, which JupyterLab asks."""
+    if (node := shutil.which("node")) is None:
+        pytest.skip("there is no Node")
+    shutil.copy(CLONE / "package.json", tmp_path)
+    (tmp_path / "yarn.js").write_text("console.log(typeof require)", encoding="utf-8")
+    assert subprocess.check_output([node, "yarn.js"], cwd=tmp_path, encoding="utf-8") == "function\n"
+
+
 def run_ci(tmp_path, *commands, **environment):
     """Run a copy of `.ci/run` where of npm and browsers only these commands are found, and do nothing."""
     (tmp_path / "clone" / ".ci").mkdir(parents=True)
