@@ -202,7 +202,7 @@ def verify(names: tuple[str, ...]) -> None:
 @data.command()
 @click.argument("name", required=False)
 def path(name: str | None) -> None:
-    """Print the paths of a corpus's files, or the folder of all downloads."""
+    """Print the paths of a corpus's files, or where to put them; without NAME, their folder: TFVIZ_DATA or the cache."""
     from tfviz.text import corpora
 
     places = corpora.paths(name) if name else [os.environ.get("TFVIZ_DATA") or corpora.cache()]
