@@ -144,7 +144,7 @@ def test_own_text_is_looked_up_in_the_data_folder(data, tmp_path, monkeypatch):
     assert corpora.load("deep/novel.txt") == f"{TEXT} below"
     write(tmp_path / "novel.txt", "here")
     assert corpora.load("novel.txt") == "here"  # the current folder goes first
-    with pytest.raises(LookupError, match="no corpus and no file is called 'other.txt'"):
+    with pytest.raises(LookupError, match=r"no corpus and no file is called 'other\.txt'"):
         corpora.load("other.txt")
 
 
@@ -200,7 +200,8 @@ def test_data_command_lists_and_fetches_files(publish, tmp_path):
     publish("multi30k", captions())
     run = partial(CliRunner().invoke, main)
     own, places = (
-        [str(tmp_path / folder / file.path) for file in corpora.CORPORA["multi30k"].files] for folder in ("data", "cache")
+        [str(tmp_path / folder / file.path) for file in corpora.CORPORA["multi30k"].files]
+        for folder in ("data", "cache")
     )
     assert run(["data", "path", "multi30k"]).output.split() == own
     assert run(["data", "fetch", "multi30k"]).output.split() == places
