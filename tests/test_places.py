@@ -2,14 +2,18 @@
 
 import json
 import os
+import platform
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -127,7 +131,7 @@ def test_what_the_image_copies_is_in_the_clone_and_sent_to_the_builder():
     assert sent[1] == "*"
     assert {line.removeprefix("!") for line in sent if line.startswith("!")} == copied
     assert all((CLONE / line).exists() for line in sent[1:] if "*" not in line and not line.startswith("!"))
-    needed = {"pyproject.toml", "README.md", "LICENSE", "tfviz", "notebooks", "constraints.txt"}
+    needed = {"pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "tfviz", "notebooks", "constraints.txt"}
     assert needed <= copied
 
 
@@ -210,6 +214,31 @@ def test_the_lowest_versions_are_those_of_the_project():
     assert "torch==2.6" in printed
     assert all(f'"{line.replace("==", ">=")}' in project for line in printed)
     assert all(re.fullmatch(r"[\w.-]+==[\d.]+", line) for line in printed)
+
+
+def test_scripts_below_the_clone_may_be_common_js(tmp_path):
+    """Such as `yarn.js` in `.venv`, which JupyterLab asks."""
+    if (node := shutil.which("node")) is None:
+        pytest.skip("there is no Node")
+    shutil.copy(CLONE / "package.json", tmp_path)
+    (tmp_path / "yarn.js").write_text("console.log(typeof require)", encoding="utf-8")
+    assert subprocess.check_output([node, "yarn.js"], cwd=tmp_path, encoding="utf-8") == "function\n"
+
+
+@pytest.mark.parametrize("version", ["3.10.13", "3.11.0", "3.13.5", "3.14.0rc1"])
+def test_wrong_python_is_refused_by_the_build(version, monkeypatch):
+    parts = ["hatchling", "metadata", "plugin", "interface"]
+    for end in range(1, 5):  # hatchling is there only while a package is built
+        name = ".".join(parts[:end])
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(MetadataHookInterface=object))
+    monkeypatch.setattr(platform, "python_version", lambda: version)
+    project = tomllib.loads(read("pyproject.toml"))
+    assert project["tool"]["hatch"]["metadata"]["hooks"]["custom"] == {}
+    hook = runpy.run_path(str(CLONE / "hatch_build.py"))["RightPython"]()
+    with (
+        pytest.raises(SystemExit, match=f"and this is {version}") if version[:4] in ("3.10", "3.14") else nullcontext()
+    ):
+        hook.update(project["project"])
 
 
 def run_ci(tmp_path, *commands, **environment):

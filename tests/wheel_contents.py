@@ -31,7 +31,11 @@ def check(wheel: Path) -> None:
     for name in ("LICENSE", "THIRD_PARTY_LICENSES.txt"):
         (inside,) = (content for path, content in files.items() if path.endswith(f".dist-info/licenses/{name}"))
         assert inside == (CLONE / name).read_bytes()
-    unwanted = [name for name in files if "/js/" in name or "node_modules" in name or name.startswith("tests")]
+    unwanted = [
+        name
+        for name in files
+        if "/js/" in name or "node_modules" in name or name.endswith("package.json") or name.startswith("tests")
+    ]
     assert not unwanted, unwanted
     outside = [name for name in files if not name.startswith(("tfviz/", "tfviz-"))]
     assert not outside, outside

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 
+import tfviz
 from tfviz.extras import extra
 
 
 def main() -> None:
     """Run the command, or say what installs it."""
+    if sys.argv[1:] == ["--version"]:  # needs no extra
+        print(f"tfviz, version {tfviz.__version__}")
+        return
     try:
         with extra("lessons"):
             from tfviz.suite import cli

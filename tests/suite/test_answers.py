@@ -6,7 +6,7 @@ import symtable
 import pytest
 from small_notebooks import tfviz, v4
 
-from tfviz.suite import answers, notebooks
+from tfviz.suite import answers, clean, notebooks
 
 pytest_plugins = ["small_notebooks"]
 
@@ -31,6 +31,8 @@ def test_no_answer_is_left_and_no_cell_needs_one(path):
     text = "".join(cell.source for cell in kept.cells)
     assert "<summary>Answer" not in text
     assert text.count("<details") == text.count("</details>")
+    assert "folded" not in text.casefold()  # "The answers to the first three are in the folded cells."
+    assert notebooks.SITE not in text  # whose pages have the answers
     defined = {
         symbol.get_name()
         for source, _ in parsed(gone)
@@ -50,6 +52,15 @@ def test_no_answer_is_left_and_no_cell_needs_one(path):
         if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     }
     assert defined & used - elsewhere == set()
+
+
+@pytest.mark.parametrize("told", ["The answers to the first three are in the folded cells.", "Folded cells answer it."])
+def test_nothing_says_that_there_are_answers(told):
+    live = f"# X\n\n{clean.LIVE_LINK}{notebooks.SITE}notebooks/x.html): type.\n\nA promise."
+    exercises = "## Exercises\n\n1. Which? It is folded twice. Why?"
+    cells = [v4.new_markdown_cell(live), v4.new_markdown_cell(f"{exercises}\n\n{told}")]
+    kept = answers.without(v4.new_notebook(cells=cells)).cells
+    assert [cell.source for cell in kept] == ["# X\n\nA promise.", exercises]
 
 
 def test_only_the_answers_are_gone():

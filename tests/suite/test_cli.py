@@ -12,7 +12,7 @@ import yaml
 from small_notebooks import tfviz
 
 from tfviz import models, text
-from tfviz.suite import demo, lab
+from tfviz.suite import demo, lab, look_page
 from tfviz.suite.worker import child_environment
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,14 @@ def test_lab_starts_jupyterlab_in_notebooks_folder(monkeypatch):
     monkeypatch.setattr(os, "execve", lambda *arguments: became.append(arguments))
     lab.open_lab(("--no-browser",))
     ((program, command, environment),) = became
-    assert command == [program, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT / 'notebooks'}", "--no-browser"]
+    assert command == [
+        program,
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={ROOT / 'notebooks'}",
+        lab.NO_NEWS,
+        "--no-browser",
+    ]
     assert environment == child_environment()
 
 
@@ -63,8 +70,19 @@ def test_demo_writes_page_and_opens_browser_unless_disabled(tmp_path, monkeypatc
     assert str(out) in tfviz("demo", "--out", out, "--no-browser").output
     assert not opened
     assert max(out.stat().st_size, demo.WEIGHTS_FILE.stat().st_size) < 4_000_000
-    assert "open the file" in tfviz("demo", "--out", out).output  # this browser did not open
+    assert f"open {out.resolve().as_uri()} in one" in tfviz("demo", "--out", out).output  # this browser did not open
     assert opened == [out.resolve().as_uri()]
+
+
+@pytest.mark.parametrize("command", [["demo"], ["look", "gpt2", "a text"]])
+@pytest.mark.parametrize("name", ["x.pdf", "x.png", "x.htmls", "x"])
+def test_page_is_not_written_as_something_else(command, name, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "page", None)  # it says so before it loads anything
+    monkeypatch.setattr(look_page, "page", None)
+    ended = tfviz(*command, "--out", tmp_path / name)
+    assert ended.exit_code == 1
+    assert ended.output.startswith(f"Error: cannot write {name!r}: the page is written as .html; ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_model_has_learned_its_text():
@@ -148,6 +166,11 @@ def test_command_names_the_extra_that_a_missing_package_belongs_to(missing, comm
     assert ended.returncode == 1
     assert ended.stderr.strip() in (f"Error: {says}", f"tfviz: {says}")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_version_needs_no_extra():
+    command = [sys.executable, "-c", WITHOUT, "click", "--version"]
+    assert subprocess.check_output(command, encoding="utf-8") == tfviz("--version").output.replace("main", "tfviz")
 
 
 def test_unencodable_output_is_escaped(tmp_path):

@@ -14,7 +14,6 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from small_notebooks import tfviz
 
-from tfviz.suite import look_page
 from tfviz.suite.hf_model import Checkpoint
 from tfviz.text import subwords, train_bpe
 
@@ -192,6 +191,9 @@ def test_look_without_transformers_suggests_installation(monkeypatch):
         (["{gpt2}", TEXT, "--image", "{tmp}/a.png"], "sees no pictures"),
         (["{vit}", "--image", "{tmp}/b.png"], "there is no file"),
         (["{bare}", TEXT], "needs tokenizer.json"),
+        (["nodir", TEXT], "there is no folder nodir here; from the Hub, hf download nodir"),
+        (["{gpt2}", TEXT, "--compare", "{gpt2}/../gpt2"], "are one checkpoint; compare with another$"),
+        (["gpt2", TEXT, "--compare", "gpt2"], "gpt2 and gpt2 are one checkpoint"),
         (["{gpt2}", TEXT, "--compare", "{t5}"], "no maps of one name and shape"),
     ],
 )
@@ -201,13 +203,11 @@ def test_invalid_arguments_fail_without_writing(checkpoint_folder, tmp_path, arg
     check_failure(tmp_path, [each.format(tmp=tmp_path, **kinds) for each in arguments], says)
 
 
-@pytest.mark.parametrize("name", ["x.pdf", "x.png", "x.htmls", "x"])
-def test_page_is_not_written_as_something_else(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(look_page, "_capture", None)  # it says so before it loads anything
-    ended = tfviz("look", "gpt2", TEXT, "--out", tmp_path / name)
-    assert ended.exit_code == 1
-    assert ended.output.startswith(f"Error: cannot write {name!r}: the page is written as .html; ")
-    assert list(tmp_path.iterdir()) == []
+def test_folder_that_is_here_is_named(checkpoint_folder, look, monkeypatch):
+    monkeypatch.chdir(checkpoint_folder("gpt2"))
+    page, _, output = look(".", TEXT)
+    assert output.startswith("gpt2: loading\n")
+    assert "<title>gpt2: what" in page
 
 
 def check_failure(tmp_path, arguments, says):

@@ -136,6 +136,25 @@ def test_load_reads_own_utf8_files(tmp_path, monkeypatch):
     assert corpora.load(str(write(tmp_path / "b.gz", gzip.compress("né".encode())))) == "né"
 
 
+def test_own_text_is_looked_up_in_the_data_folder(data, tmp_path, monkeypatch):
+    write(data / "novel.txt", TEXT)
+    write(data / "deep" / "novel.txt", f"{TEXT} below")
+    monkeypatch.chdir(tmp_path)
+    assert corpora.load("novel.txt") == TEXT
+    assert corpora.load("deep/novel.txt") == f"{TEXT} below"
+    write(tmp_path / "novel.txt", "here")
+    assert corpora.load("novel.txt") == "here"  # the current folder goes first
+    with pytest.raises(LookupError, match=r"no corpus and no file is called 'other\.txt'"):
+        corpora.load("other.txt")
+
+
+def test_absent_file_may_be_put_where_paths_says(data):
+    (place,) = corpora.paths("shakespeare")
+    assert place == data / "shakespeare" / "input.txt"
+    write(place, TEXT)
+    assert corpora.load("shakespeare") == TEXT
+
+
 @pytest.mark.parametrize("content", ["né".encode("latin-1"), "né, né".encode("utf-16"), "ab, ab".encode("utf-16-le")])
 def test_load_rejects_other_encodings(tmp_path, content):
     with pytest.raises(ValueError, match=r"own is not UTF-8 text: .*; save it as UTF-8"):
@@ -160,6 +179,7 @@ def test_missing_data_folder_raises(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=r"TFVIZ_DATA is .*typo', which is not a folder"):
             use("shakespeare")
     assert corpora.load("pydoc")
+    assert corpora.load(str(write(tmp_path / "own.txt", TEXT))) == TEXT
 
 
 @pytest.mark.parametrize("name", ["imdb", "multi30k", "movielens"])
@@ -179,8 +199,11 @@ def test_split_divides_text_and_rejects_empty_parts():
 def test_data_command_lists_and_fetches_files(publish, tmp_path):
     publish("multi30k", captions())
     run = partial(CliRunner().invoke, main)
-    places = [str(tmp_path / "cache" / file.path) for file in corpora.CORPORA["multi30k"].files]
-    assert run(["data", "path", "multi30k"]).output.split() == places
+    own, places = (
+        [str(tmp_path / folder / file.path) for file in corpora.CORPORA["multi30k"].files]
+        for folder in ("data", "cache")
+    )
+    assert run(["data", "path", "multi30k"]).output.split() == own
     assert run(["data", "fetch", "multi30k"]).output.split() == places
     assert run(["data", "verify", "multi30k"]).output.split() == ["multi30k", "ok"]
     assert [line.split()[:2] for line in run(["data", "list"]).output.splitlines()] == [

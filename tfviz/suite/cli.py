@@ -80,7 +80,11 @@ def run(
     if both := overrides.keys() & varied.keys():
         raise ValueError(f"{', '.join(sorted(both))}: given with -p and with --grid; choose one")
     more: Any = {"varied": varied, "timeout": timeout, "without_answers": without_answers}
-    runs = runner.run(names, preset, overrides, out, jobs, force, **more)
+    try:
+        runs = runner.run(names, preset, overrides, out, jobs, force, **more)
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command keeps the notebooks that had run, and runs the others", err=True)
+        raise
     failed = [each.title for each in runs if each.outcome.status == "failed"]
     click.echo(f"{len(runs) - len(failed)} of {len(runs)} notebooks ran; look at {out / 'index.html'}")
     _exit(failed)
@@ -132,6 +136,7 @@ def claims(names: tuple[str, ...], complete: bool) -> None:
 @click.option("--no-browser", is_flag=True, help="write the page and do not open it")
 def demo(out: Path, no_browser: bool) -> None:
     """A small GPT in one page, opened in your browser: type, choose a letter, switch a head off."""
+    _check_page(out)
     from tfviz.suite.demo import page
 
     page(out, not no_browser)
@@ -145,9 +150,16 @@ def demo(out: Path, no_browser: bool) -> None:
 @click.option("--out", type=PAGE_TYPE, default="look.html", show_default=True)
 def look(model: str, text: str, image: Path | None, other: str | None, out: Path) -> None:
     """Write one page with the attention of MODEL in TEXT; MODEL is a name on the Hub or a folder of a checkpoint."""
+    _check_page(out)
     from tfviz.suite.look_page import page
 
     page(model, text, image, other, out)
+
+
+def _check_page(out: Path) -> None:
+    """Raise ValueError if a page cannot have this name."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"cannot write {out.name!r}: the page is written as .html; of a view in it, save .png or .svg")
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -202,7 +214,7 @@ def verify(names: tuple[str, ...]) -> None:
 @data.command()
 @click.argument("name", required=False)
 def path(name: str | None) -> None:
-    """Print the paths of a corpus's files, or the folder of all downloads."""
+    """Print the paths of a corpus's files, or where to put them; without NAME, the folder of all."""
     from tfviz.text import corpora
 
     places = corpora.paths(name) if name else [os.environ.get("TFVIZ_DATA") or corpora.cache()]

@@ -29,8 +29,9 @@ def page(out: Path, open_browser: bool) -> None:
     view.write(model, letters, PROMPT, TITLE, temperature=0.8, seed=1).save(out)
     size = sum(parameter.numel() for parameter in model.parameters())
     print(f"{out}: a GPT of {size:,} weights, trained on Shakespeare by letters")
-    if open_browser and not webbrowser.open(out.resolve().as_uri()):
-        print("no browser was found; open the file in one")
+    address = out.resolve().as_uri()
+    if open_browser and not webbrowser.open(address):
+        print(f"no browser could be started from here; open {address} in one")
 
 
 def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS_FILE) -> None:

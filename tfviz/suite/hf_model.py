@@ -118,7 +118,9 @@ class Checkpoint:
                 reason = "it brings code of its own, which is not run here"
             advice = "its folder must hold config.json, weights and tokenizer, as save_pretrained writes them"
             if not Path(self.name).is_dir():
-                advice = f"give its folder, which hf download {self.name} --local-dir FOLDER fetches"
+                advice = (
+                    f"there is no folder {self.name} here; from the Hub, hf download {self.name} --local-dir FOLDER"
+                )
             raise ValueError(f"cannot load {part} of {self.name}: {reason}; {advice}") from error
         finally:
             logging.set_verbosity(verbosity)

@@ -15,6 +15,7 @@ import tfviz
 from tfviz import files
 from tfviz.suite import notebooks, worker
 
+NO_NEWS = "--LabApp.news_url=None"  # JupyterLab would ask over the lesson whether to fetch any
 COPIES_FOLDER = f"tfviz-notebooks-{tfviz.__version__}"
 
 
@@ -30,7 +31,7 @@ def open_lab(arguments: tuple[str, ...]) -> None:
     if folder.parent == Path(tfviz.__file__).parent:  # an installed package, which an update would replace
         folder = copy_lessons(folder, Path(COPIES_FOLDER))
         click.echo(f"the lessons are copied to {folder}")
-    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", *arguments]
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", NO_NEWS, *arguments]
     sys.stdout.flush()
     if files.WINDOWS:  # which would go on in the terminal beside JupyterLab, and cut arguments at spaces
         sys.exit(_wait(subprocess.Popen(command, env=worker.child_environment())))

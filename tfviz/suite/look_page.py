@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,17 +31,17 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
     """Write the page of a checkpoint, or of two.
 
     Raises:
-        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`; the two cannot be compared; or
-            `out` is no page.
+        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`; or the two cannot be compared.
     """
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"cannot write {out.name!r}: the page is written as .html; of a view in it, save .png or .svg")
+    if other is not None and _absolute(name) == _absolute(other):
+        raise ValueError(f"{name} and {other} are one checkpoint; compare with another")
     checkpoint, inputs, groups = _capture(name, text, picture)
     if other is None:
-        title = f"{Path(name).name}: what it looks at"
+        title = f"{_absolute(name).name}: what it looks at"
         parts: dict[str, View | str] = {**_views(groups, inputs), **_studio(checkpoint, text)}
     else:
-        names = (name, other) if Path(name).name == Path(other).name else (Path(name).name, Path(other).name)
+        short = (_absolute(name).name, _absolute(other).name)
+        names = short if len({*short}) == 2 else (name, other)
         decoder_ids = inputs.arguments.get("decoder_input_ids")
         del checkpoint  # two may need more memory than there is
         _, other_inputs, other_groups = _capture(other, text, picture, decoder_ids)
@@ -53,11 +54,16 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
+def _absolute(name: str) -> Path:
+    """Return the absolute path of a folder, or one that ends in a name on the Hub, so that "." has a name, too."""
+    return Path(os.path.abspath(os.path.expanduser(name)))
+
+
 def _capture(
     name: str, text: str, picture: Path | None, decoder_ids: Tensor | None = None
 ) -> tuple[Checkpoint, Inputs, Groups]:
     """Load a checkpoint and run it once."""
-    short = Path(name).name
+    short = _absolute(name).name
     click.echo(f"{short}: loading")
     checkpoint = Checkpoint(name)
     image = None if picture is None else read_image(picture)

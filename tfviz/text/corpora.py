@@ -30,6 +30,8 @@ FILE_STATES = (  # a corpus has the first state in this order that one of its fi
 def load(name: str) -> str:
     """Return the text of a corpus, downloaded on first use, or that of a UTF-8 file, given its path.
 
+    A path that leads nowhere from the current folder is tried from the folder `TFVIZ_DATA`.
+
     Line endings are converted to line feeds, and a leading byte-order mark is dropped.
 
     >>> load("pydoc")[:26]
@@ -46,9 +48,8 @@ def load(name: str) -> str:
         from pydoc_data.topics import topics
 
         return "\n".join(topics[topic] for topic in sorted(topics))
-    path = os.path.expanduser(name)
-    if name not in CORPORA and os.path.isfile(path):
-        part: Part = Path(path)
+    if name not in CORPORA and (own := _own_text(name)):
+        part: Part = own
     elif _find_corpus(name).reader == Corpus.reader:
         part = parts(name)[0]
     else:
@@ -74,7 +75,7 @@ def split(text: str, share: float = 0.9) -> tuple[str, str]:
 
 
 def paths(name: str, *only: str) -> list[Path]:
-    """Return the paths of a corpus's files, present or not; `only` selects some of them."""
+    """Return the paths of a corpus's files, or where absent ones may be put; `only` selects some of them."""
     return [path for file in _select_files(name, only) for path in _locate(file)]
 
 
@@ -143,18 +144,37 @@ def _select_files(name: str, only: tuple[str, ...] = ()) -> list[File]:
     return [files[file] for file in only or files]
 
 
+def _own_text(name: str) -> Path | None:
+    """Return the path of a user's text, here or in the folder `TFVIZ_DATA`."""
+    path = Path(os.path.expanduser(name))
+    if os.path.isfile(path):
+        return path
+    inside = (_own_folder() or Path()) / path
+    return inside if os.path.isfile(inside) else None
+
+
+def _own_folder() -> Path | None:
+    """Return the folder `TFVIZ_DATA`, if that is set."""
+    local = os.environ.get("TFVIZ_DATA")
+    if local and not os.path.isdir(os.path.expanduser(local)):
+        raise ValueError(f"TFVIZ_DATA is {local!r}, which is not a folder; make it, name another, or unset it")
+    return Path(os.path.expanduser(local)) if local else None
+
+
 def _folders() -> Iterator[Path]:
     """Yield the folders to search, the user's own first."""
-    if local := os.environ.get("TFVIZ_DATA"):
-        folder = Path(os.path.expanduser(local))
-        if not folder.is_dir():
-            raise ValueError(f"TFVIZ_DATA is {local!r}, which is not a folder; make it, name another, or unset it")
-        yield folder
+    if own := _own_folder():
+        yield own
     yield cache()
 
 
 def _locate(file: File) -> list[Path]:
-    """Return the path of a file or its unpacked members, or the path to which it will be downloaded."""
+    """Return the path of a file or its unpacked members, or the path in the first folder, where it may be put."""
+    return _find(file) or [next(_folders()) / file.path]
+
+
+def _find(file: File) -> list[Path]:
+    """Return the path of a file or its unpacked members; nothing if it is absent."""
     for folder in _folders():
         path = folder / file.path
         for names in (file.members, [Path(member).name for member in file.members]):
@@ -163,11 +183,11 @@ def _locate(file: File) -> list[Path]:
                 return unpacked
         if path.is_file():
             return [path]
-    return [cache() / file.path]
+    return []
 
 
 def _fetch(name: str, file: File) -> list[Path]:
-    target = _locate(file)[0]
+    target = (_find(file) or [cache() / file.path])[0]  # a download never goes to the user's folder
     if target.is_dir() and target.name == Path(file.path).name:
         raise FileExistsError(f"{target} is a folder, and a file of {name} is to stand there; move it away")
     if not target.exists():

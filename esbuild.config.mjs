@@ -96,7 +96,7 @@ async function check(path, text) {
   const problems = [];
   if ((await readFile(path, "utf8").catch(() => "")) !== text) problems.push(`${path} is stale: npm run build`);
   if (!(size <= LIMITS[name]))
-    problems.push(`${path} has ${size} bytes, more than its limit of ${LIMITS[name]} (LIMITS in esbuild.config.js)`);
+    problems.push(`${path} has ${size} bytes, more than its limit of ${LIMITS[name]} (LIMITS in esbuild.config.mjs)`);
   for (const problem of problems) console.error(problem);
   if (problems.length) process.exitCode = 1;
 }

@@ -45,7 +45,7 @@ export default [
       "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: false }],
     },
   },
-  { files: ["*.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
+  { files: ["*.mjs", "tests/**/*.js"], languageOptions: { globals: globals.node } },
   { files: ["tfviz/suite/js/*.js"], languageOptions: { globals: globals.browser } },
   {
     files: [`${VIEWS}/**/*.js`],
