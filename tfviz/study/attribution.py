@@ -21,9 +21,7 @@ from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-NOT_LINEAR = (
-    "not linear in what the last norm gives: give a logit, or a difference, of a model without a cap on logits"
-)
+NOT_LINEAR = "not linear in what the last norm gives: give a logit, or a difference, of a model without a cap on logits"
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 

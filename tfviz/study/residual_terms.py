@@ -135,8 +135,10 @@ class ResidualTerms(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         before = None
-        if _writes(name) and isinstance(args[0], Tensor):
-            before = self._move(args[0]) if name in TRACKED_IN_PLACE else self._forget(args[0])
+        if name in TRACKED_IN_PLACE and isinstance(args[0], Tensor):
+            before = self._move(args[0])
+        elif _overwrites(name) and isinstance(args[0], Tensor):
+            self._forget(args[0])
         output = func(*args, **(kwargs or {}))
         if isinstance(output, Tensor) and output.is_floating_point() and output.dim() > 1:
             self._follow(name, output, (args[0] if before is None else before, *args[1:]))
@@ -228,10 +230,10 @@ class ResidualTerms(TorchFunctionMode):
         return Term(name, tensor, time)
 
 
-def _writes(name: str) -> bool:
-    """Return whether an operation of this name changes the numbers of its first tensor."""
+def _overwrites(name: str) -> bool:
+    """Return whether an operation of this name may change the numbers of its first tensor."""
     is_in_place = name.endswith("_") and not name.endswith("__") and name not in KEEPS_NUMBERS
-    return is_in_place or name in TRACKED_IN_PLACE or name == "__setitem__"
+    return is_in_place or name == "__setitem__"
 
 
 def _is_same(name: str, output: Tensor, tensor: Tensor) -> bool:
