@@ -167,9 +167,15 @@ test("CSV leaves out what may not be seen, and no cell of it is a formula", () =
   assert.equal(csv(some), '"query/key","-2","\'+x"\r\n"say ""a""",0.25,1\r\n"\'=1+1",0.1235,\r\n');
   const panels = [
     { name: "one", grid: grid(["q"], ["k"], [1]) },
-    { name: "", grid: grid(["q"], ["k"], [0]) },
+    { name: "", grid: grid(["q"], ["k"], [0]), axes: ["next token", ""] },
+    { name: "", grid: grid(["q"], ["k"], [0]), axes: ["layer", "head"] },
   ];
-  assert.equal(csvs(panels), '"one"\r\n"query/key","k"\r\n"q",1\r\n\r\n"query/key","k"\r\n"q",0\r\n');
+  const tables = [
+    '"one"\r\n"query/key","k"\r\n"q",1\r\n',
+    '"next token","k"\r\n"q",0\r\n',
+    '"layer/head","k"\r\n"q",0\r\n',
+  ];
+  assert.equal(csvs(panels), tables.join("\r\n"));
 });
 
 test("a cell is read with both words; what may not be seen, or is not there, says so", () => {

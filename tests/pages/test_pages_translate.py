@@ -510,5 +510,5 @@ def test_exports_contain_search_tree_and_probabilities(studio, tmp_path):
         for name, score in column:
             assert f">{spoken(name)}</text>" in taken["SVG"].decode()
             assert f">{score:.2f}<".replace("-", "−") in taken["SVG"].decode()
-    assert taken["CSV"].decode().startswith('"query/key","probability"')
+    assert taken["CSV"].decode().startswith('"word","probability"')
     assert taken["PNG"][1:4] == b"PNG"

@@ -106,9 +106,11 @@ function cellText(grid, row, col) {
   return kind === ABSENT ? "" : FORBIDDEN_TEXT;
 }
 
-/** Join grids as CSV, one after another, each below its name if it has one. @param {GridPanel<Grid>[]} panels */
+/** Join grids as CSV, one after another, each below its name if it has one; the corner names the axes. @param {GridPanel<Grid>[]} panels */
 export const csvs = (panels) =>
-  panels.map(({ name, grid }) => (name ? `${cell(name)}\r\n` : "") + csv(grid)).join("\r\n");
+  panels
+    .map(({ name, grid, axes }) => (name ? `${cell(name)}\r\n` : "") + csv(grid, axes?.filter(Boolean).join("/")))
+    .join("\r\n");
 
 // A word that a spreadsheet would run as a formula has an apostrophe before it, as OWASP advises; a number is none.
 const FORMULA = /^(?![+-]?\d+([.,]\d+)?$)[=+\-@\t\r\n＝＋－＠]/;
