@@ -9,12 +9,14 @@ const tokens = (/** @type {string} */ text) => [...text].map((letter) => Number(
 
 /** @type {[string, string][]} */
 const TEXTS = [
-  ["the sea, the sea, ", "It loops: the last 9 letters repeat those before."],
-  ["a long way to the sea. a long way to the sea.", "It does not loop within 45 letters."],
-  ["a long way to the sea. a long way to the sea. ", "It loops: the last 23 letters repeat those before."],
+  ["the sea, the sea, the sea, the sea, ", "It loops: the last 9 letters repeat those before."],
+  ["the sea, the sea, the sea, ", "It does not loop within 27 letters."],
+  ["a long way to the sea. a long way to the sea. ", "It does not loop within 46 letters."], // said twice
+  ["a long way to the sea. ".repeat(3), "It loops: the last 23 letters repeat those before."],
   ["that is a new thing", "It does not loop within 19 letters."],
   ["hello", "It does not loop within 5 letters."], // a double letter is no loop
-  ["mmmmmmmmm", "It loops: the last letter is the one before it, again and again."],
+  ["mmmmmmmmm", "It does not loop within 9 letters."],
+  ["m".repeat(25), "It loops: the last letter is the one before it, again and again."],
   ["", "It does not loop within 0 letters."],
 ];
 for (const [text, expected] of TEXTS)

@@ -15,7 +15,7 @@ import { button, gradient, pane } from "./small-elements.js";
 /** @typedef {{ text: string, most: string }} MapLegend how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
-const CLICK_HELP = "click to select · ×: off";
+const CLICK_HELP = "click to select · x: off";
 const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */

@@ -14,7 +14,7 @@ import { BY_ANSWER } from "./word-effects.js";
 
 const SCAN_INTERVAL = 90; // milliseconds for which a search shows each head
 const MAX_NEW_TOKENS = 60;
-const MIN_LOOP = 8; // tokens that must repeat, so that a double letter is no loop
+const MIN_LOOP = 24; // tokens that must repeat, so that a word said twice is no loop
 
 /**
  * @typedef {object} Try
@@ -129,7 +129,7 @@ export function loopSentence(tokens, unit) {
   const lengths = Array.from({ length: Math.floor(tokens.length / 2) }, (_, i) => i + 1);
   const length = lengths.find((period) =>
     tokens
-      .slice(-Math.max(period, MIN_LOOP))
+      .slice(-Math.max(2 * period, MIN_LOOP))
       .every((id, i, end) => id === tokens[tokens.length - end.length + i - period]),
   );
   if (!length) return `It does not loop within ${counted(tokens.length, unit)}.`;
@@ -211,6 +211,7 @@ export function translateTries(studio) {
         store.set({ ...from, steps: 0 });
         await studio.whenIdle();
         studio.force(studio.view.next.words[1].id);
+        store.set({ steps: described.max_tokens });
       },
     },
     allHeadsOff(studio),

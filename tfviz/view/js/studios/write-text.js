@@ -57,6 +57,7 @@ export class WriteText {
   show() {
     const { pieces, editor } = this;
     const { answer, answerInput, currentInput, frame, heads, loop } = this.studio;
+    const isRead = this.studio.readPrompt.ids !== null; // else the prompt is one piece
     const from = answer && answerInput?.key === currentInput?.key ? this.row : null;
     const grid =
       from !== null && heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
@@ -67,7 +68,7 @@ export class WriteText {
     };
     const tokens = pieces.map(({ text, written, last, word }) => ({
       text,
-      sign: signOf(text, word),
+      sign: isRead || written ? signOf(text, word) : "",
       kind: joinPresent([written && "written", answer && last < 0 && "past"]),
     }));
     const longer = tokens.length > editor.tokens.length;
