@@ -32,16 +32,6 @@ def check_position(metric: Metric, inputs: Inputs, logits: Float[Tensor, "batch 
         )
 
 
-def is_padded(inputs: Inputs) -> bool:
-    """Return whether an attention mask marks padding."""
-    for name in (*MASK_ARGUMENTS, "decoder_attention_mask"):
-        mask = inputs.named.get(name)
-        if isinstance(mask, Tensor) and mask.dim() == 2 and not bool((mask != 0).all()):
-            return True
-    words = _words(inputs)
-    return words is not None and not bool(words.all())
-
-
 def check_masks(clean: Inputs, corrupt: Inputs) -> None:
     """Raise ValueError if two prompts are padded at different positions."""
     for name in (*MASK_ARGUMENTS, "decoder_attention_mask"):

@@ -50,6 +50,11 @@ def replacement(
     if by == "mean":
         return _mean_of_words(clean, words)
     if by == "resample":
+        if not bool(words.all()):
+            raise ValueError(
+                f"by='resample' would put the activations of padding in the place of words at {site}: give texts of as "
+                "many tokens each, or take by='mean', which leaves padding out"
+            )
         shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
         return clean.roll(shift, 0)
     return clean

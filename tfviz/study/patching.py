@@ -14,7 +14,7 @@ from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import Metric, reads_last, unit_of
-from tfviz.study.padding import check_masks, is_padded
+from tfviz.study.padding import check_masks
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means
 from tfviz.study.patch_sweep import Each, Sweep
@@ -146,11 +146,6 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
         check_masks(clean, corrupt)
     if by in ("mean", "resample") and clean.size == 1:
         raise ValueError(f"by={by!r} takes activations of other texts: give clean more than one, [batch, position]")
-    if by == "resample" and is_padded(clean):
-        raise ValueError(
-            "by='resample' would put the activations of padding in the place of words: give texts of as many tokens "
-            "each, or take by='mean', which leaves padding out"
-        )
 
 
 def check_words(words: Sequence[str] | None) -> None:

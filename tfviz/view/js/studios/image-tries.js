@@ -13,16 +13,16 @@ export function imageTries(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
   const { columns } = studio.described.patches;
-  const whole = { off: [], hidden_patches: [] };
+  const untouched = { off: [], hidden_patches: [] };
   const begin = () => {
-    store.set(whole);
+    store.set(untouched);
     return studio.whenIdle();
   };
   return [
     {
       name: "Hide the patch that matters most",
       act: async () => {
-        store.set({ ...whole, shade: "effect" });
+        store.set({ ...untouched, shade: "effect" });
         await studio.whenIdle();
         const patch = studio.effects.topPatch;
         if (patch !== null) studio.hide([patch]);
