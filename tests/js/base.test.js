@@ -15,7 +15,8 @@ import { TopKeys } from "../../tfviz/view/js/base/top-keys.js";
 import { TraitStore } from "../../tfviz/view/js/base/widget.js";
 import { label, quoted, visibleCharacter } from "../../tfviz/view/js/base/visible-text.js";
 import { csv, csvs } from "../../tfviz/view/js/controls/table.js";
-import { gridOf, roundUp, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
+import { roundUp } from "../../tfviz/view/js/base/axis-ticks.js";
+import { gridOf, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
 import { describeCell, describeLocked } from "../../tfviz/view/js/stages/aria-text.js";
 
 /** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} state */

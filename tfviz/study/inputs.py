@@ -169,6 +169,12 @@ def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor,
         return like == 0
 
 
+def marked_like(activation: Tensor, words: Bool[Tensor, "text position"]) -> Bool[Tensor, "text *head position dim"]:
+    """Return where words stand, with axes of size 1 for the heads and numbers of an activation."""
+    words = words.to(activation.device)
+    return words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]
+
+
 def _is_in_decoder(inputs: Inputs, site: str) -> bool:
     """Return whether a site lies in the decoder of a model that was given a text for it."""
     return "decoder" in site.split(".") and any(name in inputs.named for name in DECODER_TEXT_ARGUMENTS)

@@ -13,7 +13,7 @@ from tfviz.eval_mode import model_device
 from tfviz.look.captured import Capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
-from tfviz.study.inputs import Inputs, attention_mask_at
+from tfviz.study.inputs import Inputs, attention_mask_at, marked_like
 from tfviz.study.sites import check_activation, single_firings
 from tfviz.study.statistics import Statistics
 
@@ -86,8 +86,7 @@ class _WordSums:
         for site, activation in single_firings(seen).items():
             check_activation(site, activation, inputs.size)
             words = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
-            marks = words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]
-            sums, counts = torch.where(marks, activation.double(), 0.0), words.double()
+            sums, counts = torch.where(marked_like(activation, words), activation.double(), 0.0), words.double()
             if not self.by_position:
                 sums, counts = sums.sum(-2, keepdim=True), counts.sum(-1, keepdim=True)
             values |= {site: sums, f"{site}{COUNT}": counts}

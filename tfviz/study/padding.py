@@ -32,7 +32,7 @@ def check_position(metric: Metric, inputs: Inputs, logits: Float[Tensor, "batch 
         )
 
 
-def check_masks(clean: Inputs, corrupt: Inputs) -> None:
+def check_equal_masks(clean: Inputs, corrupt: Inputs) -> None:
     """Raise ValueError if two prompts are padded at different positions."""
     for name in (*MASK_ARGUMENTS, "decoder_attention_mask"):
         first, second = clean.named.get(name), corrupt.named.get(name)

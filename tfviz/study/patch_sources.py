@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tfviz.look.activation_edits import check_single_meaning
 from tfviz.shapes import Bool, Float
+from tfviz.study.inputs import marked_like
 
 Means = Mapping[str, Tensor]  # site -> custom activation
 TITLES = {
@@ -64,7 +65,7 @@ def _mean_of_words(
     activation: Float[Tensor, "text *head position dim"], words: Bool[Tensor, "text position"]
 ) -> Float[Tensor, "text *head position dim"]:
     """Return the mean of the texts that have a word at a position; where none has, the activation itself."""
-    marks = (words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]).to(activation.device)
+    marks = marked_like(activation, words)
     counts = marks.sum(0, keepdim=True)
     sums = torch.where(marks, activation.float(), 0.0).sum(0, keepdim=True)
     return torch.where(counts > 0, sums / counts.clamp(min=1), activation.float()).to(activation.dtype)

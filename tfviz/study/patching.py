@@ -14,7 +14,7 @@ from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
 from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import Metric, reads_last, unit_of
-from tfviz.study.padding import check_masks
+from tfviz.study.padding import check_equal_masks
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means
 from tfviz.study.patch_sweep import Each, Sweep
@@ -143,7 +143,7 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
             "prompts of the same shapes, in which the same word stands at the same position but for those that differ"
         )
     if corrupt is not None:
-        check_masks(clean, corrupt)
+        check_equal_masks(clean, corrupt)
     if by in ("mean", "resample") and clean.size == 1:
         raise ValueError(f"by={by!r} takes activations of other texts: give clean more than one, [batch, position]")
 

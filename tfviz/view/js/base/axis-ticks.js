@@ -1,8 +1,20 @@
-// The numbers beside an axis.
+// Where a scale ends, and the numbers beside an axis.
 
 import { fixed } from "./numbers.js";
 
-const STEP_FACTORS = [1, 2, 5, 10];
+export const TICK_FACTORS = [1, 2, 5, 10];
+const ROUND_FACTORS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20];
+
+/**
+ * Return the smallest round number that is not less than a value; 1 for 0.
+ * @param {number} value
+ * @param {number[]} [sizes]
+ */
+export function roundUp(value, sizes = ROUND_FACTORS) {
+  if (!(value > 0) || !Number.isFinite(value)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return Number((Number(sizes.find((size) => size * power >= value * (1 - 1e-6))) * power).toPrecision(6));
+}
 
 /**
  * Return round numbers between two ends, and how each is written: with as many decimals as their distance needs.
@@ -14,10 +26,8 @@ const STEP_FACTORS = [1, 2, 5, 10];
 export function axisTicks(low, high, most) {
   const gap = (high - low) / Math.max(1, most);
   if (!(gap > 0) || !Number.isFinite(gap)) return [];
-  const power = Math.floor(Math.log10(gap));
-  const factor = Number(STEP_FACTORS.find((one) => one * 10 ** power >= gap * (1 - 1e-9)));
-  const step = factor * 10 ** power;
-  const places = Math.max(0, -power - Number(factor === 10));
+  const step = roundUp(gap, TICK_FACTORS);
+  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => {
     const value = Number(((first + i) * step).toPrecision(12));

@@ -9,7 +9,7 @@ import { Control } from "./control.js";
 import { Plane } from "./plane.js";
 import { inkOf } from "../base/theme.js";
 import { label, quoted } from "../base/visible-text.js";
-import { roundUp } from "./scales.js";
+import { roundUp } from "../base/axis-ticks.js";
 
 /** @import { PointsSpec } from "../documents.d.ts" */
 /** @import { Theme } from "../base/theme.js" */

@@ -3,22 +3,10 @@
 
 import { ABSENT, FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { numbered } from "../base/patch-grid.js";
+import { roundUp } from "../base/axis-ticks.js";
 
 /** @import { ResultSpec, ScaleKind } from "../documents.d.ts" */
 /** @import { Numbers, Tensor } from "../types.d.ts" */
-
-const ROUND_FACTORS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20];
-
-/**
- * Return the smallest round number that is not less than a value; 1 for 0.
- * @param {number} value
- * @param {number[]} [sizes]
- */
-export function roundUp(value, sizes = ROUND_FACTORS) {
-  if (!(value > 0) || !Number.isFinite(value)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
-  return Number((Number(sizes.find((size) => size * power >= value * (1 - 1e-6))) * power).toPrecision(6));
-}
 
 /**
  * Return the colour scale of a result, and where it ends.

@@ -1,10 +1,11 @@
 // A panel that draws one bar made of parts: above it their sum, and whether it fits a budget; below it the parts by name.
 
+import { roundUp } from "../base/axis-ticks.js";
 import { textWidth } from "../base/pen.js";
 import spec from "../base/spec.json" with { type: "json" };
 import { excerpt, quotedExcerpt } from "../base/visible-text.js";
 import { FONT_SIZE, Panel } from "./panel.js";
-import { gridOf, roundUp, wordsFor } from "./scales.js";
+import { gridOf, wordsFor } from "./scales.js";
 import { stackAnswer } from "./sentences.js";
 
 /** @import { Box, Pen, Point } from "../types.d.ts" */

@@ -1,5 +1,6 @@
 // Panels that draw results along a sequence of words: line charts, and the words themselves, shaded.
 
+import { roundUp } from "../base/axis-ticks.js";
 import { clamp } from "../base/clamp.js";
 import { OPEN } from "../base/grid.js";
 import { aligned } from "../base/numbers.js";
@@ -7,7 +8,7 @@ import { textWidth, spreadApart } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { cssColour, inkOf } from "../base/theme.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
-import { gridOf, roundUp, wordsFor } from "./scales.js";
+import { gridOf, wordsFor } from "./scales.js";
 import { levels, ticks } from "./ticks.js";
 
 /** @import { Box, Pen, Point } from "../types.d.ts" */

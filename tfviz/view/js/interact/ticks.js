@@ -1,9 +1,8 @@
 // Which heights and which places of a line chart have a number or a name.
 
-import { roundUp } from "./scales.js";
+import { roundUp, TICK_FACTORS } from "../base/axis-ticks.js";
 
 const LEVEL_PARTS = [3, 4, 5]; // into how many the larger end of the scale may be divided
-const TICK_FACTORS = [1, 2, 5, 10];
 
 /** Return whether a number has one digit that is not 0. @param {number} value */
 const isRound = (value) => /^\de/.test(Number(value.toPrecision(9)).toExponential());
