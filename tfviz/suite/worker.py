@@ -106,14 +106,8 @@ def execute(run: Run, out: Path, timeout: int | None = None, lessons: Sequence[L
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)
-        _report(run, 0)
         try:
-            notebook = papermill.execute_notebook(
-                run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
-                progress_bar=False, cwd=str(path.parent), execution_timeout=timeout,
-                extra_arguments=["--log-level=CRITICAL"],
-                on_cell_start=lambda cell, cell_index: _report(run, cell_index + 1),
-            )  # fmt: skip
+            notebook = _execute(run, draft, timeout)
         except Exception as failure:  # an error in a cell, a dead kernel, a timeout: keep what ran before it
             error = _describe(failure)
             notebook = notebooks.read(draft) if draft.is_file() else notebook
@@ -134,6 +128,32 @@ def execute(run: Run, out: Path, timeout: int | None = None, lessons: Sequence[L
     except Exception as failure:  # such as a full disk
         error = error or _describe(failure)
     return outcome(notebook, "failed" if error else "ok", time.perf_counter() - started, error)
+
+
+def _execute(run: Run, draft: Path, timeout: int | None, again: bool = True) -> nbformat.NotebookNode:
+    """Execute a notebook with papermill, and return it with its outputs.
+
+    A kernel that does not start is started once more: its ports are chosen before it is, and another process may have
+    taken one of them meanwhile.
+    """
+    started = False
+
+    def report(cell: nbformat.NotebookNode, cell_index: int) -> None:
+        nonlocal started
+        started = True
+        _report(run, cell_index + 1)
+
+    _report(run, 0)
+    try:
+        return papermill.execute_notebook(
+            run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
+            progress_bar=False, cwd=str(draft.parent), execution_timeout=timeout,
+            extra_arguments=["--log-level=CRITICAL"], on_cell_start=report,
+        )  # fmt: skip
+    except Exception:
+        if started or not again:
+            raise
+    return _execute(run, draft, timeout, again=False)
 
 
 def _report(run: Run, cell: int) -> None:
