@@ -1,9 +1,9 @@
-// The sentence about a text that repeats itself.
+// The sentences about a text that repeats itself, and about a line that stands in it twice.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./stubs.js";
-import { loopSentence } from "../../tfviz/view/js/studios/tries.js";
+import { loopSentence, repeatSentence } from "../../tfviz/view/js/studios/tries.js";
 
 const tokens = (/** @type {string} */ text) => [...text].map((letter) => Number(letter.codePointAt(0)));
 
@@ -21,3 +21,14 @@ const TEXTS = [
 ];
 for (const [text, expected] of TEXTS)
   test(`a loop in "${text}"`, () => assert.equal(loopSentence(tokens(text), "letter"), expected));
+
+/** @type {[string, number[], string][]} */
+const LINES = [
+  ["abc\nabc", [2, 4, 50, 60, 1, 1], "The line costs 3.00 nats a letter the first time, 1.00 the second."],
+  ["ab\nab", [2, 50, 60, 0.5], "The line costs 2.00 nats a letter the first time, 0.50 the second."],
+  ["abc\nabd", [2, 4, 50, 60, 1, 1], ""],
+  ["abcabc", [2, 4, 50, 60, 1], ""],
+  ["a\na", [1, 1], ""], // without a cost
+];
+for (const [text, costs, expected] of LINES)
+  test(`the line of "${text}"`, () => assert.equal(repeatSentence(tokens(text), costs, "letter"), expected));

@@ -294,6 +294,10 @@ def test_classify_shows_unknown_words_and_hostile_text_literally(studio):
     assert page.locator(".word.unknown").all_text_contents() == ["Handlung"]
     assert "not in the vocabulary: read as unknown" in word(page, "Handlung").get_attribute("title")
     check_against_torch(page, model, [CLS, *(WORDS[one] for one in ("the", "[UNK]", "was", "not"))])
+    assert plain(says(page)) == "The vocabulary lacks “Handlung”: read as unknown"
+    assert "Handlung (unknown)" in page.locator(".ranking .name").all_text_contents()
+    types(page, "the Handlung und Musik war Käse")
+    assert plain(says(page)) == "The vocabulary lacks “Handlung”, “und”, “Musik”, 2 more: read as unknown"
     hostile = "<b>the</b> \u202eplot \0 שלום 漢字 😀 </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
     check_against_torch(page, model, encode_with_specials(hostile)[:24])
@@ -304,12 +308,32 @@ def test_classify_shows_unknown_words_and_hostile_text_literally(studio):
     assert len(words(page)) == 23
     types(page, "\n ")
     assert says(page) == "type a text"
+    assert page.locator(".unread").count() == 1  # what is shown is of another text
     assert len(words(page)) == 23
     types(page, "plot")
     check_against_torch(page, model, [CLS, WORDS["plot"]])
     click_word(page, "plot")
     check_against_torch(page, model, [CLS])
     assert says(page) != ""
+
+
+def test_words_put_in_place_of_others_may_be_unknown(studio):
+    page = studio(classifier()[1])
+    types(page, "the plot was not")
+    type_in_place(page, "plot", "Handlung")
+    assert page.locator(".word.unknown").all_text_contents() == ["Handlung"]
+    assert "not in the vocabulary: read as unknown" in word(page, "Handlung").get_attribute("title")
+    types(page, "the Handlung was not")
+    type_in_place(page, "Handlung", "plot")
+    assert page.locator(".word.unknown").count() == 0
+
+
+def type_in_place(page, old, new):
+    word(page, old).dblclick()
+    field = page.locator(".swap")
+    field.fill(new)
+    field.press("Enter")
+    wait_until_idle(page)
 
 
 def test_classify_reports_that_no_words_are_left(studio):
@@ -319,7 +343,9 @@ def test_classify_reports_that_no_words_are_left(studio):
     click_word(page, "fine")
     assert says(page) == "nothing is left to read: bring a word back"
     assert word(page, "fine").get_attribute("aria-pressed") == "true"
+    assert page.locator(".unread").count() == 1
     click_word(page, "fine")
+    assert page.locator(".unread").count() == 0
     assert shares(page) == before
     assert says(page) != "nothing is left to read: bring a word back"
 
@@ -617,6 +643,8 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         assert darker == sorted(inks, reverse=True)  # the more weight, the more ink
         assert len(set(inks)) > 5
         assert page.locator(".passage .from").count() == 1
+        if kind == "classify":
+            assert page.locator(".pane.text .scale").text_content() == "attention0 %100 %"
         assert plain(page.locator(".pane.text small").first.text_content()) == (
             f"Where “{WORDS.words([ids[i + 1]])[0]}” looks: layer 1, head 2"
         )
@@ -627,6 +655,8 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     assert backgrounds(page) == pointed  # though words are weighed anew
     leave(page)
     assert backgrounds(page) == unpointed
+    if kind == "classify":
+        assert "A word pushes" in page.locator(".pane.text .scale").text_content()
     assert plain(page.locator(".pane.text small").first.text_content()) == (
         "" if kind == "classify" else "Where the hidden word looks: layer 1, head 2"
     )

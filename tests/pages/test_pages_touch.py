@@ -72,6 +72,17 @@ def test_tap_opens_head_then_reads_and_locks_cell(open_on_phone):
     assert says(page).count(",") == 2
 
 
+def test_sentence_of_the_head_stays_in_sight(open_on_phone):
+    page = open_on_phone(written()[1])
+    wait_until_idle(page)
+    sentence, height = page.locator(".under"), page.viewport_size["height"]
+    for scrolled in (0, 150):
+        page.evaluate(f"scrollTo(0, {scrolled})")
+        box = sentence.bounding_box()
+        assert box["y"] + box["height"] == pytest.approx(height, abs=1)
+        assert box["height"] < height / 4
+
+
 def test_tap_on_drawing_keeps_its_reading(open_on_phone):
     page = open_on_phone(
         view.interact(lambda x: {"made": x[:, None] * torch.arange(1.0, 4.0)}, x=view.cells([1.0, 2.0]))

@@ -169,8 +169,9 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     page = studio(set_to(made, prompt="face.bad"))
     ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
-    even = math.log(len(TOKENIZER))
-    assert page.locator(".cost").text_content() == f"{whole:.2f} nats a letter (an even guess: {even:.2f})"
+    assert page.locator(".cost").text_content() == (
+        f"{whole:.2f} nats a letter: as unsure as among {choices(whole)} (an even guess: {len(TOKENIZER)})"
+    )
     switch(page, 0, 1)
     switch(page, 1, 2)
     edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in ((0, 1), (1, 2))}
@@ -195,6 +196,11 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     assert page.locator(".cell.off").count() == 0
 
 
+def choices(cost):
+    """The number of equally likely letters among which a choice would cost as much, to two digits."""
+    return f"{float(f'{math.exp(cost):.1e}'):g}"
+
+
 def test_head_sentence_states_ablation_cost(studio):
     """Where its weights are largest, and what the text costs without it."""
     model, made = written()
@@ -209,13 +215,19 @@ def test_head_sentence_states_ablation_cost(studio):
     whole = functional.cross_entropy(logits(model, text)[:-1], ids[1:]).item()
     told = page.locator(".under p").text_content()
     assert told.startswith("Layer 1, head 2 ")
-    assert told.endswith(f"With this head off the text costs {without:.2f} nats a letter instead of {whole:.2f}.")
+    assert told.endswith(
+        f"With this head off the text costs {without:.2f} nats a letter instead of {whole:.2f}, as unsure as among "
+        f"{choices(without)} instead of {choices(whole)}."
+    )
     switch(page, 1, 2)
     page.wait_for_function(
-        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('on ')"
+        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('off. The')"
     )
     told = page.locator(".under p").text_content()
-    assert told == f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter; with this head on {whole:.2f}."
+    assert told == (
+        f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter instead of {whole:.2f}, "
+        f"as unsure as among {choices(without)} instead of {choices(whole)}."
+    )
     assert button(page, "Open this head ↓").count() == 0  # a head that is off has no map to open
     switch(page, 1, 2)
     click(page, "Open this head ↓")
@@ -236,9 +248,9 @@ def test_head_sentence_accounts_for_other_ablated_heads(studio):
             return f"{functional.cross_entropy(model(ids[None])[0, :-1], ids[1:]):.2f}"
 
     assert len({cost(), cost(0), cost(1), cost(0, 1)}) == 4
-    page.get_by_text(f"With this head off the text costs {cost(0, 1)} nats a letter instead of {cost(0)}.").wait_for()
+    page.get_by_text(f"With this head off the text costs {cost(0, 1)} nats a letter instead of {cost(0)}, ").wait_for()
     switch(page, 1, 2)
-    page.get_by_text(f"The text costs {cost(0, 1)} nats a letter; with this head on {cost(0)}.").wait_for()
+    page.get_by_text(f"is off. The text costs {cost(0, 1)} nats a letter instead of {cost(0)}, ").wait_for()
 
 
 # What the reader does
@@ -516,9 +528,20 @@ def test_unreadable_prompt_keeps_last_result(studio):
         assert (shown(page), bars(page)) == (prompt, before)
         assert says(page) == sentence
         assert button(page, RUN).is_visible()
+        assert dimmed(page) == [True, True, True]
     type_prompt(page, "abc")
     assert says(page) == ""
+    assert dimmed(page) == [False, False, False]
+    assert "After “\u2068abc\u2069”" in page.locator(".says").text_content()
     assert (shown(page), bars(page)) == ("abc", before)
+
+
+def dimmed(page):
+    """Whether the heads, the answer and the sentence are shown as those of another text."""
+    return [
+        page.locator(part).evaluate("part => getComputedStyle(part).opacity") != "1"
+        for part in (".heads-of-model", ".says", ".under")
+    ]
 
 
 def test_hostile_and_long_text_is_shown_as_text(studio):

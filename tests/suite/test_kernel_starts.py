@@ -10,7 +10,7 @@ from tfviz.suite import notebooks, worker
 from tfviz.suite.runs import Run
 
 
-@pytest.mark.parametrize("kernels, status", [(1, "ok"), (2, "failed")])
+@pytest.mark.parametrize(("kernels", "status"), [(1, "ok"), (2, "failed")])
 def test_notebook_runs_in_a_second_kernel(tmp_path, monkeypatch, kernels, status):
     choose, chosen = LocalPortCache.find_available_port, []
     write(tmp_path, "01_one", "assert True")

@@ -6,7 +6,7 @@ An analysis returns a `Table` (numbers, a name for each axis, a label for each p
     patching        activations of one run put into another (patch_sweep; partial_results keeps long sweeps)
     path_patching   the same, only through chosen later heads (path_sweep)
     means           mean activations over a data set, for mean ablation
-    lens            the logit lens: each layer's prediction
+    lens            the logit lens: each layer's prediction, and a metric of it
     attribution     what each part adds to a logit (residual_terms finds what adds up to the residual stream)
     data_set        any measure over a data set (collate, statistics, resumable_statistics)
     heads, compare  scores of heads over a data set (aligned_texts); two checkpoints over a data set
@@ -24,7 +24,7 @@ from tfviz.study.compare import compare
 from tfviz.study.data_set import over
 from tfviz.study.heads import HeadScores, find_heads
 from tfviz.study.inputs import Inputs
-from tfviz.study.lens import LensTable, lens
+from tfviz.study.lens import LensTable, lens, metric_by_layer
 from tfviz.study.map_store import MapStore
 from tfviz.study.means import mean_activations
 from tfviz.study.metrics import log_probability, logit, logit_difference
@@ -51,6 +51,7 @@ __all__ = [
     "logit",
     "logit_difference",
     "mean_activations",
+    "metric_by_layer",
     "over",
     "patch",
     "patch_path",

@@ -37,15 +37,16 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
         model: the model to explain.
         ids: [batch, position], or a model's arguments by name.
         target: logits -> one number, linear in them, such as `study.logit(token)` or
-            `study.logit_difference(right, other)`.
+            `study.logit_difference(right, other)`, or one for each text, as with `reduction="none"`.
         by: "part": the embeddings, each attention, each feed-forward network, and biases after them, adding up to the
             target; "head": each head through its attention's output projection, layer x head.
 
     Returns:
-        A table in the unit of the target; its notes have the `target` itself.
+        A table in the unit of the target, whose first axis is the text if the target is one number for each; its notes
+        have the `target` itself.
 
     Raises:
-        TypeError: the target is not one number.
+        TypeError: the target is neither one number nor one for each text.
         ValueError: the model has no norm after its blocks, or one that is neither a LayerNorm nor an RMSNorm; the
             target is not linear in the last norm's output, or reads padding; heads pass more than a linear map.
 
@@ -62,7 +63,9 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     with eval_mode(model):
         run = _AttributedRun(model, inputs, target, by == "head")
         values, axes = run.by_head() if by == "head" else run.by_part()
-    notes = {"model": type(model).__name__, "target": run.value}
+    if run.value.dim():
+        axes = {"text": range_labels(len(values)), **axes}
+    notes = {"model": type(model).__name__, "target": run.value.tolist()}
     return Table(values, axes, unit_of(target), f"What each {by} of {type(model).__name__} adds", notes)
 
 
@@ -70,7 +73,7 @@ class _AttributedRun:
     """One run of the model: the terms of its residual stream, and the direction onto which they are projected.
 
     Attributes:
-        value: of the target.
+        value: of the target, [], or [text]; so are shares.
         terms: of the stream before the last norm.
         direction: [batch, position, dim]; a term's share is its product with it.
     """
@@ -84,13 +87,14 @@ class _AttributedRun:
             with warning_of_shifted_positions(model, inputs):
                 logits = inputs.logits(model)
             value = measure_with_gradient("target", target, logits)
+            summed = value.sum()
         check_position(target, inputs, logits)
-        self.value = value.item()
+        self.value = value.detach().float()
         self.noise = 8 * torch.finfo(_dtype(model)).eps * logits.detach().abs().max().item()  # rounding error
         norm, stream, normed = self.trace.last_norm()
         with torch.enable_grad():  # gradients flow through it to the heads
             self.norm, self.terms = norm, self.trace.terms(stream)
-        (gradient,) = torch.autograd.grad(value, normed, retain_graph=True, allow_unused=True)
+        (gradient,) = torch.autograd.grad(summed, normed, retain_graph=True, allow_unused=True)
         if gradient is None:
             raise ValueError(
                 f"no gradient of the target reaches {norm}: what the model computes after it (quantized layers, such "
@@ -100,10 +104,17 @@ class _AttributedRun:
         if frozen is None:
             kind = type(model.get_submodule(norm)).__name__
             raise ValueError(f"{norm} ({kind}) is neither a LayerNorm nor an RMSNorm that is known")
-        self.bias = (gradient * frozen.bias).sum().item()
+        self.bias = self._share(gradient * frozen.bias)
         self.direction = frozen.input_gradient(gradient)
-        self.rest = self.value - (gradient * normed.detach()).sum().item()
+        self.rest = self.value - self._share(gradient * normed.detach())
         self._check_linear(inputs, target)
+
+    def _share(self, products: Float[Tensor, "text position dim"]) -> Tensor:
+        """Return the sum of the products of all texts, or of each text if the target is one number for each."""
+        if self.value.dim() and len(products) != len(self.value):
+            raise ValueError(f"the residual stream is {list(products.shape)}, with no axis of texts: take their mean")
+        products = products.float()
+        return products.flatten(1).sum(1) if self.value.dim() else products.sum()
 
     def _keep(self, tensor: Tensor, site: str) -> Tensor:
         if site in self.heads:
@@ -118,27 +129,32 @@ class _AttributedRun:
     def _check_linear(self, inputs: Inputs, target: Metric) -> None:
         """Raise ValueError unless half of the last norm's output results in half of the target."""
         with capture(self.model, [], edit={self.norm: lambda tensor: tensor / 2}):
-            half = measure(target, inputs.logits(self.model)).item()
+            half = measure(target, inputs.logits(self.model)).float()
         expected = self.rest + (self.value - self.rest) / 2
-        if abs(half - expected) > 0.02 * abs(self.value - self.rest) + self.noise:
+        if ((half - expected).abs() > 0.02 * (self.value - self.rest).abs() + self.noise).any():
             raise ValueError(f"the target is {NOT_LINEAR}")
 
     def by_part(self) -> tuple[Tensor, dict[str, list[str]]]:
         """Return the share of each term and bias, adding up to the target, and their axis."""
-        shares: dict[str, float] = {}
+        shares: dict[str, Tensor] = {}
         for term in self.terms:
-            shares[term.name] = shares.get(term.name, 0.0) + (self.direction * term.tensor.detach()).sum().item()
+            share = self._share(self.direction * term.tensor.detach())
+            shares[term.name] = shares[term.name] + share if term.name in shares else share
         biases = {f"{self.norm}.bias": self.bias, "output.bias": self.rest}
-        total = sum(shares.values()) + self.bias + self.rest
-        if abs(total - self.value) > 0.01 * max(abs(self.value), *map(abs, shares.values())) + self.noise:
+        total = torch.stack([*shares.values(), *biases.values()]).sum(0)
+        largest = torch.stack([self.value, *shares.values()]).abs().amax(0)
+        wrong = ((total - self.value).abs() > 0.01 * largest + self.noise).flatten()
+        if wrong.any():
+            summed, value = (numbers.flatten()[wrong][0].item() for numbers in (total, self.value))
             raise ValueError(
-                f"the parts add up to {total:.4g}, and the target is {self.value:.4g}: the model changes its residual "
+                f"the parts add up to {summed:.4g}, and the target is {value:.4g}: the model changes its residual "
                 "stream in a way that is not seen, so it has no shares"
             )
-        shares |= {name: share for name, share in biases.items() if abs(share) > 1e-6 * max(1, abs(self.value))}
-        return torch.tensor(list(shares.values())), {"part": list(shares)}
+        least = 1e-6 * self.value.abs().clamp(min=1)
+        shares |= {name: share for name, share in biases.items() if (share.abs() > least).any()}
+        return torch.stack(list(shares.values()), -1).float().cpu(), {"part": list(shares)}
 
-    def by_head(self) -> tuple[Float[Tensor, "layer head"], dict[str, list[str]]]:
+    def by_head(self) -> tuple[Float[Tensor, "*text layer head"], dict[str, list[str]]]:
         """Return the share of each head, and the axes.
 
         Raises:
@@ -152,12 +168,12 @@ class _AttributedRun:
                 self._check_linear_path(site, waiting.pop(site), term)
                 shares[site] = self._head_share(site, term)
         name, labels = site_axis(list(shares))
-        sizes = {len(share) for share in shares.values()}
+        sizes = {share.shape[-1] for share in shares.values()}
         if len(sizes) != 1:
             raise ValueError(f"layers have {sorted(sizes)} heads; there is no table of layer x head: call it by='part'")
-        return torch.stack(list(shares.values())), {name: labels, "head": range_labels(sizes.pop())}
+        return torch.stack(list(shares.values()), -2), {name: labels, "head": range_labels(sizes.pop())}
 
-    def _head_share(self, site: str, term: Term) -> Float[Tensor, "head"]:
+    def _head_share(self, site: str, term: Term) -> Float[Tensor, "*text head"]:
         """Return the contribution of each head to the target through a term, which is linear in the head's output."""
         outputs, _ = self.heads[site]
         with torch.enable_grad():
@@ -165,7 +181,8 @@ class _AttributedRun:
         (gradient,) = torch.autograd.grad(share, outputs, retain_graph=True, allow_unused=True)
         if gradient is None:
             raise ValueError(f"{site} does not reach {term.name}; call it by='part'")
-        return (gradient * outputs.detach()).sum((0, 2, 3)).cpu()
+        of_texts = (gradient * outputs.detach()).sum((2, 3)).float().cpu()
+        return of_texts if self.value.dim() else of_texts.sum(0)
 
     def _check_linear_path(self, site: str, start: int, term: Term) -> None:
         """Raise ValueError if anything but linear maps and norms stands between heads and a term."""

@@ -17,9 +17,11 @@ from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
 from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at
-from tfviz.study.padding import warning_of_shifted_positions
+from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
+from tfviz.validation import check_callable
 
 MAX_POSITIONS_PER_RUN = 8192  # over all layers
 Names = Callable[[Sequence[int]], Sequence[str]]
@@ -166,6 +168,47 @@ def lens(
         _position_names(inputs, values.shape[-1], names),
     )
     return table if inputs.size > 1 else replace(table.text(0), notes=table.notes)
+
+
+def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
+    """Return a metric of the predictions of each layer's residual stream, read as `lens` reads them.
+
+    Args:
+        model: the model to read.
+        ids: as for `lens`.
+        metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`, or one
+            for each text, as with `reduction="none"`.
+
+    Returns:
+        A table of layer, or text x layer, in the unit of the metric. The first layer is the embedding, "in"; the last
+        is what the model says.
+
+    Raises:
+        LookupError: the model has no stack of blocks.
+        TypeError: the metric is neither one number nor one for each text.
+        ValueError: the metric reads padding.
+
+    >>> from tfviz import models
+    >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3]])
+    >>> metric_by_layer(gpt, ids, lambda logits: logits[0, -1, 5]).axes
+    {'layer': ['in', '0', '1']}
+    """
+    check_callable("logits", metric=metric)
+    model = uncompiled(model)
+    inputs = Inputs.of("ids", ids, model)
+    with eval_mode(model):
+        replay = BlockReplay(model, inputs)
+        with replay.observe(), warning_of_shifted_positions(model, inputs):
+            logits = inputs.logits(model)
+        measure(metric, logits)
+        check_position(metric, inputs, logits)
+        stack = replay.stack()
+        runs = (run.split(inputs.size) for run in _read_layers(model, inputs, replay, stack))
+        values = torch.stack([measure(metric, part).float().cpu() for run in runs for part in run], -1)
+    axes = {"text": range_labels(len(values))} if values.dim() > 1 else {}
+    axes["layer"] = ["in", *site_axis(stack)[1]]
+    name = type(model).__name__
+    return Table(values, axes, unit_of(metric), f"The metric in each layer of {name}", {"model": name})
 
 
 def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: list[str]) -> Iterator[Tensor]:

@@ -1,39 +1,44 @@
-"""Metrics: functions from a model's logits to one number, by which runs are compared."""
+"""Metrics: functions from a model's logits to a number, or one for each text, by which runs are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from tfviz import checks
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 
 LOG_PROBABILITY_UNIT = "nats"
-Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number
+Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number, or one for each text
+Reduction = Literal["mean", "none"]  # as of the losses of PyTorch
 Numbers = int | Sequence[int] | Int[Tensor, "batch"]  # one, or one for each text
 
 
-def logit(token: Numbers, position: Numbers = -1) -> Metric:
-    """Return the metric "logit of a token", mean over the batch.
+def logit(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
+    """Return the metric "logit of a token", mean over the batch or for each text.
 
     Args:
         token: its id, or one for each text.
         position: the position at which it is predicted, or one for each text, such as
             `attention_mask.sum(-1) - 1` for texts that are padded on the right.
+        reduction: "mean" over the batch; "none": one number for each text, so that an analysis shows how they vary.
     """
     _check_whole(token=token, position=position)
-    return _mean_metric(lambda logits: _token_logits(logits, token, position), "logit", position, [token])
+    return _metric(lambda logits: _token_logits(logits, token, position), reduction, "logit", position, [token])
 
 
-def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> Metric:
-    """Return the metric "logit of the right token minus that of the other one" (Wang et al. 2023), mean over the batch.
+def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
+    """Return the metric "logit of the right token minus that of the other one" (Wang et al. 2023).
 
     Args:
         right: id of the right token, or one for each text.
         other: id of the other one, or one for each text.
         position: as for `logit`.
+        reduction: as for `logit`.
 
     Raises:
         ValueError: both are the same token, of any text.
@@ -47,18 +52,19 @@ def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1) -> 
     def difference(logits: Tensor) -> Tensor:
         return _token_logits(logits, right, position) - _token_logits(logits, other, position)
 
-    return _mean_metric(difference, "logit difference", position, [right, other])
+    return _metric(difference, reduction, "logit difference", position, [right, other])
 
 
-def log_probability(token: Numbers, position: Numbers = -1) -> Metric:
-    """Return the metric "natural logarithm of a token's probability", mean over the batch, in nats.
+def log_probability(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
+    """Return the metric "natural logarithm of a token's probability", in nats.
 
     Arguments are those of `logit`.
     """
     _check_whole(token=token, position=position)
-    return _mean_metric(
-        lambda logits: _token_logits(logits.log_softmax(-1), token, position), LOG_PROBABILITY_UNIT, position
-    )
+    return _metric(
+        lambda logits: _token_logits(logits.log_softmax(-1), token, position),
+        reduction, LOG_PROBABILITY_UNIT, position,
+    )  # fmt: skip
 
 
 def _check_whole(**numbers: Numbers) -> None:
@@ -77,13 +83,18 @@ def _check_different(right: Numbers, other: Numbers) -> None:
         raise ValueError(f"right and other are both {same}, whose difference is always 0; give two tokens")
 
 
-def _mean_metric(
-    numbers: Callable[[Tensor], Tensor], unit: str, position: Numbers, tokens: Sequence[Numbers] | None = None
+def _metric(
+    numbers: Callable[[Tensor], Float[Tensor, "batch"]],
+    reduction: Reduction,
+    unit: str,
+    position: Numbers,
+    tokens: Sequence[Numbers] | None = None,
 ) -> Metric:
-    """Return the mean of some numbers of a text as a metric; `tokens` are those whose logits it reads, None for all."""
+    """Return a metric of numbers, one for each text; `tokens` are those whose logits it reads, None for all."""
+    checks.one_of(("mean", "none"), reduction=reduction)
 
-    def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, ""]:
-        return numbers(logits).mean()
+    def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, "*batch"]:
+        return numbers(logits).mean() if reduction == "mean" else numbers(logits)
 
     metric.unit, metric.position, metric.tokens = unit, position, tokens  # type: ignore[attr-defined]
     return metric
@@ -135,13 +146,18 @@ def tokens_of(metric: Metric) -> list[int]:
     return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
-def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Tensor:
-    """Return the metric of some logits; `name` is that of the argument, for messages.
+def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tensor, "*batch"]:
+    """Return the metric of some logits: one number, [], or one for each of several texts, [batch].
 
     An error of the metric itself gets a note that says what it was given.
 
+    Args:
+        metric: the metric.
+        logits: [batch, position, vocab], or [batch, label].
+        name: that of the argument, for messages.
+
     Raises:
-        TypeError: it is not one number.
+        TypeError: it is neither one number nor one for each text.
         ValueError: it is NaN or infinite.
     """
     try:
@@ -155,20 +171,23 @@ def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Tensor:
         raise
     if isinstance(value, float | int) and not isinstance(value, bool):
         value = torch.tensor(float(value))
-    if not isinstance(value, Tensor) or value.numel() != 1:
+    if not isinstance(value, Tensor) or (value.numel() != 1 and list(value.shape) != [len(logits)]):
         shape = f"a tensor {list(value.shape)}" if isinstance(value, Tensor) else describe(value)
-        raise TypeError(f"{name} gives {shape}; it must give one number, such as the mean over the batch")
-    if not value.isfinite():
-        raise ValueError(f"{name} gives {value.item()}; runs cannot be compared by it")
-    return value.reshape(())
+        raise TypeError(
+            f"{name} gives {shape}; it must give one number, such as the mean over the batch, or one a text"
+        )
+    if not value.isfinite().all():
+        wrong = value.flatten()[~value.isfinite().flatten()][0].item()
+        raise ValueError(f"{name} gives {wrong}; runs cannot be compared by it")
+    return value.reshape(()) if value.numel() == 1 else value
 
 
-def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Tensor:
+def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Tensor, "*batch"]:
     """Return the metric of some logits, with a gradient.
 
     Args:
         name: of the metric, for the message.
-        metric: logits -> one number.
+        metric: logits -> one number, or one for each text.
         logits: with gradients.
 
     Raises:

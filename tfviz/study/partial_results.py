@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -21,16 +21,16 @@ class PartialResults:
 
     Args:
         path: the path of the file; None: the values are kept only in memory.
-        count: the total number of values.
+        shape: of the values; the first size is the number of those that are computed one after another.
         fingerprint: a hash of the arguments of the analysis; a file with another hash is rejected.
 
     Raises:
         ValueError: the file holds something else, or was made with other arguments.
     """
 
-    def __init__(self, path: str | Path | None, count: int, fingerprint: str) -> None:
+    def __init__(self, path: str | Path | None, shape: Sequence[int], fingerprint: str) -> None:
         self.path = None if path is None else expand_user(path)
-        self.values = torch.full((count,), torch.nan)
+        self.values = torch.full(tuple(shape), torch.nan)
         self._fingerprint, self._written = fingerprint, time.monotonic()
         if self.path is not None and self.path.exists():
             tensors, metadata = load_tensors(self.path)
@@ -45,7 +45,7 @@ class PartialResults:
 
     def missing(self, first: int, stop: int) -> list[int]:
         """Return the indices from `first` to `stop - 1` whose values are not computed yet."""
-        return [number for number in range(first, stop) if self.values[number].isnan()]
+        return [number for number in range(first, stop) if self.values[number].isnan().any()]
 
     def add(self, numbers: Iterable[int], values: Tensor) -> None:
         """Store values; write the file if the last write was some seconds ago."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.capture import capture
+from tfviz.look.map_arguments import range_labels
 from tfviz.look.recorder import matches
 from tfviz.shapes import Bool
 from tfviz.study.block_replay import BlockReplay
@@ -20,6 +21,7 @@ from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import Means, replacement
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_firings, site_axis
+from tfviz.study.table import Table
 from tfviz.study.token_logits import TokenLogits
 
 Each = Literal["head", "position", "head and position"]
@@ -40,7 +42,7 @@ class Sweep:
         sites: the sites that are patched.
         places: of each site, those that are patched one at a time.
         axes: of the table.
-        baselines: "clean" and "corrupt" -> the metric of a run without a patch.
+        baselines: "clean" and "corrupt" -> the metric of a run without a patch, [] or [text].
         base_activations: site -> activations in the unpatched run, if they are kept.
     """
 
@@ -61,7 +63,7 @@ class Sweep:
         unpatched = "corrupt" if by in ("clean", "gradient") else "clean"
         self.base = inputs[unpatched]
         self.replay = BlockReplay(model, self.base)
-        self.baselines: dict[str, float] = {}
+        self.baselines: dict[str, Tensor] = {}
         self.base_activations: dict[str, Tensor] = {}
         activations = {}
         for name in sorted(inputs, key=lambda name: name != unpatched):  # what cannot be patched is known after one run
@@ -75,7 +77,7 @@ class Sweep:
                 capture(model, wanted) as seen,
             ):
                 logits = prompt.logits(model)
-            self.baselines[name] = measure(metric, logits).item()
+            self.baselines[name] = measure(metric, logits).detach().float().cpu()
             check_position(metric, prompt, logits)
             kept = single_firings(seen)
             activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
@@ -100,6 +102,18 @@ class Sweep:
 
     def _words(self, site: ActivationSite) -> Bool[Tensor, "text position"]:
         return attention_mask_at(self.base, site.name, site.positions)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the values: [patch], or [patch, text] of a metric that gives one number for each text."""
+        return len(self.sites) * len(self.places), *self.unpatched.shape
+
+    def table(self, values: Tensor, unit: str, title: str, notes: dict[str, Any]) -> Table:
+        """Return the values of all patches as a table, in whose notes the metric of runs without a patch comes last."""
+        axes = {"text": range_labels(values.shape[1])} if values.dim() > 1 else {}
+        axes |= self.axes
+        notes |= {name: value.tolist() for name, value in self.baselines.items()}
+        return Table(values.movedim(0, -1).reshape([len(labels) for labels in axes.values()]), axes, unit, title, notes)
 
     @property
     def texts_at_once(self) -> int:
@@ -179,7 +193,7 @@ class Sweep:
     def metric_changes(self, logits: Tensor) -> Tensor:
         """Return the change of the metric in each repetition of the texts."""
         values = [measure(self.metric, part) for part in logits.split(self.base.size)]
-        return torch.stack(values).cpu() - self.unpatched
+        return torch.stack(values).float().cpu() - self.unpatched
 
     def estimate(self) -> Tensor:
         """Return the estimated change of the metric by each patch, from one backward pass."""
@@ -191,7 +205,8 @@ class Sweep:
 
         with torch.enable_grad(), capture(self.model, [], edit={site.name: keep for site in self.sites}):
             value = measure_with_gradient("metric", self.metric, self.base.logits(self.model))
-        gradients = torch.autograd.grad(value, list(kept.values()), allow_unused=True)
+            summed = value.sum()
+        gradients = torch.autograd.grad(summed, list(kept.values()), allow_unused=True)
         if all(gradient is None for gradient in gradients):
             raise ValueError(
                 f"no gradient of the metric reaches {next(iter(kept))}: what the model computes after it (quantized "
@@ -200,8 +215,9 @@ class Sweep:
         values = []
         for site, gradient in zip(kept, gradients):
             share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
-            values += [share[place_index(self.sites[0], place)].sum() for place in self.places]
-        return torch.stack(values).cpu()
+            values += [share[place_index(self.sites[0], place)].flatten(1).sum(1) for place in self.places]
+        of_texts = torch.stack(values).cpu()
+        return of_texts if value.dim() else of_texts.sum(1)
 
 
 def place_index(site: ActivationSite, place: Place) -> tuple[Any, ...]:

@@ -55,7 +55,8 @@ def patch(
             tokenizer returns them.
         corrupt: a prompt with a different answer, of the same shapes, with the words that matter at the same positions;
             None if `by` does not need it.
-        metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`.
+        metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`, or one
+            for each text, as with `reduction="none"`.
         sites: globs, as for `look.capture`: modules, whose output is [batch, position, dim], their `.input` (that of
             each block by `look.blocks`), `.output_heads`, or `.pattern`, whose positions are queries; None:
             `"*.output_heads"`, or those of the mapping.
@@ -70,12 +71,12 @@ def patch(
             it.
 
     Returns:
-        A table of site (or layer) x head, x position, or x head x position: the change of the metric. Its notes have
-        the metric of both runs, `clean` and `corrupt`.
+        A table of site (or layer) x head, x position, or x head x position: the change of the metric; the first axis is
+        the text if the metric gives one number for each. Its notes have the metric of both runs, `clean` and `corrupt`.
 
     Raises:
         LookupError: no site matches.
-        TypeError: the metric is not one number.
+        TypeError: the metric is neither one number nor one for each text.
         ValueError: the prompts have different shapes or masks; the metric reads padding; a site holds no activations,
             or is computed several times in a run; sites of unlike sizes; a mapping gives none, or one of another shape,
             for a site.
@@ -112,17 +113,15 @@ def patch(
             shown = [*(value for prompt in inputs.values() for value in prompt.tensors), *(means or {}).values()]
             results = PartialResults(
                 resume,
-                len(sweep.sites) * len(sweep.places),
+                sweep.shape,
                 ""
                 if resume is None
-                else fingerprint(model, *shown, sweep.sites, kind, sweep.places, seed, sweep.baselines),
+                else fingerprint(model, *shown, sweep.sites, kind, sweep.places, seed, *sweep.baselines.items()),
             )
             values = sweep.measure(texts, results, progress)
     warn_of_constant(values, inputs, sweep.baselines)
-    notes = {"model": type(model).__name__, "by": kind, **sweep.baselines}
     title = CUSTOM_TITLE if kind == "custom" else TITLES[kind]
-    shape = [len(labels) for labels in sweep.axes.values()]
-    return Table(values.reshape(shape), sweep.axes, unit_of(metric), title, notes)
+    return sweep.table(values, unit_of(metric), title, {"model": type(model).__name__, "by": kind})
 
 
 def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
@@ -154,12 +153,14 @@ def check_words(words: Sequence[str] | None) -> None:
         raise TypeError(f"words is {words!r}, one text; give a list, one word for each position")
 
 
-def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Mapping[str, float]) -> None:
+def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Mapping[str, Tensor]) -> None:
     """Warn if no patch changed the metric at all, unless clean and corrupt are the same prompt."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     are_equal = corrupt is not None and all(map(torch.equal, clean.tensors, corrupt.tensors))
-    if not values.nan_to_num().any() and len(set(baselines.values())) == 1 and not are_equal:
-        value = baselines["clean"]
+    value = baselines["clean"]
+    is_constant = all(bool((other == value.flatten()[0]).all()) for other in baselines.values())
+    if not values.nan_to_num().any() and is_constant and not are_equal:
         warnings.warn(
-            f"the metric is {value:.6g} in every run, whatever is patched: does it read the logits?", stacklevel=4
+            f"the metric is {value.flatten()[0]:.6g} in every run, whatever is patched: does it read the logits?",
+            stacklevel=4,
         )

@@ -48,7 +48,7 @@ def patch_path(
         model: a model with heads that `look.capture` finds.
         clean: the prompt of the clean run, as for `patch`.
         corrupt: the prompt of the corrupt run, of the same shapes.
-        metric: logits -> one number.
+        metric: as for `patch`.
         receivers: globs of the sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or glob ->
             head or heads; None: the output itself. A head is a number, or its label in a table, as `Table.top` gives
             it; of globs that match the same site the first counts.
@@ -92,14 +92,13 @@ def patch_path(
     with eval_mode(model):
         sweep = PathSweep(model, inputs, metric, sending, by, held, receiving, each, words)
         texts = batch_size or sweep.texts_at_once
-        results = PartialResults(None, len(sweep.sites) * len(sweep.places), "")
+        results = PartialResults(None, sweep.shape, "")
         values = sweep.measure(texts, results, progress)
     warn_of_constant(values, inputs, sweep.baselines)
     starting = "" if senders == "*.output_heads" else f" of {_listing(sending)}"
     arriving = f" by way of {_listing(receiving)}" if receiving else ", on the direct path"
-    return Table(
-        values.reshape([len(labels) for labels in sweep.axes.values()]),
-        sweep.axes,
+    return sweep.table(
+        values,
         unit_of(metric),
         f"The {by} run's activations{starting} in the {OTHER_RUN[by]} run{arriving}",
         {
@@ -107,7 +106,6 @@ def patch_path(
             "by": by,
             "senders": sweep.senders,
             "receivers": sweep.receivers or None,
-            **sweep.baselines,
         },
     )
 

@@ -77,7 +77,7 @@ class PathSweep(Sweep):
         """Return the change of the metric by each patch, through the receivers; NaN for heads that are no senders."""
         heads = self.senders[site.name]
         sending = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
-        values = torch.full((len(places),), torch.nan)
+        values = torch.full((len(places), *self.unpatched.shape), torch.nan)
         if sending:
             values[sending] = self._changes(site, [places[number] for number in sending]).to(values)
         return values
@@ -87,7 +87,7 @@ class PathSweep(Sweep):
         path = module_path(site.name)
         receivers = [receiver for receiver in self.receivers if self._time(receiver) > self.replay.starts[path]]
         if self.receivers and not receivers:
-            return torch.zeros(len(places))
+            return torch.zeros(len(places), *self.unpatched.shape)
         times = len(places)
         edits = {other: self._hold(other, site, places) for other in {*self.frozen, site.name}}
         with (

@@ -199,8 +199,10 @@ export class Frame {
           .replace(/^-|-$/g, "")
           .slice(0, 80) || "view"
       }.${ending}`;
+    const { page } = this.options;
     /** @type {Record<string, () => any>} */
     const kinds = {
+      ...(page && { HTML: async () => download(await page(), fileName("html")) }),
       PNG: async () => download(await png(this.titledDrawing(), this.theme.page), fileName("png")),
       SVG: () => download(svg(this.titledDrawing(), this.theme.page), fileName("svg")),
       CSV: () => {
@@ -209,8 +211,6 @@ export class Frame {
         else this.announce("open one head first: CSV holds the numbers of one");
       },
     };
-    const { page } = this.options;
-    if (page) kinds.HTML = async () => download(await page(), fileName("html"));
     const caption = this.options.away ?? "Take away";
     return h(
       "div",
@@ -219,7 +219,11 @@ export class Frame {
       ...Object.entries(kinds).map(([name, take]) =>
         h(
           "button",
-          { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.showError(error)) },
+          {
+            type: "button",
+            title: EXPORT_TITLES[name],
+            onclick: () => Promise.resolve(take()).catch((error) => this.showError(error)),
+          },
           name,
         ),
       ),
@@ -245,6 +249,14 @@ export class Frame {
     };
   }
 }
+
+/** @type {Record<string, string>} */
+const EXPORT_TITLES = {
+  HTML: "this view as a page, to send to someone",
+  PNG: "the picture, as pixels",
+  SVG: "the picture, to be scaled",
+  CSV: "the numbers",
+};
 
 // Colours of the theme that the style sheets use, as --ink and so on.
 /** @type {("ink" | "soft" | "faint" | "line" | "focus" | "mark" | "ramp" | "voice" | "high" | "low" | "page")[]} */

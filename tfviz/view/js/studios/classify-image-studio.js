@@ -248,7 +248,10 @@ export class ClassifyImageStudio extends Studio {
   }
 
   get mapLegend() {
-    return { text: "Each map shows where on the picture that head looks.", most: percent(this.attention.limit) };
+    return {
+      text: "Each map shows where on the picture that head looks.",
+      most: `${percent(this.attention.limit)} or more`,
+    };
   }
 
   showSource() {

@@ -86,12 +86,24 @@ export class ClassifyStudio extends TextStudio {
 
   /** The tokens of each word after changes; none for a deleted word. */
   get pieces() {
-    const { deleted, replaced } = this;
-    return this.segments.map(({ ids, leadingSpace }, i) => {
-      if (deleted.has(i)) return [];
-      const word = replaced.get(i);
-      return word === undefined ? ids : this.tokenizer.encode(leadingSpace + word);
-    });
+    return this.segments.map((_, i) => (this.deleted.has(i) ? [] : this.tokensOf(i)));
+  }
+
+  /** The tokens of a word after changes. @param {number} i */
+  tokensOf(i) {
+    const { ids, leadingSpace } = this.segments[i];
+    const word = this.replaced.get(i);
+    return word === undefined ? ids : this.tokenizer.encode(leadingSpace + word);
+  }
+
+  /** @param {number} i */
+  isUnknown(i) {
+    return this.tokensOf(i).includes(this.tokenizer.special.unk);
+  }
+
+  get unknownWords() {
+    const places = [...this.segments.keys()].filter((i) => !this.deleted.has(i) && this.isUnknown(i));
+    return places.map((i) => this.wordAt(i));
   }
 
   get ids() {
@@ -184,6 +196,11 @@ export class ClassifyStudio extends TextStudio {
     return 0;
   }
 
+  showSource() {
+    super.showSource();
+    if (this.shading) this.effects.showAttentionScale();
+  }
+
   clearShading() {
     for (const span of this.words.spans) span.style.color = "";
     this.effects.shadeAll(this.label, true);
@@ -217,24 +234,24 @@ export class ClassifyStudio extends TextStudio {
    * @param {number} [label]
    */
   sentenceOf(i, label = this.label) {
-    const { text, unknown } = this.segments[i];
+    const { text } = this.segments[i];
     const replaced = this.replaced.has(i);
     const remarks = [
       replaced && `in place of ${quotedExcerpt(text)}`,
       this.deleted.has(i) && "struck out",
-      unknown && !replaced && "not in the vocabulary: read as unknown",
+      this.isUnknown(i) && "not in the vocabulary: read as unknown",
       this.effects.describe(i, label),
     ];
     return joinPresent([quotedExcerpt(this.wordAt(i)), joinPresent(remarks, "; ")], ": ");
   }
 
   /** @param {HTMLElement} span @param {Segment} segment @param {number} i */
-  decorateWord(span, { text, unknown }, i) {
+  decorateWord(span, { text }, i) {
     const { deleted, replaced } = this;
     span.textContent = visibleText(replaced.get(i) ?? text);
     span.classList.toggle("struck", deleted.has(i));
     span.classList.toggle("swapped", replaced.has(i));
-    span.classList.toggle("unknown", unknown && !replaced.has(i));
+    span.classList.toggle("unknown", this.isUnknown(i));
     span.setAttribute("aria-pressed", String(deleted.has(i)));
     if (deleted.has(i)) span.style.background = "";
   }

@@ -89,6 +89,12 @@ export class FillStudio extends TextStudio {
     return this.tokenizer.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
   }
 
+  /** Neither a word that is hidden nor one that was filled in is unknown. @param {number} i */
+  isUnknown(i) {
+    const segment = this.segments[i];
+    return segment.unknown && this.textOf(segment) === segment.text;
+  }
+
   /** Choose the masked word whose guesses are shown. @param {number} i */
   chooseGap(i) {
     this.guesses.word = i;
@@ -195,13 +201,13 @@ export class FillStudio extends TextStudio {
     this.announce(joinPresent([quotedExcerpt(now ?? segment.text), joinPresent(remarks, "; ")], ": "));
   }
 
-  /** @param {HTMLElement} span @param {Segment} segment */
-  decorateWord(span, segment) {
+  /** @param {HTMLElement} span @param {Segment} segment @param {number} i */
+  decorateWord(span, segment, i) {
     const now = this.textOf(segment);
     span.textContent = now === null ? "?" : visibleText(now);
     span.classList.toggle("blank", now === null);
     span.classList.toggle("swapped", now !== null && now !== segment.text);
-    span.classList.toggle("unknown", segment.unknown && now === segment.text);
+    span.classList.toggle("unknown", this.isUnknown(i));
     span.setAttribute("aria-pressed", String(now === null));
     if (now === null) span.setAttribute("aria-label", `${visibleText(segment.text)}, hidden`);
     else span.removeAttribute("aria-label");

@@ -3,7 +3,7 @@
 
 import { h } from "../base/elements.js";
 import { Explorer } from "../stages/explorer.js";
-import { ModelPane } from "./model-pane.js";
+import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
 import { button, gradient, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -62,7 +62,7 @@ export class HeadPane {
   showLegend({ text, most }) {
     this.key.hidden = false;
     this.key.replaceChildren(
-      h("span", { class: "how" }, text),
+      h("span", { class: "how" }, this.model.side < MIN_NAMED_SIDE ? `Across: layers; down: heads. ${text}` : text),
       h(
         "span",
         { class: "ramp" },

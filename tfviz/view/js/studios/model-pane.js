@@ -13,7 +13,7 @@ import { button } from "./small-elements.js";
 const MAX_SIDE = 128; // pixels
 const MIN_SIDE = 22;
 const [WIDE, MIN_GROWTH, MAX_GROWTH] = [464, 1.1, 1.5]; // the width of several groups on a large screen, and how much larger their maps may be there
-const MIN_NAMED_SIDE = 40; // of maps that have room for "layer" and "head" beside a number
+export const MIN_NAMED_SIDE = 40; // of maps that have room for "layer" and "head" beside a number
 const MIN_CROSSED_SIDE = 56; // of maps that have room for a cross in a corner
 const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pane, where all maps fit; between maps, and groups
 

@@ -4,7 +4,7 @@
 import { clamp } from "../base/clamp.js";
 import { focusedIn, h, tabs } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
-import { label } from "../base/visible-text.js";
+import { label, quotedExcerpt } from "../base/visible-text.js";
 import { topK } from "./logits.js";
 import { joinPresent } from "./small-elements.js";
 import { ThresholdLine } from "./threshold-line.js";
@@ -13,6 +13,7 @@ import { lastOf } from "./language-model-reader.js";
 import { probabilities } from "./sampler.js";
 
 const MAX_BARS = 10;
+const MAX_ENDING = 12; // letters of the text that are quoted
 
 /** @import { Theme } from "../base/theme.js" */
 /** @import { WriteState } from "../documents.d.ts" */
@@ -23,7 +24,8 @@ const MAX_BARS = 10;
 export class NextTokens {
   /** @type {{ id: number, name: string, share: number, unfiltered: number, other: number | null }[]} the likeliest */
   tokens = [];
-  changed = false;
+  /** The text that they follow, in words. */
+  about = "";
   /** @type {number[]} the likeliest first */
   order = [];
   /** The probabilities before top-k or top-p. */
@@ -73,7 +75,8 @@ export class NextTokens {
     this.order = topK(last, MAX_BARS);
     this.unfiltered = unfiltered;
     this.candidates = shares.filter((share) => share > 0).length;
-    this.changed = Boolean(unedited);
+    this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
+    if (unedited) this.about += "; the line: with all heads on";
     this.tokens = this.order.map((id) => ({
       id,
       name: this.tokenizer.words([id])[0],
@@ -105,7 +108,7 @@ export class NextTokens {
     for (const row of [...this.rows.children]) if (row !== element) row.remove();
     element.before(...rows.slice(0, place));
     element.after(...rows.slice(place));
-    this.note.textContent = this.changed ? "The thin line: with all heads on." : "";
+    this.note.textContent = this.about;
     if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
   }
 

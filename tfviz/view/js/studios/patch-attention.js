@@ -19,8 +19,8 @@ export class PatchAttention {
   profiles = new Map();
   /** @type {Map<string, Grid>} the same on the patches of the picture */
   thumbs = new Map();
-  /** The weight of the strongest colour. */
-  limit = 1;
+  /** The weight of the strongest colour: of the first maps, so that later ones can be compared with them. */
+  limit = 0;
 
   /** @param {ClassifyImageDocument} document */
   constructor({ patches, words }) {
@@ -35,7 +35,7 @@ export class PatchAttention {
    */
   update(heads, query) {
     this.profiles = new Map(heads.places.map((place) => [keyOf(place), attentionProfile(heads.grid(place), query)]));
-    this.limit = Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokens));
+    this.limit ||= Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokens));
     this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, this.limit)]));
   }
 

@@ -348,6 +348,15 @@ export class Studio {
   announce(text) {
     this.frame.announce(text);
   }
+
+  /**
+   * Announce why the text cannot be read, and dim what is shown of an earlier one; "": it can be read.
+   * @param {string} problem
+   */
+  showProblem(problem) {
+    this.frame.body.classList.toggle("unread", problem !== "");
+    if (problem) this.announce(problem);
+  }
 }
 
 const TEXT_KEYS = ["prompt", "text", "sentence", "clean", "corrupt"]; // by the kind of studio

@@ -2,7 +2,7 @@
 // now, with all heads on, and without the selected head.
 
 import { h } from "../base/elements.js";
-import { counted, fixed } from "../base/numbers.js";
+import { counted, fixed, formatted } from "../base/numbers.js";
 import { cutTo } from "./language-model-reader.js";
 import { CostBars } from "./cost-bars.js";
 import { tokenCosts } from "./logits.js";
@@ -19,6 +19,12 @@ const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the 
  * @param {Pick<Answer, "ids" | "size">} answer
  */
 const meanCost = (logits, { ids, size }) => tokenCosts(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
+
+/** The number of equally likely tokens among which a choice would cost as much. @param {number} cost */
+const choices = (cost) => formatted(Number(Math.exp(cost).toPrecision(2)));
+
+/** @param {number} cost @param {number} other */
+const unsure = (cost, other) => `as unsure as among ${choices(cost)} instead of ${choices(other)}`;
 
 /** @param {string} unit */
 const costHelp = (unit) =>
@@ -72,7 +78,7 @@ export class TextCost {
     const { ids, logits, unedited, size } = answer;
     if (ids.length < 2) return "";
     const cost = this.words((answer.cost ??= meanCost(logits, answer)));
-    if (!unedited) return `${cost} (an even guess: ${fixed(Math.log(size), 2)})`;
+    if (!unedited) return `${cost}: as unsure as among ${choices(answer.cost)} (an even guess: ${formatted(size)})`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${cost} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
   }
@@ -93,8 +99,8 @@ export class TextCost {
       void this.askWithout(key, place, answer);
     if (without === undefined || without === null) return "";
     return studio.heads.isOff(place)
-      ? `The text costs ${this.words(now)}; with this head on ${fixed(without, 2)}.`
-      : `With this head off the text costs ${this.words(without)} instead of ${fixed(now, 2)}.`;
+      ? `The text costs ${this.words(now)} instead of ${fixed(without, 2)}, ${unsure(now, without)}.`
+      : `With this head off the text costs ${this.words(without)} instead of ${fixed(now, 2)}, ${unsure(without, now)}.`;
   }
 
   /** @param {string} key @param {Place} place @param {Answer} answer */

@@ -2,6 +2,7 @@
 // for it.
 
 import { h } from "../base/elements.js";
+import { quotedExcerpt } from "../base/visible-text.js";
 import { LogitsCache } from "./logits-cache.js";
 import { button } from "./small-elements.js";
 import { SpecialTokens } from "./special-tokens.js";
@@ -19,6 +20,7 @@ import { WordList } from "./word-list.js";
 /** @typedef {{ ids: number[], logits: Float32Array }} Logits after each token */
 /** @typedef {Answer & Logits} TextAnswer */
 
+const MAX_NAMED = 3; // words that are not known
 const MAX_LARGE_TEXT_LENGTH = 110; // letters of a text that is written larger where there is room
 
 /**
@@ -188,12 +190,22 @@ export class TextStudio extends Studio {
     this.words.focusStop(); // the button goes
   }
 
-  /** Announce that the text is too long, else the values of the focused word. */
+  /** Announce that the text is too long, else the values of the focused word, else the words that are not known. */
   announceFocus() {
     const { focused } = this.words;
     const { note } = this.read;
-    if (note || focused < 0) this.announce(note ?? "");
-    else this.announceWord(focused);
+    if (!note && focused >= 0) this.announceWord(focused);
+    else this.announce(note ?? unknownNote(this.unknownWords));
+  }
+
+  /** Whether the vocabulary lacks a word as it stands now. @param {number} i */
+  isUnknown(i) {
+    return this.segments[i].unknown;
+  }
+
+  /** The words as they stand now that the vocabulary lacks. */
+  get unknownWords() {
+    return this.segments.filter((_, i) => this.isUnknown(i)).map(({ text }) => text);
   }
 
   get read() {
@@ -214,12 +226,13 @@ export class TextStudio extends Studio {
     if (this.field.value !== this.store.get("text")) this.field.value = this.store.get("text");
     if (this.tokenizer.preloadEncodings && !(await this.prepareTexts(isCurrent))) return;
     const { segments } = this;
-    if (this.read.problem) return void this.announce(this.read.problem);
+    this.showProblem(this.read.problem);
+    if (this.read.problem) return;
     this.words.show(segments, (...word) => this.decorateWord(...word));
     this.words.element.classList.toggle("short", this.store.get("text").length <= MAX_LARGE_TEXT_LENGTH);
     const ids = this.special.around(this.ids);
     const starts = this.special.startsIn(this.tokenCounts, ids);
-    if (!ids.length) return void this.announce("nothing is left to read: bring a word back");
+    if (!ids.length) return this.showProblem("nothing is left to read: bring a word back");
     const [answer, compared] = await Promise.all([
       this.ask("read", ids, { edits: this.edits, watch: true }),
       this.baseline(ids, this.special.around(this.baseIds)),
@@ -276,4 +289,12 @@ export class TextStudio extends Studio {
     this.showMaps(answer.patterns, () => [words, words]);
     this.mappedAnswer = answer;
   }
+}
+
+/** Say which words the vocabulary lacks. @param {string[]} words */
+function unknownNote(words) {
+  if (!words.length) return "";
+  const named = words.slice(0, MAX_NAMED).map((word) => quotedExcerpt(word, 20));
+  if (words.length > MAX_NAMED) named.push(`${words.length - MAX_NAMED} more`);
+  return `The vocabulary lacks ${named.join(", ")}: read as unknown`;
 }

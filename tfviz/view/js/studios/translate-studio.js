@@ -137,7 +137,7 @@ export class TranslateStudio extends Studio {
     if (!(await this.prepareText(this.source, sentence)) || this.stale) return null;
     const { latest } = this.source;
     const source = this.source.read(sentence);
-    if (!source.ids && source !== latest) this.announce(source.note);
+    if (source.ids || source !== latest) this.showProblem(source.ids ? "" : source.note);
     return source;
   }
 

@@ -1,6 +1,6 @@
 // Guided experiments of the studios of texts. Each does something that the reader could do, and Undo reverts it.
 
-import { counted } from "../base/numbers.js";
+import { counted, fixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
 import { countKinds } from "./head-summary.js";
@@ -95,6 +95,8 @@ export function writeTries(studio) {
         if (!best) return;
         studio.heads.select(best.place);
         studio.heads.toggle(studio.heads.siteOf(best.place), [best.place.head]);
+        await studio.whenIdle();
+        studio.announce("Now press Write on: this is how it writes without this head.");
       },
     },
     {
@@ -115,9 +117,30 @@ export function writeTries(studio) {
         await studio.whenIdle();
         const best = bestHead(studio, "induction");
         if (best) studio.heads.select(best.place);
+        await studio.whenIdle();
+        const { answer, textCost } = studio;
+        const costs = answer && textCost.costsOf(answer)?.now;
+        if (answer && costs) studio.announce(repeatSentence(answer.ids, costs, unit));
       },
     },
   ];
+}
+
+/**
+ * Compare the costs of a line in a text of that line twice, in words; empty if the text is another.
+ * @param {number[]} ids of the line, a line feed, and the line
+ * @param {ArrayLike<number>} costs of all tokens but the first
+ * @param {string} unit
+ */
+export function repeatSentence(ids, costs, unit) {
+  const length = Math.floor(ids.length / 2);
+  const isRepeated = ids.slice(0, length).every((id, i) => id === ids[length + 1 + i]);
+  if (length < 2 || ids.length !== 2 * length + 1 || !isRepeated) return "";
+  // the first token of the text has no cost, so that of the second line is left out, too
+  const mean = (/** @type {number} */ start) =>
+    Array.from({ length: length - 1 }, (_, i) => costs[start + i]).reduce((sum, cost) => sum + cost, 0) / (length - 1);
+  const [first, second] = [mean(0), mean(length + 1)].map((cost) => fixed(cost, 2));
+  return `The line costs ${first} nats a ${unit} the first time, ${second} the second.`;
 }
 
 /**
@@ -208,10 +231,15 @@ export function translateTries(studio) {
     {
       name: "Force the second likeliest first word",
       act: async () => {
-        store.set({ ...from, steps: 0 });
+        store.set({ ...from, steps: described.max_tokens });
+        await studio.whenIdle();
+        const unforced = studio.current?.text.tokens ?? [];
+        store.set({ steps: 0 });
         await studio.whenIdle();
         studio.force(studio.view.next.words[1].id);
         store.set({ steps: described.max_tokens });
+        await studio.whenIdle();
+        studio.announce(`Left to itself it writes ${studio.view.texts.quote(unforced)}`);
       },
     },
     allHeadsOff(studio),

@@ -7,6 +7,7 @@ import { fixed, percent, withSign } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
 import { visibleText } from "../base/visible-text.js";
 import { logOdds, softmax } from "./logits.js";
+import { gradient } from "./small-elements.js";
 
 /** @import { GridPanel } from "../types.d.ts" */
 /** @import { ClassifyStudio } from "./classify-studio.js" */
@@ -128,6 +129,17 @@ export class WordEffects {
     );
   }
 
+  /** Say what the colours are while words are shaded by the chosen head. */
+  showAttentionScale() {
+    this.scale.hidden = false;
+    this.scale.replaceChildren(
+      "attention",
+      h("output", {}, "0 %"),
+      gradient(this.studio.frame.theme.floored),
+      h("output", {}, "100 %"),
+    );
+  }
+
   /** What words push against, and toward: of two labels, the one and the other. */
   get directions() {
     const { studio } = this;
@@ -154,12 +166,18 @@ export class WordEffects {
         return h(
           "div",
           { class: added(i) < 0 ? "share against" : "share" },
-          h("span", { class: "name", dir: "auto" }, visibleText(this.studio.wordAt(i))),
+          h("span", { class: "name", dir: "auto" }, this.nameOf(i)),
           h("span", { class: "track" }, h("span", { class: "bar", style })),
           h("span", { class: "number", title: "of log-odds" }, withSign(added(i), 1)),
         );
       }),
     );
+  }
+
+  /** @param {number} i */
+  nameOf(i) {
+    const { studio } = this;
+    return visibleText(studio.wordAt(i)) + (studio.isUnknown(i) ? " (unknown)" : "");
   }
 
   /**

@@ -170,7 +170,8 @@ export class WriteStudio extends Studio {
     if (!(await this.preloadPrompt())) return;
     this.text.show();
     const { currentInput: input } = this;
-    if (!input) return void this.announce(this.readPrompt.error ?? "");
+    this.showProblem(this.readPrompt.error ?? "");
+    if (!input) return;
     if (!(await this.answerTo(input))) return;
     const { ids, cut } = this.readPrompt;
     const last = counted(ids?.length ?? 0, "token");
