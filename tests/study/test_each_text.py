@@ -133,3 +133,22 @@ def test_metric_by_layer_ends_with_what_the_model_says(model):
     table = metric_by_layer(model, IDS, metric(None, "mean"))
     assert table.unit == "logit difference"
     assert table.values[-1].item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+def test_metric_that_no_patch_changes_warns(model):
+    with pytest.warns(UserWarning, match=r"the metric is 1 in every run"):
+        patch(model, IDS, OTHER, metric=lambda logits: torch.arange(len(logits)) * 1.0, progress=False)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda logits: logits[:, -1, :2], lambda logits: logits[0, -1], lambda logits: logits[:2, -1, 3]]
+)
+def test_other_shapes_are_refused(model, wrong):
+    for call in CALLS.values():
+        with pytest.raises(TypeError, match=r"it must give one number, such as the mean over the batch, or one a text"):
+            call(model, IDS, OTHER, wrong)
+
+
+def test_number_that_is_not_finite_is_named(model):
+    with pytest.raises(ValueError, match="metric gives -?inf; runs cannot be compared"):
+        patch(model, IDS, OTHER, metric=lambda logits: logits[:, -1, 3] / torch.tensor([1.0, 0.0, 1.0]), progress=False)

@@ -110,8 +110,8 @@ class Sweep:
 
     def table(self, values: Tensor, unit: str, title: str, notes: dict[str, Any]) -> Table:
         """Return the values of all patches as a table, in whose notes the metric of runs without a patch comes last."""
-        axes = {"text": range_labels(values.shape[1])} if values.dim() > 1 else {}
-        axes |= self.axes
+        texts = {"text": range_labels(values.shape[1])} if values.dim() > 1 else {}
+        axes = {**texts, **self.axes}
         notes |= {name: value.tolist() for name, value in self.baselines.items()}
         return Table(values.movedim(0, -1).reshape([len(labels) for labels in axes.values()]), axes, unit, title, notes)
 

@@ -158,9 +158,9 @@ def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Ma
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     are_equal = corrupt is not None and all(map(torch.equal, clean.tensors, corrupt.tensors))
     value = baselines["clean"]
-    is_constant = all(bool((other == value.flatten()[0]).all()) for other in baselines.values())
+    is_constant = all(torch.equal(other, value) for other in baselines.values())
     if not values.nan_to_num().any() and is_constant and not are_equal:
         warnings.warn(
-            f"the metric is {value.flatten()[0]:.6g} in every run, whatever is patched: does it read the logits?",
+            f"the metric is {value.mean():.6g} in every run, whatever is patched: does it read the logits?",
             stacklevel=4,
         )
