@@ -150,5 +150,5 @@ def test_other_shapes_are_refused(model, wrong):
 
 
 def test_number_that_is_not_finite_is_named(model):
-    with pytest.raises(ValueError, match="metric gives -?inf; runs cannot be compared"):
+    with pytest.raises(ValueError, match=r"metric gives -?inf; runs cannot be compared"):
         patch(model, IDS, OTHER, metric=lambda logits: logits[:, -1, 3] / torch.tensor([1.0, 0.0, 1.0]), progress=False)

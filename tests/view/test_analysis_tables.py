@@ -128,3 +128,37 @@ def test_tokens_share_one_scale():
 def test_tokens_reject_invalid_input(words, numbers, message):
     with pytest.raises(ValueError, match=message):
         view.tokens(words, numbers)
+
+
+def test_small_tables_of_several_texts_show_their_numbers():
+    values = torch.arange(18.0).reshape(3, 3, 2) - 9
+    table = study.Table(
+        values, {"text": ["0", "1", "2"], "layer": ["0", "1", "2"], "head": ["0", "1"]}, "nats", "Change"
+    )
+    figure = view.table(table).figure()
+    figure.canvas.draw()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["text 0", "text 1", "text 2"]
+    for axes, numbers in zip(figure.axes, values.int().tolist()):
+        assert [text.get_text() for text in axes.texts] == [
+            f"{n}".replace("-", "−") or "0" for row in numbers for n in row
+        ]
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1", "2"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["layer", "", ""]
+
+
+def test_many_cells_of_several_texts_share_colour_bars():
+    values = torch.randn(3, 12, 12, generator=torch.Generator().manual_seed(1))
+    numbered = [str(i) for i in range(12)]
+    table = study.Table(values, {"text": ["0", "1", "2"], "layer": numbered, "head": numbered}, "nats", "Change")
+    assert not any(axes.texts for axes in view.table(table).figure().axes)
+
+
+def test_single_column_has_its_name_upright_and_paths_uncut():
+    paths = ["transformer.h.0.attention.output", "blocks.0.feed_forward"]
+    (axes,) = (
+        view.table(study.Table(torch.tensor([0.5, -1.0]), {"part": paths}, "logit difference", "Parts")).figure().axes
+    )
+    assert [label.get_text() for label in axes.get_yticklabels()] == paths
+    assert [(label.get_text(), label.get_rotation()) for label in axes.get_xticklabels()] == [
+        ("logit\N{NO-BREAK SPACE}difference", 0.0)
+    ]

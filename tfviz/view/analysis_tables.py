@@ -139,6 +139,8 @@ def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Pic
     summary = f"{title}\n{_summary(table)}"
     if len(sheets) > 1:
         named = [replace(heatmap, title=name) for name, heatmap in sheets]
+        if all(one.numbered for one in named) and is_numbered(len(named), named[0].values.numel()):
+            return Picture(lambda: still_tables.numbered_tables(named, title, _note(named[0])), summary)
         return Picture(still_tables.stacked_tables(named, title).figure, summary)
     return Picture(lambda: _drawn(sheets[0][1], title), summary)
 

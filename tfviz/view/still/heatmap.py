@@ -38,6 +38,7 @@ NUMBER_CELL_INCHES = 0.42  # side of a cell with its number
 MAX_CELL_LENGTH = 9  # characters of a text in a cell
 TEXT_CELL_INCHES = 0.72  # width of a cell with its text
 WORD_INCHES = 0.135  # that a word takes along an axis
+MAX_PATH_LENGTH = 32  # characters of a row's label beside a single column
 MAX_UPRIGHT_LENGTH = 3  # characters of a column's label that stands upright above cells with numbers
 LOW_FIGURE_INCHES = 1.8  # the colour bar of a lower figure has few numbers
 EVEN_TICK_CLEARANCE = 0.06  # share of a colour bar; numbers nearer to the mark of the even weight are left out
@@ -62,6 +63,8 @@ def draw_heatmap(
     image = draw_cells(axes, heatmap, pixels)
     has_wide_cells = heatmap.numbered or heatmap.texts
     upright = MAX_UPRIGHT_LENGTH if has_wide_cells and len(heatmap.columns.labels) <= labels[1] else 1
+    if len(heatmap.columns.labels) == 1:
+        upright = MAX_LABEL_LENGTH
     label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, labels, upright)
     axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
     if heatmap.numbered or heatmap.texts:
@@ -145,9 +148,11 @@ def label_axes(
 
     Words above the columns stand upright if none has more characters than `max_upright`.
     """
-    for axis, words, limit, rotation in ((axes.yaxis, rows, limits[0], 0), (axes.xaxis, columns, limits[1], 90)):
+    of_rows = MAX_PATH_LENGTH if len(columns) == 1 else MAX_LABEL_LENGTH
+    sides = ((axes.yaxis, rows, limits[0], 0, of_rows), (axes.xaxis, columns, limits[1], 90, MAX_LABEL_LENGTH))
+    for axis, words, limit, rotation, max_length in sides:
         step = max(1, -(-len(words) // limit))
-        shown = axis_labels(words[::step])
+        shown = axis_labels(words[::step], max_length)
         upright = rotation == 0 or max(map(len, shown), default=0) <= max_upright
         axis.set_ticks(range(0, len(words), step), shown, rotation=0 if upright else rotation)
     axes.xaxis.tick_top()

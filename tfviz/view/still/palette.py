@@ -185,12 +185,12 @@ def drawable(text: str) -> str:
     return "".join(character if character == " " else _visible_symbol(character) for character in str(text))
 
 
-def axis_labels(words: Sequence[str]) -> list[str]:
+def axis_labels(words: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
     """Return words as axis labels: truncated, with symbols for characters that do not show.
 
     Spaces have symbols, but for those within a name of several words.
     """
-    return [shorten(_visible(str(word)) or "∅", MAX_LABEL_LENGTH) for word in words]
+    return [shorten(_visible(str(word)) or "∅", max_length) for word in words]
 
 
 def _visible(word: str) -> str:

@@ -17,6 +17,7 @@ from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import (
+    NUMBER_CELL_INCHES,
     axis_inches,
     caption_panel,
     colormap,
@@ -30,6 +31,7 @@ from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, shorten, soft
 from tfviz.view.still.picture import Picture, draw_frame, set_title
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
+MAX_WIDTH_INCHES = 10.0  # of tables beside each other
 MAX_COLUMN_LENGTH = 16  # characters of a column's name in a line
 
 
@@ -65,6 +67,35 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
     ends = [(one.title, float(one.values.min()), float(one.values.max())) for one in heatmaps]
     ranges = ", ".join(f"{name} {formatted(low)} to {formatted(high)}" for name, low, high in ends)
     return Picture(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
+
+
+def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> Figure:
+    """Draw small tables of the same rows and columns beside each other, with the number of each cell.
+
+    Args:
+        heatmaps: the tables, with the title of each.
+        title: the title of all.
+        note: what stands below them.
+    """
+    rows, columns = heatmaps[0].values.shape
+    width, height = (NUMBER_CELL_INCHES * count + 0.6 for count in (columns, rows))
+    across = max(1, min(len(heatmaps), int(MAX_WIDTH_INCHES // width)))
+    down = -(-len(heatmaps) // across)
+    figure = Figure(figsize=(width * across + 0.3, height * down + 0.8), layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False)
+    for place, (axes, heatmap) in enumerate(zip(panels.flat, heatmaps)):
+        draw_heatmap(axes, heatmap)
+        axes.set_title(shorten(drawable(heatmap.title), 24), loc="left")
+        if place % across:
+            axes.set_ylabel("")
+        if place >= across:
+            axes.set_xlabel("")
+    for axes in panels.flat[len(heatmaps) :]:
+        axes.remove()
+    if note:
+        figure.supxlabel(note, fontsize="small", color=soft())
+    set_title(figure, title)
+    return figure
 
 
 def table_scale(table: Tensor) -> Scale:
