@@ -4,7 +4,8 @@ The modules of a capture, in the order of the data flow:
 
     capture       opens a tracer; what it saw is a mapping from sites to tensors (captured)
     tracer        sees each module start (module_stack) and each torch call, by a mode (torch_state)
-    fused         calls whose kernel hides the weights (attention_call, external_kernels, flex, multi_head)
+    fused         calls whose kernel hides the weights, which fused_weights computes again (attention_call, flex,
+                  external_kernels, multi_head)
     eager         softmaxes and products (products, lineage, weight_finder, linear_attention)
     axes          which axes are batch, head, query and key
     recorder      edits a tensor, and stores it: as numbers (quantize) or lazily (lazy, key_ranges)

@@ -8,7 +8,7 @@ that is padded on the right, the last word of each text is `attention_mask.sum(-
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,9 @@ import torch
 from torch import Tensor
 
 from tfviz import checks
+from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, in_each_text, places
 from tfviz.shapes import Float
 
-Numbers = int | str | Collection[int | str]  # one or several; a string of digits is one, as the labels of a table are
-PositionIndices = Numbers | Tensor | None  # [batch]: one for each text; None: all
-HeadIndices = Numbers | None  # None: all
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
 STEPS_WARNING = (
     "an edit of positions meets one position at a time, as in generation with a cache, where each is number 0: leave "
@@ -72,12 +70,12 @@ class ActivationEdit:
             raise ValueError(
                 f"{site} is {list(tensor.shape)}, without heads; name an attention's .output_heads, or leave head out"
             )
-        heads = () if tensor.dim() == 3 else (_places("head", self.head, tensor.shape[1]),)
+        heads = () if tensor.dim() == 3 else (places("head", self.head, tensor.shape[1]),)
         self._warn_of_steps(tensor.shape[-2])
         if isinstance(self.positions, Tensor) and self.positions.dim():
-            return _in_each_text(self.positions, tensor, *heads)
+            return in_each_text(self.positions, tensor, *heads)
         positions = int(self.positions) if isinstance(self.positions, Tensor) else self.positions
-        where = _places("position", positions, tensor.shape[-2])
+        where = places("position", positions, tensor.shape[-2])
         if isinstance(where, Tensor) and heads and isinstance(heads[0], Tensor):
             return slice(None), heads[0][:, None], where
         return slice(None), *heads, where
@@ -87,61 +85,6 @@ class ActivationEdit:
         if self.positions is not None and count == 1 and self.longest > 1:
             warnings.warn(STEPS_WARNING, stacklevel=2)
         self.longest = max(self.longest, count)
-
-
-def _in_each_text(positions: Tensor, tensor: Tensor, head: slice | Tensor | None = None) -> tuple[Any, ...]:
-    """Return an index of one position in each text, in which no axis is lost.
-
-    Raises:
-        ValueError: there is not one for each text, or no such position.
-    """
-    texts, count = len(tensor), tensor.shape[-2]
-    is_listed = positions.dim() == 1 and len(positions) > 0 and not positions.is_floating_point()
-    if not is_listed or texts % len(positions):  # a study repeats the batch
-        raise ValueError(
-            f"positions is a tensor {list(positions.shape)} of {positions.dtype}, and there are {texts} texts: give "
-            "one position for each, or a list of positions for all texts"
-        )
-    _check_places("position", positions.tolist(), count)
-    chosen, number = positions.repeat(texts // len(positions)).to(tensor.device), torch.arange(texts)
-    if head is None:
-        return number[:, None], chosen[:, None]
-    heads = torch.arange(tensor.shape[1])[head]
-    return number[:, None, None], heads[:, None], chosen[:, None, None]
-
-
-def _check_places(name: str, listed: Sequence[int], count: int) -> None:
-    """Raise ValueError unless there are such heads or positions."""
-    for number in listed:
-        if not -count <= number < count:
-            raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0")
-
-
-def _places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
-    """Return an index of one axis.
-
-    Raises:
-        ValueError: there is no such head or position.
-    """
-    if numbers is None:
-        return slice(None)
-    listed = as_list(name, numbers)
-    _check_places(name, listed, count)
-    return torch.tensor(listed, dtype=torch.long)
-
-
-def as_list(axis: str, numbers: Numbers) -> list[int]:
-    """Return one number or several of heads or positions as a list, in their order; those of a set in rising order.
-
-    Raises:
-        ValueError: a string is no number.
-    """
-    several = [numbers] if isinstance(numbers, int | str) else numbers
-    wrong = next((each for each in several if isinstance(each, str) and not each.isdecimal()), None)
-    if wrong is not None:
-        raise ValueError(f"{wrong!r} is no number of a {axis}; count them from 0")
-    listed = [int(each) for each in several]
-    return sorted(listed) if isinstance(numbers, Set) else listed
 
 
 def zero_activations(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:

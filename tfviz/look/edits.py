@@ -12,18 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfviz.look.activation_edits import (
-    ActivationEdit,
-    HeadIndices,
-    Numbers,
-    PositionIndices,
-    add,
-    as_list,
-    mean,
-    noise,
-    paste,
-    zero_activations,
-)
+from tfviz.look.activation_edits import ActivationEdit, add, mean, noise, paste, zero_activations
+from tfviz.look.edit_indices import HeadIndices, Numbers, PositionIndices, as_list
 from tfviz.shapes import Bool, Float
 from tfviz.validation import describe
 

@@ -9,7 +9,7 @@ from torch import nn
 from tfviz import checks
 from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
-from tfviz.look.activation_edits import HeadIndices, as_list
+from tfviz.look.edit_indices import HeadIndices, as_list
 from tfviz.study.inputs import Prompt
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
