@@ -20,7 +20,7 @@ from tfviz import view
 from tfviz.suite import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SIZE = {"width": 1120, "height": 704}
+SIZE = {"width": 1120, "height": 720}
 PROMPT = "KING RICHARD:\nMy lord, "
 LARGEST = 1.43e6  # bytes
 DRAWN = """async () => { const { shadowRoot } = document.querySelector('.tfviz');
@@ -69,11 +69,13 @@ def play(film: Film) -> None:
         page.get_by_role("button", name=name, exact=True).click()
         film.shot(milliseconds)
 
-    page.locator(".editor").fill("")
+    first, rest = PROMPT.splitlines(keepends=True)
+    page.locator(".editor").fill(first)
     page.locator(".editor").click()
-    film.shot(600)
-    for letter in PROMPT:
-        page.keyboard.type(letter) if letter != "\n" else page.keyboard.press("Enter")
+    page.keyboard.press("Control+End")
+    film.shot(900)
+    for letter in rest:
+        page.keyboard.type(letter)
         film.shot(70)
     film.shot(700)
     for _ in range(24):

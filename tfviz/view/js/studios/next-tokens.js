@@ -76,7 +76,7 @@ export class NextTokens {
     this.unfiltered = unfiltered;
     this.candidates = shares.filter((share) => share > 0).length;
     this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
-    if (unedited) this.about += "; the line: with all heads on";
+    if (unedited) this.about += "; line: all heads on";
     this.tokens = this.order.map((id) => ({
       id,
       name: this.tokenizer.words([id])[0],
