@@ -13,6 +13,7 @@ from tfviz.eval_mode import restore_modes
 from tfviz.generate.hf_model import PretrainedModel, PretrainedTokenizer, as_language_model
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.tokenizer_check import check_tokenizer
+from tfviz.logits import sampling_probabilities
 from tfviz.shapes import Float, Int
 from tfviz.text.subwords import as_tokenizer
 from tfviz.text.tokenizer import Tokenizer
@@ -71,20 +72,7 @@ class Sampler:
             FloatingPointError: the largest logit is not finite.
         """
         _check_logits(logits)
-        if self.temperature == 0:
-            return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
-        differences = logits.float() - logits.max()
-        impossible = differences == -torch.inf  # also if the temperature is infinite
-        scaled = (differences / self.temperature).masked_fill(impossible, -torch.inf)
-        if self.top_k is not None and self.top_k < len(scaled):
-            scaled = scaled.masked_fill(scaled < scaled.topk(self.top_k).values[-1], -torch.inf)
-        probabilities = scaled.softmax(-1)
-        if self.top_p is not None:
-            ordered, order = probabilities.sort(descending=True)
-            likelier = ordered.cumsum(-1) - ordered  # the total probability of the tokens before each
-            excluded = order[1:][likelier[1:] >= self.top_p]  # the likeliest token always remains
-            probabilities = probabilities.index_fill(-1, excluded, 0.0)
-        return probabilities / probabilities.sum()
+        return sampling_probabilities(logits, self.temperature, self.top_k, self.top_p)
 
     def choose(self, logits: Float[Tensor, "vocab"], generator: torch.Generator | None = None) -> int:
         """Return one token id: the first whose cumulative probability exceeds a random number between 0 and 1.

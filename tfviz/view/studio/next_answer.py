@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from tfviz.logits import sampling_probabilities
 from tfviz.shapes import Float
 from tfviz.view.studio.still_heads import Answer
 
@@ -23,20 +23,13 @@ def next_answer(
     """
     if not logits.max().isfinite():
         raise ValueError("the model's logits are not finite: it has nothing to write with")
-    if temperature == 0:
-        shares = nn.functional.one_hot(logits.argmax(), len(logits)).float()
-    else:
-        shares = ((logits.float() - logits.max()) / temperature).nan_to_num(nan=-torch.inf).softmax(-1)
-    ordered, order = shares.sort(descending=True, stable=True)
-    top = order[:MAX_STATIC_TOKENS]
-    kept = ordered[:top_k] / ordered[:top_k].sum()
-    if top_p is not None:
-        kept = kept[kept.cumsum(-1) - kept < top_p]
-    filtered = nn.functional.pad(kept / kept.sum(), (0, len(ordered) - len(kept)))[: len(top)]
+    unfiltered = sampling_probabilities(logits, temperature)
+    filtered = sampling_probabilities(logits, temperature, top_k, top_p)
+    top = logits.sort(descending=True, stable=True).indices[:MAX_STATIC_TOKENS]
     filters = {"top-k": top_k, "top-p": top_p}
     names = [
         f"temperature {temperature:g}",
         *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
     ]
-    unfiltered = shares[top] if len(names) > 1 else None
-    return Answer("What comes next", tokenizer.words(top), {"": filtered}, ", ".join(names), unfiltered)
+    before = unfiltered[top] if len(names) > 1 else None
+    return Answer("What comes next", tokenizer.words(top), {"": filtered[top]}, ", ".join(names), before)
