@@ -338,6 +338,15 @@ def test_layout_draws_main_line_straight_and_branch_beside_it():
     assert abs(columns[4] - columns[0]) > 20
 
 
+def test_box_of_two_parents_alike_stands_between_them():
+    # query and key of x, their pattern, and the values that it weighs
+    parents = [[], [0], [0], [1, 2], [3]]
+    layout = layered_layout([Box(60.0, 20.0)] * 5, parents)
+    columns = [x for x, _ in layout.tops]
+    assert columns[3] == pytest.approx((columns[1] + columns[2]) / 2, abs=2)
+    assert columns[4] == pytest.approx(columns[3], abs=2)
+
+
 def test_layout_runs_from_left_to_right_in_order_of_code():
     # of two steps of a loop, each with an input, the first stands at the left
     parents = [[], [], [0, 1], [2], [], [0, 4, 2], [5]]

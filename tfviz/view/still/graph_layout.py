@@ -112,13 +112,19 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
 
     They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
-    such child. An input of this box alone comes second to the others.
+    such child. An input of this box alone comes second to the others. A box of several parents none of which comes from
+    the first, as scores from query and key, has no main line: it stands between them.
     """
     uses = Counter(parent for its in parents for parent in its)
+    ancestors: list[set[int]] = []
+    for its in parents:
+        ancestors.append(set(its).union(*(ancestors[parent] for parent in its)))
     main: dict[int, int] = {}
     for child, its in enumerate(parents):
-        if its:
-            main[next((parent for parent in its if parents[parent] or uses[parent] > 1), its[0])] = child
+        streams = [parent for parent in its if parents[parent] or uses[parent] > 1] or its[:1]
+        for first in streams[:1]:
+            if all(first in ancestors[other] | {other} or other in ancestors[first] for other in streams):
+                main[first] = child
     return set(main.items())
 
 
