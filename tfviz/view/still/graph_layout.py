@@ -112,8 +112,8 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
 
     They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
-    such child. An input of this box alone comes second to the others. A box of several parents none of which comes from
-    the first, as scores from query and key, has no main line: it stands between them.
+    such child. An input of this box alone comes second to the others. Boxes alike have no main line: a box stands between
+    parents none of which comes from another (scores below query and key), or children of it alone (query and key below x).
     """
     uses = Counter(parent for its in parents for parent in its)
     ancestors: list[set[int]] = []
@@ -123,7 +123,8 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     for child, its in enumerate(parents):
         streams = [parent for parent in its if parents[parent] or uses[parent] > 1] or its[:1]
         for first in streams[:1]:
-            if all(first in ancestors[other] | {other} or other in ancestors[first] for other in streams):
+            is_line = all(first in ancestors[other] | {other} or other in ancestors[first] for other in streams)
+            if is_line and (len(its) > 1 or uses[first] == 1):
                 main[first] = child
     return set(main.items())
 
@@ -133,18 +134,31 @@ def _columns(
 ) -> list[float]:
     """Return the x of each node, near the mean of its neighbours, in the order of its layer.
 
-    The bends of a long edge stand, if they can, in one vertical line, and so do the boxes of a main line.
+    The bends of a long edge stand, if they can, in one vertical line, and so do the boxes of a main line: these are
+    drawn together last, since together they hardly move.
     """
-    linked: list[list[int]] = [[] for _ in nodes]
+    x = [0.0] * len(nodes)
+    for layer in layers:
+        _separate(layer, [0.0] * len(layer), [1] * len(layer), nodes, x)
+    for straight in (set[tuple[int, int]](), main):
+        _settle(layers, nodes, _links(len(nodes), chains, straight), x)
+    return x
+
+
+def _links(count: int, chains: Sequence[Sequence[int]], main: set[tuple[int, int]]) -> list[list[int]]:
+    """Return the neighbours of each node; one that pulls more than others is named as often as it does."""
+    linked: list[list[int]] = [[] for _ in range(count)]
     for first, *bends, last in chains:
         weight = MAIN_WEIGHT if (first, last) in main else 1
         linked[first] += weight * [last if weight > 1 else bends[0] if bends else last]
         linked[last] += weight * [first if weight > 1 else bends[-1] if bends else first]
         for bend in bends:
             linked[bend] = [*(weight * [first, last]), *(BEND_WEIGHT * bends)]
-    x = [0.0] * len(nodes)
-    for layer in layers:
-        _separate(layer, [0.0] * len(layer), [1] * len(layer), nodes, x)
+    return linked
+
+
+def _settle(layers: list[list[int]], nodes: Sequence[Box], linked: Sequence[Sequence[int]], x: list[float]) -> None:
+    """Move each node to the mean of its neighbours, layer by layer, until none moves any more."""
     for _ in range(10 * SWEEP_COUNT):
         before = x.copy()
         for layer in (*reversed(layers), *layers):
@@ -152,7 +166,6 @@ def _columns(
             _separate(layer, wanted, [max(1, len(linked[node])) for node in layer], nodes, x)
         if max(abs(new - old) for new, old in zip(x, before)) < SETTLED_POINTS:
             break
-    return x
 
 
 def _separate(
