@@ -1,4 +1,4 @@
-"""Batches by the number of a step, and the seeds of steps: what a run that is resumed takes up again."""
+"""Index batches by training step, and derive a seed for each step, so that a run can be resumed at any of them."""
 
 from typing import Protocol, runtime_checkable
 

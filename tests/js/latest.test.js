@@ -34,3 +34,12 @@ test("of the questions that come during one only the last is asked, and an error
   assert.deepEqual(asked, ["c"]);
   assert.equal(await ask("d"), "d");
 });
+
+test("a question that fails before it is asked is an error, and the next one is asked", async () => {
+  const lane = new LatestCallQueue();
+  const thrown = lane.run(() => {
+    throw new Error("not ready");
+  });
+  await assert.rejects(thrown, /not ready/);
+  assert.equal(await lane.run(async () => "later"), "later");
+});

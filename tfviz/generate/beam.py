@@ -170,7 +170,9 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
     return torch.cat(reversed_rows[::-1], 1).masked_fill(ended, -1)
 
 
-def _decoder(model: Any, memory: Any, width: int, max_new_tokens: int) -> Callable[[Beam], Float[Tensor, "text vocab"]]:
+def _decoder(
+    model: Any, memory: Any, width: int, max_new_tokens: int
+) -> Callable[[Beam], Float[Tensor, "batch vocab"]]:
     """Return a function from a beam to the logits of the token after each of its texts."""
     if not hasattr(model, "new_cache"):
         memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))

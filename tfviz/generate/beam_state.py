@@ -63,8 +63,8 @@ def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
 
 
 def likeliest_tokens(
-    logits: Float[Tensor, "text vocab"], width: int, forbidden: Tensor
-) -> tuple[Float[Tensor, "text k"], Int[Tensor, "text k"]]:
+    logits: Float[Tensor, "batch vocab"], width: int, forbidden: Tensor
+) -> tuple[Float[Tensor, "batch k"], Int[Tensor, "batch k"]]:
     """Return log-probabilities and ids of each text's `width` likeliest next tokens, since no more can remain.
 
     Raises:
@@ -77,7 +77,7 @@ def likeliest_tokens(
     return values, tokens
 
 
-def topk(log_probs: Float[Tensor, "text vocab"], k: int) -> tuple[Float[Tensor, "text k"], Int[Tensor, "text k"]]:
+def topk(log_probs: Float[Tensor, "batch vocab"], k: int) -> tuple[Float[Tensor, "batch k"], Int[Tensor, "batch k"]]:
     """Return `log_probs.topk(k)`, searching only the k blocks with the largest values, in half the time on a CPU."""
     (rows, vocab_size), blocks = log_probs.shape, log_probs.shape[1] // TOPK_BLOCK
     if blocks < 2 * k:

@@ -47,6 +47,9 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
     The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). The paper's models are
     causal and see no key after the query; in an encoder, keys on both sides get the same bias at the same distance.
 
+    Raises:
+        ValueError: a size is below 1, or does not fit into memory.
+
     >>> alibi(3, heads=2)[0]
     tensor([[-0.0000, -0.0625, -0.1250],
             [-0.0625, -0.0000, -0.0625],
@@ -61,7 +64,11 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
 
 
 def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
-    """Return the cosine similarity of each distance with distance 0, as sinusoids (Dai et al. 2019, section 3.3)."""
+    """Return the cosine similarity of each distance with distance 0, as sinusoids (Dai et al. 2019, section 3.3).
+
+    Raises:
+        ValueError: the sizes do not fit into memory.
+    """
     checks.fits_memory(queries=length, keys=length, dim=dim)
     places = torch.arange(length)
     vectors = sinusoids((places[:, None] - places).flatten(), dim)

@@ -14,10 +14,10 @@ from tfviz import checks
 from tfviz.learn import checkpoint
 from tfviz.learn.batch import Batch, Epochs, length
 from tfviz.learn.checks import check_optimizer_of, check_trainable
-from tfviz.learn.config import describe_run
 from tfviz.learn.losses import Loss, default
 from tfviz.learn.optimizers import muon
 from tfviz.learn.prepared_model import PreparedModel
+from tfviz.learn.run_fingerprint import describe_run
 from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.state_tensors import unwrap
 from tfviz.learn.training_run import Step, TrainingRun

@@ -62,7 +62,7 @@ class PreparedModel:
         self.stored_buffers = [name for name, _ in model.named_buffers() if name in stored]
 
     def compute_gradients(self, batch: Batch) -> float:
-        """Compute and clip the gradients of the mean loss over a batch; return that loss, in nats per token.
+        """Compute and clip the gradients of the mean loss over a batch; return that loss, in its unit for each target.
 
         Each process takes its share of the rows. In float16, gradients too large for the loss scale lower it, and
         `optimizer_step` leaves the weights as they are.

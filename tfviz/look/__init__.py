@@ -9,7 +9,8 @@ The modules of a capture, in the order of the data flow:
     eager         softmaxes and products (products, lineage, weight_finder, linear_attention)
     axes          which axes are batch, head, query and key
     recorder      edits a tensor, and stores it: as numbers (quantize) or lazily (lazy, key_ranges)
-    key_history   what the keys of each firing were, by which firings of one text are joined over time
+    key_fingerprints
+                  of the keys of each firing, by which firings of one generated text are joined over time
 
 The modules that use a capture:
 
@@ -17,7 +18,7 @@ The modules that use a capture:
     map_layers    their layers: firings selected (text_selection) or joined over time (text_matching), blocks joined
                   (text_blocks)
     map_groups    those of one kind and shape
-    measures      numbers of heads (head_scores, padding, ablate)
+    measures      numbers of heads (head_scores, map_statistics, ablate)
     block_paths   the paths of a model's blocks, from which sites are named
     caveats       what a capture could not see or name, in a sentence (nearest_sites: a site that is not there)
 """

@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     """The axes of an attention weights tensor.
 
     Attributes:
-        shape: their sizes.
+        shape: sizes of the weights' axes, as the model has them.
         split: the sizes after splitting an axis that combines several.
         order: positions in `split` of the batch, head, query and key axes, in this order.
         sizes: of batch, head, query and key.
@@ -69,7 +69,7 @@ class OutputAxes(NamedTuple):
     """The positions of the batch, head, query and dim axes in the output of attention before the output projection.
 
     Attributes:
-        layout: of the output, once its axes are permuted.
+        layout: layout of the output, once its axes are permuted.
         permutation: axes of the output in the order of the weights', with those of dim in place of the keys.
     """
 
@@ -81,10 +81,10 @@ class OutputAxes(NamedTuple):
         """Return the axes of weights times values; None where the product averages or repeats heads or texts.
 
         Args:
-            layout: of the weights.
+            layout: layout of the weights.
             product: the product of weights and values.
             place: which factor has the weights.
-            keys: their axis that is summed over.
+            keys: axis of the weights that is summed over.
             output: the result of the product.
         """
         weights, letters = product.factors[place], product.letters[place]

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from tfviz.look.captured import Capture
 from tfviz.look.map_arguments import are_numbers
+from tfviz.look.map_statistics import CountedPositions, statistic
 from tfviz.look.maps import AttentionMaps, as_maps
-from tfviz.look.padding import CountedPositions, statistic
 from tfviz.shapes import Bool, Float, Int
 
-Codes = Int[Tensor, "text position"]  # equal where words are equal
-Cells = Bool[Tensor, "#text query key"]
+Codes = Int[Tensor, "batch position"]  # equal where words are equal
+Cells = Bool[Tensor, "#batch query key"]
 Kind = Callable[[Codes], Cells]
 
 
@@ -98,8 +98,8 @@ class Marks:
         self.queries = torch.stack(queries, -1).float()
 
     def shares(
-        self, weights: Float[Tensor, "text #head query key"], sees: Bool[Tensor, "text #head query"]
-    ) -> Float[Tensor, "text #head kind"]:
+        self, weights: Float[Tensor, "batch #head query key"], sees: Bool[Tensor, "batch #head query"]
+    ) -> Float[Tensor, "batch #head kind"]:
         """Return the mean share of the marked keys over queries with an allowed and a marked key; NaN without any."""
         weights = weights if sees.all() else weights * sees[..., None]
         counts = sees.to(weights) @ self.queries.to(weights)
@@ -110,7 +110,7 @@ class Marks:
         return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan)
 
 
-def _places(marked: Cells, texts: int) -> tuple[Int[Tensor, "text place"], Bool[Tensor, "text place"]]:
+def _places(marked: Cells, texts: int) -> tuple[Int[Tensor, "batch place"], Bool[Tensor, "batch place"]]:
     """Return the places of the marked cells of each text, as query x keys + key, and which of them are any."""
     flat = marked.flatten(1)
     text, place = flat.nonzero(as_tuple=True)

@@ -15,8 +15,8 @@ from tfviz.checks import between
 from tfviz.look.captured import Capture
 from tfviz.look.head_scores import SCORE_KINDS, head_scores
 from tfviz.look.map_arguments import are_numbers
+from tfviz.look.map_statistics import CountedPositions, check_weights, head_weights, mean, statistic
 from tfviz.look.maps import AttentionMaps, as_maps
-from tfviz.look.padding import CountedPositions, check_weights, head_weights, mean, statistic
 from tfviz.shapes import Float
 
 __all__ = [

@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
 from tfviz.look.device_sync import may_be_true
-from tfviz.look.key_history import History, KeyRecord
+from tfviz.look.key_fingerprints import History, KeyRecord
 from tfviz.look.module_paths import is_within
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantize import is_packable, pack

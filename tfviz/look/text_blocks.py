@@ -19,6 +19,8 @@ from tfviz.look.torch_state import untraced
 
 Replay = Callable[[int], Tensor]
 
+MAX_ROW_SUM = 1.01  # of the weights of a query: with more, it was computed twice
+
 
 class Text:
     """A batch of texts, [batch, word, feature], or of pictures, [batch, row, col, feature], as input to a module.
@@ -149,7 +151,9 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
             of_text = at.batch == batch
             cells = at.head[of_text], at.query[of_text], at.key[of_text]
             part = torch.zeros_like(total).index_put_(cells, weights[of_text], accumulate=True)
-            rewritten = total.sum(-1) + part.sum(-1) > 1.01  # rows that are computed again, as those of global words
+            rewritten = (
+                total.sum(-1) + part.sum(-1) > MAX_ROW_SUM
+            )  # rows that are computed again, as those of global words
             total[rewritten], mask[rewritten] = 0.0, False
             total += part
             allowed_of_text = of_text if allowed is None else of_text & allowed.cpu().expand(weights.shape)

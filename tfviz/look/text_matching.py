@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from tfviz.look.key_history import FiringInfo, Keys
+from tfviz.look.key_fingerprints import FiringInfo, Keys
 
 
 @dataclass(frozen=True)

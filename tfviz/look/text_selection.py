@@ -12,7 +12,7 @@ from itertools import accumulate, count
 
 from torch import Tensor
 
-from tfviz.look.key_history import FiringInfo, History
+from tfviz.look.key_fingerprints import FiringInfo, History
 from tfviz.look.text_matching import Segment, SiteFirings, Timeline
 
 

@@ -161,7 +161,7 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
 
 
 def _check_functional(op: str, args: Mapping[str, Any], key: str) -> None:
-    """Check that a step does not modify its inputs, draw random numbers, or derive a shape from data."""
+    """Refuse a step in training mode, with random numbers, or with sizes that depend on data."""
     trains = next((name for name in ("training", "train") if args.get(name)), "")
     if op == "instance_norm" and args["use_input_stats"] and (args["running_mean"] or args["running_var"]):
         trains = "use_input_stats"

@@ -1,4 +1,4 @@
-"""Texts of a padded batch, aligned at their first tokens, and which of their keys a kind of position marks."""
+"""Move the padding of a batch behind its texts, and mark the keys that kinds of heads look at, once for each batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VisibleKeys(NamedTuple):
     """
 
     mask: Tensor | None
-    sees: Bool[Tensor, "#text #head query"]
+    sees: Bool[Tensor, "#batch #head query"]
     uniform: Tensor
 
 
@@ -66,11 +66,11 @@ class AlignedTexts:
     """The texts of a batch with padding moved to the end.
 
     Attributes:
-        ids, is_token: [text, position]; `is_token` is False at padding.
+        ids, is_token: [batch, position]; `is_token` is False at padding.
         has_padding: whether there is any.
     """
 
-    def __init__(self, ids: Int[Tensor, "text position"], is_token: Bool[Tensor, "text position"]) -> None:
+    def __init__(self, ids: Int[Tensor, "batch position"], is_token: Bool[Tensor, "batch position"]) -> None:
         self.order = None
         if not (is_token[:, :-1] | ~is_token[:, 1:]).all():  # padding in front of tokens
             self.order = (~is_token).long().argsort(dim=-1, stable=True)
@@ -78,7 +78,7 @@ class AlignedTexts:
         self.ids, self.is_token, self.length = ids, is_token, ids.shape[1]
         self.has_padding = not is_token.all()
 
-    def weights(self, weights: Float[Tensor, "text head query key"]) -> Float[Tensor, "text head query key"]:
+    def weights(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
         """Return the weights in the order of the tokens; rows of padding are zeros."""
         weights = self._reordered(weights)
         return weights * self.is_token[:, None, :, None] if self.has_padding else weights
@@ -87,7 +87,7 @@ class AlignedTexts:
         """Return marked cells whose query and key are tokens."""
         return cells & self.is_token[:, :, None] & self.is_token[:, None, :] if self.has_padding else cells
 
-    def allowed(self, mask: Tensor | None) -> Bool[Tensor, "#text #head query key"]:
+    def allowed(self, mask: Tensor | None) -> Bool[Tensor, "#batch #head query key"]:
         """Return a mask, True where a query may look, without padding."""
         is_token = self.is_token[:, None, None, :].expand(-1, 1, self.length, -1)
         if mask is None:

@@ -109,7 +109,7 @@ class _AttributedRun:
         self.rest = self.value - self._share(gradient * normed.detach())
         self._check_linear(inputs, target)
 
-    def _share(self, products: Float[Tensor, "text position dim"]) -> Tensor:
+    def _share(self, products: Float[Tensor, "batch position dim"]) -> Tensor:
         """Return the sum of the products of all texts, or of each text if the target is one number for each."""
         if self.value.dim() and len(products) != len(self.value):
             raise ValueError(f"the residual stream is {list(products.shape)}, with no axis of texts: take their mean")
@@ -154,7 +154,7 @@ class _AttributedRun:
         shares |= {name: share for name, share in biases.items() if (share.abs() > least).any()}
         return torch.stack(list(shares.values()), -1).float().cpu(), {"part": list(shares)}
 
-    def by_head(self) -> tuple[Float[Tensor, "*text layer head"], dict[str, list[str]]]:
+    def by_head(self) -> tuple[Float[Tensor, "*batch layer head"], dict[str, list[str]]]:
         """Return the share of each head, and the axes.
 
         Raises:
@@ -173,7 +173,7 @@ class _AttributedRun:
             raise ValueError(f"layers have {sorted(sizes)} heads; there is no table of layer x head: call it by='part'")
         return torch.stack(list(shares.values()), -2), {name: labels, "head": range_labels(sizes.pop())}
 
-    def _head_share(self, site: str, term: Term) -> Float[Tensor, "*text head"]:
+    def _head_share(self, site: str, term: Term) -> Float[Tensor, "*batch head"]:
         """Return the contribution of each head to the target through a term, which is linear in the head's output."""
         outputs, _ = self.heads[site]
         with torch.enable_grad():

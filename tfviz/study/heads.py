@@ -98,11 +98,11 @@ class HeadScores:
         return (id(ids), 0), ids
 
     def _without_first(self, cells: Cells) -> Cells:
-        """Return marks without those of the first key, if it is left out: a query with no other mark does not count."""
+        """Clear the marks of the first key if it is left out; a query with no other mark does not count then."""
         return clear_first_key(cells) if self.leave_out_first else cells
 
     def _layer(self, site: str, seen: Capture, text: MarkedTexts) -> tuple[Tensor, Tensor]:
-        """Return the shares of a layer, and those of uniform attention, [text, head, kind]."""
+        """Return the shares of a layer, and those of uniform attention, [batch, head, kind]."""
         (weights, allowed), aligned = seen.firings(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(

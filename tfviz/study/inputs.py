@@ -144,7 +144,7 @@ def repeat_batch(tensor: Tensor, times: int) -> Tensor:
     return tensor.repeat(times, *[1] * (tensor.dim() - 1))
 
 
-def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "text position"]:
+def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "batch position"]:
     """Return the ids of the text at a site: in the decoder of an encoder-decoder that which the decoder reads.
 
     Raises:
@@ -160,7 +160,7 @@ def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "text position"]:
     return ids
 
 
-def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor, "text position"]:
+def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor, "batch position"]:
     """Return a mask [text, position], True at tokens; all True if the attention mask has another length."""
     like = torch.zeros(inputs.size, positions, dtype=torch.long, device=inputs.tensors[0].device)
     try:
@@ -169,7 +169,7 @@ def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor,
         return like == 0
 
 
-def marked_like(activation: Tensor, words: Bool[Tensor, "text position"]) -> Bool[Tensor, "text *head position dim"]:
+def marked_like(activation: Tensor, words: Bool[Tensor, "batch position"]) -> Bool[Tensor, "batch *head position dim"]:
     """Return where words stand, with axes of size 1 for the heads and numbers of an activation."""
     words = words.to(activation.device)
     return words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]
@@ -181,8 +181,8 @@ def _is_in_decoder(inputs: Inputs, site: str) -> bool:
 
 
 def attention_mask_of(
-    inputs: Inputs, ids: Int[Tensor, "text position"], site: str = ""
-) -> Bool[Tensor, "text position"]:
+    inputs: Inputs, ids: Int[Tensor, "batch position"], site: str = ""
+) -> Bool[Tensor, "batch position"]:
     """Return where a word stands: by the attention mask, if there is one, else everywhere.
 
     A mask [batch, head, query, key], 1 or 0, True or False, or 0 or the dtype's lowest number, as Hugging Face adds

@@ -72,7 +72,7 @@ def warning_of_shifted_positions(model: nn.Module, inputs: Inputs) -> Iterator[N
         )
 
 
-def _words(inputs: Inputs) -> Bool[Tensor, "text position"] | None:
+def _words(inputs: Inputs) -> Bool[Tensor, "batch position"] | None:
     """Return where the text whose next tokens are predicted has words; None without ids, or a mask that fits them."""
     try:
         return attention_mask_of(inputs, ids_at(inputs, "decoder"), "decoder")

@@ -1,4 +1,4 @@
-"""Compute only what a metric reads, where that is tried on the unchanged run and changes nothing."""
+"""Replace forwards by cheaper ones that compute only what a metric reads, if a trial run gives the same."""
 
 from __future__ import annotations
 

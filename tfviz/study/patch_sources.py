@@ -29,15 +29,15 @@ def replacement(
     by: str,
     seed: int,
     means: Means,
-    words: Bool[Tensor, "text position"],
+    words: Bool[Tensor, "batch position"],
 ) -> Tensor:
     """Return the replacement of a site's activations.
 
     Args:
         site: its name.
-        activations: "clean" and "corrupt" -> site -> activations.
+        activations: "clean" and "corrupt" -> site -> [batch, (head,) position, dim].
         by: as for `patch`, or "custom".
-        seed: of the choice of other texts.
+        seed: seed of the choice of other texts.
         means: site -> custom activation.
         words: where the texts have words; means leave padding out.
     """
@@ -62,8 +62,8 @@ def replacement(
 
 
 def _mean_of_words(
-    activation: Float[Tensor, "text *head position dim"], words: Bool[Tensor, "text position"]
-) -> Float[Tensor, "text *head position dim"]:
+    activation: Float[Tensor, "batch *head position dim"], words: Bool[Tensor, "batch position"]
+) -> Float[Tensor, "batch *head position dim"]:
     """Return the mean of the texts that have a word at a position; where none has, the activation itself."""
     marks = marked_like(activation, words)
     counts = marks.sum(0, keepdim=True)

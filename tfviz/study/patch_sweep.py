@@ -100,7 +100,7 @@ class Sweep:
         self.last_position = LastPosition(self.replay, heads if is_tried else [], base_logits)
         self.token_logits = TokenLogits(self.replay, metric, base_logits, is_sweep)
 
-    def _words(self, site: ActivationSite) -> Bool[Tensor, "text position"]:
+    def _words(self, site: ActivationSite) -> Bool[Tensor, "batch position"]:
         return attention_mask_at(self.base, site.name, site.positions)
 
     @property

@@ -1,4 +1,4 @@
-"""What the package needs of a tokenizer; those of `tfviz.text` have it, and your own may stand in their place."""
+"""The protocols of tokenizers: what the package needs of those of `tfviz.text`, and of your own."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable

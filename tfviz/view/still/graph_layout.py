@@ -112,8 +112,8 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
 
     They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
-    such child. An input of this box alone comes second to the others. Boxes alike have no main line: a box stands between
-    parents none of which comes from another (scores below query and key), or children of it alone (query and key below x).
+    such child. An input of this box alone comes second to the others. Boxes alike have no main line: a box stands
+    between parents of which none comes from another (scores below query and key), and so does the parent of them.
     """
     uses = Counter(parent for its in parents for parent in its)
     ancestors: list[set[int]] = []

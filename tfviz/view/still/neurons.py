@@ -29,11 +29,11 @@ def neurons(
     """Draw the query above the keys, their products in each dimension, and bars of the weights.
 
     Args:
-        query: as it is multiplied.
-        key: as they are multiplied.
-        weights: of the keys.
-        word: of the query.
-        words: of the keys.
+        query: the query vector as it is multiplied, after any rotary embedding.
+        key: the key vectors, likewise.
+        weights: attention weight of each key.
+        word: label of the query.
+        words: label of each key.
         title: the title.
     """
     products = query * key

@@ -1,4 +1,4 @@
-"""Which places of a line chart have a name below it. Pages have the same rule (`js/interact/ticks.js`)."""
+"""Choose the points of a line chart that have a name below it. Pages have the same rule (`js/interact/ticks.js`)."""
 
 from __future__ import annotations
 

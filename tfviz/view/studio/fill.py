@@ -17,7 +17,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
-from tfviz.view.studio.still_heads import Answer, with_heads
+from tfviz.view.studio.static_studio import Answer, with_heads
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.next_answer import next_answer
-from tfviz.view.studio.still_heads import with_heads
+from tfviz.view.studio.next_token_probabilities import next_answer
+from tfviz.view.studio.static_studio import with_heads
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget

@@ -14,7 +14,7 @@ from tfviz.view.still.generation import next_tokens
 from tfviz.view.still.palette import shorten
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio.local_program import LocalProgram
-from tfviz.view.studio.next_answer import next_answer
+from tfviz.view.studio.next_token_probabilities import next_answer
 from tfviz.view.studio.requirements import text_axes
 from tfviz.view.studio.widget import ModelWidget, Request
 

@@ -25,7 +25,11 @@ export class LatestCallQueue {
     while (this.next) {
       const { ask, resolve, reject } = this.next;
       this.next = null;
-      await ask().then(resolve, reject);
+      try {
+        resolve(await ask());
+      } catch (error) {
+        reject(/** @type {Error} */ (error));
+      }
     }
     this.busy = false;
   }

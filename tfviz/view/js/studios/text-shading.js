@@ -1,4 +1,4 @@
-// A function that returns the colours of a text shaded by a row of a map.
+// A function that returns the colours of a piece of a text shaded by a row of a map.
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */

@@ -16,7 +16,7 @@ const WORDS_AND_SIGNS = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; /
 const SPACE_SEPARATED_WORDS = /\s*\S+/gu;
 
 /**
- * Word a text into words whose tokens are those of the text.
+ * Split a text into words whose tokens, joined, are those of the text.
  * @param {Tokenizer} tokenizer
  * @param {string} text
  * @returns {Segment[]}
@@ -80,7 +80,7 @@ function withOffsets(tokenizer, segments) {
 export const segmentsWithin = (segments, maxTokens) => segments.filter(({ at, ids }) => at + ids.length <= maxTokens);
 
 /**
- * Word a text into the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
+ * Split a text into pieces, each with its number of tokens; joined, they are the text.
  * @param {Tokenizer} tokenizer
  * @param {string} text
  * @returns {{ text: string, count: number }[]}

@@ -200,7 +200,7 @@ def test_head_scores_comparing_words_require_words():
 def test_measuring_large_maps_head_by_head_matches_whole_layers(monkeypatch):
     maps = padded(*random_weights(), 2, 3, "see", per_head=True)
     whole = statistics(maps)
-    monkeypatch.setattr("tfviz.look.padding.LARGE_LAYER_BYTES", 0)
+    monkeypatch.setattr("tfviz.look.map_statistics.LARGE_LAYER_BYTES", 0)
     for name, value in statistics(maps).items():
         torch.testing.assert_close(value, whole[name], rtol=0, atol=1e-6, msg=name)
 

@@ -1,4 +1,4 @@
-"""The calls of a model in order, and the keys of each firing, by which `AttentionMaps.over_time` joins them.
+"""Fingerprints of the keys of each attention call, by which `AttentionMaps.over_time` matches the calls of one text.
 
 Only a signature of each key is stored: its projection on a few fixed random directions (Johnson & Lindenstrauss 1984).
 A key keeps its signature wherever a cache moves it, and different keys have different signatures.
@@ -32,10 +32,10 @@ class KeyRecord(NamedTuple):
     """The keys of one firing.
 
     Attributes:
-        queries: their number.
+        queries: number of queries.
         allowed: function from rows to their mask, [batch, head, row, key], or None if nothing is masked.
-        keys: their signatures.
-        dtype: of the original keys.
+        keys: signatures of the keys, [batch, key, width].
+        dtype: type of the keys before they were projected.
     """
 
     queries: int
@@ -49,7 +49,7 @@ class FiringInfo(NamedTuple):
 
     Attributes:
         call: number of the model's call that it belongs to.
-        queries: their number.
+        queries: number of queries.
         first_end: for each batch element, one past the last key that its first query may see.
         starts, ends: for each batch element, the first key that its last query may see, and one past the last.
         tolerance: relative distance within which two signatures belong to the same key.
@@ -211,7 +211,7 @@ def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> 
     Args:
         product: the product of weights and values.
         place: which factor has the weights.
-        keys: their axis of keys.
+        keys: axis of the keys in the weights.
         layout: the layout of the weights.
     """
     letters, value_letters = product.letters[place], product.letters[1 - place]

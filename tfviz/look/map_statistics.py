@@ -15,6 +15,7 @@ from tfviz.look.map_groups import CROSS_ATTENTION_NAME
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
 
+MAX_SUM_ERROR = 0.25  # of a row of weights, which may have been stored as bytes
 LARGE_LAYER_BYTES = 64 * 2**20  # the heads of a layer with larger float32 weights are processed one by one
 
 
@@ -85,11 +86,11 @@ def head_weights(maps: AttentionMaps, layer: int) -> Iterator[tuple[int, Float[T
 
 
 def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
-    """Validate attention weights and return them unchanged; sums of weights stored as bytes may be off by a fifth.
+    """Validate attention weights and return them unchanged.
 
     Args:
         weights: the attention weights.
-        normalized: rows must sum to 1, or to 0 where all is masked.
+        normalized: rows must sum to 1, or to 0 where all is masked, up to `MAX_SUM_ERROR`.
 
     Raises:
         ValueError: they are not weights.
@@ -101,7 +102,7 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
         number = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
         raise ValueError(f"there is {number} among the weights; each must be from 0 to 1: give patterns, not scores")
     sums = weights.float().sum(-1)
-    odd = sums[(sums > 0) & ((sums - 1).abs() > 0.25)]
+    odd = sums[(sums > 0) & ((sums - 1).abs() > MAX_SUM_ERROR)]
     if normalized and len(odd):
         raise ValueError(f"a query's weights sum to {odd[0].item():.3g}, not to 1; give whole rows of a pattern")
     return weights

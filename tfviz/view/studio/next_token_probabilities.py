@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tfviz.logits import sampling_probabilities
 from tfviz.shapes import Float
-from tfviz.view.studio.still_heads import Answer
+from tfviz.view.studio.static_studio import Answer
 
 MAX_STATIC_TOKENS = 9  # in the static picture
 
