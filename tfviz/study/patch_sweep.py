@@ -65,40 +65,43 @@ class Sweep:
         self.replay = BlockReplay(model, self.base)
         self.baselines: dict[str, Tensor] = {}
         self.base_activations: dict[str, Tensor] = {}
-        activations = {}
-        for name in sorted(inputs, key=lambda name: name != unpatched):  # what cannot be patched is known after one run
-            prompt = inputs[name]
-            is_base = prompt is self.base
-            is_needed = name == by or (by, name) == ("gradient", "clean") or is_base
-            wanted = [*(globs if is_needed else ()), *((frozen or ()) if is_base else ())]
-            with (
-                self.replay.observe(is_base, keep_inputs=False),
-                warning_of_shifted_positions(model, prompt),
-                capture(model, wanted) as seen,
-            ):
-                logits = prompt.logits(model)
-            self.baselines[name] = measure(metric, logits).detach().float().cpu()
-            check_position(metric, prompt, logits)
-            kept = single_firings(seen)
-            activations[name] = {site: kept[site] for site in kept if any(matches(site, glob) for glob in globs)}
-            if is_base:
-                base_logits = logits
-                self.base_activations = {} if frozen is None else kept
-                self.sites = activation_sites(activations[name], prompt.size)
-                self.choose(each, words)
+        logits, kept = self._run(unpatched, self.base, [*globs, *(frozen or ())])
+        self.base_activations = {} if frozen is None else kept
+        activations = {unpatched: _matching(kept, globs)}
+        self.sites = activation_sites(activations[unpatched], self.base.size)
+        self.choose(each, words)  # what cannot be patched is known before the other run
+        for name in inputs.keys() - {unpatched}:
+            is_needed = name == by or (by, name) == ("gradient", "clean")
+            _, kept = self._run(name, inputs[name], globs if is_needed else [])
+            activations[name] = _matching(kept, globs)
         self.baselines = {name: self.baselines[name] for name in inputs}
-        base = activations[unpatched]
+        self.unpatched = self.baselines[unpatched]
         self.sources = {
             site.name: replacement(site.name, activations, by, seed, means or {}, self._words(site))
             for site in self.sites
         }
+        base = activations[unpatched]
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
-        self.unpatched = self.baselines[unpatched]
+        self._plan_partial_forwards(logits, is_sweep=by != "gradient" and frozen is None)
+
+    def _run(self, name: str, prompt: Inputs, globs: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
+        """Run the model on a prompt without a patch, and note its metric; return its logits and activations."""
+        with (
+            self.replay.observe(prompt is self.base, keep_inputs=False),
+            warning_of_shifted_positions(self.model, prompt),
+            capture(self.model, globs) as seen,
+        ):
+            logits = prompt.logits(self.model)
+        self.baselines[name] = measure(self.metric, logits).detach().float().cpu()
+        check_position(self.metric, prompt, logits)
+        return logits, single_firings(seen)
+
+    def _plan_partial_forwards(self, logits: Tensor, is_sweep: bool) -> None:
+        """Try on the unpatched run, of which these are the logits, what a patched run need not compute."""
         heads = [module_path(site.name) for site in self.sites if site.heads is not None]
-        is_sweep = by != "gradient" and frozen is None
-        is_tried = is_sweep and reads_last(metric) and len(heads) == len(self.sites)
-        self.last_position = LastPosition(self.replay, heads if is_tried else [], base_logits)
-        self.token_logits = TokenLogits(self.replay, metric, base_logits, is_sweep)
+        is_tried = is_sweep and reads_last(self.metric) and len(heads) == len(self.sites)
+        self.last_position = LastPosition(self.replay, heads if is_tried else [], logits)
+        self.token_logits = TokenLogits(self.replay, self.metric, logits, is_sweep)
 
     def _words(self, site: ActivationSite) -> Bool[Tensor, "batch position"]:
         return attention_mask_at(self.base, site.name, site.positions)
@@ -218,6 +221,11 @@ class Sweep:
             values += [share[place_index(self.sites[0], place)].flatten(1).sum(1) for place in self.places]
         of_texts = torch.stack(values).cpu()
         return of_texts if value.dim() else of_texts.sum(1)
+
+
+def _matching(activations: dict[str, Tensor], globs: Sequence[str]) -> dict[str, Tensor]:
+    """Return the activations of the sites that a glob matches."""
+    return {site: activations[site] for site in activations if any(matches(site, glob) for glob in globs)}
 
 
 def place_index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
