@@ -19,9 +19,9 @@ POSIX_CASE = re.compile(r"mkfifo|symlink|/proc/|\bpipe\(|write\('/'\)")  # what 
 CLEAR = (TypeError, ValueError, LookupError, OSError, ImportError, FloatingPointError)
 
 
-def table(room):
-    """SETUP and CASES of a room."""
-    spec = importlib.util.spec_from_file_location(f"cases_{room}", HERE / f"cases_{room}.py")
+def table(name):
+    """SETUP and CASES of a name."""
+    spec = importlib.util.spec_from_file_location(f"cases_{name}", HERE / f"cases_{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -71,9 +71,9 @@ def outcome(code, says, names):
     return f"silent: gives {found!r}"[:300]
 
 
-def ask(room):
+def ask(name):
     """(code, what is wrong) for each case."""
-    cases, names = table(room), {}
+    cases, names = table(name), {}
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, late)
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():

@@ -35,13 +35,13 @@ def mean_activations(
 
     Args:
         model: the model to run.
-        texts: a data set, as for `over`.
-        sites: globs of activations, as for `patch`.
+        texts: batches, or single texts, in any form that `over` takes.
+        sites: globs of modules, whose output is [batch, position, dim], of their `.input`, or of `.output_heads`.
         by_position: a mean for each position, of texts that are equally long; else one for all.
-        tokenize: as for `over`.
-        batch_size: of single texts.
+        tokenize: strings -> the model's arguments, padded; for strings only.
+        batch_size: number of single texts in a batch.
         progress: show a bar.
-        resume: a file, as for `over`.
+        resume: a file to which the sums are written from time to time; the same call continues from it.
 
     Returns:
         site -> [1, 1, dim] or, where heads are apart, [1, head, 1, dim]; by position [1, position, dim] or [1, head,

@@ -37,8 +37,8 @@ def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1, red
     Args:
         right: id of the right token, or one for each text.
         other: id of the other one, or one for each text.
-        position: as for `logit`.
-        reduction: as for `logit`.
+        position: the position at which they are predicted, or one for each text.
+        reduction: "mean" over the batch; "none": one number for each text.
 
     Raises:
         ValueError: both are the same token, of any text.

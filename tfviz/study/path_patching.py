@@ -48,7 +48,7 @@ def patch_path(
         model: a model with heads that `look.capture` finds.
         clean: the prompt of the clean run, as for `patch`.
         corrupt: the prompt of the corrupt run, of the same shapes.
-        metric: as for `patch`.
+        metric: logits [batch, position, vocab] -> one number, or one for each text.
         receivers: globs of the sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or glob ->
             head or heads; None: the output itself. A head is a number, or its label in a table, as `Table.top` gives
             it; of globs that match the same site the first counts.

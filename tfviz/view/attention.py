@@ -87,9 +87,9 @@ def head(
         head: the index of the head.
         title: the title; None: layer and head.
         divide: draw a line before this key, such as the first one after a memory.
-        top: as for `heads`.
-        outlined: as for `heads`.
-        budget: as for `heads`.
+        top: for long texts, send only this many keys of each query, the strongest, and the sum of the others.
+        outlined: queries, and cells (query, key), from 0, to outline.
+        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
     """
     marked = _outlined(outlined, *maps.shape[2:])
     picture = still.head(maps, layer, head, title, divide, marked)
@@ -135,7 +135,7 @@ def links(
         heads: the heads to draw.
         title: the title; None: layer and heads.
         min_weight: minimum weight of a line; a slider changes it.
-        budget: as for `heads`.
+        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
         TypeError: `heads` is neither an integer nor an iterable of integers.
@@ -185,7 +185,7 @@ def alignment(
         gold: pairs (row, column), from 0, of a reference alignment, which are outlined.
         title: the title.
         axes: names of rows and columns.
-        budget: as for `heads`.
+        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
         TypeError: `gold` holds anything but pairs.
@@ -254,9 +254,9 @@ def steps(
         title: the title; None: layer and head.
         divide: draw a line before this key.
         axes: names of rows and columns, if not query and key.
-        outlined: as for `heads`, in each step that has them.
+        outlined: queries, and cells (query, key), from 0, to outline in each step that has them.
         drawn: names of the steps in the static picture; by default six, from the first to the last.
-        budget: as for `heads`.
+        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
         TypeError: `parts` is not a mapping.

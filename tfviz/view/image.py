@@ -60,7 +60,7 @@ def image(
         names: names of the tokens before the first cell; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
-        budget: as for `heads`.
+        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
         ValueError: neither axis fits the picture, or the picture cannot be read.
@@ -95,10 +95,10 @@ def audio(
         layer: the layer shown first.
         head: the head shown first.
         token: the token chosen first; see `image`.
-        names: as for `image`.
+        names: names of the tokens before the first cell; default: `cls`, then `register 1` and so on.
         title: the title.
-        arrange: as for `image`.
-        budget: as for `heads`.
+        arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
+        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
     """
     return _view(maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, budget)
 

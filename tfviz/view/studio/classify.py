@@ -59,10 +59,12 @@ def classify(
         title: the title.
         bos: the id that every text begins with, such as `tokenizer["[CLS]"]`; see `text.add_special_tokens`.
         eos: the id that every text ends with.
-        weights: as for `write`.
-        budget: as for `write`.
-        kernel: as for `write`; without its kernel a page has the heads of the last text.
-        tries: as for `write`, such as `{"Not bad": {"text": "the plot was not bad"}}`.
+        weights: storage format of the weights: "float32", "float16", or "int8".
+        budget: maximum size of the model in the page, in bytes; None: no limit.
+        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
+            page. A page without its kernel shows the heads of the last text.
+        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+            `{"Not bad": {"text": "the plot was not bad"}}`.
         head: (layer, head) that is chosen first; None: the one without which the answer changes most.
 
     Raises:

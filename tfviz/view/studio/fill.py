@@ -55,10 +55,12 @@ def fill(
         compare_with: a causal model, such as `models.GPT`, its tokenizer and, if there is one, the id with
             which its texts begin.
         add_special_tokens: whether texts begin with `[CLS]` and end with `[SEP]`, if the tokenizer has them.
-        weights: as for `write`.
-        budget: as for `write`.
-        kernel: as for `write`; without its kernel a page has the heads of the last text.
-        tries: as for `write`, such as `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
+        weights: storage format of the weights: "float32", "float16", or "int8".
+        budget: maximum size of the model in the page, in bytes; None: no limit.
+        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
+            page. A page without its kernel shows the heads of the last text.
+        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+            `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
 
     Raises:
         TypeError: a tokenizer is none that a page can encode with.

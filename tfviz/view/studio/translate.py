@@ -71,10 +71,12 @@ def translate(
         alpha: initial exponent of the length penalty, 0 to 2.
         max_new_tokens: maximum number of tokens in a translation, including its end token.
         eos: the token that ends each source, as in training; None for no such token.
-        weights: as for `write`.
-        budget: as for `write`.
-        kernel: as for `write`; without its kernel a page has the cross-attention of the last text.
-        tries: as for `write`, such as `{"A longer one": {"sentence": "..."}}`.
+        weights: storage format of the weights: "float32", "float16", or "int8".
+        budget: maximum size of the model in the page, in bytes; None: no limit.
+        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
+            page. A page without its kernel shows the cross-attention of the last text.
+        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+            `{"A longer one": {"sentence": "..."}}`.
 
     Raises:
         TypeError: a tokenizer cannot be exported, or has no tokens for beginning and end.
