@@ -347,6 +347,16 @@ def test_box_of_two_parents_alike_stands_between_them():
     assert columns[4] == pytest.approx(columns[3], abs=2)
 
 
+def test_box_below_two_streams_stands_straight_below_its_own():
+    # an encoder's three steps, and a decoder that reads what it says beside its own stream
+    parents = [[], [], [0], [2], [3], [1], [5, 4], [6, 4]]
+    layout = layered_layout([Box(60.0, 20.0)] * 8, parents)
+    columns = [x for x, _ in layout.tops]
+    assert columns[6] == pytest.approx(columns[5], abs=3)
+    assert columns[7] == pytest.approx(columns[6], abs=3)
+    assert abs(columns[4] - columns[6]) > 20
+
+
 def test_layout_runs_from_left_to_right_in_order_of_code():
     # of two steps of a loop, each with an input, the first stands at the left
     parents = [[], [], [0, 1], [2], [], [0, 4, 2], [5]]

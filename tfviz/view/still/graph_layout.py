@@ -113,7 +113,7 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
 
     They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
     such child. An input of this box alone comes second to the others. Boxes alike have no main line: a box stands
-    between parents of which none comes from another (scores below query and key), and so does the parent of them.
+    between parents that come from the same and not from each other (scores below query and key), and so does theirs.
     """
     uses = Counter(parent for its in parents for parent in its)
     ancestors: list[set[int]] = []
@@ -123,8 +123,12 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     for child, its in enumerate(parents):
         streams = [parent for parent in its if parents[parent] or uses[parent] > 1] or its[:1]
         for first in streams[:1]:
-            is_line = all(first in ancestors[other] | {other} or other in ancestors[first] for other in streams)
-            if is_line and (len(its) > 1 or uses[first] == 1):
+            alike = [
+                other for other in streams
+                if first not in ancestors[other] | {other} and other not in ancestors[first]
+                and ancestors[first] & ancestors[other]
+            ]  # fmt: skip
+            if not alike and (len(its) > 1 or uses[first] == 1):
                 main[first] = child
     return set(main.items())
 
