@@ -25,6 +25,9 @@ import { fillTries } from "./tries.js";
  */
 /** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a masked word, or a part of it */
 
+const HIDE_HELP = "Press a word to hide it: the model guesses what stood there; the true word is underlined.";
+const COMPARE_HELP = "A second model reads only the left side.";
+
 /** A studio that shows the predictions for the masked words of a text. @extends {TextStudio<FillDocument>} */
 export class FillStudio extends TextStudio {
   get keys() {
@@ -43,7 +46,7 @@ export class FillStudio extends TextStudio {
     this.ablation = new HeadAblation(this);
     this.guesses = new PredictionPane(this);
     this.buildTextPanes({
-      how: "Press a word to hide it: the model guesses what stood there; the true word is underlined.",
+      how: `${HIDE_HELP}${this.described.compare_with ? ` ${COMPARE_HELP}` : ""}`,
       predictionTitle: "What it guesses",
       prediction: [this.guesses.element],
     });
