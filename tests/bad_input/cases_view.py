@@ -47,6 +47,7 @@ CASES = [
     ("size(rows(one=[1, -1]))", "= True"),
     ("view.rows(['a'], {'one': [1]}, 't', grey=['b'])", "there is nothing called 'b' to draw in grey; there are a"),
     ("view.rows(['a'], {'one': [1]}, 't', pale=['b'])", "there is nothing called 'b' to draw in a paler shade"),
+    ("view.rows(['a'], {'one': [1]}, 't', apart=['b'])", "there is nothing called 'b' to draw in a group of its own"),
     ("view.rows(['a'], {'one': [1]}, 't', references={'half': {'two': 1.0}})", "'half' is for \\['two'\\]"),
     ("view.rows(['a'], {'one': [1]}, 't', references={'half': nan})", "'references' holds nan"),
     ("view.bars(['a'], {'one': [1]}, 't', grey=['b'])", "there is nothing called 'b' to draw in grey"),
@@ -79,6 +80,7 @@ CASES = [
     ("view.curves(torch.ones(3))", r"history\[0\] has no step and loss"),
     ("view.curves([step(nan)] * 3)", "'history' holds nan"),
     ("view.curves([step(1.0), step(inf)])", r"'history' holds inf \(first at 1\)"),
+    ("view.curves([step(1.0)], references={'half': nan})", "'references' holds nan"),
     ("view.curves([step(1.0)], validation=[])", "validation has no points; give pairs"),
     # heads
     ("view.heads(AttentionMaps(torch.ones(200, 200, 1, 1)))", "there are 40,000 heads, and .* give some of the layers"),

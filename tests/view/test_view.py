@@ -405,6 +405,19 @@ def test_curves_running_mean_is_centred():
     ]
 
 
+def test_curves_have_named_reference_lines():
+    axes = view.curves(HISTORY, references={"an even guess": 2.5}).figure().axes[0]
+    assert list(axes.lines[-1].get_ydata()) == [2.5, 2.5]
+    assert axes.lines[-1].get_linestyle() == "--"
+    assert [text.get_text() for text in axes.texts] == ["an even guess"]
+
+
+def test_single_points_of_a_chart_have_different_markers():
+    points = {str(n): ([n], [1.0]) for n in range(8)}
+    axes = view.lines(points, x="x", y="y", title="t").figure().axes[0]
+    assert len({line.get_marker() for line in axes.lines}) == 8
+
+
 def test_lines_apart_share_scale_and_show_shaded_range():
     series = {name: ([1, 2, 3, 4], [rise * x for x in (1, 2, 3, 4)]) for rise, name in enumerate("abcdefg", 1)}
     figure = view.lines(
@@ -478,6 +491,17 @@ def test_rows_have_a_paler_shade_of_blue_and_of_grey():
     blue, pale_blue, grey, pale_grey = (bar.get_facecolor() for bar in axes.patches)
     assert pale_blue == pytest.approx((*blue[:3], 0.55))
     assert pale_grey == pytest.approx((*grey[:3], 0.45 * 0.55))
+
+
+def test_rows_of_a_group_stand_apart_with_their_names_and_numbers():
+    names, runs = ["a", "b", "c", "d"], {"one": torch.tensor([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0]])}
+    (axes,) = view.rows(names, runs, "t", apart=["b", "d"], references={"half": 2.0}).figure().axes
+    heights = [0, 1.6, 2.6, 4.2]
+    assert [bar.get_y() + bar.get_height() / 2 for bar in axes.patches] == pytest.approx(heights)
+    assert [text.get_position()[1] for text in axes.texts[:4]] == pytest.approx(heights)
+    assert axes.get_yticks() == pytest.approx(heights)
+    assert [text.get_text() for text in axes.get_yticklabels()] == names
+    assert axes.texts[-1].xy[1] > heights[-1]  # the name of the dashed line
 
 
 def test_shares_name_the_outlined_heads_that_have_a_word():

@@ -13,7 +13,7 @@ from tfviz.view.check_numbers import Spread, check_at_most, check_finite
 from tfviz.view.still.formatting import counted, fixed, formatted
 from tfviz.view.still.line_chart import Line, LineChart
 from tfviz.view.still.palette import drawable
-from tfviz.view.still.picture import Picture, set_title
+from tfviz.view.still.picture import Picture, reference_line, set_title
 
 MAX_LINES = 40
 
@@ -26,12 +26,19 @@ class Step(Protocol):
     loss: float
 
 
-def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
+def curves(
+    history: Iterable[Step],
+    title: str = "Learning",
+    *,
+    references: Mapping[str, float] | None = None,
+    **measured: Sequence[tuple[int, float]],
+) -> Picture:
     """Draw the loss over the steps: each step as a faint line, the moving mean as a strong one.
 
     Args:
         history: the steps of `learn.fit`.
         title: the title.
+        references: name -> nats of a dashed line across the picture, such as an even guess.
         measured: further points (step, nats) by name, such as `held_out=[(100, 2.1), (200, 1.9)]`.
 
     Raises:
@@ -51,6 +58,7 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
             raise ValueError(f"{name} has no points; give pairs (step, nats), or leave it out")
         check_finite(name, [nats for _, nats in points])
     check_finite("history", [step.loss for step in history], gaps=True)
+    levels = _levels(references)
     if any(one.step >= other.step for one, other in itertools.pairwise(history)):
         raise ValueError("the steps of history must increase; draw each run separately")
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
@@ -69,6 +77,8 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=label)
         for (name, points), colour in zip(series.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
             axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=name)
+        for name, level in levels.items():
+            reference_line(axes, name, level)
         axes.set(xlabel="step", ylabel="loss (nats per token)")
         axes.legend()
         set_title(figure, title)
@@ -114,7 +124,7 @@ def lines(
     if missing := [name for name in dashed if name not in series]:
         raise LookupError(f"there is no line {missing[0]!r} to draw dashed; there are {', '.join(series)}")
     drawn = _check_lines(series, axes_settings)
-    levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
+    levels = _levels(references)
     stretches = {name: tuple(check_finite(name, ends).tolist()) for name, ends in (shaded or {}).items()}
     chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings, tuple(dashed))
 
@@ -126,6 +136,10 @@ def lines(
     last = {name: line.mean[-1] for name, line in drawn.items()}
     ends = ", ".join(f"{name} {formatted(end, 3)}" if end == end else f"{name} none" for name, end in last.items())
     return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
+
+
+def _levels(references: Mapping[str, float] | None) -> dict[str, float]:
+    return dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
 
 def _check_lines(

@@ -32,8 +32,9 @@ class Box(NamedTuple):
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
     """Draw a model's modules, each below its parent, with widths in proportion to their parameters.
 
-    A numbered part is named by its class, too. A name too long for its box is written upwards. Parts without parameters
-    are omitted, and so are names that do not fit. A parameter that two modules share is drawn in the first.
+    A numbered part is named by its class, too. A name too long for its box is written upwards, and then no box of its
+    row has its share. Parts without parameters are omitted, and so are names that do not fit. A parameter that two
+    modules share is drawn in the first.
 
     Args:
         model: the model.
@@ -58,10 +59,10 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
         axes = figure.subplots()
         axes.set(xlim=(0, total), ylim=(levels - 0.5, -0.5))
         axes.set_axis_off()
-        for box in (
-            box for box in boxes if box.size * WIDTH_INCHES * DPI > total
-        ):  # what is narrower than a dot is not seen
-            _draw_box(axes, box, box.size / total)
+        seen = [box for box in boxes if box.size * WIDTH_INCHES * DPI > total]  # not what is narrower than a dot
+        upright = {box.depth for box in seen if _is_upright(box, box.size / total)}
+        for box in seen:
+            _draw_box(axes, box, box.size / total, counted=box.depth not in upright)
         set_title(figure, title)
         return figure
 
@@ -89,22 +90,39 @@ def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], dept
     drawn.update({id(p): p.numel() for p in module.parameters()})
 
 
-def _draw_box(axes: Axes, box: Box, share: float) -> None:
+def _draw_box(axes: Axes, box: Box, share: float, counted: bool) -> None:
+    """Draw a module with its name, as large as it fits, and below it its share, if those of its row are written."""
     page, ink = matplotlib.rcParams["axes.facecolor"], matplotlib.rcParams["text.color"]
     axes.barh(box.depth, box.size, 0.94, box.left, color="C5", alpha=max(0.1, 0.42 - 0.06 * box.depth), linewidth=0)
     axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
-    middle, count = box.left + box.size / 2, percent(share).replace(" %", "%")
+    middle = box.left + box.size / 2
     centre: Any = {"ha": "center", "va": "center"}
-    longest_upright = TALL_INCHES / UPRIGHT_FONT_SIZE / LETTER_INCHES_PER_POINT
+    if fitting := _fitting(box, share):
+        height = box.depth - 0.14 * counted
+        axes.text(middle, height, drawable(fitting[0][0]), size=fitting[0][1], color=ink, **centre)
+        if counted:
+            axes.text(middle, box.depth + 0.23, _count(share), size=7, color=soft(), **centre)
+    elif _is_upright(box, share):
+        axes.text(middle, box.depth, drawable(box.name), size=UPRIGHT_FONT_SIZE, color=ink, rotation=90, **centre)
+
+
+def _count(share: float) -> str:
+    return percent(share).replace(" %", "%")
+
+
+def _fitting(box: Box, share: float) -> list[tuple[str, float]]:
+    """Return names and font sizes that fit above the share, the best first."""
     names = dict.fromkeys([box.name, box.name.rpartition(" ")[2]])  # the second is a number alone
-    fitting = [
+    longest = len(_count(share))
+    return [
         (name, size)
         for name in names
         for size in NAME_FONT_SIZES
-        if LETTER_INCHES_PER_POINT * size * max(len(name), len(count)) < WIDTH_INCHES * share - 0.06
+        if LETTER_INCHES_PER_POINT * size * max(len(name), longest) < WIDTH_INCHES * share - 0.06
     ]
-    if fitting:
-        axes.text(middle, box.depth - 0.14, drawable(fitting[0][0]), size=fitting[0][1], color=ink, **centre)
-        axes.text(middle, box.depth + 0.23, count, size=7, color=soft(), **centre)
-    elif WIDTH_INCHES * share > LINE_INCHES and len(box.name) <= longest_upright:
-        axes.text(middle, box.depth, drawable(box.name), size=UPRIGHT_FONT_SIZE, color=ink, rotation=90, **centre)
+
+
+def _is_upright(box: Box, share: float) -> bool:
+    """Return whether a name fits written upwards only, which leaves no room for the share."""
+    longest = TALL_INCHES / UPRIGHT_FONT_SIZE / LETTER_INCHES_PER_POINT
+    return not _fitting(box, share) and WIDTH_INCHES * share > LINE_INCHES and len(box.name) <= longest

@@ -170,7 +170,8 @@ def alignment(
         )
         if cells:
             handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK_COLOUR, linewidth=1.5)
-            figure.legend([handle], ["gold"], loc="outside lower left", handlelength=1, handleheight=1)
+            name = "gold: the reference alignment"
+            figure.legend([handle], [name], loc="outside lower left", handlelength=1, handleheight=1)
         return figure
 
     found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"

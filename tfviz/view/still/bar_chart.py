@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
 from textwrap import wrap
 from typing import Any
 
@@ -25,6 +26,7 @@ MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
 MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
 GREY = 0.45  # opacity of a bar that is a base rate or a control
+GROUP_GAP = 0.6  # between groups of rows, relative to the distance of two rows
 PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
 
 
@@ -90,6 +92,7 @@ def rows(
     references: Mapping[str, float | Mapping[str, float]] | None = None,
     grey: Collection[Any] = (),
     pale: Collection[Any] = (),
+    apart: Collection[Any] = (),
 ) -> Picture:
     """Draw a row for each name and a column of bars for each measure, every bar with its number.
 
@@ -102,13 +105,16 @@ def rows(
         references: name -> value of a dashed line, such as chance level: one for all columns, or one by column.
         grey: names whose bars are grey, such as base rates and controls.
         pale: names whose bars are in a paler shade of their colour, such as the second of two kinds.
+        apart: names above whose rows there is a gap, such as the first of each group.
 
     Raises:
         ValueError: a measure has another number of values than there are names, a value above `top`, NaN or infinity;
             there are more rows than fit into a picture.
-        LookupError: `grey` or `pale` has a name without a row, or `references` a column that does not exist.
+        LookupError: `grey`, `pale` or `apart` has a name without a row, or `references` a column that does not exist.
     """
     are_grey, are_pale = _are_among(names, grey, "grey"), _are_among(names, pale, "a paler shade")
+    gaps_above = accumulate(_are_among(names, apart, "a group of its own"))
+    heights = [row + GROUP_GAP * gaps for row, gaps in enumerate(gaps_above)]
     names, series = _check_series(names, columns, MAX_ROWS)
     check_positive("top", top)
     levels = {name: _levels(references or {}, name) for name in series}
@@ -125,7 +131,7 @@ def rows(
 
     def draw() -> Figure:
         lines = max(len(those) for those in levels.values())
-        height = 0.27 * len(names) + 0.8 + 0.17 * lines
+        height = 0.27 * (heights[-1] + 1) + 0.8 + 0.17 * lines
         width = min(9.0, 2.6 * len(series) + 1.6)
         figure = Figure(figsize=(width, height), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
@@ -138,10 +144,10 @@ def rows(
         }
         for axes, (name, column) in zip(panels, series.items()):
             stretch = lengths[name] if top is None else max(lengths.values())
-            _draw_column(axes, column, numbers[name], colours, *scales[name], stretch, tabular)
-            _reference_columns(axes, levels[name], len(names))
+            _draw_column(axes, column, heights, numbers[name], colours, *scales[name], stretch, tabular)
+            _reference_columns(axes, levels[name], heights[-1] + 1)
             axes.set_title(_panel_title(name, panel_width, 3), loc="left")
-        panels[0].set_yticks(range(len(names)), [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
+        panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
         panels[0].invert_yaxis()
         set_title(figure, title)
         return figure
@@ -152,6 +158,7 @@ def rows(
 def _draw_column(
     axes: Axes,
     column: Spread,
+    heights: Sequence[float],
     numbers: Sequence[str],
     colours: Sequence[Any],
     start: float,
@@ -164,6 +171,7 @@ def _draw_column(
     Args:
         axes: the axes to draw on.
         column: the measure.
+        heights: the height of each bar, from the top.
         numbers: the number of each bar.
         colours: the colour of each bar.
         start: where the scale begins.
@@ -171,13 +179,13 @@ def _draw_column(
         stretch: the length of the axis, relative to that of the scale.
         tabular: whether the numbers stand in a column of their own.
     """
-    axes.barh(range(len(numbers)), column.mean, color=colours, height=0.72)
+    axes.barh(heights, column.mean, color=colours, height=0.72)
     if column.several:
         ink = matplotlib.rcParams["text.color"]
-        axes.hlines(range(len(numbers)), column.low, column.high, color=ink, linewidth=1.5)
-    for row, number in enumerate(numbers):
+        axes.hlines(heights, column.low, column.high, color=ink, linewidth=1.5)
+    for row, (row_height, number) in enumerate(zip(heights, numbers)):
         at = start + length if tabular else max(0.0, float(column.high[row]))
-        axes.text(at + NUMBER_GAP * stretch * length, row, number, va="center", fontsize=8)
+        axes.text(at + NUMBER_GAP * stretch * length, row_height, number, va="center", fontsize=8)
     axes.set(xlim=(start, start + stretch * length), xticks=[])
     if start < 0:
         axes.spines["left"].set_visible(False)
@@ -231,7 +239,7 @@ def _axis_length(
     return max(MIN_AXIS_LENGTH, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, text_widths)))
 
 
-def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: int) -> None:
+def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: float) -> None:
     """Draw dashed lines at values of a bar's scale, each with its name below the bars, one below the other."""
     for line, (name, value) in enumerate(levels.items()):
         axes.axvline(value, color=soft(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)

@@ -23,6 +23,7 @@ MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines stands beside the axes
 MAX_LOG_TICKS = 7  # a log axis of so few points labels all of them
 LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
 COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; those that are good for lines first
+MARKERS = "os^DvPX*"  # one for each colour
 PANELS_PER_ROW = 4
 MIN_CENTRED_SHARE = 0.3  # of the width: a narrower stretch may be narrower than its name
 END_NAME_POINTS = 10.5  # height of a name at the end of a line
@@ -82,7 +83,7 @@ class LineChart:
         if all(float(value).is_integer() for line in self.lines.values() for value in line.xs):  # a step, a block
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         for index, (name, line) in enumerate(self.lines.items()):
-            marker = "os^D"[index % 4] if len(line.xs) <= 30 else ""
+            marker = MARKERS[index % len(MARKERS)] if len(line.xs) <= 30 else ""
             style: Any = {"marker": marker, "markersize": 4, "linestyle": "--" if name in self.dashed else "-"}
             line.draw(axes, self.colours[name], label=self._label(name), **style)
         for name, value in self.references.items():
