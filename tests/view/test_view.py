@@ -464,6 +464,20 @@ def test_links_min_weight_counts_match_drawn_lines():
         assert len(picture.figure().axes[0].collections[0].get_segments()) == int(count.split()[0])
 
 
+def test_bars_of_many_words_stand_in_two_columns_with_as_many_rows_as_they_need():
+    letters = list("abcdefghijklmnopqrstuvwxyz")
+    two, five = (
+        view.bars(letters, {str(n): torch.rand(26) for n in range(count)}, "t", y="share").figure() for count in (2, 5)
+    )
+    places = [
+        [(round(box.x0, 1), box.y0) for box in (axes.get_position() for axes in figure.axes)] for figure in (two, five)
+    ]
+    counts = [(len({x for x, _ in found}), len({y for _, y in found})) for found in places]
+    assert counts == [(2, 1), (2, 3)]  # columns, rows
+    assert [axes.get_visible() for axes in five.axes] == [True] * 5 + [False]
+    assert [axes.get_ylabel() for axes in five.axes] == ["share", "", "share", "", "share", ""]
+
+
 def test_bars_are_signed_grey_and_compared_with_references():
     columns = {"one": [0.5, -0.25], "other (%)": [40.0, 20.0]}
     given = {"chance": {"other (%)": 50.0}, "two": 0.2}

@@ -25,6 +25,7 @@ NUMBER_GAP = 0.03  # between a bar and its number, relative to the panel's width
 MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
 MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
+CROWDED_WIDTH = 14.0  # inches that panels need side by side, from which on they stand in two columns
 GREY = 0.45  # opacity of a bar that is a base rate or a control
 GROUP_GAP = 0.6  # between groups of rows, relative to the distance of two rows
 PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
@@ -61,20 +62,27 @@ def bars(
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
     def draw() -> Figure:
-        width = min(9.0, max(2.4, 0.2 * len(words) + 0.6) * len(series) + 0.4)
-        figure = Figure(figsize=(width, 2.5), layout="constrained")
-        panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
+        length = max(2.4, _bar_step(words) * len(words) + 0.6)  # of a panel
+        across = len(series) if len(series) * length < CROWDED_WIDTH else 2
+        down = math.ceil(len(series) / across)
+        width = min(9.0, length * across + 0.4)
+        figure = Figure(figsize=(width, 0.5 + 2.0 * down), layout="constrained")
+        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        panels = grid.flatten().tolist()
+        for axes in panels[len(series) :]:
+            axes.set_visible(False)
         for axes, (name, values) in zip(panels, series.items()):
             axes.bar(range(len(words)), values.mean, color=_bar_colours(are_grey), width=0.75)
             if values.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.vlines(range(len(words)), values.low, values.high, color=ink, linewidth=1.5)
             for label, level in levels.items():
-                reference_line(axes, label if axes is panels[-1] else "", level)
+                reference_line(axes, label if axes is panels[len(series) - 1] else "", level)
             axes.set_xticks(range(len(words)), axis_labels(words))
             axes.grid(axis="x", visible=False)
-            axes.set_title(_panel_title(name, width / len(series)))
-        panels[0].set_ylabel(shorten(drawable(y), 32))
+            axes.set_title(_panel_title(name, width / across))
+        for axes in grid[:, 0]:
+            axes.set_ylabel(shorten(drawable(y), 32))
         if x:
             figure.supxlabel(shorten(drawable(x), 64), fontsize="medium")
         set_title(figure, title)
@@ -153,6 +161,11 @@ def rows(
         return figure
 
     return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
+
+
+def _bar_step(words: Sequence[str]) -> float:
+    """Return the width of a bar and its gap, in inches, that leaves space for the longest of a few short labels."""
+    return min(0.3, max(0.2, LETTER_WIDTH_INCHES * max(map(len, words)) + 0.05))
 
 
 def _draw_column(
