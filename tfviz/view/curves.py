@@ -80,7 +80,7 @@ def curves(
         for name, level in levels.items():
             reference_line(axes, name, level)
         axes.set(xlabel="step", ylabel="loss (nats per token)")
-        axes.legend()
+        axes.legend(frameon=True, framealpha=1, edgecolor="none")  # no line runs through its names
         set_title(figure, title)
         return figure
 
