@@ -476,6 +476,8 @@ def test_bars_of_many_words_stand_in_two_columns_with_as_many_rows_as_they_need(
     assert counts == [(2, 1), (2, 3)]  # columns, rows
     assert [axes.get_visible() for axes in five.axes] == [True] * 5 + [False]
     assert [axes.get_ylabel() for axes in five.axes] == ["share", "", "share", "", "share", ""]
+    (alone,) = view.bars(range(100), {"one": torch.rand(100)}, "t").figure().axes
+    assert alone.get_visible()  # and has the picture for itself
 
 
 def test_bars_are_signed_grey_and_compared_with_references():

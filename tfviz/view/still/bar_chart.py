@@ -63,7 +63,7 @@ def bars(
 
     def draw() -> Figure:
         length = max(2.4, _bar_step(words) * len(words) + 0.6)  # of a panel
-        across = len(series) if len(series) * length < CROWDED_WIDTH else 2
+        across = len(series) if len(series) * length < CROWDED_WIDTH else min(2, len(series))
         down = math.ceil(len(series) / across)
         width = min(9.0, length * across + 0.4)
         figure = Figure(figsize=(width, 0.5 + 2.0 * down), layout="constrained")
