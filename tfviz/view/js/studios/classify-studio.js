@@ -4,6 +4,7 @@
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
 import { quotedExcerpt, visibleText } from "../base/visible-text.js";
+import { idsOrNull } from "./causal-predictions.js";
 import { HeadAblation } from "./head-ablation.js";
 import { logOdds, softmax, topK } from "./logits.js";
 import { joinPresent, note } from "./small-elements.js";
@@ -98,7 +99,11 @@ export class ClassifyStudio extends TextStudio {
 
   /** @param {number} i */
   isUnknown(i) {
-    return this.tokensOf(i).includes(this.tokenizer.special.unk);
+    const { leadingSpace, unknown } = this.segments[i];
+    const word = this.replaced.get(i);
+    if (word === undefined) return unknown;
+    const ids = idsOrNull(this.tokenizer, leadingSpace + word); // a kernel may not have read it yet
+    return ids !== null && ids.includes(this.tokenizer.special.unk);
   }
 
   get unknownWords() {
