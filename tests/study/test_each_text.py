@@ -110,6 +110,14 @@ def test_results_of_each_text_are_resumed(model, tmp_path):
         patch(model, IDS, OTHER, metric=metric(None, "mean"), resume=file, progress=False)
 
 
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_results_of_a_metric_that_differs_little_are_not_resumed(model, tmp_path, reduction):
+    file, first = tmp_path / "sweep.safetensors", metric(None, reduction)
+    patch(model, IDS, OTHER, metric=first, resume=file, progress=False)
+    with pytest.raises(ValueError, match="another model, prompt, metric"):
+        patch(model, IDS, OTHER, metric=lambda logits: first(logits) * 1.000005, resume=file, progress=False)
+
+
 def test_tables_of_each_text_are_saved_and_loaded(model, tmp_path):
     from tfviz.study import Table
 

@@ -14,7 +14,14 @@ from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float
 from tfviz.study.frozen_norm import FrozenNorm
 from tfviz.study.inputs import Inputs, Prompt
-from tfviz.study.metrics import LOG_PROBABILITY_UNIT, Metric, measure, measure_with_gradient, unit_of
+from tfviz.study.metrics import (
+    LOG_PROBABILITY_UNIT,
+    Metric,
+    measure,
+    measure_with_gradient,
+    text_axis,
+    unit_of,
+)
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.residual_terms import ResidualTerms, Term
 from tfviz.study.sites import site_axis
@@ -63,10 +70,10 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     with eval_mode(model):
         run = _AttributedRun(model, inputs, target, by == "head")
         values, axes = run.by_head() if by == "head" else run.by_part()
-    if run.value.dim():
-        axes = {"text": range_labels(len(values)), **axes}
     notes = {"model": type(model).__name__, "target": run.value.tolist()}
-    return Table(values, axes, unit_of(target), f"What each {by} of {type(model).__name__} adds", notes)
+    return Table(
+        values, text_axis(run.value) | axes, unit_of(target), f"What each {by} of {type(model).__name__} adds", notes
+    )
 
 
 class _AttributedRun:

@@ -17,7 +17,7 @@ from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
 from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at
-from tfviz.study.metrics import Metric, measure, unit_of
+from tfviz.study.metrics import Metric, measure, text_axis, unit_of
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
@@ -132,9 +132,7 @@ def lens(
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
     with eval_mode(model):
-        replay = BlockReplay(model, inputs)
-        with replay.observe(), warning_of_shifted_positions(model, inputs):
-            logits = inputs.logits(model)
+        replay, logits = _observed(model, inputs)
         if logits.dim() != 3:
             raise ValueError(f"the model's logits are {list(logits.shape)}; the lens reads [batch, position, vocab]")
         vocab_size = logits.shape[-1]
@@ -197,18 +195,22 @@ def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
     with eval_mode(model):
-        replay = BlockReplay(model, inputs)
-        with replay.observe(), warning_of_shifted_positions(model, inputs):
-            logits = inputs.logits(model)
-        measure(metric, logits)
+        replay, logits = _observed(model, inputs)
+        axes = text_axis(measure(metric, logits))
         check_position(metric, inputs, logits)
         stack = replay.stack()
         runs = (run.split(inputs.size) for run in _read_layers(model, inputs, replay, stack))
         values = torch.stack([measure(metric, part).float().cpu() for run in runs for part in run], -1)
-    axes = {"text": range_labels(len(values))} if values.dim() > 1 else {}
     axes["layer"] = ["in", *site_axis(stack)[1]]
     name = type(model).__name__
     return Table(values, axes, unit_of(metric), f"The metric in each layer of {name}", {"model": name})
+
+
+def _observed(model: nn.Module, inputs: Inputs) -> tuple[BlockReplay, Tensor]:
+    """Run the model once; return a record of what its blocks took and returned, and the logits."""
+    replay = BlockReplay(model, inputs)
+    with replay.observe(), warning_of_shifted_positions(model, inputs):
+        return replay, inputs.logits(model)
 
 
 def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: list[str]) -> Iterator[Tensor]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tfviz import checks
+from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 
@@ -127,6 +128,11 @@ def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:
         several = "; of a word of several tokens, give the first" if name == "token" else ""
         raise ValueError(f"there are {len(numbers)} {name}s for {texts} texts; give one, or one for each text{several}")
     return numbers.long().expand(texts)
+
+
+def text_axis(value: Float[Tensor, "*batch"]) -> dict[str, list[str]]:
+    """Return the axis of texts of a table, by what `measure` gave for a run; none for one number."""
+    return {"text": range_labels(len(value))} if value.dim() else {}
 
 
 def unit_of(metric: Metric) -> str:

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.capture import capture
-from tfviz.look.map_arguments import range_labels
 from tfviz.look.recorder import matches
 from tfviz.shapes import Bool
 from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, attention_mask_at
 from tfviz.study.last_position import LastPosition
-from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last
+from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, text_axis
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import Means, replacement
@@ -111,11 +110,15 @@ class Sweep:
         """The shape of the values: [patch], or [patch, text] of a metric that gives one number for each text."""
         return len(self.sites) * len(self.places), *self.unpatched.shape
 
+    @property
+    def unpatched_metrics(self) -> dict[str, Any]:
+        """The `baselines` in full precision, as JSON can hold them."""
+        return {name: value.tolist() for name, value in self.baselines.items()}
+
     def table(self, values: Tensor, unit: str, title: str, notes: dict[str, Any]) -> Table:
         """Return the values of all patches as a table, in whose notes the metric of runs without a patch comes last."""
-        texts = {"text": range_labels(values.shape[1])} if values.dim() > 1 else {}
-        axes = {**texts, **self.axes}
-        notes |= {name: value.tolist() for name, value in self.baselines.items()}
+        axes = {**text_axis(self.unpatched), **self.axes}
+        notes |= self.unpatched_metrics
         return Table(values.movedim(0, -1).reshape([len(labels) for labels in axes.values()]), axes, unit, title, notes)
 
     @property

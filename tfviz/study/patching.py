@@ -116,7 +116,7 @@ def patch(
                 sweep.shape,
                 ""
                 if resume is None
-                else fingerprint(model, *shown, sweep.sites, kind, sweep.places, seed, *sweep.baselines.items()),
+                else fingerprint(model, *shown, sweep.sites, kind, sweep.places, seed, sweep.unpatched_metrics),
             )
             values = sweep.measure(texts, results, progress)
     warn_of_constant(values, inputs, sweep.baselines)

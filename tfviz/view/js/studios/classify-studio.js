@@ -87,7 +87,8 @@ export class ClassifyStudio extends TextStudio {
 
   /** The tokens of each word after changes; none for a deleted word. */
   get pieces() {
-    return this.segments.map((_, i) => (this.deleted.has(i) ? [] : this.tokensOf(i)));
+    const { deleted } = this;
+    return this.segments.map((_, i) => (deleted.has(i) ? [] : this.tokensOf(i)));
   }
 
   /** The tokens of a word after changes. @param {number} i */
@@ -107,7 +108,8 @@ export class ClassifyStudio extends TextStudio {
   }
 
   get unknownWords() {
-    const places = [...this.segments.keys()].filter((i) => !this.deleted.has(i) && this.isUnknown(i));
+    const { deleted } = this;
+    const places = [...this.segments.keys()].filter((i) => !deleted.has(i) && this.isUnknown(i));
     return places.map((i) => this.wordAt(i));
   }
 
