@@ -6,11 +6,11 @@ PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 
 import nbformat
 import pytest
@@ -36,7 +36,9 @@ def papermilled(notebook, name):
     folder = notebook.parent
     environment = {**os.environ, "JUPYTER_DATA_DIR": str(folder / ".data"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
-    subprocess.run([*command, notebook, folder / f"{name}.ipynb"], check=True, env=environment, timeout=180)
+    command = [*command, notebook, folder / f"{name}.ipynb"]
+    if subprocess.run(command, env=environment, timeout=180).returncode:  # a kernel's ports can be taken before it starts
+        subprocess.run(command, check=True, env=environment, timeout=180)
     return nbformat.read(folder / f"{name}.ipynb", as_version=4)
 
 
@@ -62,26 +64,30 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def lab(folder):
     """The address of a JupyterLab that has the folder open."""
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        port = free.getsockname()[1]
     folders = {f"JUPYTER_{kind}_DIR": str(folder / f".{kind.lower()}") for kind in ("DATA", "CONFIG", "RUNTIME")}
-    settings = ["--ServerApp.ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={folder}", "--LabApp.news_url="]
+    settings = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={folder}", "--LabApp.news_url="]
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--IdentityProvider.token=t"]
     with open(folder / "lab.log", "w", encoding="utf-8") as log:
         server = subprocess.Popen(
             [*command, *settings], stdout=log, stderr=log, env={**os.environ, **folders, "OMP_NUM_THREADS": "1"}
         )
-    address = f"http://{LOOPBACK}:{port}"
-    for _ in range(120):
-        try:
-            urllib.request.urlopen(f"{address}/api?token=t", timeout=5).close()
-            break
-        except OSError:
-            time.sleep(0.5)
-    yield address
-    server.terminate()
-    server.wait(20)
+    try:
+        yield find_address(folder / ".runtime", server)
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def find_address(runtime, server):
+    """The address of a JupyterLab, from the file that it writes once it has a port: another one than it was to have
+    where that is taken."""
+    for _ in range(240):
+        for file in runtime.glob("jpserver-*.json"):
+            with suppress(ValueError):  # while it is written
+                return f"http://{LOOPBACK}:{json.loads(file.read_text(encoding='utf-8'))['port']}"
+        assert server.poll() is None, "JupyterLab did not start: see lab.log"
+        time.sleep(0.25)
+    raise TimeoutError("JupyterLab has no port after a minute")
 
 
 @pytest.fixture
