@@ -99,16 +99,21 @@ def cpu_tensors(found):
     return [torch.tensor(float(found))] if isinstance(found, float | int) else []
 
 
-def assert_matches_cpu(device, build, call):
-    """Raise unless a call on the other device gives what it gives on the CPU."""
+def assert_matches_cpu(device, build, call, on_gpu=1e-4):
+    """Raise unless a call on the other device gives what it gives on the CPU.
+
+    Args:
+        on_gpu: the tolerance on a GPU, relative and absolute.
+    """
     torch.manual_seed(0)
     model = build().eval()
     own, other = copy.deepcopy(model), model.to(device)
     assert {tensor.device.type for tensor in other.state_dict().values()} <= {device}
     expected, found = cpu_tensors(call(own, "cpu")), cpu_tensors(call(other, device))
     assert expected
+    tolerance = on_gpu if device == "cuda" else 1e-4
     for one, two in zip(expected, found, strict=True):
-        torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-4, equal_nan=True)
+        torch.testing.assert_close(one, two, atol=tolerance, rtol=tolerance, equal_nan=True)
 
 
 def check_forward(device, name):
@@ -216,7 +221,7 @@ CHECKS = {
     **{f"forward, {name}": partial(check_forward, name=name) for name in MODELS},
     **{f"capture, {name}": partial(check_capture, options=name) for name in CAPTURES},
     **{name: partial(assert_matches_cpu, build=gpt, call=call) for name, call in STUDIES.items()},
-    "fit, sparse": partial(assert_matches_cpu, build=sparse, call=train),
+    "fit, sparse": partial(assert_matches_cpu, build=sparse, call=train, on_gpu=5e-3),  # Muon computes in TF32 there
     "beam search": check_beam_search,
     "GPT-2, eager": partial(check_hugging_face, attention="eager"),
     "GPT-2, sdpa": partial(check_hugging_face, attention="sdpa"),

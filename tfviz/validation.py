@@ -14,6 +14,7 @@ from functools import cache, wraps
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
+import torch
 from torch import Tensor, nn
 
 from tfviz.coercion import coerce, without_shape
@@ -65,12 +66,14 @@ def validated(function: F, package: str = "") -> F:
     Traceback (most recent call last):
     TypeError: validation.wide: times is '3'; give int
     """
-    signature = inspect.signature(function)
     package = package or function.__module__.removeprefix("tfviz.").partition(".")[0]
     title = f"{package}.{function.__qualname__.removesuffix('.__init__').rpartition('<locals>.')[2]}"
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():  # the checks would break the graph; a run without `compile` makes them
+            return function(*args, **kwargs)
+        signature = _signature(function)
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -97,6 +100,11 @@ def unchecked(kind: type[T], *args: Any) -> T:
     initialize = kind.__init__
     getattr(initialize, "__wrapped__", initialize)(made, *args)
     return made
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 @cache

@@ -19,8 +19,9 @@ def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
     """
     if ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"ids of {names} are {ids.dtype}; give integers, ids.long()")
-    mapped = torch._C._functorch.is_functorch_wrapped_tensor(ids)  # torch.vmap, in which values cannot be read
-    if torch.compiler.is_compiling() or mapped or ids.device.type != "cpu" or not ids.numel():
+    if torch.compiler.is_compiling() or ids.device.type != "cpu" or not ids.numel():
+        return
+    if torch._C._functorch.is_functorch_wrapped_tensor(ids):  # torch.vmap, in which values cannot be read
         return
     low, high = map(int, ids.aminmax())
     if low < 0 or high >= count:
