@@ -130,6 +130,67 @@ def test_several_receivers_combine_their_effects(gpt2):
     assert not torch.allclose(tables[2], tables[1])
 
 
+def test_a_receiver_that_is_also_a_sender_stays_free_for_senders_before_it(gpt2):
+    _, kept = run(gpt2, CLEAN)
+    plain, source = METRIC(run(gpt2, CLEAN)[0]), run(gpt2, CORRUPT)[1]
+    own = slice(DIM, 2 * DIM)  # head 1 of layer 2
+    expected = torch.zeros(LAYERS, HEADS)
+    for number in range(LAYERS - 1):
+        for sender in range(HEADS):
+            outputs = {other: kept[other].clone() for other in range(LAYERS)}
+            columns = slice(sender * DIM, (sender + 1) * DIM)
+            outputs[number][..., columns] = source[number][..., columns]
+            arrived = run(gpt2, CLEAN, outputs)[1][2]  # before it is replaced
+            last = kept[2].clone()
+            last[..., own] = arrived[..., own]
+            expected[number, sender] = METRIC(run(gpt2, CLEAN, {0: kept[0], 1: kept[1], 2: last})[0]) - plain
+    call = {"metric": METRIC, "receivers": {"transformer.h.2.attn.output_heads": 1}, "progress": False}
+    found = study.patch_path(gpt2, CLEAN, CORRUPT, **call).values
+    assert expected.abs().max() > 1e-4
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-7)
+    earlier = study.patch_path(gpt2, CLEAN, CORRUPT, senders="transformer.h.[01].attn.output_heads", **call).values
+    torch.testing.assert_close(earlier, found[:2])
+
+
+@pytest.mark.parametrize("frozen", ["*.output_heads", ["*.output_heads", "*.mlp"]])
+def test_a_network_receives_from_networks_before_it_and_not_from_itself(gpt2, frozen):
+    call = {"metric": METRIC, "receivers": "transformer.h.2.mlp", "frozen": frozen, "progress": False}
+    found = study.patch_path(gpt2, CLEAN, CORRUPT, senders="*.mlp", **call).values
+    earlier = study.patch_path(gpt2, CLEAN, CORRUPT, senders="transformer.h.[01].mlp", **call).values
+    assert earlier.abs().amax(1).min() > 1e-4
+    torch.testing.assert_close(found[:2], earlier)
+    assert not found[2].any()
+
+
+def test_other_heads_of_a_receiver_stay_frozen(gpt2):
+    """What they would pass on to a later receiver is another path."""
+    first, last = {"transformer.h.1.attn.output_heads": 0}, {"transformer.h.2.attn.query": 1}
+    call = {"metric": METRIC, "senders": "transformer.h.0.attn.output_heads", "progress": False}
+    alone = study.patch_path(gpt2, CLEAN, CORRUPT, receivers=first, **call).values
+    both = study.patch_path(gpt2, CLEAN, CORRUPT, receivers=first | last, **call).values
+    _, kept = run(gpt2, CLEAN)
+    plain, source = METRIC(run(gpt2, CLEAN)[0]), run(gpt2, CORRUPT)[1]
+    expected = torch.zeros(1, HEADS)
+    place = slice(DIM, 2 * DIM)  # the queries of head 1
+    for sender in range(HEADS):
+        columns = slice(sender * DIM, (sender + 1) * DIM)
+        outputs = {number: kept[number].clone() for number in range(LAYERS)}
+        outputs[0][..., columns] = source[0][..., columns]
+        outputs[1][..., :DIM] = run(gpt2, CLEAN, outputs)[1][1][..., :DIM]
+        query = run(gpt2, CLEAN, outputs)[1]["qkv"][..., place]
+        received = {number: kept[number] for number in (0, 1)} | {1: outputs[1]}
+        hook_free = run(gpt2, CLEAN, received | {2: _free(gpt2, received, place, query)}, (place, query))[0]
+        expected[0, sender] = METRIC(hook_free) - plain
+    torch.testing.assert_close(both, expected, rtol=1e-3, atol=1e-7)
+    assert not torch.allclose(both, alone)
+
+
+def _free(model, received, place, query):
+    """The outputs of the heads of layer 2 as they come of these."""
+    _, kept = run(model, CLEAN)
+    return run(model, CLEAN, received | {2: kept[2]}, (place, query))[1][2]
+
+
 def test_frozen_mlps_give_the_direct_effect(gpt2):
     """Straight to the logits with networks frozen, too: the direct effect through the last norm."""
     table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, frozen=["*.output_heads", "*.mlp"], progress=False)

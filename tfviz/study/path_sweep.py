@@ -23,7 +23,7 @@ class PathSweep(Sweep):
 
     Args:
         senders: glob -> the heads that are patched; None: all of them.
-        frozen: globs of sites that keep the activations of the unchanged run.
+        frozen: globs of sites that keep the activations of the unchanged run, except for the heads that receive.
         receivers: glob -> its heads; None: all of them.
 
     Attributes:
@@ -45,8 +45,8 @@ class PathSweep(Sweep):
     ) -> None:
         self._senders, self._receivers = senders, receivers
         super().__init__(model, dict(inputs), metric, list(senders), by, 0, each, words, frozen=[*frozen, *receivers])
-        held = [site for site in self.base_activations if any(matches(site, glob) for glob in (*frozen, *receivers))]
-        self.frozen = [site for site in held if site not in self.receivers or site in self.sources]
+        held = [site for site in self.base_activations if any(matches(site, glob) for glob in frozen)]
+        self.frozen = [site for site in held if self.receivers.get(site, []) is not None]
 
     def choose(self, each: Each | None, words: Sequence[str] | None) -> None:
         """Set the heads that send and receive, the places and the axes.
@@ -85,7 +85,8 @@ class PathSweep(Sweep):
     def _changes(self, site: ActivationSite, places: list[Place]) -> Tensor:
         """Return the change of the metric by each patch, through the receivers."""
         path = module_path(site.name)
-        receivers = [receiver for receiver in self.receivers if self._time(receiver) > self.replay.starts[path]]
+        start = self.replay.starts[path]
+        receivers = [other for other in self.receivers if other != site.name and self._time(other) > start]
         if self.receivers and not receivers:
             return torch.zeros(len(places), *self.unpatched.shape)
         times = len(places)
@@ -116,12 +117,19 @@ class PathSweep(Sweep):
         return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
 
     def _hold(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
-        """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places."""
-        base = self.base_activations.get(name)
+        """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places.
+
+        Heads that receive are computed anew, since the change has to arrive there.
+        """
+        base, receiving = self.base_activations.get(name), self.receivers.get(name)
 
         def edit(tensor: Tensor) -> Tensor:
             held = tensor if base is None else repeat_batch(base, len(places)).to(tensor)
-            return self.patched(held, site, places) if name == site.name else held
+            if name == site.name:
+                return self.patched(held, site, places)
+            if receiving:
+                held[:, receiving] = tensor[:, receiving]
+            return held
 
         return edit
 
