@@ -37,7 +37,7 @@ def papermilled(notebook, name):
     environment = {**os.environ, "JUPYTER_DATA_DIR": str(folder / ".data"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
     command = [*command, notebook, folder / f"{name}.ipynb"]
-    if subprocess.run(command, env=environment, timeout=180).returncode:  # a kernel's ports can be taken before it starts
+    if subprocess.run(command, env=environment, timeout=180).returncode:  # such as a kernel whose ports were taken
         subprocess.run(command, check=True, env=environment, timeout=180)
     return nbformat.read(folder / f"{name}.ipynb", as_version=4)
 

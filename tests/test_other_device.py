@@ -100,11 +100,7 @@ def cpu_tensors(found):
 
 
 def assert_matches_cpu(device, build, call, on_gpu=1e-4):
-    """Raise unless a call on the other device gives what it gives on the CPU.
-
-    Args:
-        on_gpu: the tolerance on a GPU, relative and absolute.
-    """
+    """Raise unless a call on the other device gives what it gives on the CPU, to a tolerance of its own on a GPU."""
     torch.manual_seed(0)
     model = build().eval()
     own, other = copy.deepcopy(model), model.to(device)

@@ -225,7 +225,7 @@ def test_frozen_mlps_give_the_direct_effect(gpt2):
         (
             {"senders": {"*.output_heads": 0}, "each": "position"},
             ValueError,
-            "each is 'position', and senders name heads",
+            "each is 'position', and heads are named",
         ),
         ({"by": "zero"}, ValueError, "by is 'zero'"),
         ({"each": "position", "words": ["a"]}, ValueError, "1 words and 7 positions"),

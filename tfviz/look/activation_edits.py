@@ -141,13 +141,19 @@ def paste(
 def mean(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
     """Return an edit that replaces activations with their mean over the batch: mean ablation within a batch.
 
-    Each position has the mean of that position. For the mean over a data set, `paste` it.
+    Each position has the mean of that position. For the mean over a data set, `paste` it. A batch of one text has none
+    but itself, and raises ValueError.
 
     >>> mean()(torch.tensor([[[0.0, 2.0]], [[4.0, 2.0]]]))[0]
     tensor([[2., 2.]])
     """
 
     def averaged(tensor: Tensor, index: tuple[Any, ...]) -> Tensor:
+        if len(tensor) == 1:
+            raise ValueError(
+                "the batch has one text, whose mean is itself, so nothing would change; give several texts, or paste "
+                "the mean over a data set, as study.mean_activations gives it"
+            )
         return tensor[index].float().mean(0, keepdim=True).expand(tensor[index].shape)
 
     return ActivationEdit(averaged, head, positions, "mean")

@@ -121,6 +121,9 @@ class Capture(Mapping[str, Tensor]):
 
     def _absence(self, site: str) -> str:
         """Return the message for a site that was not captured: whether the model has it."""
+        if not isinstance(site, str):
+            example = next(iter(self), "transformer.h.0.attn.pattern")
+            return f"a site is {site!r}; give its name, a string, such as {example!r}"
         sites, inputs = self._seen_sites
         if site in sites or site in inputs:
             return f"{site!r} was not captured: name it, as in sites=[{site!r}] of look.capture or of the analysis"

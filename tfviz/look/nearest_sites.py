@@ -7,6 +7,17 @@ from difflib import SequenceMatcher, get_close_matches
 
 MAX_SITES_LISTED = 40
 MAX_NEAREST = 6
+TRANSFORMER_LENS = {  # names of its hooks -> ours, for a block and its attention
+    "resid_pre": "BLOCK.input",
+    "resid_mid": "the input of the block's second norm",
+    "resid_post": "BLOCK",
+    "attn_out": "ATTENTION",
+    "q": "ATTENTION.query",
+    "k": "ATTENTION.key",
+    "v": "ATTENTION.value",
+    "z": "ATTENTION.output_heads",
+    "attn_scores": "ATTENTION.scores",
+}
 FUSED_SITES = ("query", "key", "value", "query_heads", "key_heads", "value_heads")  # arguments of a fused kernel
 
 
@@ -28,6 +39,12 @@ def no_site(glob: str, sites: Sequence[str], inputs: Sequence[str] = ()) -> str:
             "and values are; load a model of Hugging Face with attn_implementation='sdpa', or name the modules that "
             "project them"
         )
+    hook = last.removeprefix("hook_")
+    if hook in TRANSFORMER_LENS and hook not in kinds:
+        return (
+            f"no site matches {glob!r}; hook_{hook} of TransformerLens is {TRANSFORMER_LENS[hook]} here, with paths of "
+            "the model's own modules, such as look.blocks(model) lists"
+        )
     near = get_close_matches(last, sorted(kinds), n=1)
     listed = [site for site in everything if _last(site) in near] or list(sites)
     matcher = SequenceMatcher(b=glob, autojunk=False)
@@ -37,11 +54,11 @@ def no_site(glob: str, sites: Sequence[str], inputs: Sequence[str] = ()) -> str:
         return matcher.ratio()
 
     ranked = sorted(listed, key=likeness, reverse=True)
-    if len(ranked) <= MAX_NEAREST:
-        return f"no site matches {glob!r}; this model has {len(ranked)}: {', '.join(ranked)}"
     nearest = ", ".join(ranked[:MAX_NEAREST])
-    kind = f" that end in .{near[0]}" if near else ""
-    return f"no site matches {glob!r}; of the {len(ranked)} of this model{kind}, the nearest are: {nearest}"
+    kind = f" that end{'s' if len(ranked) == 1 else ''} in .{near[0]}" if near else ""
+    if len(ranked) > MAX_NEAREST:
+        return f"no site matches {glob!r}; of the {len(ranked)} of this model{kind}, the nearest are: {nearest}"
+    return f"no site matches {glob!r}; this model has {len(ranked)}{kind}: {nearest}"
 
 
 def _last(site: str) -> str:

@@ -134,11 +134,16 @@ class _AttributedRun:
         return kept * 1  # a model may change it in place
 
     def _check_linear(self, inputs: Inputs, target: Metric) -> None:
-        """Raise ValueError unless half of the last norm's output results in half of the target."""
-        with capture(self.model, [], edit={self.norm: lambda tensor: tensor / 2}):
-            half = measure(target, inputs.logits(self.model)).float()
-        expected = self.rest + (self.value - self.rest) / 2
-        if ((half - expected).abs() > 0.02 * (self.value - self.rest).abs() + self.noise).any():
+        """Raise ValueError unless a multiple of the last norm's output results in that multiple of the target.
+
+        A large negative one, since a probability is nearly linear in small logits, and a maximum in positive multiples.
+        """
+        factor = -8
+        with capture(self.model, [], edit={self.norm: lambda tensor: tensor * factor}):
+            value = measure(target, inputs.logits(self.model)).float()
+        expected = self.rest + (self.value - self.rest) * factor
+        tolerance = 0.02 * (self.value - self.rest).abs() + self.noise
+        if ((value - expected).abs() > abs(factor) * tolerance).any():
             raise ValueError(f"the target is {NOT_LINEAR}")
 
     def by_part(self) -> tuple[Tensor, dict[str, list[str]]]:

@@ -110,6 +110,15 @@ class Inputs:
         return {**dict(zip(self.names, self.args)), **self.kwargs}
 
     @property
+    def ids(self) -> Int[Tensor, "batch position"]:
+        """The ids of the texts, however they were given: by name, or as the first argument.
+
+        Raises:
+            ValueError: there are none.
+        """
+        return ids_at(self, "")
+
+    @property
     def tensors(self) -> list[Tensor]:
         """The tensors among the arguments."""
         return [value for value in (*self.args, *self.kwargs.values()) if isinstance(value, Tensor)]

@@ -185,7 +185,7 @@ def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tenso
     if not value.isfinite().all():
         wrong = value.flatten()[~value.isfinite().flatten()][0].item()
         raise ValueError(f"{name} gives {wrong}; runs cannot be compared by it")
-    return value.reshape(()) if value.numel() == 1 else value
+    return value if list(value.shape) == [len(logits)] else value.reshape(())
 
 
 def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Tensor, "*batch"]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,12 +18,11 @@ from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_la
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import Means, replacement
+from tfviz.study.places import Each, Heads, Place, Places, check_heads, heads_at
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_firings, site_axis
 from tfviz.study.table import Table
 from tfviz.study.token_logits import TokenLogits
 
-Each = Literal["head", "position", "head and position"]
-Place = tuple[int | None, int | None]  # head and position; None for all
 POSITIONS_PER_RUN = {"cpu": 1024}  # of all texts of one run, where `batch_size` is not given, by device
 DEFAULT_POSITIONS_PER_RUN = 16_384  # on other devices, which large batches keep busy
 
@@ -33,12 +31,14 @@ class Sweep:
     """A metric of many runs, in each of which one activation is replaced.
 
     Args:
-        each, words: as for `patch`.
+        chosen: glob -> the heads that are patched; None: all of them.
+        each, positions, words: as for `patch`.
         frozen: globs of sites whose activations in the unpatched run are kept, beside those that are patched; None:
             none are.
 
     Attributes:
         sites: the sites that are patched.
+        heads: site -> the heads that are patched; None: all of them.
         places: of each site, those that are patched one at a time.
         axes: of the table.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch, [] or [text].
@@ -50,15 +50,16 @@ class Sweep:
         model: nn.Module,
         inputs: dict[str, Inputs],
         metric: Metric,
-        globs: list[str],
+        chosen: Heads,
         by: str,
         seed: int,
         each: Each | None,
+        positions: Sequence[int] | None,
         words: Sequence[str] | None,
         means: Means | None = None,
         frozen: Sequence[str] | None = None,
     ) -> None:
-        self.model, self.metric = model, metric
+        self.model, self.metric, globs = model, metric, list(chosen)
         unpatched = "corrupt" if by in ("clean", "gradient") else "clean"
         self.base = inputs[unpatched]
         self.replay = BlockReplay(model, self.base)
@@ -68,7 +69,10 @@ class Sweep:
         self.base_activations = {} if frozen is None else kept
         activations = {unpatched: _matching(kept, globs)}
         self.sites = activation_sites(activations[unpatched], self.base.size)
-        self.choose(each, words)  # what cannot be patched is known before the other run
+        self.heads = {site.name: heads_at(site.name, chosen) for site in self.sites}
+        for site, heads in self.heads.items():
+            check_heads(site, heads, activations[unpatched][site])
+        self.choose(each, positions, words)  # what cannot be patched is known before the other run
         for name in inputs.keys() - {unpatched}:
             is_needed = name == by or (by, name) == ("gradient", "clean")
             _, kept = self._run(name, inputs[name], globs if is_needed else [])
@@ -127,36 +131,16 @@ class Sweep:
         positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
         return max(self.base.size, positions // self.sites[0].positions)
 
-    def choose(self, each: Each | None, words: Sequence[str] | None) -> None:
+    def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
         """Set the places and the axes, as soon as the sites are known.
 
         Raises:
             ValueError: the sites have no heads; there are more or fewer words than positions.
         """
-        self.places = self.places_of(each)
-        heads, positions = zip(*self.places)
+        self.units = Places.of(self.sites[0], each, positions)
+        self.places = self.units.among(list(self.heads.values()))
         name, labels = site_axis([site.name for site in self.sites])
-        self.axes: dict[str, Sequence[str]] = {name: labels}
-        if None not in heads:
-            self.axes["head"] = [str(head) for head in dict.fromkeys(heads)]
-        if None not in positions:
-            count = len(set(positions))
-            if words is not None and len(words) != count:
-                raise ValueError(f"there are {len(words)} words and {count} positions; give one word for each")
-            self.axes["position"] = [str(position) for position in range(count)] if words is None else list(words)
-
-    def places_of(self, each: Each | None) -> list[Place]:
-        """Return the places of each site that are patched one at a time."""
-        heads, positions = self.sites[0].heads, self.sites[0].positions
-        each = each or ("position" if heads is None else "head")
-        if heads is None and each != "position":
-            raise ValueError(f"each is {each!r}, and {self.sites[0].name} has no heads; name '*.output_heads'")
-        return list(
-            product(
-                range(heads) if heads is not None and each != "position" else [None],
-                [None] if each == "head" else range(positions),
-            )
-        )
+        self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.places, words)}
 
     def measure(self, texts: int, results: PartialResults, progress: bool) -> Tensor:
         """Return the change of the metric by each patch, site by site; `texts` are run at a time."""
@@ -177,6 +161,15 @@ class Sweep:
         return results.values
 
     def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
+        """Return the change of the metric by each patch; NaN for heads that were not chosen."""
+        heads = self.heads[site.name]
+        chosen = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
+        values = torch.full((len(places), *self.unpatched.shape), torch.nan)
+        if chosen:
+            values[chosen] = self.changes_by(site, [places[number] for number in chosen]).to(values)
+        return values
+
+    def changes_by(self, site: ActivationSite, places: list[Place]) -> Tensor:
         """Return the change of the metric by each patch; the model runs once, on a copy of the texts for each."""
         times, edit = len(places), {site.name: lambda tensor: self.patched(tensor, site, places)}
         with (
@@ -192,7 +185,7 @@ class Sweep:
         """Return an activation of the repeated texts with the source at one place in each repetition."""
         edited, source, size = tensor.clone(), self.sources[site.name], self.base.size
         for number, place in enumerate(places):
-            index = place_index(site, place)
+            index = self.units.index(place)
             edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
         return edited
 
@@ -221,17 +214,18 @@ class Sweep:
         values = []
         for site, gradient in zip(kept, gradients):
             share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
-            values += [share[place_index(self.sites[0], place)].flatten(1).sum(1) for place in self.places]
+            values += [self._summed(share, site, place) for place in self.places]
         of_texts = torch.stack(values).cpu()
         return of_texts if value.dim() else of_texts.sum(1)
+
+    def _summed(self, share: Tensor, site: str, place: Place) -> Tensor:
+        """Return the sum of the shares of a place, for each text; NaN for a head that was not chosen."""
+        heads = self.heads[site]
+        is_chosen = heads is None or place[0] in heads
+        summed = share[self.units.index(place)].flatten(1).sum(1)
+        return summed if is_chosen else torch.full_like(summed, torch.nan)
 
 
 def _matching(activations: dict[str, Tensor], globs: Sequence[str]) -> dict[str, Tensor]:
     """Return the activations of the sites that a glob matches."""
     return {site: activations[site] for site in activations if any(matches(site, glob) for glob in globs)}
-
-
-def place_index(site: ActivationSite, place: Place) -> tuple[Any, ...]:
-    """Return the index of a place in an activation of the site."""
-    head, position = (slice(None) if part is None else part for part in place)
-    return (slice(None), position) if site.heads is None else (slice(None), head, position)

@@ -17,7 +17,8 @@ from tfviz.study.metrics import Metric, reads_last, unit_of
 from tfviz.study.padding import check_equal_masks
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means
-from tfviz.study.patch_sweep import Each, Sweep
+from tfviz.study.patch_sweep import Sweep
+from tfviz.study.places import Each, Sites, heads_by_glob
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
@@ -28,9 +29,10 @@ def patch(
     corrupt: Prompt | None = None,
     *,
     metric: Metric,
-    sites: str | Sequence[str] | None = None,
+    sites: Sites | None = None,
     by: str | Means = "clean",
     each: Each | None = None,
+    positions: Sequence[int] | None = None,
     words: Sequence[str] | None = None,
     batch_size: int | None = None,
     seed: int = 0,
@@ -58,10 +60,12 @@ def patch(
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`, or one
             for each text, as with `reduction="none"`.
         sites: globs, as for `look.capture`: modules, whose output is [batch, position, dim], their `.input` (that of
-            each block by `look.blocks`), `.output_heads`, or `.pattern`, whose positions are queries; None:
-            `"*.output_heads"`, or those of the mapping.
+            each block by `look.blocks`), `.output_heads`, or `.pattern`, whose positions are queries; or glob -> head
+            or heads; None: `"*.output_heads"`, or those of the mapping `by`.
         by: the activation that replaces another, as above; or site -> activation, of a shape that broadcasts.
         each: what is patched at a time; None: "head" (at all positions) for sites with a head axis, else "position".
+        positions: the positions that are patched, such as `[-1]` for the last alone; with `each="head"` all of them at
+            a time; None: all.
         words: labels of the positions.
         batch_size: rows of one forward pass, patches times prompts; None: about 1,024 positions on a CPU, 16,384 on
             other devices.
@@ -71,7 +75,8 @@ def patch(
             it.
 
     Returns:
-        A table of site (or layer) x head, x position, or x head x position: the change of the metric; the first axis is
+        A table of site (or layer) x head, x position, or x head x position: the change of the metric, NaN for heads
+        that were not chosen; the first axis is
         the text if the metric gives one number for each. Its notes have the metric of both runs, `clean` and `corrupt`.
 
     Raises:
@@ -96,27 +101,26 @@ def patch(
     kind, means = (by, None) if isinstance(by, str) else ("custom", by)
     if sites is None:
         sites = "*.output_heads" if means is None else list(means)
-    if not sites:
-        raise ValueError("sites is empty; name some, such as '*.output_heads'")
+    chosen = heads_by_glob("sites", sites)
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, kind)
     with eval_mode(model):
-        globs = [sites] if isinstance(sites, str) else list(sites)
-        sweep = Sweep(model, inputs, metric, globs, kind, seed, each, words, means)
+        sweep = Sweep(model, inputs, metric, chosen, kind, seed, each, positions, words, means)
         if kind == "gradient":
             values = sweep.estimate()
         else:
             texts = batch_size or sweep.texts_at_once
             shown = [*(value for prompt in inputs.values() for value in prompt.tensors), *(means or {}).values()]
+            patched = sweep.places, sweep.heads, sweep.units.positions
             results = PartialResults(
                 resume,
                 sweep.shape,
                 ""
                 if resume is None
-                else fingerprint(model, *shown, sweep.sites, kind, sweep.places, seed, sweep.unpatched_metrics),
+                else fingerprint(model, *shown, sweep.sites, kind, *patched, seed, sweep.unpatched_metrics),
             )
             values = sweep.measure(texts, results, progress)
     warn_of_constant(values, inputs, sweep.baselines)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from torch import nn
 
 from tfviz import checks
 from tfviz.compiled import uncompiled
 from tfviz.eval_mode import eval_mode
-from tfviz.look.edit_indices import HeadIndices, as_list
 from tfviz.study.inputs import Prompt
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
-from tfviz.study.patch_sweep import Each
 from tfviz.study.patching import check_prompts, check_words, prompts, warn_of_constant
-from tfviz.study.path_sweep import Heads, PathSweep
+from tfviz.study.path_sweep import PathSweep
+from tfviz.study.places import Each, Heads, Sites, heads_by_glob
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> head or heads; None for all
 OTHER_RUN = {"clean": "corrupt", "corrupt": "clean"}
 
 
@@ -34,6 +32,7 @@ def patch_path(
     frozen: str | Sequence[str] = "*.output_heads",
     by: str = "corrupt",
     each: Each | None = None,
+    positions: Sequence[int] | None = None,
     words: Sequence[str] | None = None,
     batch_size: int | None = None,
     progress: bool = True,
@@ -57,6 +56,7 @@ def patch_path(
             through the residual stream only.
         by: "corrupt": senders of the corrupt run in the clean one; "clean": the other way round.
         each: the unit that is patched, as for `patch`.
+        positions: those that are patched, as for `patch`.
         words: words of the positions, as labels of the table.
         batch_size: number of texts in one run of the model, patches times prompts.
         progress: show a bar.
@@ -83,14 +83,14 @@ def patch_path(
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     check_words(words)
-    sending = _heads_of("senders", senders)
-    receiving = {} if receivers is None else _heads_of("receivers", receivers)
+    sending = heads_by_glob("senders", senders)
+    receiving = {} if receivers is None else heads_by_glob("receivers", receivers)
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, "clean")
     held = [frozen] if isinstance(frozen, str) else list(frozen)
     with eval_mode(model):
-        sweep = PathSweep(model, inputs, metric, sending, by, held, receiving, each, words)
+        sweep = PathSweep(model, inputs, metric, sending, by, held, receiving, each, positions, words)
         texts = batch_size or sweep.texts_at_once
         results = PartialResults(None, sweep.shape, "")
         values = sweep.measure(texts, results, progress)
@@ -104,27 +104,10 @@ def patch_path(
         {
             "model": type(model).__name__,
             "by": by,
-            "senders": sweep.senders,
+            "senders": sweep.heads,
             "receivers": sweep.receivers or None,
         },
     )
-
-
-def _heads_of(name: str, sites: Sites) -> Heads:
-    """Return glob -> its heads; None: all of them.
-
-    Raises:
-        ValueError: there is no site, or no head of one; a head is no number.
-    """
-    if not sites:
-        raise ValueError(f"{name} is empty; name sites")
-    if not isinstance(sites, Mapping):
-        return dict.fromkeys([sites] if isinstance(sites, str) else sites)
-    heads = {glob: None if some is None else as_list("head", some) for glob, some in sites.items()}
-    without = next((glob for glob, some in heads.items() if some == []), None)
-    if without is not None:
-        raise ValueError(f"{name} names no head of {without}; give one or several, or None for all")
-    return heads
 
 
 def _listing(sites: Heads) -> str:

@@ -12,10 +12,9 @@ from tfviz.look.module_paths import is_within
 from tfviz.look.recorder import matches
 from tfviz.study.inputs import Inputs, repeat_batch
 from tfviz.study.metrics import Metric
-from tfviz.study.patch_sweep import Each, Place, Sweep
+from tfviz.study.patch_sweep import Sweep
+from tfviz.study.places import Each, Heads, Place, check_heads, heads_at
 from tfviz.study.sites import ActivationSite, module_path
-
-Heads = dict[str, list[int] | None]  # glob or site -> heads; None: all of them
 
 
 class PathSweep(Sweep):
@@ -27,7 +26,6 @@ class PathSweep(Sweep):
         receivers: glob -> its heads; None: all of them.
 
     Attributes:
-        senders: site -> the heads that are patched; None: all of them.
         receivers: site -> the heads at which the change arrives; None: all of them.
     """
 
@@ -41,48 +39,31 @@ class PathSweep(Sweep):
         frozen: list[str],
         receivers: Heads,
         each: Each | None,
+        positions: Sequence[int] | None,
         words: Sequence[str] | None,
     ) -> None:
-        self._senders, self._receivers = senders, receivers
-        super().__init__(model, dict(inputs), metric, list(senders), by, 0, each, words, frozen=[*frozen, *receivers])
-        held = [site for site in self.base_activations if any(matches(site, glob) for glob in frozen)]
-        self.frozen = [site for site in held if self.receivers.get(site, []) is not None]
+        self._receivers = receivers
+        held = [*frozen, *receivers]
+        super().__init__(model, dict(inputs), metric, senders, by, 0, each, positions, words, frozen=held)
+        sites = [site for site in self.base_activations if any(matches(site, glob) for glob in frozen)]
+        self.frozen = [site for site in sites if self.receivers.get(site, []) is not None]
 
-    def choose(self, each: Each | None, words: Sequence[str] | None) -> None:
-        """Set the heads that send and receive, the places and the axes.
+    def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
+        """Set the heads that receive, the places and the axes.
 
         Raises:
             ValueError: a site lacks what was chosen.
         """
-        self.senders = {site.name: _heads_at(site.name, self._senders) for site in self.sites}
         self.receivers = {
-            site: _heads_at(site, self._receivers)
+            site: heads_at(site, self._receivers)
             for site in self.base_activations
             if any(matches(site, glob) for glob in self._receivers)
         }
-        for site, heads in (*self.senders.items(), *self.receivers.items()):
-            _check_heads(site, heads, self.base_activations[site])
-        super().choose(each, words)
+        for site, heads in self.receivers.items():
+            check_heads(site, heads, self.base_activations[site])
+        super().choose(each, positions, words)
 
-    def places_of(self, each: Each | None) -> list[Place]:
-        """Return the places of each site that are patched one at a time: those of heads that send in any site."""
-        places, chosen = super().places_of(each), list(self.senders.values())
-        if each == "position" and any(heads is not None for heads in chosen):
-            raise ValueError("each is 'position', and senders name heads: take 'head', or 'head and position'")
-        if None in chosen:
-            return places
-        return [place for place in places if any(place[0] in heads for heads in chosen if heads is not None)]
-
-    def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
-        """Return the change of the metric by each patch, through the receivers; NaN for heads that are no senders."""
-        heads = self.senders[site.name]
-        sending = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
-        values = torch.full((len(places), *self.unpatched.shape), torch.nan)
-        if sending:
-            values[sending] = self._changes(site, [places[number] for number in sending]).to(values)
-        return values
-
-    def _changes(self, site: ActivationSite, places: list[Place]) -> Tensor:
+    def changes_by(self, site: ActivationSite, places: list[Place]) -> Tensor:
         """Return the change of the metric by each patch, through the receivers."""
         path = module_path(site.name)
         start = self.replay.starts[path]
@@ -145,19 +126,3 @@ class PathSweep(Sweep):
             return edited
 
         return edit
-
-
-def _heads_at(site: str, chosen: Heads) -> list[int] | None:
-    """Return the heads of a site by the first glob that matches it."""
-    return next(heads for glob, heads in chosen.items() if matches(site, glob))
-
-
-def _check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
-    """Raise ValueError unless a site has these heads."""
-    if heads is None:
-        return
-    if activation.dim() != 4:
-        raise ValueError(f"{site} is {list(activation.shape)}, without heads; name its site alone")
-    for head in heads:
-        if not 0 <= head < activation.shape[1]:
-            raise ValueError(f"{site} has no head {head}; it has {activation.shape[1]}, counted from 0")

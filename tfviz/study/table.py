@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from torch import Tensor
 from tfviz import checks, schema
 from tfviz.files import atomic, check_safetensors_name, expand_user, load_tensors, save_tensors
 from tfviz.shapes import Float
+from tfviz.study.table_labels import label_index
 
 _LABELS: dict[str, schema.Check] = {
     "title": schema.string(),
@@ -73,7 +73,7 @@ class Table:
         """Return the values at labels or places, in the order of the axes: a number if every axis is named.
 
         A string is a label; an integer is a place, counted from 0, or from the end with -1. It may also be a label that
-        is a number, where no other place is meant.
+        is a number, where no other place is meant. A slice is of places; `:` keeps an axis whole.
 
         Raises:
             LookupError: there is no such label; it stands at several places; a number is a place and another's label.
@@ -81,12 +81,24 @@ class Table:
         >>> Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]})["0", "1"]
         -1.0
         """
-        values, labels = self.values, labels if isinstance(labels, tuple) else (labels,)
+        labels = labels if isinstance(labels, tuple) else (labels,)
         if len(labels) > len(self.axes):
             raise LookupError(f"there are {len(labels)} labels; give one for each of: {', '.join(self.axes) or 'none'}")
-        for axis, label in zip(self.axes, labels):
-            values = values[label_index(self.axes, axis, label)]
+        chosen = (
+            label if isinstance(label, slice) else label_index(self.axes, axis, label)
+            for axis, label in zip(self.axes, labels)
+        )
+        values = self.values[tuple(chosen)]
         return values if values.dim() else values.item()
+
+    def __sub__(self, other: Table) -> Table:
+        """Return the difference of two tables with the same axes and units; the notes are those of the first."""
+        if not isinstance(other, Table):
+            return NotImplemented
+        for mine, theirs, what in ((self.axes, other.axes, "axes"), (self.unit, other.unit, "units")):
+            if mine != theirs:
+                raise ValueError(f"the tables have different {what}, {mine} and {theirs}; take a.values - b.values")
+        return Table(self.values - other.values, self.axes, self.unit, self.title, self.notes)
 
     def top(self, count: int = 5, largest: bool | None = None) -> list[tuple[tuple[str, ...], float]]:
         """Return the most prominent values with their labels, in order; NaN is left out.
@@ -113,11 +125,28 @@ class Table:
             (tuple(names[int(at)] for names, at in zip(labels, index)), self.values[index].item()) for index in found
         ]
 
-    def relative_to(self, whole: float, unit: str = "share") -> Table:
-        """Return the values as shares of a whole, such as the difference between the clean and the corrupt run."""
-        if not 0 < abs(whole) < float("inf"):
-            raise ValueError(f"the whole is {whole}; there are no shares of it")
-        return Table(self.values / whole, self.axes, unit, self.title, {**self.notes, "whole": whole})
+    def relative_to(self, whole: float | Sequence[float] | Tensor, unit: str = "share") -> Table:
+        """Return the values as shares of a whole, such as the difference between the clean and the corrupt run.
+
+        Args:
+            whole: one number; or one for each text, if the first axis is the text.
+            unit: of the shares.
+
+        Raises:
+            ValueError: a whole is 0 or not finite; there are not as many as texts.
+        """
+        wholes = torch.as_tensor(whole, dtype=torch.float32).cpu()
+        texts = len(self.axes.get("text", ()))
+        if wholes.dim() and list(wholes.shape) != [texts]:
+            raise ValueError(
+                f"there are {list(wholes.shape)} wholes for {texts or 'no axis of'} texts; give one number"
+            )
+        if not wholes.isfinite().all() or (wholes == 0).any():
+            raise ValueError(f"the whole is {wholes.tolist()}; there are no shares of it")
+        shares = (
+            self.values / wholes.reshape(-1, *[1] * (self.values.dim() - 1)) if wholes.dim() else self.values / wholes
+        )
+        return Table(shares, self.axes, unit, self.title, {**self.notes, "whole": wholes.tolist()})
 
     def to_pandas(self) -> Any:
         """Return a Series by one axis, or a DataFrame with the last axis as columns and the others as its index.
@@ -175,32 +204,3 @@ class Table:
                 raise ValueError(f"it holds the tensors {list(tensors)}; a table has `values`, of floats")
             values: dict[str, Any] = {**tensors, **described}
             return kind(**values)
-
-
-def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> int:
-    """Return the position of a label on an axis.
-
-    An integer in range is a position; any other is looked up as a label.
-
-    Raises:
-        LookupError: the axis has no such label, or several; the number is a place, and the label of another.
-    """
-    labels = list(axes[axis])
-    places = [place for place, known in enumerate(labels) if known == str(label)]
-    number = int(label) if isinstance(label, Integral) else None
-    if number is not None and -len(labels) <= number < len(labels):
-        place = number % len(labels)
-        if places and place not in places:
-            raise LookupError(
-                f"{axis}: {number} is the place of {labels[place]!r}, and the label of place {places[0]}; give a "
-                f"label, {labels[place]!r} or {str(label)!r}"
-            )
-        return place
-    if not places:
-        raise LookupError(f"{axis} has no {str(label)!r}; it has {', '.join(labels[:20])}")
-    if len(places) > 1:
-        listed = ", ".join(map(str, places[:-1]))
-        raise LookupError(
-            f"{axis} has {str(label)!r} at the places {listed} and {places[-1]}; give the number of one of them"
-        )
-    return places[0]

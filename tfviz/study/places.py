@@ -1,0 +1,129 @@
+"""Places that are patched one at a time: a head, a position, or a head at a position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+from torch import Tensor
+
+from tfviz.look.edit_indices import HeadIndices, as_list
+from tfviz.look.recorder import matches
+from tfviz.study.sites import ActivationSite
+
+Each = Literal["head", "position", "head and position"]
+Place = tuple[int | None, int | None]  # head and position; None: all that were chosen
+Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> head or heads; None for all
+Heads = dict[str, list[int] | None]  # glob or site -> heads; None: all of them
+
+
+def heads_by_glob(name: str, sites: Sites) -> Heads:
+    """Return glob -> its heads; None: all of them.
+
+    Raises:
+        ValueError: there is no site, or no head of one; a head is no number.
+    """
+    if not sites:
+        raise ValueError(f"{name} is empty; name sites, such as '*.output_heads'")
+    if not isinstance(sites, Mapping):
+        return dict.fromkeys([sites] if isinstance(sites, str) else sites)
+    heads = {glob: None if some is None else as_list("head", some) for glob, some in sites.items()}
+    without = next((glob for glob, some in heads.items() if some == []), None)
+    if without is not None:
+        raise ValueError(f"{name} names no head of {without}; give one or several, or None for all")
+    return heads
+
+
+def heads_at(site: str, chosen: Heads) -> list[int] | None:
+    """Return the heads of a site by the first glob that matches it."""
+    return next(heads for glob, heads in chosen.items() if matches(site, glob))
+
+
+def check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
+    """Raise ValueError unless a site has these heads."""
+    if heads is None:
+        return
+    if activation.dim() != 4:
+        raise ValueError(f"{site} is {list(activation.shape)}, without heads; name its site alone")
+    for head in heads:
+        if not 0 <= head < activation.shape[1]:
+            raise ValueError(f"{site} has no head {head}; it has {activation.shape[1]}, counted from 0")
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is patched one at a time in each of some sites of the same size.
+
+    Attributes:
+        site: one of them, for its size.
+        each: the unit that is patched.
+        positions: those that are patched; all of them if none were chosen.
+    """
+
+    site: ActivationSite
+    each: Each
+    positions: list[int]
+
+    @classmethod
+    def of(cls, site: ActivationSite, each: Each | None, positions: Sequence[int] | None) -> Places:
+        """Return the places by what was asked for.
+
+        Raises:
+            ValueError: the sites have no heads; there is no such position, or none is chosen.
+        """
+        each = each or ("position" if site.heads is None else "head")
+        if site.heads is None and each != "position":
+            raise ValueError(f"each is {each!r}, and {site.name} has no heads; name '*.output_heads'")
+        if positions is None:
+            return cls(site, each, list(range(site.positions)))
+        if not len(positions):
+            raise ValueError("positions is empty; name some, such as [-1], or give None for all")
+        outside = next((at for at in positions if not -site.positions <= at < site.positions), None)
+        if outside is not None:
+            raise ValueError(f"there is no position {outside}; {site.name} has {site.positions}, counted from 0")
+        return cls(site, each, [int(at) % site.positions for at in dict.fromkeys(positions)])
+
+    def among(self, chosen: Sequence[list[int] | None]) -> list[Place]:
+        """Return the places, by the heads that are chosen in each site; None: all heads.
+
+        Raises:
+            ValueError: heads are chosen, and each place is a position.
+        """
+        if self.each == "position" and any(heads is not None for heads in chosen):
+            raise ValueError("each is 'position', and heads are named: take 'head', or 'head and position'")
+        heads: list[int | None] = [None]
+        if self.each != "position" and self.site.heads is not None:
+            known = {head for some in chosen for head in some or ()}
+            heads = [head for head in range(self.site.heads) if None in chosen or head in known]
+        return list(product(heads, [None] if self.each == "head" else self.positions))
+
+    def index(self, place: Place) -> tuple[Any, ...]:
+        """Return the index of a place in an activation of a site."""
+        head, position = place
+        are_all = len(self.positions) == self.site.positions
+        at = position if position is not None else slice(None) if are_all else self.positions
+        if self.site.heads is None:
+            return slice(None), at
+        return slice(None), slice(None) if head is None else head, at
+
+    def axes(self, places: Sequence[Place], words: Sequence[str] | None) -> dict[str, list[str]]:
+        """Return the axes of a table of these places.
+
+        Raises:
+            ValueError: words are neither one for each position of the text nor one for each that is patched.
+        """
+        heads, positions = ([*dict.fromkeys(part)] for part in zip(*places))
+        axes = {} if None in heads else {"head": [str(head) for head in heads]}
+        if None in positions:
+            return axes
+        if words is None:
+            return axes | {"position": [str(position) for position in positions]}
+        if len(words) not in (len(positions), self.site.positions):
+            raise ValueError(
+                f"there are {len(words)} words and {len(positions)} positions; give one word for each"
+                + (f" (the last alone is computed of {self.site.name})" if self.site.positions == 1 else "")
+            )
+        chosen = words if len(words) == len(positions) else [words[position] for position in positions]
+        return axes | {"position": list(chosen)}
