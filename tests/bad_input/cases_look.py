@@ -70,11 +70,25 @@ CASES = [
     ("AttentionMaps.of(seen(), batch=1)", "batch is 1; the capture holds a batch of 1"),
     ("AttentionMaps.of(seen(), sites='decoder.*')", r"no pattern of 'decoder\.\*' was captured"),
     ("AttentionMaps.of(seen(), rows='ab')", "rows has 2 words, the maps have 3 queries"),
-    ("seen(gpt, ids, '*.patern')", r"no site matches '\*\.patern'; this model has 2: blocks\.0\.attention\.pattern"),
+    ("seen(gpt, ids, '*.patern')", r"no site matches '\*\.patern'; this model has 2 that end in \.pattern: blocks"),
     ("seen(gpt, ids, 'layers.1.input')", r"that end in \.input, the nearest are: blocks\.1\.input"),
     ("seen(gpt, ids, '*.inptu')", r"that end in \.input, the nearest are: "),
-    ("seen(gpt, ids, 'layers.1.out_proj')", r"this model has 2: blocks\.1\.attention\.out_proj, blocks\.0\.att"),
+    ("seen(gpt, ids, 'layers.1.out_proj')", r"this model has 2 that end in \.out_proj: blocks\.1\.attention\.out"),
     ("seen(gpt, ids, 'layers.1.feed')", r"the nearest are: blocks\.1\.feed_forward"),
+    *(
+        (f"seen(gpt, ids, 'blocks.1.{hook}')", f"of TransformerLens is {ours} here, with paths of the model's own")
+        for hook, ours in (
+            ("hook_resid_pre", r"BLOCK\.input"),
+            ("resid_post", "BLOCK"),
+            ("attn.z", r"ATTENTION\.output_heads"),
+            ("attn.hook_attn_scores", r"ATTENTION\.scores"),
+        )
+    ),
+    *(
+        (f"seen()[{site}]", rf"a site is {said}; give its name, a string, such as 'blocks\.0\.attention\.pattern'")
+        for site, said in (("0", "0"), ("'pattern', 0", r"\('pattern', 0\)"), ("None", "None"))
+    ),
+    ("seen(gpt, ids[:1], edit={'blocks.0': look.edits.mean()})", "the batch has one text, whose mean is itself"),
     ("seen(gpt, ids, '')", "no site matches ''"),
     ("seen(edit={'blocks.9*': torch.zeros_like})", r"no site matches 'blocks\.9\*'"),
     ("seen(axes={'blcoks.*': 'b h q k'})", r"axes: no site matches 'blcoks\.\*'"),
@@ -103,7 +117,7 @@ CASES = [
             ("block.0.attention.out_proj", r"blocks\.0\.attention\.out_proj"),
         )
     ),
-    ("copied()['blocks.0.attention.patern']", r"no site matches .*; this model has 2: blocks\.0\.attention\.pattern"),
+    ("copied()['blocks.0.attention.patern']", r"no site matches .*; this model has 2 that end in \.pattern: blocks"),
     ("it = look.capture(gpt).__enter__(); it['blocks.0']", "no site 'blocks.0' yet: the model has not been called"),
     *(
         (

@@ -101,7 +101,7 @@ CASES = [
     ),
     ("view.table(torch.ones(2, 2))", r"table is a tensor .*; give Table, such as study\.Table\(values, \{'layer': "),
     ("change(sites='blcoks.*')", "no site matches 'blcoks"),
-    ("change(sites=[])", "sites is empty; name some"),
+    ("change(sites=[])", "sites is empty; name sites, such as"),
     ("change(sites='*.scores')", r"scores is \[2, 2, 3, 3\].*name sites of activations"),
     ("change(sites='input')", r"input is \[2, 3\], torch\.int64; name sites of activations"),
     ("change(sites=['blocks.0', '*.output_heads'])", "the sites differ in size"),
@@ -335,6 +335,32 @@ CASES = [
     ("Table(torch.ones(2), {'a': ['x', 'y']})['x', 'y']", "there are 2 labels; give one for each of: a"),
     ("Table(torch.ones(2), {'a': ['x', 'y']}).top(0)", "count is 0; it must be at least 1"),
     ("Table(torch.ones(2), {'a': ['x', 'y']}).relative_to(0)", "the whole is 0.*; there are no shares of it"),
+    ("Table(torch.ones(2), {'text': ['0', '1']}).relative_to([1.0, 0.0])", "the whole is .*; there are no shares"),
+    ("Table(torch.ones(2), {'a': ['0', '1']}).relative_to([1.0, 2.0])", r"whole is \[2\], and the axes are a; "),
+    ("Table(torch.ones(2), {'text': ['0', '1']}).relative_to([1.0])", r"whole is \[1\], and the axes are text; "),
+    ("Table(torch.ones(2), {'a': ['0', '1']}) - Table(torch.ones(2), {'a': ['0', '2']})", "have different axes"),
+    ("Table(torch.ones(1), {'a': ['0']}) - Table(torch.ones(1), {'a': ['0']}, 'nats')", "have different units"),
+    ("change(sites={'*.output_heads': 2})", r"output_heads has no head 2; it has 2, counted from 0"),
+    ("change(sites={'*.output_heads': []})", "sites names no head of"),
+    ("change(sites={})", "sites is empty; name sites, such as"),
+    ("change(sites={'blocks.?': 0})", r"blocks\.0 is \[2, 3, 4\], without heads; name its site alone"),
+    ("change(sites={'*.output_heads': 0}, each='position')", "each is 'position', and heads are named"),
+    ("change(positions=[])", "positions is empty; name some"),
+    ("change(positions=[3])", "there is no position 3; .* has 3, counted from 0"),
+    ("change(positions=[-4])", "there is no position -4; .* has 3, counted from 0"),
+    ("change(positions=-1)", "positions is -1; give"),
+    ("path(positions=[5])", "there is no position 5"),
+    *(
+        (f"attribute(gpt, ids, target={target})", "the target is not linear in what the last norm gives")
+        for target in (
+            "lambda logits: logits.softmax(-1)[:, -1, 5].mean()",
+            "lambda logits: (logits / 10).softmax(-1)[:, -1, 5].mean()",
+            "lambda logits: logits.log_softmax(-1)[:, -1, 5].mean()",
+            "lambda logits: logits[:, -1].amax(-1).mean()",
+            "lambda logits: logits[:, -1].abs().mean()",
+            "lambda logits: logits[:, -1].pow(2).mean()",
+        )
+    ),
     *(
         (
             f"Table(torch.ones(2), {{'a': ['x', 'y']}}).save('{name}')",

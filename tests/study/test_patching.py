@@ -530,3 +530,58 @@ def test_resampling_padded_texts_is_refused():
         patch(model, {"input_ids": IDS, "attention_mask": MASK}, by="resample", metric=study.logit(3, position=0))
     whole = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}
     assert patch(model, whole, by="resample", metric=study.logit(3), progress=False).values.abs().max() > 0
+
+
+@pytest.mark.parametrize("by", ["clean", "corrupt", "zero", "resample", "gradient"])
+@pytest.mark.parametrize("each", ["head", "head and position"])
+def test_chosen_heads_have_the_values_that_they_have_among_all(by, each):
+    model = build(*FAMILIES["GPT-2"][:2])
+    call = {"metric": score, "by": by, "each": each, "progress": False}
+    whole = study.patch(model, IDS, OTHER, **call)
+    chosen = {"transformer.h.1.*output_heads": [3, 1], "transformer.h.0.*output_heads": [1]}
+    some = study.patch(model, IDS, OTHER, sites=chosen, **call)
+    assert some.axes["head"] == ["1", "3"]
+    torch.testing.assert_close(some.values[:, 0], whole.values[:, 1], rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(some.values[1, 1], whole.values[1, 3], rtol=1e-4, atol=1e-6)
+    assert some.values[0, 1].isnan().all()
+
+
+@pytest.mark.parametrize("by", ["clean", "zero", "mean", "gradient"])
+def test_chosen_positions_have_the_values_that_they_have_among_all(by):
+    model, words = build(*FAMILIES["Llama"][:2]), list("abcdef")
+    call = {"metric": score, "by": by, "progress": False}
+    for sites, each, size in (("model.layers.?", "position", 6), (None, "head and position", 6)):
+        whole = study.patch(model, IDS, OTHER, sites=sites, each=each, words=words, **call)
+        for names in (words, ["f", "b"]):
+            some = study.patch(model, IDS, OTHER, sites=sites, each=each, positions=[-1, 1], words=names, **call)
+            assert some.axes["position"] == ["f", "b"]
+            torch.testing.assert_close(some.values, whole.values[..., [size - 1, 1]], rtol=1e-4, atol=1e-6)
+    plain = study.patch(model, IDS, OTHER, each="head and position", positions=[5], **call)
+    assert plain.axes["position"] == ["5"]
+
+
+def test_a_head_is_patched_at_the_chosen_positions_together():
+    model = build(*FAMILIES["GPT-2"][:2])
+    site, positions = "transformer.h.0.attn.output_heads", [4, 2]
+    with look.capture(model, site) as seen, torch.no_grad():
+        model(IDS)
+    source = seen[site]
+    with torch.no_grad():
+        unpatched = score(model(OTHER).logits)
+        with look.capture(model, [], edit={site: look.edits.paste(source, 2, positions)}):
+            expected = score(model(OTHER).logits) - unpatched
+    call = {"metric": score, "positions": positions, "progress": False}
+    found = study.patch(model, IDS, OTHER, **call)
+    assert list(found.axes) == ["layer", "head"]
+    assert found["0", "2"] == pytest.approx(expected.item(), rel=1e-4, abs=1e-6)
+    everything = study.patch(model, IDS, OTHER, **call | {"positions": range(6)})
+    torch.testing.assert_close(everything.values, study.patch(model, IDS, OTHER, metric=score, progress=False).values)
+
+
+def test_a_sweep_of_other_heads_or_positions_is_not_resumed(tmp_path):
+    model, file = build(*FAMILIES["GPT-2"][:2]), tmp_path / "sweep.safetensors"
+    call = {"metric": score, "progress": False, "resume": file}
+    study.patch(model, IDS, OTHER, sites={"*.output_heads": [0, 1]}, positions=[1], **call)
+    for heads, position in (([1, 2], 1), ([0, 1], 2)):
+        with pytest.raises(ValueError, match="holds results of another"):
+            study.patch(model, IDS, OTHER, sites={"*.output_heads": heads}, positions=[position], **call)

@@ -260,15 +260,16 @@ def test_a_table_of_paths_says_from_where_to_where(gpt2):
     call = {"metric": METRIC, "progress": False}
     found = study.patch_path(gpt2, CLEAN, CORRUPT, receivers=RECEIVER, **call)
     assert found.title == (
-        "The corrupt run's activations in the clean run by way of transformer.h.2.attn.query (heads 1, 3)"
+        "Change when the corrupt run's activations are put into the clean run by way of transformer.h.2.attn.query "
+        "(heads 1, 3)"
     )
     assert found.notes["receivers"] == RECEIVER
     assert found.notes["senders"] == {f"transformer.h.{layer}.attn.output_heads": None for layer in range(3)}
     senders = {"transformer.h.1.attn.output_heads": 2}
     found = study.patch_path(gpt2, CLEAN, CORRUPT, senders=senders, **call)
     assert found.title == (
-        "The corrupt run's activations of transformer.h.1.attn.output_heads (head 2) in the clean run, "
-        "on the direct path"
+        "Change when the corrupt run's activations of transformer.h.1.attn.output_heads (head 2) are put into the "
+        "clean run, on the direct path"
     )
     assert found.notes["receivers"] is None
     assert found.notes["senders"] == {"transformer.h.1.attn.output_heads": [2]}

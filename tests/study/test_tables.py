@@ -86,6 +86,32 @@ def test_relative_to_returns_shares():
             table().relative_to(whole)
 
 
+def test_relative_to_takes_one_whole_for_each_text():
+    values = torch.tensor([[2.0, 4.0, 6.0], [9.0, 3.0, 6.0]])
+    each = Table(values, {"text": ["0", "1"], "head": ["0", "1", "2"]}, "nats")
+    for whole in ([2.0, 3.0], torch.tensor([2.0, 3.0]), (2, 3)):
+        shares = each.relative_to(whole)
+        assert shares.values.tolist() == [[1, 2, 3], [3, 1, 2]]
+        assert shares.notes["whole"] == [2, 3]
+    assert each.relative_to(2).values.tolist() == [[1, 2, 3], [4.5, 1.5, 3]]
+
+
+def test_slices_keep_axes():
+    assert table()["a", :].tolist() == [0.5, -1, 2]
+    assert table()[:, "x"].tolist() == [2, -3]
+    assert table()[0:1].tolist() == table().values[:1].tolist()
+
+
+def test_difference_of_tables():
+    one = table(((0.5, -1.0, 2.0), (1.0, 0.0, -3.0)))
+    other = Table(one.values + 2, one.axes, one.unit, "other")
+    found = one - other
+    assert (found.values == -2).all()
+    assert (found.axes, found.unit, found.title) == (one.axes, one.unit, one.title)
+    with pytest.raises(TypeError):
+        one - 1
+
+
 def test_table_without_axes_holds_one_number():
     found = Table(torch.tensor(2.5), {}, "nats")
     assert repr(found) == "one number, in nats: from 2.5 to 2.5"

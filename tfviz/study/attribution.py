@@ -29,6 +29,7 @@ from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
 NOT_LINEAR = "not linear in what the last norm gives: give a logit, or a difference, of a model without a cap on logits"
+FAR_LOGIT = 50.0  # logits that small ones are multiplied up to, where no probability is linear in them
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 
@@ -97,7 +98,8 @@ class _AttributedRun:
             summed = value.sum()
         check_position(target, inputs, logits)
         self.value = value.detach().float()
-        self.noise = 8 * torch.finfo(_dtype(model)).eps * logits.detach().abs().max().item()  # rounding error
+        self.largest = logits.detach().abs().max().item()
+        self.noise = 8 * torch.finfo(_dtype(model)).eps * self.largest  # rounding error
         norm, stream, normed = self.trace.last_norm()
         with torch.enable_grad():  # gradients flow through it to the heads
             self.norm, self.terms = norm, self.trace.terms(stream)
@@ -134,17 +136,18 @@ class _AttributedRun:
         return kept * 1  # a model may change it in place
 
     def _check_linear(self, inputs: Inputs, target: Metric) -> None:
-        """Raise ValueError unless a multiple of the last norm's output results in that multiple of the target.
+        """Raise ValueError unless multiples of the last norm's output result in those multiples of the target.
 
-        A large negative one, since a probability is nearly linear in small logits, and a maximum in positive multiples.
+        Large ones of both signs, since a probability is nearly linear in small logits, and a maximum in positive
+        multiples.
         """
-        factor = -8
-        with capture(self.model, [], edit={self.norm: lambda tensor: tensor * factor}):
-            value = measure(target, inputs.logits(self.model)).float()
-        expected = self.rest + (self.value - self.rest) * factor
-        tolerance = 0.02 * (self.value - self.rest).abs() + self.noise
-        if ((value - expected).abs() > abs(factor) * tolerance).any():
-            raise ValueError(f"the target is {NOT_LINEAR}")
+        factor = min(max(8.0, FAR_LOGIT / max(self.largest, 1e-6)), 1000.0)
+        tolerance = factor * (0.02 * (self.value - self.rest).abs() + self.noise)
+        for times in (factor, -factor):
+            with capture(self.model, [], edit={self.norm: lambda tensor, times=times: tensor * times}):
+                value = measure(target, inputs.logits(self.model)).float()
+            if ((value - self.rest - (self.value - self.rest) * times).abs() > tolerance).any():
+                raise ValueError(f"the target is {NOT_LINEAR}")
 
     def by_part(self) -> tuple[Tensor, dict[str, list[str]]]:
         """Return the share of each term and bias, adding up to the target, and their axis."""

@@ -13,14 +13,14 @@ from tfviz.study.inputs import marked_like
 
 Means = Mapping[str, Tensor]  # site -> custom activation
 TITLES = {
-    "clean": "The clean run's activations in the corrupt run",
-    "corrupt": "The corrupt run's activations in the clean run",
-    "zero": "Zeros in the clean run",
-    "mean": "Means over the batch in the clean run",
-    "resample": "Other texts' activations in the clean run",
-    "gradient": "The clean run's activations in the corrupt run, estimated by gradient",
+    "clean": "Change when the clean run's activations are put into the corrupt run",
+    "corrupt": "Change when the corrupt run's activations are put into the clean run",
+    "zero": "Change when zeros are put into the clean run",
+    "mean": "Change when means over the batch are put into the clean run",
+    "resample": "Change when other texts' activations are put into the clean run",
+    "gradient": "Change when the clean run's activations are put into the corrupt run, estimated by gradient",
 }
-CUSTOM_TITLE = "Custom activations in the clean run"
+CUSTOM_TITLE = "Change when other activations are put into the clean run"
 
 
 def replacement(

@@ -100,7 +100,7 @@ def patch_path(
     return sweep.table(
         values,
         unit_of(metric),
-        f"The {by} run's activations{starting} in the {OTHER_RUN[by]} run{arriving}",
+        f"Change when the {by} run's activations{starting} are put into the {OTHER_RUN[by]} run{arriving}",
         {
             "model": type(model).__name__,
             "by": by,

@@ -136,17 +136,15 @@ class Table:
             ValueError: a whole is 0 or not finite; there are not as many as texts.
         """
         wholes = torch.as_tensor(whole, dtype=torch.float32).cpu()
-        texts = len(self.axes.get("text", ()))
-        if wholes.dim() and list(wholes.shape) != [texts]:
-            raise ValueError(
-                f"there are {list(wholes.shape)} wholes for {texts or 'no axis of'} texts; give one number"
-            )
+        texts = [len(self.axes["text"])] if next(iter(self.axes), "") == "text" else []
+        if wholes.dim() and list(wholes.shape) != texts:
+            axes = ", ".join(self.axes) or "none"
+            raise ValueError(f"whole is {list(wholes.shape)}, and the axes are {axes}; give one number, or one a text")
         if not wholes.isfinite().all() or (wholes == 0).any():
             raise ValueError(f"the whole is {wholes.tolist()}; there are no shares of it")
-        shares = (
-            self.values / wholes.reshape(-1, *[1] * (self.values.dim() - 1)) if wholes.dim() else self.values / wholes
-        )
-        return Table(shares, self.axes, unit, self.title, {**self.notes, "whole": wholes.tolist()})
+        divisors = wholes.reshape(-1, *[1] * (self.values.dim() - 1)) if wholes.dim() else wholes
+        notes = {**self.notes, "whole": wholes.tolist()}
+        return Table(self.values / divisors, self.axes, unit, self.title, notes)
 
     def to_pandas(self) -> Any:
         """Return a Series by one axis, or a DataFrame with the last axis as columns and the others as its index.
