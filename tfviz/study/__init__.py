@@ -9,6 +9,7 @@ An analysis returns a `Table` (numbers, a name for each axis, a label for each p
     lens            the logit lens: each layer's prediction, and a metric of it
     attribution     what each part adds to a logit (residual_terms finds what adds up to the residual stream)
     data_set        any measure over a data set (collate, statistics, resumable_statistics)
+    head_weights    weights of heads apart from a text, and their composition (head_responses)
     heads, compare  scores of heads over a data set (aligned_texts); two checkpoints over a data set
     training_film   maps while a model is trained
     map_store       many maps in one folder
@@ -22,6 +23,7 @@ output cannot change, and `partial_forward`, which computes only what the metric
 from tfviz.study.attribution import attribute
 from tfviz.study.compare import compare
 from tfviz.study.data_set import over
+from tfviz.study.head_weights import HeadWeights, head_weights
 from tfviz.study.heads import HeadScores, find_heads
 from tfviz.study.inputs import Inputs
 from tfviz.study.lens import LensTable, lens, metric_by_layer
@@ -37,6 +39,7 @@ from tfviz.validation import validate_public
 
 __all__ = [
     "HeadScores",
+    "HeadWeights",
     "Inputs",
     "LensTable",
     "MapStore",
@@ -46,6 +49,7 @@ __all__ = [
     "compare",
     "film",
     "find_heads",
+    "head_weights",
     "lens",
     "log_probability",
     "logit",

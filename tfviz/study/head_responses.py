@@ -1,0 +1,239 @@
+"""`HeadResponses`: the linear maps around the heads of attentions, from runs on basis vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.capture import capture
+from tfviz.look.module_stack import first_tensor_argument
+from tfviz.look.recorder import matches
+from tfviz.shapes import Float
+from tfviz.study.block_replay import hooked
+from tfviz.study.inputs import Inputs
+from tfviz.study.sites import module_path, single_firings
+
+BASIS_LENGTH = 1024.0  # of each vector: a power of two, large enough that small weights outlast the rounding of a bias
+PROBE_SCALE = 128.0  # of a random vector's numbers
+BATCH_SIZE = 256  # basis vectors in one run
+PROJECTED = ("query", "key", "value")
+TOLERANCES = {torch.bfloat16: 6e-2, torch.float16: 2e-2}  # of a linear map, relative to its largest result
+TOLERANCE = 1e-3  # of other dtypes
+
+
+class HeadResponses:
+    """What each attention of a model gives for vectors in place of its input, and in place of what its heads give.
+
+    In a run all attentions take their vectors at once, so that none depends on an earlier one. A vector of zeros gives
+    the biases. Random vectors, another for each attention, tell whether a map is linear and depends on nothing else.
+
+    Args:
+        inputs: of one text; vectors stand at all of its positions, and the first position is read.
+        sites: globs of the `.output_heads` of the attentions.
+
+    Attributes:
+        paths: of the attentions, in the order in which they run.
+
+    Raises:
+        LookupError: there is no attention, or no site matches.
+        ValueError: an attention is not fused; attentions differ in size.
+    """
+
+    def __init__(self, model: nn.Module, inputs: Inputs, sites: Sequence[str]) -> None:
+        self.model, self.inputs, self.modules = model, inputs, dict(model.named_modules())
+        with capture(model, ["*.pattern", "*", "*.input"], edit={"*.output_heads": _noise}) as seen:
+            inputs.run(model)
+        found = [site for site in seen if site.rpartition(".")[2] == "output_heads"]
+        chosen = [site for site in found if any(matches(site, glob) for glob in sites)]
+        if not chosen:
+            raise LookupError(f"no site matches {', '.join(sites) or 'no glob'}; this model has {', '.join(found[:6])}")
+        self.paths = list(map(module_path, chosen))
+        self._check_fused(seen)
+        widths = [seen[f"{path}.input".removeprefix(".")].shape[-1] for path in self.paths]
+        sizes = {(width, *seen[site].shape[1::2]) for width, site in zip(widths, chosen)}
+        if len(sizes) > 1:
+            listed = "; ".join(f"{heads} heads of {size} for {width} numbers" for width, heads, size in sorted(sizes))
+            raise ValueError(f"attentions differ in size ({listed}): name some alike by sites=")
+        ((self._dim, self._heads, self._head_dim),) = sizes
+        self._projections = [self._projection(site, seen) for site in chosen]
+
+    def of_inputs(self) -> list[list[Float[Tensor, "dim head head_dim"]]]:
+        """Return, for queries, keys and values, the maps to them from the input of each attention.
+
+        Raises:
+            ValueError: they are no linear function of it, or none at all, as in attention to another text.
+        """
+        maps = self._maps([self._site(path, name) for name in PROJECTED for path in self.paths], in_heads=False)
+        count = len(self.paths)
+        return [maps[start : start + count] for start in range(0, len(maps), count)]
+
+    def of_heads(self) -> list[Float[Tensor, "head head_dim dim"]]:
+        """Return, for each attention, the map from the outputs of its heads to what they add.
+
+        Raises:
+            ValueError: it is not linear, or depends on more.
+        """
+        return [rows.unflatten(0, (self._heads, -1)) for rows in self._maps(self._projections, in_heads=True)]
+
+    def _check_fused(self, seen: Mapping[str, Tensor]) -> None:
+        for path in self.paths:
+            if self._site(path, "query") not in seen:
+                raise ValueError(
+                    f"there is no {self._site(path, 'query')}: attention was computed without a fused kernel, whose "
+                    "arguments queries, keys and values are; load a model of Hugging Face with "
+                    "attn_implementation='sdpa', or call nn.MultiheadAttention with need_weights=False"
+                )
+
+    def _site(self, path: str, name: str) -> str:
+        """Return the site of queries, keys or values: `.query_heads` and so on, where a part is called `query`."""
+        site = f"{path}.{name}".removeprefix(".")
+        return f"{site}_heads" if site in self.modules else site
+
+    def _projection(self, site: str, seen: Mapping[str, Tensor]) -> str:
+        """Return the first module to end after the heads whose output is not just theirs: the projection, or all."""
+        order, joined = list(seen), seen[site].transpose(1, 2).flatten()
+        for later in order[order.index(site) + 1 :]:
+            is_same = seen[later].numel() == len(joined) and torch.equal(seen[later].flatten(), joined)
+            if later in self.modules and not is_same:
+                return later
+        raise ValueError(f"no module projects {site}: make the attention a part of another module")
+
+    def _maps(self, sites: list[str], in_heads: bool) -> list[Tensor]:
+        """Return the map to each site, [width, ...], from outputs of heads or from inputs, as float32.
+
+        Args:
+            sites: one of each attention, or several: another one of each.
+            in_heads: from the outputs of heads.
+        """
+        inputs = self._probes(self._dim)
+        heads = self._probes(self._heads * self._head_dim) if in_heads else None
+        starts, ends = zip(*self._run(sites, inputs, heads))
+        probes = inputs if heads is None else heads
+        parts: list[list[Tensor]] = [[] for _ in sites]
+        for chunk in (BASIS_LENGTH * torch.eye(probes.shape[-1], device="cpu", dtype=torch.float32)).split(BATCH_SIZE):
+            rows, zeros = chunk.expand(len(self.paths), -1, -1), inputs[:, :1].expand(-1, len(chunk), -1)
+            results = self._run(sites, zeros, rows) if in_heads else self._run(sites, rows)
+            for kept, start, result in zip(parts, starts, results):
+                kept.append((result.float() - start.float()) / BASIS_LENGTH)
+        maps = []
+        for place, (site, kept, start, end) in enumerate(zip(sites, parts, starts, ends)):
+            number = place % len(self.paths)
+            maps.append(torch.cat(kept))
+            kept.clear()  # so that no weights are in memory twice
+            if not _is_linear(start, end, torch.tensordot(probes[number, 1], maps[-1], 1), in_heads):
+                raise ValueError(self._reason(site, number, in_heads))
+        return maps
+
+    def _reason(self, site: str, number: int, in_heads: bool) -> str:
+        """Return why what is at a site of an attention is no linear function."""
+        if in_heads:
+            return f"{site} is not linear in the outputs of the heads alone: it has no weights apart from a text"
+        name = f"the input of {self.paths[number] or 'the model'}"
+        inputs = self._probes(self._dim)
+        inputs[:number], inputs[number + 1 :] = 0, 0
+        if _is_constant(*self._run([site], inputs)[0]):
+            return (
+                f"{site} does not come from {name}, as in attention to another text: name others by sites=, such as "
+                "sites='encoder.*.output_heads'"
+            )
+        return (
+            f"{site} is not linear in {name} alone, as behind a norm of queries and keys: it has no weights apart from "
+            "a text"
+        )
+
+    def _probes(self, width: int) -> Float[Tensor, "attention 2 width"]:
+        """Return zeros and a random vector for each attention, always the same."""
+        drawn = _drawn(len(self.paths), width)
+        return torch.stack([torch.zeros_like(drawn), PROBE_SCALE * drawn], 1)
+
+    def _run(
+        self,
+        sites: list[str],
+        inputs: Float[Tensor, "attention vector dim"],
+        heads: Float[Tensor, "attention vector joined"] | None = None,
+    ) -> list[Tensor]:
+        """Return what is at the first position of each site, [vector, ...], on the CPU.
+
+        Args:
+            sites: what to return.
+            inputs: vectors in place of the input of each attention, all of them as a batch.
+            heads: vectors in place of the outputs of all heads of each attention.
+        """
+        size = inputs.shape[1]
+        vectors = dict(zip(self.paths, inputs))
+        rows = {} if heads is None else dict(zip(self.paths, heads))
+        edit = {f"{path}.output_heads".removeprefix("."): partial(_in_heads, row) for path, row in rows.items()}
+        with (
+            hooked(((path, self.modules[path]) for path in self.paths), before=partial(_in_place_of_inputs, vectors)),
+            capture(self.model, sites, edit=edit, device="cpu") as seen,
+        ):
+            self.inputs.repeat(size).run(self.model)
+        fired = single_firings(seen)
+        return [_first_position(site, fired[site], size) for site in sites]
+
+
+def _drawn(*shape: int) -> Tensor:
+    """Return random numbers, always the same."""
+    return torch.randn(shape, generator=torch.Generator("cpu").manual_seed(0), device="cpu", dtype=torch.float32)
+
+
+def _noise(tensor: Tensor) -> Tensor:
+    """Return random outputs of heads, which no bias and no zeros are equal to."""
+    return _drawn(*tensor.shape).to(tensor)
+
+
+def _in_heads(vectors: Float[Tensor, "vector joined"], tensor: Tensor) -> Tensor:
+    """Return outputs of heads, [vector, head, position, head_dim], that are the same at each position."""
+    _, heads, _, _ = tensor.shape
+    return vectors.to(tensor).unflatten(-1, (heads, 1, -1)).expand(tensor.shape).contiguous()
+
+
+def _in_place_of_inputs(
+    vectors: Mapping[str, Tensor], path: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments of an attention with vectors for its first tensor, also where that is query, key and value."""
+    rows, (_, first) = vectors[path], first_tensor_argument(args, kwargs)
+    assert first is not None  # its input was captured
+    shape = [1] * (first.dim() - 1)
+    shape[_batch_axis(f"{path}.input", first, len(rows))] = len(rows)
+    rows = rows.to(first).reshape(*shape, -1).expand(first.shape).clone(memory_format=torch.contiguous_format)
+    args = tuple(rows if value is first else value for value in args)
+    return args, {name: rows if value is first else value for name, value in kwargs.items()}
+
+
+def _batch_axis(site: str, tensor: Tensor, size: int) -> int:
+    """Return the axis of the texts: the first, or the second where positions are first."""
+    if size in tensor.shape[: min(2, tensor.dim() - 1)]:
+        return tensor.shape.index(size)
+    raise ValueError(f"{site} is {list(tensor.shape)} for {size} texts, with no axis of them")
+
+
+def _first_position(site: str, tensor: Tensor, size: int) -> Tensor:
+    """Return the first position, [text, ..., dim], of [text, head, position, dim] or [text, position, dim]."""
+    tensor = tensor.movedim(_batch_axis(site, tensor, size), 0)
+    return tensor if tensor.dim() == 2 else tensor[..., 0, :].clone()
+
+
+def _is_linear(start: Tensor, end: Tensor, expected: Tensor, in_heads: bool) -> bool:
+    """Return whether a random vector changed what zeros gave by what the map says.
+
+    Args:
+        start: what zeros gave.
+        end: what the random vector gave.
+        expected: the change, by the map.
+        in_heads: whether the vector was in place of outputs of heads, whose projection may be zero.
+    """
+    if not in_heads and _is_constant(start, end):
+        return False
+    error = (end.float() - start.float() - expected).abs().max()
+    return bool(error <= TOLERANCES.get(end.dtype, TOLERANCE) * expected.abs().max())
+
+
+def _is_constant(start: Tensor, end: Tensor) -> bool:
+    """Return whether a random vector gave what zeros did, which is not nothing."""
+    change = (end.float() - start.float()).abs().max()
+    return bool(start.any() and change <= TOLERANCES.get(end.dtype, TOLERANCE) * start.float().abs().max())
