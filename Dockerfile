@@ -10,7 +10,7 @@ WORKDIR /home/reader/tfviz
 COPY constraints.txt ./
 RUN python -m pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu -c constraints.txt torch
 
-COPY --chown=reader:reader pyproject.toml hatch_build.py README.md LICENSE ./
+COPY --chown=reader:reader pyproject.toml hatch_build.py README.md LICENSE THIRD_PARTY_LICENSES.txt ./
 COPY --chown=reader:reader tfviz ./tfviz
 COPY --chown=reader:reader notebooks ./notebooks
 RUN python -m pip install --no-cache-dir -c constraints.txt -e '.[lessons]' && chown reader:reader .

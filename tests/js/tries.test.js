@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./stubs.js";
-import { loopSentence, repeatSentence } from "../../tfviz/view/js/studios/tries.js";
+import { loopLength, loopSentence, repeatSentence } from "../../tfviz/view/js/studios/tries.js";
 
 const tokens = (/** @type {string} */ text) => [...text].map((letter) => Number(letter.codePointAt(0)));
 
@@ -21,6 +21,13 @@ const TEXTS = [
 ];
 for (const [text, expected] of TEXTS)
   test(`a loop in "${text}"`, () => assert.equal(loopSentence(tokens(text), "letter"), expected));
+
+test("the length of a loop is that of the shortest passage that comes again", () => {
+  assert.equal(loopLength(tokens("so ".repeat(9))), 3);
+  assert.equal(loopLength(tokens("The end. " + "so ".repeat(9))), 3);
+  assert.equal(loopLength(tokens("so ".repeat(8))), 0); // 24 letters, of which 21 have one before that they repeat
+  assert.equal(loopLength([]), 0);
+});
 
 /** @type {[string, number[], string][]} */
 const LINES = [

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -135,6 +136,16 @@ def test_maps_round_trip(files, name):
     assert torch.equal(again.weights, maps.weights)
     assert (again.rows, again.cols, again.sites, again.provenance) == (
         maps.rows, maps.cols, maps.sites, maps.provenance)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["whole", "key_ranges", "rules"])
+def test_maps_are_an_array_of_numpy(files, name):
+    maps = AttentionMaps.load(files / name)
+    found = np.asarray(maps)
+    assert (found.dtype, found.shape) == (np.float32, maps.shape)
+    assert np.array_equal(found, maps.weights.numpy())
+    assert np.asarray(maps, dtype=np.float64).dtype == np.float64
+    assert np.allclose(np.mean(maps, axis=1), maps.weights.mean(1))
 
 
 @pytest.mark.parametrize("case", SPOILT)

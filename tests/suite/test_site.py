@@ -16,6 +16,7 @@ from tfviz.suite import notebooks
 from tfviz.suite.cli import main
 from tfviz.suite.site import markdown_pages, reference
 
+CLONE = Path(__file__).parents[2]
 pytest_plugins = ["browser"]
 MADE = os.environ.get("TFVIZ_SITE")
 CHECKED = ["index", "notebooks/index", "notebooks/01_attention_from_nothing", "docs/looking", "api/tfviz/look"]
@@ -80,6 +81,17 @@ def test_lesson_page_is_interactive_and_has_no_live_link(site):
     assert 'class="tfviz"' in page
     assert notebooks.SITE not in page
     assert "<title>Attention" in page
+
+
+def test_pages_name_whose_code_they_carry_and_its_licence(site):
+    lesson = (site / "notebooks/01_attention_from_nothing.html").read_text(encoding="utf-8")
+    guide = (site / "docs/own.html").read_text(encoding="utf-8")
+    for page, names in ((lesson, ("tfviz", "nbconvert", "Pygments")), (guide, ("tfviz", "Pygments"))):
+        notice = re.search(r"<!-- with scripts of .*? -->", page, re.DOTALL)[0]
+        assert page.index(notice) < 1000
+        for name in names:
+            assert re.search(rf"\b{name}, copyright [^;]*\b(MIT|BSD \d-clause) licence", notice), name
+            assert name == "tfviz" or name in (CLONE / "THIRD_PARTY_LICENSES.txt").read_text(encoding="utf-8")
 
 
 def test_reference_has_a_page_for_each_public_module(site):

@@ -186,6 +186,11 @@ class AttentionMaps:
         """All weights in float32; `maps[layer, head]` computes a single head."""
         return torch.stack([self[layer] for layer in range(len(self.layers))])
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the weights as an array of NumPy: `numpy.asarray(maps)`."""
+        weights = self.weights.detach().cpu().numpy()
+        return weights if dtype is None else weights.astype(dtype)
+
     @validated
     def __getitem__(self, where: int | tuple[int | slice, ...]) -> Tensor:
         """Return `maps[layer]`, [head, query, key], or `maps[layer, head]`, [query, key], in float32.

@@ -26,10 +26,11 @@ BUNDLES_BY_KIND = {  # kind of view -> its bundle, and that of its worker
     **dict.fromkeys(("write", "translate", "classify", "classify-image", "fill"), ("studios", "engine")),
     "patch": ("patching", "engine"),
 }
-PAGE_TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
-<body{wide}><main>{view}</main></body></html>
+NOTICE = "<!-- with scripts of tfviz, copyright 2026 the tfviz authors, MIT licence: github.com/tfviz/tfviz -->"
+PAGE_TEMPLATE = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">{NOTICE}<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><title>{{title}}</title><style>{{style}}</style></head>
+<body{{wide}}><main>{{view}}</main></body></html>
 """
 TABLE_PAGE_STYLE = """
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }

@@ -15,7 +15,8 @@ import { button, gradient, pane } from "./small-elements.js";
 /** @typedef {{ text: string, most: string }} MapLegend how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
-const CLICK_HELP = "click to select · x: off";
+/** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
+const clickHelp = () => ["click to select", h("span", { class: "by-key" }, " · x: off")];
 const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */
@@ -36,7 +37,7 @@ export class HeadPane {
       /** @type {HTMLElement | null} */ (this.model.element.querySelector("[tabindex='0']"))?.focus(); // the button goes
     };
     this.allOn = button("All on", switchOn, { class: "all-on" });
-    this.howTo = h("small", {}, CLICK_HELP);
+    this.howTo = h("small", {}, ...clickHelp());
     this.opening = h("p", { class: "opening" }, OPENING_MESSAGE, h("progress", { "aria-label": OPENING_MESSAGE }));
     this.key = h("p", { class: "map-key", hidden: true });
     this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.key);
@@ -79,7 +80,7 @@ export class HeadPane {
     const { heads } = this;
     const off = this.store.get("off");
     this.opening.remove();
-    this.howTo.replaceChildren(off.length ? this.allOn : CLICK_HELP);
+    this.howTo.replaceChildren(...(off.length ? [this.allOn] : clickHelp()));
     this.model.show({ groups: heads.groups, grid, off, selected: heads.selected, row });
     heads.maps.current = row(heads.selected);
   }

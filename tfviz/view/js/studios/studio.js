@@ -76,6 +76,9 @@ export class Studio {
     return mapDrawing(frame.theme, heads.grid(heads.selected), this.axes, heads.nameOf(heads.selected));
   }
 
+  /** Why the text cannot be read; "": it can be. */
+  problem = "";
+
   /** The states that were requested, of which only the latest is shown. */
   requests = new LatestRequest();
 
@@ -354,6 +357,7 @@ export class Studio {
    * @param {string} problem
    */
   showProblem(problem) {
+    this.problem = problem;
     this.frame.body.classList.toggle("unread", problem !== "");
     if (problem) this.announce(problem);
   }

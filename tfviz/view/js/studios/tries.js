@@ -14,6 +14,7 @@ import { BY_ANSWER } from "./word-effects.js";
 
 const SCAN_INTERVAL = 90; // milliseconds for which a search shows each head
 const MAX_NEW_TOKENS = 60;
+const MAX_TOKENS_TO_LOOP = 5 * MAX_NEW_TOKENS; // within which a greedy text is to loop
 const MIN_LOOP = 24; // tokens that must repeat, so that a word said twice is no loop
 
 /**
@@ -33,6 +34,7 @@ export function tryButtons(studio, tries) {
       tryButton.setAttribute("aria-busy", "true");
       try {
         await studio.history.group(act);
+        if (studio.problem) studio.announce(studio.problem);
       } catch (error) {
         studio.frame.showError(/** @type {Error} */ (error));
       }
@@ -103,7 +105,7 @@ export function writeTries(studio) {
       name: "Temperature 0: does it loop?",
       act: async () => {
         await begin({ temperature: 0, tree: [], node: -1 });
-        await loop.toggle(2 * MAX_NEW_TOKENS);
+        await loop.toggle(MAX_TOKENS_TO_LOOP, () => loopLength(studio.path.tokens) > 0);
         await studio.whenIdle();
         studio.announce(loopSentence(studio.path.tokens, unit));
       },
@@ -144,17 +146,25 @@ export function repeatSentence(ids, costs, unit) {
 }
 
 /**
- * Return whether a text ends in a loop, in words: a passage that stands there at least twice.
+ * Return how long the passage is that a text ends in three times, or in more than MIN_LOOP tokens; 0 if there is none.
+ * @param {number[]} tokens
+ */
+export function loopLength(tokens) {
+  const lengths = Array.from({ length: Math.floor(tokens.length / 2) }, (_, i) => i + 1);
+  const repeats = (/** @type {number} */ period) =>
+    tokens
+      .slice(-Math.max(2 * period, MIN_LOOP))
+      .every((id, i, end) => id === tokens[tokens.length - end.length + i - period]);
+  return lengths.find(repeats) ?? 0;
+}
+
+/**
+ * Return whether a text ends in a loop, in words.
  * @param {number[]} tokens
  * @param {string} unit
  */
 export function loopSentence(tokens, unit) {
-  const lengths = Array.from({ length: Math.floor(tokens.length / 2) }, (_, i) => i + 1);
-  const length = lengths.find((period) =>
-    tokens
-      .slice(-Math.max(2 * period, MIN_LOOP))
-      .every((id, i, end) => id === tokens[tokens.length - end.length + i - period]),
-  );
+  const length = loopLength(tokens);
   if (!length) return `It does not loop within ${counted(tokens.length, unit)}.`;
   if (length === 1) return `It loops: the last ${unit} is the one before it, again and again.`;
   return `It loops: the last ${counted(length, unit)} repeat those before.`;

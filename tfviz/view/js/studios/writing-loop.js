@@ -58,23 +58,26 @@ export class WritingLoop {
   }
 
   /** Start or stop the loop. All tokens of one run are a single step for Undo. */
-  async toggle(maxTokens = this.studio.described.max_tokens) {
+  async toggle(maxTokens = this.studio.described.max_tokens, isDone = () => false) {
     const { studio } = this;
     this.running = !this.running;
     if (!this.running) return;
     studio.runButton.textContent = "■ Stop";
-    await studio.history.group(() => this.writeOn(maxTokens));
+    await studio.history.group(() => this.writeOn(maxTokens, isDone));
     this.running = false;
     studio.runButton.textContent = "▶ Write on";
     studio.showModel();
   }
 
-  /** @param {number} maxTokens tokens */
-  async writeOn(maxTokens) {
+  /**
+   * @param {number} maxTokens tokens
+   * @param {() => boolean} isDone whether to stop before
+   */
+  async writeOn(maxTokens, isDone) {
     const { studio } = this;
     const { max_tokens } = studio.described;
     const end = studio.path.tokens.length + maxTokens;
-    while (this.running && !studio.frame.closed && studio.path.tokens.length < end) {
+    while (this.running && !studio.frame.closed && studio.path.tokens.length < end && !isDone()) {
       const before = studio.currentInput?.key;
       if (!(await this.write()) && studio.currentInput?.key === before) break; // it cannot continue, and the reason is announced
       await new Promise((done) => requestAnimationFrame(done));
