@@ -132,7 +132,7 @@ def test_validated_binds_arguments_before_checking():
 
     assert scale([1.0], [2.0], a=numpy.int64(3)) == (torch.tensor([1.0]), (torch.tensor([2.0]),), {"a": 3})
     for call, message in {
-        lambda: scale(): "missing a required argument: 'x'; it takes x, more, times, named",
+        lambda: scale(): "missing a required argument: 'x'; it takes x, more, named; by name times=",
         lambda: scale([1.0], "b"): "more is 'b'; give Tensor",
         lambda: scale([1.0], a="b"): "a is 'b'; give int",
     }.items():

@@ -77,8 +77,7 @@ def validated(function: F, package: str = "") -> F:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            accepted = ", ".join(key for key in signature.parameters if key not in ("self", "cls"))
-            raise TypeError(f"{title}: {error}; it takes {accepted or 'no arguments'}") from None
+            raise TypeError(f"{title}: {error}; it takes {_accepted(signature)}") from None
         hints, values = _hints(function), bound.arguments
         for key in [key for key in values if key in hints]:
             kind = signature.parameters[key].kind
@@ -100,6 +99,16 @@ def unchecked(kind: type[T], *args: Any) -> T:
     initialize = kind.__init__
     getattr(initialize, "__wrapped__", initialize)(made, *args)
     return made
+
+
+def _accepted(signature: inspect.Signature) -> str:
+    """Return the names of the arguments, those last that have to be given by name."""
+    names = {key: parameter.kind for key, parameter in signature.parameters.items() if key not in ("self", "cls")}
+    named = [key for key, kind in names.items() if kind is inspect.Parameter.KEYWORD_ONLY]
+    plain = ", ".join(key for key in names if key not in named)
+    if not named:
+        return plain or "no arguments"
+    return f"{plain}{'; ' if plain else ''}by name {', '.join(f'{key}=' for key in named)}"
 
 
 @cache

@@ -360,6 +360,10 @@ CASES = [
     ("change(sites={})", "sites is empty; name sites, such as"),
     ("change(sites={'blocks.?': 0})", r"blocks\.0 is \[2, 3, 4\], without heads; name its site alone"),
     ("change(sites={'*.output_heads': 0}, each='position')", "each is 'position', and heads are named"),
+    (
+        "patch(gpt, ids, other, last)",
+        "too many positional arguments; it takes model, clean, corrupt; by name metric=, sites=",
+    ),
     ("change(positions=[])", "positions is empty; name some"),
     ("change(positions=[3])", "there is no position 3; .* has 3, counted from 0"),
     ("change(positions=[-4])", "there is no position -4; .* has 3, counted from 0"),

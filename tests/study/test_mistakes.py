@@ -121,9 +121,19 @@ def test_a_metric_that_never_changes_gives_a_warning(metric):
             call()
 
 
-def test_a_run_patched_with_itself_gives_no_warning():
-    for model in (built("GPT-2"), built("Llama")):
-        study.patch(model, IDS, IDS, metric=lambda logits: (logits.argmax(-1) == 50).float().mean(), progress=False)
+@pytest.mark.parametrize("name", ["GPT-2", "Llama"])
+def test_a_run_patched_with_itself_is_told(name):
+    with pytest.warns(UserWarning, match="clean and corrupt are the same prompt, so no patch changes anything"):
+        study.patch(built(name), IDS, IDS, metric=METRIC, progress=False)
+    with pytest.warns(UserWarning, match="the same prompt"):
+        study.patch_path(built(name), IDS, IDS, metric=METRIC, progress=False)
+
+
+def test_means_by_position_of_texts_of_unlike_lengths_are_refused():
+    texts = [IDS, IDS[:, :4]]
+    with pytest.raises(ValueError, match="texts have 6 and 4 positions; by_position needs texts of one length"):
+        study.mean_activations(built("GPT-2"), texts, by_position=True, progress=False)
+    study.mean_activations(built("GPT-2"), texts, progress=False)
 
 
 def previous(model, batch):

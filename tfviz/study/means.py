@@ -49,7 +49,8 @@ def mean_activations(
 
     Raises:
         LookupError: no site matches.
-        ValueError: a site holds no activations, or is computed several times in a run.
+        ValueError: a site holds no activations, or is computed several times in a run; by position, texts are of unlike
+            lengths.
 
     >>> from tfviz import models
     >>> gpt, texts = models.GPT(11, layers=2, heads=3, dim=6), torch.randint(0, 11, (4, 5)).split(2)
@@ -75,7 +76,7 @@ class _WordSums:
     """Measure for `over`: of each text the sums over its words, and their count."""
 
     def __init__(self, by_position: bool) -> None:
-        self.by_position = by_position
+        self.by_position, self.length = by_position, 0
 
     def __repr__(self) -> str:
         return f"sums, by_position={self.by_position}"
@@ -83,6 +84,8 @@ class _WordSums:
     def __call__(self, seen: Capture, inputs: Inputs) -> Mapping[str, Tensor]:
         """Return site -> sums, [text, (head,) position or 1, dim], and the counts, [text, position or 1]."""
         values: dict[str, Tensor] = {}
+        if self.by_position:
+            self._check_length(inputs)
         for site, activation in single_firings(seen).items():
             check_activation(site, activation, inputs.size)
             words = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
@@ -91,6 +94,13 @@ class _WordSums:
                 sums, counts = sums.sum(-2, keepdim=True), counts.sum(-1, keepdim=True)
             values |= {site: sums, f"{site}{COUNT}": counts}
         return values
+
+    def _check_length(self, inputs: Inputs) -> None:
+        """Raise ValueError if these texts are not as long as those before."""
+        length = inputs.tensors[0].shape[1]
+        if self.length not in (0, length):
+            raise ValueError(f"texts have {self.length} and {length} positions; by_position needs texts of one length")
+        self.length = length
 
 
 def _mean(site: str, found: Mapping[str, Statistics]) -> Tensor:

@@ -158,12 +158,16 @@ def check_words(words: Sequence[str] | None) -> None:
 
 
 def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Mapping[str, Tensor]) -> None:
-    """Warn if no patch changed the metric at all, unless clean and corrupt are the same prompt."""
+    """Warn if no patch changed the metric at all: the metric does not read the logits, or both prompts are the same."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     are_equal = corrupt is not None and all(map(torch.equal, clean.tensors, corrupt.tensors))
     value = baselines["clean"]
     is_constant = all(torch.equal(other, value) for other in baselines.values())
-    if not values.nan_to_num().any() and is_constant and not are_equal:
+    if values.nan_to_num().any() or not is_constant:
+        return
+    if are_equal:
+        warnings.warn("clean and corrupt are the same prompt, so no patch changes anything", stacklevel=4)
+    else:
         warnings.warn(
             f"the metric is {value.mean():.6g} in every run, whatever is patched: does it read the logits?",
             stacklevel=4,
