@@ -163,11 +163,9 @@ def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Ma
     are_equal = corrupt is not None and all(map(torch.equal, clean.tensors, corrupt.tensors))
     value = baselines["clean"]
     is_constant = all(torch.equal(other, value) for other in baselines.values())
-    if values.nan_to_num().any() or not is_constant:
-        return
     if are_equal:
         warnings.warn("clean and corrupt are the same prompt, so no patch changes anything", stacklevel=4)
-    else:
+    elif is_constant and not values.nan_to_num().any():
         warnings.warn(
             f"the metric is {value.mean():.6g} in every run, whatever is patched: does it read the logits?",
             stacklevel=4,
