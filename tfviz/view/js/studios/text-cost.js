@@ -78,7 +78,7 @@ export class TextCost {
     const { ids, logits, unedited, size } = answer;
     if (ids.length < 2) return "";
     const cost = this.words((answer.cost ??= meanCost(logits, answer)));
-    if (!unedited) return `${cost}: as unsure as among ${choices(answer.cost)} (an even guess: ${formatted(size)})`;
+    if (!unedited) return `${cost}: as unsure as among ${choices(answer.cost)} of ${formatted(size)}`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${cost} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
   }
