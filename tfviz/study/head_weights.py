@@ -21,7 +21,8 @@ from tfviz.shapes import Float
 from tfviz.study.head_responses import HeadResponses
 from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.sites import site_axis
-from tfviz.study.table import Table, label_index
+from tfviz.study.table import Table
+from tfviz.study.table_labels import label_index
 from tfviz.validation import unchecked
 
 COMPOSITIONS = ("query", "key", "value")

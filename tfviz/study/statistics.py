@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.shapes import Float
-from tfviz.study.table import Table, label_index
+from tfviz.study.table import Table
+from tfviz.study.table_labels import label_index
 from tfviz.validation import unchecked
 
 STATE_FIELDS = ("counts", "means", "squares", "largest", "texts")
