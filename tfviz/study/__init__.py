@@ -14,8 +14,8 @@ An analysis returns a `Table` (numbers, a name for each axis, a label for each p
     training_film   maps while a model is trained
     map_store       many maps in one folder
 
-They use `inputs`, the arguments of a model's call, `metrics`, `sites` and `places`, `block_replay`, which skips blocks whose
-output cannot change, and `partial_forward`, which computes only what the metric reads (`last_position`,
+They use `inputs`, the arguments of a model's call, `metrics`, `sites` and `places`, `block_replay`, which skips blocks
+whose output cannot change, and `partial_forward`, which computes only what the metric reads (`last_position`,
 `token_logits`). `over` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
 (`cluster`).
 """
