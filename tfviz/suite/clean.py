@@ -113,7 +113,7 @@ def link_live_page(notebook: NotebookNode, name: str) -> None:
     if notebook.cells and notebook.cells[0].cell_type == "markdown":
         first = notebook.cells[0]
         title, *rest = without_live_link(first.source).split("\n\n", 1)
-        link = f"{LIVE_LINK}{SITE}notebooks/{name}.html): type, drag and switch in it, with nothing to install."
+        link = f"{LIVE_LINK}{SITE}notebooks/{name}.html): type, drag and switch things there, with nothing to install."
         first.source = "\n\n".join([title, link, *rest])
 
 
