@@ -11,7 +11,7 @@ TAG = "install"
 # Packages that are there already are not upgraded, so that Colab needs no restart. anywidget itself enables Colab's
 # custom widgets.
 SOURCE = f"""\
-# Install tfviz if it is missing, as in Colab or Kaggle. (A folder that is merely called tfviz does not count: it has no origin.)
+# Install tfviz if it is missing, as in Colab or Kaggle. (A folder that only has this name does not count.)
 import importlib.util
 
 if getattr(importlib.util.find_spec("tfviz"), "origin", None) is None:
