@@ -357,6 +357,12 @@ def test_box_below_two_streams_stands_straight_below_its_own():
     assert abs(columns[4] - columns[6]) > 20
 
 
+def test_parts_without_a_link_stand_side_by_side():
+    tops = layered_layout([Box(60.0, 20.0)] * 6, [[], [0], [1, 0], [], [3], [3, 4]]).tops
+    first, second = ([x for x, _ in tops[part]] for part in (slice(3), slice(3, 6)))
+    assert 40 < min(second) - 30 - (max(first) + 30) < 60
+
+
 def test_layout_runs_from_left_to_right_in_order_of_code():
     # of two steps of a loop, each with an input, the first stands at the left
     parents = [[], [], [0, 1], [2], [], [0, 4, 2], [5]]

@@ -158,14 +158,12 @@ def check_words(words: Sequence[str] | None) -> None:
 
 
 def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Mapping[str, Tensor]) -> None:
-    """Warn if no patch changed the metric at all: the metric does not read the logits, or both prompts are the same."""
+    """Warn if no patch changed the metric at all, unless clean and corrupt are the same prompt, as in a test."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     are_equal = corrupt is not None and all(map(torch.equal, clean.tensors, corrupt.tensors))
     value = baselines["clean"]
     is_constant = all(torch.equal(other, value) for other in baselines.values())
-    if are_equal:
-        warnings.warn("clean and corrupt are the same prompt, so no patch changes anything", stacklevel=4)
-    elif is_constant and not values.nan_to_num().any():
+    if is_constant and not are_equal and not values.nan_to_num().any():
         warnings.warn(
             f"the metric is {value.mean():.6g} in every run, whatever is patched: does it read the logits?",
             stacklevel=4,

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 COLUMN_GAP, LAYER_GAP, MARGIN = 16.0, 26.0, 4.0  # points
+PART_GAP = 48.0  # points between parts without a link, drawn side by side
 SWEEP_COUNT = 12
 SETTLED_POINTS = 0.5  # layout stops once no box moves by more: smaller moves are invisible
 BEND_WEIGHT = 6  # weight of the other bends of a long edge, relative to its ends
@@ -146,7 +147,24 @@ def _columns(
         _separate(layer, [0.0] * len(layer), [1] * len(layer), nodes, x)
     for straight in (set[tuple[int, int]](), main):
         _settle(layers, nodes, _links(len(nodes), chains, straight), x)
+    _join_parts(nodes, chains, x)
     return x
+
+
+def _join_parts(nodes: Sequence[Box], chains: Sequence[Sequence[int]], x: list[float]) -> None:
+    """Move parts that no link joins together: nothing pulls them to each other."""
+    part_of = list(range(len(nodes)))
+    for chain in chains:
+        joined = {part_of[node] for node in chain}
+        part_of = [min(joined) if part in joined else part for part in part_of]
+    parts = [[node for node, part in enumerate(part_of) if part == name] for name in sorted(set(part_of))]
+    end = None
+    for part in sorted(parts, key=lambda part: fmean(x[node] for node in part)):
+        left = min(x[node] - nodes[node].width / 2 for node in part)
+        shift = 0.0 if end is None else end + PART_GAP - left
+        for node in part:
+            x[node] += shift
+        end = max(x[node] + nodes[node].width / 2 for node in part)
 
 
 def _links(count: int, chains: Sequence[Sequence[int]], main: set[tuple[int, int]]) -> list[list[int]]:
