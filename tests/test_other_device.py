@@ -239,16 +239,21 @@ def test_other_device_matches_cpu(results, check):
     assert results[check] == "", results[check]
 
 
-def main(device):
+def print_failures(checks):
+    """Print, for the process that reads it, name -> the traceback of a check that failed, or nothing."""
     failures = {}
-    with installed() if device == NAME else nullcontext():
-        for name, check in CHECKS.items():
-            try:
-                check(device)
-                failures[name] = ""
-            except Exception:
-                failures[name] = traceback.format_exc()
+    for name, check in checks.items():
+        try:
+            check()
+            failures[name] = ""
+        except Exception:
+            failures[name] = traceback.format_exc()
     print(json.dumps(failures))
+
+
+def main(device):
+    with installed() if device == NAME else nullcontext():
+        print_failures({name: partial(check, device) for name, check in CHECKS.items()})
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ In a process of its own, since the checks of shapes of these tests cannot be com
 import json
 import subprocess
 import sys
-import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # in a process of its own
 
-from test_other_device import MODELS
+from test_other_device import MODELS, print_failures
 
 
 def tensors(found):
@@ -47,16 +47,5 @@ def test_model_compiles_as_one_graph(failures, name):
     assert failures[name] == ""
 
 
-def main():
-    failures = {}
-    for name in MODELS:
-        try:
-            check(name)
-            failures[name] = ""
-        except Exception:
-            failures[name] = traceback.format_exc()
-    print(json.dumps(failures))
-
-
 if __name__ == "__main__":
-    main()
+    print_failures({name: partial(check, name) for name in MODELS})
