@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from default_signals import DEFAULT_SIGNALS
 from operating_systems import posix
 from test_fit import TEXT, equal_states, gpt, run, state_of, train, windows
 from torch import nn
@@ -265,7 +266,7 @@ SCRIPT = """
 def kill(folder, number, seed):
     """Train in a process that gets a signal at a random moment; return the number of steps it reported."""
     chance = random.Random(seed)
-    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder)]
+    command = [sys.executable, "-c", DEFAULT_SIGNALS + textwrap.dedent(SCRIPT), str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as process:
         for _ in range(chance.randrange(5, 50)):
             steps = int(process.stdout.readline()) + 1

@@ -15,6 +15,7 @@ import nbformat
 import psutil
 import pytest
 from nbformat.sign import NotebookNotary
+from default_signals import DEFAULT_SIGNALS
 from operating_systems import posix
 from small_notebooks import tfviz, write
 
@@ -363,7 +364,7 @@ pathlib.Path('begun').touch()
 while not pathlib.Path(go).exists(): time.sleep(0.05)
 other.kill()
 print('done')"""
-COMMAND = """
+COMMAND = f"""{DEFAULT_SIGNALS}
 import sys
 from pathlib import Path
 from tfviz.suite import notebooks
@@ -377,16 +378,7 @@ main()
 def start_run(books, out, mark):
     command = [sys.executable, "-c", COMMAND, str(books), "run", "--out", str(out), "--jobs", "2"]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
-    return subprocess.Popen(
-        command, env={**os.environ, "TFVIZ_MARK": mark}, preexec_fn=reset_signal_handlers, **options
-    )
-
-
-def reset_signal_handlers():
-    """Whoever started the tests may have them ignore some, as `nohup` does."""
-    for name in ("SIGTERM", "SIGHUP"):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return subprocess.Popen(command, env={**os.environ, "TFVIZ_MARK": mark}, **options)
 
 
 def marked_processes(mark):
