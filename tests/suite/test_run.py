@@ -134,7 +134,7 @@ class Terminal(io.StringIO):
 
 
 def test_progress_renews_one_line_in_a_terminal_and_adds_few_elsewhere(monkeypatch):
-    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((20, 9)))
+    monkeypatch.setenv("COLUMNS", "20")
     clock, terminal, log = [0.0], Terminal(), io.StringIO()
     both = [progress.Progress(stream, lambda: clock[0]) for stream in (terminal, log)]
     for clock[0], cell in ((1.0, 0), (14.0, 3), (15.0, 4), (20.0, 5), (31.0, 5), (32.0, 6)):
