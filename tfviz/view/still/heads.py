@@ -108,8 +108,9 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     """Draw one head as it grows, all panels at the size of the largest map; words that all share are written once."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
-    ncols = min(3, len(heatmaps)) if keys < 3 * queries else 1  # flat maps stand one below another
-    nrows = -(-len(heatmaps) // ncols)
+    most = 3 if keys < 3 * queries else 1  # flat maps stand one below another
+    nrows = -(-len(heatmaps) // most)
+    ncols = -(-len(heatmaps) // nrows)
     panel_width, panel_height = (
         axis_inches(keys, 2.4 if ncols > 1 else 5.6),
         axis_inches(queries, 2.4, min_inches=1.2 if ncols > 1 else 0.25),

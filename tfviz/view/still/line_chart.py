@@ -185,7 +185,16 @@ class LineChart:
         if axes.get_xscale() == "log":
             _set_ticks(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
         if axes.get_yscale() == "log":
+            _end_at_ticks(axes)
             _set_ticks(axes.yaxis)
+
+
+def _end_at_ticks(axes: Axes) -> None:
+    """Let a short log y-axis begin and end at 1, 2 or 5, so that its ends are numbered."""
+    low, high = axes.get_ylim()
+    if axes.get_autoscaley_on() and high < 100 * low:
+        steps = [step * 10.0**power for power in range(-30, 30) for step in (1, 2, 5)]
+        axes.set_ylim(max(step for step in steps if step <= low), min(step for step in steps if step >= high))
 
 
 def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:

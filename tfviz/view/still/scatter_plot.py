@@ -21,7 +21,7 @@ MAX_GROUPS = 6  # one for each colour
 MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names to place, and names that are shown
 MAX_POINTS_NAMED_AROUND = 30  # of more points, names that are not marked stand left or right only
 MAX_NAME_LENGTH = 32  # characters
-POINT_CLEARANCE_PIXELS = 4  # free space around a point
+POINT_CLEARANCE_PIXELS = 4  # free space around a point, and along the edges of the plot
 MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
 PATH_STOPS = 8  # places on a line of a path that names must not cover
 DISTANCE_FACTORS = (1, 3, 5)  # tried for a marked point's name; a line connects a distant name
@@ -128,7 +128,8 @@ def _write_name(
         places: the positions of other points, in pixels.
     """
     figure: Any = axes.figure
-    frame, is_marked = axes.get_window_extent(), away is not None
+    clearance = POINT_CLEARANCE_PIXELS * figure.dpi / 100
+    frame, is_marked = axes.get_window_extent().padded(-clearance), away is not None
     face: dict[str, Any] = {"weight": "bold", "family": BOLD_FONT} if is_marked else {}
     few = len(places) < MAX_POINTS_NAMED_AROUND
     around = NAME_SHIFTS if few else SIDE_SHIFTS
@@ -141,8 +142,8 @@ def _write_name(
         text = axes.annotate(name, xytext=shift, ha=side, va=level, size=8, zorder=5, **common, **face)
         box = text.get_window_extent()
         inside = frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1)
-        width = box.padded(POINT_CLEARANCE_PIXELS * figure.dpi / 100)
-        covers = ((places > width.min) & (places < width.max)).all(1).any()
+        wider = box.padded(clearance)
+        covers = ((places > wider.min) & (places < wider.max)).all(1).any()
         if inside and not covers and not box.count_overlaps(occupied):
             if ring > 1:
                 line = {"arrowstyle": "-", "color": soft(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
