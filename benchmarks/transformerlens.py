@@ -82,7 +82,7 @@ def by_tfviz(kind: str) -> Answers:
         "lens": torch.cat(
             [study.lens(model, CLEAN[text : text + 1], token=RIGHT).values[None] for text in range(len(CLEAN))]
         ).transpose(0, 1),
-        "attribute to heads": study.attribute(model, CLEAN, target=difference, by="head").values,
+        "attribute to heads": study.attribute(model, CLEAN, target=difference, each="head").values,
         "attribute to attentions": _of_kind(study.attribute(model, CLEAN, target=difference), "att"),
     }
     with torch.no_grad(), look.capture(model, ["*.pattern", "*.output_heads"]) as seen:

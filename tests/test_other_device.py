@@ -151,7 +151,7 @@ STUDIES = {
     ),
     "lens": lambda model, _: study.lens(model, WORDS),
     "attribute": lambda model, _: study.attribute(model, WORDS, target=METRIC).values,
-    "attribute to heads": lambda model, _: study.attribute(model, WORDS, target=METRIC, by="head"),
+    "attribute to heads": lambda model, _: study.attribute(model, WORDS, target=METRIC, each="head"),
     "head weights": lambda model, _: [(found := study.head_weights(model)).query, found.output, found.ov(1, 0)],
     "find heads": lambda model, _: study.find_heads(model, [WORDS], progress=False),
     "compare": lambda model, _: study.compare(model, copy.deepcopy(model), [WORDS], progress=False),

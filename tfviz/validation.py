@@ -207,7 +207,7 @@ def _advice(key: str, value: Any, hint: Any) -> str:
 
 
 def _table_advice(value: Any) -> str:
-    """Return how a `study.Table` is had from something else."""
+    """Return a hint on how to make a `study.Table` of this value."""
     if isinstance(value, Tensor):
         return ", such as study.Table(values, {'layer': names, 'head': names})"
     if isinstance(value, Mapping) and value:

@@ -291,7 +291,7 @@ CASES = [
     ("attribute(gpt, ids, target=lambda logits: logits)", "it must give one number"),
     ("attribute(gpt, ids, target=lambda logits: 3.0)", "the target does not depend on the logits"),
     ("attribute(gpt, ids, target=lambda logits: logits.detach().sum())", "the target does not depend on the logits"),
-    ("attribute(gpt, ids, target=last, by='layer')", "by is 'layer'; give 'part' or 'head'$"),
+    ("attribute(gpt, ids, target=last, each='layer')", "each is 'layer'; give 'part' or 'head'$"),
     ("attribute(Flat(), ids, target=last)", "Flat has no norm that takes the residual stream"),
     ("attribute(Bare(), ids, target=last)", "the model gives None without logits"),
     ("attribute(sketch, ids, target=last)", "the model's weights are on the meta device"),

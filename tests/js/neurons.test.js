@@ -1,4 +1,4 @@
-// How the weights of one query come about, by hand.
+// How the weights of one query are computed, by hand.
 
 import "./stubs.js";
 import assert from "node:assert/strict";

@@ -91,8 +91,8 @@ def test_seeded_sampling_matches_generate_text_beyond_context(studio, tmp_path, 
     model, made = written("rotary" if name == "plain" else "learned")
     page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **sampler_controls(SAMPLERS[name])))
     button(page, RUN).click()
-    page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
-    assert says(page) == "40 letters are written, and this stops here; Write on goes on"
+    page.locator(".status", has_text="stopped").wait_for()
+    assert says(page) == "stopped after 40 letters: press “Write on” for more"
     wait_until_idle(page)
     expected = generate.text(model, TOKENIZER, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
     chosen = saved_state(page, tmp_path)
@@ -170,7 +170,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
     assert page.locator(".cost").text_content() == (
-        f"{whole:.2f} nats a letter: as unsure as among {choices(whole)} of {len(TOKENIZER)}"
+        f"As unsure as among {choices(whole)} of {len(TOKENIZER)} letters: {whole:.2f} nats a letter"
     )
     switch(page, 0, 1)
     switch(page, 1, 2)
@@ -240,6 +240,7 @@ def test_head_sentence_accounts_for_other_ablated_heads(studio):
     model, made = written()
     page = studio(set_to(made, prompt="face.badface.bad", layer=1, head=2))
     switch(page, 0, 2)  # of the same number, in another layer
+    page.get_by_role("button", name="head 2 of layer 1, on").click()
     ids = TOKENIZER.encode("face.badface.bad")
 
     def cost(*layers):
@@ -544,6 +545,80 @@ def dimmed(page):
     ]
 
 
+LONGER = f"longer than the {CONTEXT} letters that the model reads: it does not see the grey part"
+
+
+def test_text_written_beyond_the_context_is_said_to_be_unseen(studio):
+    page = studio(written()[1])
+    type_prompt(page, "abcdefga"[:CONTEXT])
+    assert says(page) == ""
+    click(page, *[STEP] * 9)
+    assert page.locator(".token.past").count()
+    assert says(page) == LONGER
+    click(page, *["Back"] * 9)
+    assert says(page) == ""
+
+
+def test_head_switched_off_by_key_is_the_one_described(studio):
+    page = studio(set_to(written()[1], prompt="face.bad"))
+    page.get_by_role("button", name="head 0 of layer 0, on").focus()
+    press(page, "ArrowDown", "ArrowRight", "x")
+    wait_until_idle(page)
+    assert page.locator(".under b").text_content() == "Layer 1, head 1"
+    assert page.locator(".cell.off.chosen").count() == 1
+    click(page, "Undo")
+    assert page.locator(".under b").text_content() == "Layer 0, head 0"
+    assert page.locator(".cell.off").count() == 0
+
+
+def test_likeliest_token_of_all_heads_stays_listed_when_it_falls(studio):
+    page = studio(set_to(written()[1], prompt="face.bad"))
+    before = next(iter(bars(page)))
+    for layer in range(2):
+        page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
+    wait_until_idle(page)
+    assert before in bars(page)
+    mark = page.locator(f".share:has(.name:text-is('{before}'))")
+    assert "beyond" not in mark.get_attribute("class").split()
+
+
+def test_tab_into_the_text_puts_the_caret_at_its_end(studio, tmp_path):
+    page = studio(set_to(written()[1], prompt="face.bad"))
+    page.locator(".tries button").last.focus()
+    press(page, "Tab")
+    page.keyboard.type("ab")
+    wait_until_idle(page)
+    assert saved_state(page, tmp_path)["prompt"] == "face.badab"
+    assert page.locator(".token.from").text_content() == "b"
+
+
+def test_cheaper_text_of_an_ablated_model_is_said_to_be_its_own(studio):
+    """Cheaper with heads off than with all on: only where the model has written, and only then is it said."""
+    page = studio(set_to(written()[1], prompt="face.bad", temperature=0.0))
+    for layer in range(2):
+        page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
+    sentence = page.locator(".under p")
+    assert "wrote part of the text itself" not in sentence.text_content()
+    click(page, *[STEP] * 5)
+    page.wait_for_function(
+        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('instead')"
+    )
+    now, other = (
+        float(part)
+        for part in re.findall(r"costs (\S+) nats a letter instead of (\d+\.\d+)", sentence.text_content())[0]
+    )
+    assert ("wrote part of the text itself" in sentence.text_content()) == (now < other)
+
+
+def test_opened_head_comes_into_view(studio):
+    page = studio(set_to(written()[1], prompt="face.bad"))
+    page.set_viewport_size({"width": 1280, "height": 500})
+    click(page, "Open this head ↓")
+    page.wait_for_function(
+        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.inner').getBoundingClientRect().top < 300"
+    )
+
+
 def test_hostile_and_long_text_is_shown_as_text(studio):
     page = studio(written()[1])
     type_prompt(page, SIGNS[:12])
@@ -554,7 +629,7 @@ def test_hostile_and_long_text_is_shown_as_text(studio):
     long = "".join(TOKENIZER.characters[i % len(TOKENIZER)] for i in range(10_000))
     type_prompt(page, long.replace("\n", "a"))
     assert page.locator(".token:not(.past)").count() == CONTEXT
-    assert says(page) == f"the text is longer than the model reads: it goes on from its last {CONTEXT} tokens"
+    assert says(page) == LONGER
     type_prompt(page, "abc")
     assert says(page) == ""
 
@@ -692,6 +767,7 @@ def test_axe_reports_no_serious_violations(studio):
     page.locator(".shares button").nth(3).click()
     wait_until_idle(page)
     switch(page, 1, 0)
+    page.get_by_role("button", name="head 1 of layer 1, on").click()
     click(page, "Open this head ↓")
     page.locator("summary", has_text=re.compile("^Table$")).last.click()
     axe(page)
@@ -709,7 +785,7 @@ def test_csv_contains_bar_probabilities(studio, tmp_path):
     page = studio(made)
     with page.expect_download() as download:
         page.locator("summary", has_text="Share").click()
-        page.get_by_role("group", name="Take away", exact=True).get_by_role("button", name="CSV").click()
+        page.get_by_role("group", name="Save as", exact=True).get_by_role("button", name="CSV").click()
     download.value.save_as(tmp_path / "x.csv")
     lines = (tmp_path / "x.csv").read_text("utf-8-sig").splitlines()
     shares = logits(model, "abc")[-1].softmax(-1).topk(LIKELIEST).values

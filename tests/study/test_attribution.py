@@ -198,7 +198,7 @@ def test_attribute_to_parts_matches_reference(name, padded):
 def test_attribute_to_heads_matches_reference(name, frozen):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings).requires_grad_(not frozen), prompt_of(name, True)
-    table = attribute(model, prompt, target=difference, by="head")
+    table = attribute(model, prompt, target=difference, each="head")
     share = reference_share(model, kind, stream_of(model, prompt, kind))
     projections = [kind.projection.format(layer) for layer in range(2)]
     joined = hooked(model, prompt, projections, inputs=True)
@@ -310,7 +310,7 @@ def test_attribute_supports_any_residual_addition(how, frozen):
 @pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain"])
 def test_attribute_to_heads_supports_any_residual_addition(how):
     model = blocks(how)
-    table = attribute(model, IDS, target=difference, by="head")
+    table = attribute(model, IDS, target=difference, each="head")
     kind = Parts(None, None, "norm", "head", (), "")
     share = reference_share(model, kind, stream_of(model, IDS, kind))
     factor = 0.5 if how == "scaled" else 1.0
@@ -331,14 +331,14 @@ def test_shared_blocks_work_by_part_but_raise_by_head():
     table = attribute(model, IDS, target=difference)
     assert table.values.sum().item() == pytest.approx(table.notes["target"], abs=1e-4)
     with pytest.raises(ValueError, match="is computed several times in one run"):
-        attribute(model, IDS, target=difference, by="head")
+        attribute(model, IDS, target=difference, each="head")
 
 
-@pytest.mark.parametrize("by", ["part", "head"])
-def test_attribute_rejects_models_without_final_norm(by):
+@pytest.mark.parametrize("each", ["part", "head"])
+def test_attribute_rejects_models_without_final_norm(each):
     model = build(*FAMILIES["BERT"][:2])
     with pytest.raises(ValueError, match="BertForMaskedLM has no norm that takes the residual stream after its blocks"):
-        attribute(model, {"input_ids": IDS, "attention_mask": MASK}, target=difference, by=by)
+        attribute(model, {"input_ids": IDS, "attention_mask": MASK}, target=difference, each=each)
 
 
 def test_attribute_rejects_nonlinear_targets():
@@ -360,7 +360,7 @@ def test_attribute_rejects_nonlinear_modules_after_heads():
     model = build(*KINDS["Gemma 2"][:2])
     model.model.layers[1].post_attention_layernorm = Squared()
     with pytest.raises(ValueError, match=r"passes model\.layers\.1\.post_attention_layernorm \(Squared\)"):
-        attribute(model, IDS, target=difference, by="head")
+        attribute(model, IDS, target=difference, each="head")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -368,7 +368,7 @@ def test_attribute_rejects_nonlinear_modules_after_heads():
 def test_heads_behind_a_norm_sum_to_their_attention(name, dtype):
     model = build(*KINDS[name][:2], dtype)
     by_part = attribute(model, IDS, target=difference)
-    by_head = attribute(model, IDS, target=difference, by="head")
+    by_head = attribute(model, IDS, target=difference, each="head")
     for layer, heads in enumerate(by_head.values):
         tolerance = 1e-5 if dtype == torch.float32 else 0.05
         assert heads.sum().item() == pytest.approx(by_part[POST.format(layer)], abs=tolerance)

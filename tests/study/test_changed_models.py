@@ -112,7 +112,7 @@ ANALYSES = {
     ),
     "lens": lambda m, b, a: study.lens(m, IDS),
     "attribute": lambda m, b, a: study.attribute(m, IDS, target=METRIC),
-    "attribute by head": lambda m, b, a: study.attribute(m, IDS, target=METRIC, by="head"),
+    "attribute by head": lambda m, b, a: study.attribute(m, IDS, target=METRIC, each="head"),
     "means": lambda m, b, a: study.mean_activations(m, [IDS]),
     "heads": lambda m, b, a: study.find_heads(m, [IDS], ["previous"])["previous"].means,
 }

@@ -51,7 +51,7 @@ CALLS = {
         model, clean, corrupt, metric=metric, progress=False, senders={"*.0.*output_heads": [0]}
     ),
     "parts": lambda model, clean, _, metric: attribute(model, clean, target=metric),
-    "heads": lambda model, clean, _, metric: attribute(model, clean, target=metric, by="head"),
+    "heads": lambda model, clean, _, metric: attribute(model, clean, target=metric, each="head"),
     "layers": lambda model, clean, _, metric: metric_by_layer(model, clean, metric),
 }
 
@@ -153,7 +153,9 @@ def test_metric_that_no_patch_changes_warns(model):
 )
 def test_other_shapes_are_refused(model, wrong):
     for call in CALLS.values():
-        with pytest.raises(TypeError, match=r"it must give one number, such as the mean over the batch, or one a text"):
+        with pytest.raises(
+            TypeError, match=r"it must give one number, such as the mean over the batch, or one per text"
+        ):
             call(model, IDS, OTHER, wrong)
 
 

@@ -45,7 +45,7 @@ def analyses(model, name, expanded):
     yield from (part.mean.values for part in study.compare(model, other, [clean], progress=False).values())
     yield study.lens(model, clean).values
     if name != "BERT":
-        yield study.attribute(model, clean, target=metric, by="head").values
+        yield study.attribute(model, clean, target=metric, each="head").values
 
 
 @pytest.mark.parametrize("name", ONE_FOR_ALL)

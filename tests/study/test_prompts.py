@@ -21,7 +21,7 @@ CALLS = {
     "patch_path": lambda model, clean, corrupt, metric: study.patch_path(
         model, clean, corrupt, metric=metric, progress=False
     ),
-    "attribute": lambda model, clean, corrupt, metric: study.attribute(model, clean, target=metric, by="head"),
+    "attribute": lambda model, clean, corrupt, metric: study.attribute(model, clean, target=metric, each="head"),
 }
 LINEAR = [(call, metric) for call in CALLS for metric in METRICS if (call, metric) != ("attribute", "log-probability")]
 

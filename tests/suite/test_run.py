@@ -14,8 +14,8 @@ import uuid
 import nbformat
 import psutil
 import pytest
-from nbformat.sign import NotebookNotary
 from default_signals import DEFAULT_SIGNALS
+from nbformat.sign import NotebookNotary
 from operating_systems import posix
 from small_notebooks import tfviz, write
 

@@ -41,7 +41,7 @@ class Past:
         self.states: Any = None
 
     def reorder(self, rows: Tensor) -> None:
-        """Let row i of the batch go on from row `rows[i]`."""
+        """Reorder the cache: row i continues from row `rows[i]`."""
         if self.states is not None:
             self.states.reorder_cache(rows)
 

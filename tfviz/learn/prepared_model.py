@@ -87,7 +87,7 @@ class PreparedModel:
         norm = self.accelerator.clip_grad_norm_(self.wrapped.parameters(), self.max_grad_norm)
         loss, norm, predictions = torch.stack([total / count, full_tensor(norm).to(total), count]).tolist()
         if not predictions:
-            raise ValueError("the batch asks for nothing: all its targets are padding")
+            raise ValueError("the batch has no targets: all are padding")
         is_scaled = self.loss_scale is not None and math.isfinite(loss) and self.loss_scale.update(math.isfinite(norm))
         if not (math.isfinite(loss) and (math.isfinite(norm) or is_scaled)):
             raise FloatingPointError(f"the loss is {loss}, the gradient's norm {norm}")

@@ -153,7 +153,7 @@ class CaptureState:
         """Edit and record the output of attention, before the output projection, as [batch, head, query, dim].
 
         Args:
-            output: in the model's own axes; what the model goes on with is returned in them.
+            output: in the model's order of axes, as is the tensor that is returned in its place.
             find_axes: a function that returns the axes of the output.
             outer: whether captures around this one do not see the call.
         """

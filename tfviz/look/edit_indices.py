@@ -55,7 +55,7 @@ def places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
 
 
 def as_list(axis: str, numbers: Numbers) -> list[int]:
-    """Return one number or several of heads or positions as a list, in their order; those of a set in rising order.
+    """Return one number or several of heads or positions as a list, in their order; those of a set in ascending order.
 
     Raises:
         ValueError: a string is no number.

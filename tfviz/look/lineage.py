@@ -33,7 +33,7 @@ MULTIPLY_OPS = frozenset({"mul", "multiply"})
 
 
 class Stage(Enum):
-    """The stages of numbers on the way to attention weights."""
+    """What a followed tensor holds on the way to attention weights."""
 
     WEIGHTS = auto()
     LOG_WEIGHTS = auto()  # a log-softmax's, before `exp`

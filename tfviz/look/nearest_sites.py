@@ -1,4 +1,4 @@
-"""The message for a site that is not there, with those of its kind that are nearest to it."""
+"""The error message for an unknown site, with the most similar sites of its kind."""
 
 from __future__ import annotations
 

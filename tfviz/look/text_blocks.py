@@ -25,7 +25,7 @@ MAX_ROW_SUM = 1.01  # of the weights of a query: with more, it was computed twic
 class Text:
     """A batch of texts, [batch, word, feature], or of pictures, [batch, row, col, feature], as input to a module.
 
-    Everything derived from it shares this object. The words of a picture are its places, row by row.
+    Everything derived from it shares this object. A picture's positions are its places in row-major order.
     """
 
     def __init__(self, shape: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""Move the padding of a batch behind its texts, and mark the keys that kinds of heads look at, once for each batch."""
+"""Pad a batch on the right, and find the keys that each kind of head looks at, once for each batch."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ FAR_LOGIT = 50.0  # logits that small ones are multiplied up to, where no probab
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 
-def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["part", "head"] = "part") -> Table:
+def attribute(model: nn.Module, ids: Prompt, *, target: Metric, each: Literal["part", "head"] = "part") -> Table:
     """Return the contribution of each part of a model, or each head, to a logit or a difference of logits.
 
     The residual stream is a sum: the embeddings, and what every attention and feed-forward network adds. With the last
@@ -46,7 +46,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
         ids: [batch, position], or a model's arguments by name.
         target: logits -> one number, linear in them, such as `study.logit(token)` or
             `study.logit_difference(right, other)`, or one for each text, as with `reduction="none"`.
-        by: "part": the embeddings, each attention, each feed-forward network, and biases after them, adding up to the
+        each: "part": the embeddings, each attention, each feed-forward network, and biases after them, adding up to the
             target; "head": each head through its attention's output projection, layer x head.
 
     Returns:
@@ -69,11 +69,11 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, by: Literal["par
     model = uncompiled(model)
     inputs = Inputs.of("ids", ids, model)
     with eval_mode(model):
-        run = _AttributedRun(model, inputs, target, by == "head")
-        values, axes = run.by_head() if by == "head" else run.by_part()
+        run = _AttributedRun(model, inputs, target, each == "head")
+        values, axes = run.by_head() if each == "head" else run.by_part()
     notes = {"model": type(model).__name__, "target": run.value.tolist()}
     return Table(
-        values, text_axis(run.value) | axes, unit_of(target), f"What each {by} of {type(model).__name__} adds", notes
+        values, text_axis(run.value) | axes, unit_of(target), f"What each {each} of {type(model).__name__} adds", notes
     )
 
 
@@ -128,8 +128,7 @@ class _AttributedRun:
     def _keep(self, tensor: Tensor, site: str) -> Tensor:
         if site in self.heads:
             raise ValueError(
-                f"{site} is computed several times in one run, by a module that the model calls again: call it by="
-                "'part'"
+                f"{site} is computed several times in one run, by a module that the model calls again: use each='part'"
             )
         kept = tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
         self.heads[site] = kept, self.trace.tick()
@@ -185,7 +184,7 @@ class _AttributedRun:
         name, labels = site_axis(list(shares))
         sizes = {share.shape[-1] for share in shares.values()}
         if len(sizes) != 1:
-            raise ValueError(f"layers have {sorted(sizes)} heads; there is no table of layer x head: call it by='part'")
+            raise ValueError(f"layers have {sorted(sizes)} heads; there is no table of layer x head: use each='part'")
         return torch.stack(list(shares.values()), -2), {name: labels, "head": range_labels(sizes.pop())}
 
     def _head_share(self, site: str, term: Term) -> Float[Tensor, "*batch head"]:
@@ -195,7 +194,7 @@ class _AttributedRun:
             share = (term.tensor * self.direction).sum()
         (gradient,) = torch.autograd.grad(share, outputs, retain_graph=True, allow_unused=True)
         if gradient is None:
-            raise ValueError(f"{site} does not reach {term.name}; call it by='part'")
+            raise ValueError(f"{site} does not reach {term.name}; use each='part'")
         of_texts = (gradient * outputs.detach()).sum((2, 3)).float().cpu()
         return of_texts if self.value.dim() else of_texts.sum(0)
 
@@ -208,7 +207,7 @@ class _AttributedRun:
             if kind.__name__ not in LINEAR_MODULES and not issubclass(kind, nn.Linear):
                 raise ValueError(
                     f"{site} passes {path} ({kind.__name__}) before it is added to the stream, so heads have no shares "
-                    "of their own: call it by='part'"
+                    "of their own: use each='part'"
                 )
 
 

@@ -78,7 +78,7 @@ def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[s
 
 
 def merge_results(known: Result, found: Result) -> Result:
-    """Return the statistics of the texts of both, by name; nothing is known, or found, of no text.
+    """Return the statistics of the texts of both, by name; either may be empty.
 
     Raises:
         ValueError: they have different names or axes.

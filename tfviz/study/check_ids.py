@@ -1,4 +1,4 @@
-"""Refuse prompts that are strings, ids that are no numbers of tokens, and masks that are none, before a model runs."""
+"""Check prompts before a model runs: refuse strings, ids out of the vocabulary and malformed masks."""
 
 from __future__ import annotations
 

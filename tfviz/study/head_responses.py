@@ -219,12 +219,12 @@ def _first_position(site: str, tensor: Tensor, size: int) -> Tensor:
 
 
 def _is_linear(start: Tensor, end: Tensor, expected: Tensor, in_heads: bool) -> bool:
-    """Return whether a random vector changed what zeros gave by what the map says.
+    """Return whether f(v) - f(0) equals the linear map of v, for a random vector v.
 
     Args:
-        start: what zeros gave.
-        end: what the random vector gave.
-        expected: the change, by the map.
+        start: f(0), the output for zeros.
+        end: f(v), the output for the random vector.
+        expected: the linear map of v.
         in_heads: whether the vector was in place of outputs of heads, whose projection may be zero.
     """
     if not in_heads and _is_constant(start, end):
@@ -234,6 +234,6 @@ def _is_linear(start: Tensor, end: Tensor, expected: Tensor, in_heads: bool) -> 
 
 
 def _is_constant(start: Tensor, end: Tensor) -> bool:
-    """Return whether a random vector gave what zeros did, which is not nothing."""
+    """Return whether f(v) equals f(0), which is not zero: the output does not depend on the input."""
     change = (end.float() - start.float()).abs().max()
     return bool(start.any() and change <= TOLERANCES.get(end.dtype, TOLERANCE) * start.float().abs().max())

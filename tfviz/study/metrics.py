@@ -131,7 +131,7 @@ def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:
 
 
 def text_axis(value: Float[Tensor, "*batch"]) -> dict[str, list[str]]:
-    """Return the axis of texts of a table, by what `measure` gave for a run; none for one number."""
+    """Return the `text` axis of a table for a metric value for each text; no axis for a scalar."""
     return {"text": range_labels(len(value))} if value.dim() else {}
 
 
@@ -147,7 +147,7 @@ def reads_last(metric: Metric) -> bool:
 
 
 def tokens_of(metric: Metric) -> list[int]:
-    """Return the tokens whose logits a metric is known to read, in rising order; none where it may read all."""
+    """Return the tokens whose logits a metric is known to read, in ascending order; none where it may read all."""
     given = getattr(metric, "tokens", None) or []
     return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
@@ -180,7 +180,7 @@ def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tenso
     if not isinstance(value, Tensor) or (value.numel() != 1 and list(value.shape) != [len(logits)]):
         shape = f"a tensor {list(value.shape)}" if isinstance(value, Tensor) else describe(value)
         raise TypeError(
-            f"{name} gives {shape}; it must give one number, such as the mean over the batch, or one a text"
+            f"{name} gives {shape}; it must give one number, such as the mean over the batch, or one per text"
         )
     if not value.isfinite().all():
         wrong = value.flatten()[~value.isfinite().flatten()][0].item()

@@ -100,7 +100,7 @@ class Sweep:
         return logits, single_firings(seen)
 
     def _plan_partial_forwards(self, logits: Tensor, is_sweep: bool) -> None:
-        """Try on the unpatched run, of which these are the logits, what a patched run need not compute."""
+        """Find out on the unpatched run, whose logits these are, what patched runs need not compute."""
         heads = [module_path(site.name) for site in self.sites if site.heads is not None]
         is_tried = is_sweep and reads_last(self.metric) and len(heads) == len(self.sites)
         self.last_position = LastPosition(self.replay, heads if is_tried else [], logits)

@@ -68,7 +68,7 @@ class Places:
 
     @classmethod
     def of(cls, site: ActivationSite, each: Each | None, positions: Sequence[int] | None) -> Places:
-        """Return the places by what was asked for.
+        """Return the places for `each` and `positions`.
 
         Raises:
             ValueError: the sites have no heads; there is no such position, or none is chosen.

@@ -110,7 +110,7 @@ class Statistics:
         return Table(values, self.axes, self.unit, f"{title} over {count:,} texts", {"texts": count})
 
     def examples(self, *labels: str | int) -> list[tuple[int, float]]:
-        """Return the texts with the largest values in a cell, and these values, in falling order.
+        """Return the texts with the largest values in a cell, and these values, in descending order.
 
         Args:
             labels: the labels or places of the cell, one for each axis, as for a `Table`.

@@ -108,7 +108,7 @@ class Table:
 
         Args:
             count: the number of values to return.
-            largest: True: the largest, in falling order; False: the smallest, in rising order; None: those farthest
+            largest: True: the largest, in descending order; False: the smallest, in ascending order; None: those farthest
                 from 0.
 
         >>> Table(torch.tensor([0.5, -1.0]), {"head": ["0", "1"]}).top(1, largest=True)
@@ -139,7 +139,9 @@ class Table:
         texts = [len(self.axes["text"])] if next(iter(self.axes), "") == "text" else []
         if wholes.dim() and list(wholes.shape) != texts:
             axes = ", ".join(self.axes) or "none"
-            raise ValueError(f"whole is {list(wholes.shape)}, and the axes are {axes}; give one number, or one a text")
+            raise ValueError(
+                f"whole is {list(wholes.shape)}, and the axes are {axes}; give one number, or one per text"
+            )
         if not wholes.isfinite().all() or (wholes == 0).any():
             raise ValueError(f"the whole is {wholes.tolist()}; there are no shares of it")
         divisors = wholes.reshape(-1, *[1] * (self.values.dim() - 1)) if wholes.dim() else wholes

@@ -1,4 +1,4 @@
-"""A view of how the weights of one query come about: products of query and key, their sum, the score, the weight."""
+"""A view of how one query's weights are computed: products of query and key, their sum, the score, the weight."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def neurons(
     *,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show how the weights of one query come about: the query, the keys, their products in each dimension, the scores.
+    """Show how one query's weights are computed: the query, the keys, their products in each dimension, the scores.
 
     For each key, the products q x k of all dimensions add up; their sum x scale + bias is the score, and the softmax of
     the scores are the weights. Queries and keys are those that the model multiplied: after rotary positions and norms,

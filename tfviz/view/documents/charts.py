@@ -66,7 +66,7 @@ class TablePanel(TypedDict):
         limit: the end of the scale.
         numbered: write the number into each cell.
         texts: the text of each cell, instead of a number.
-        details: for each cell, words and their numbers in falling order.
+        details: for each cell, words and their numbers in descending order.
     """
 
     name: str

@@ -113,8 +113,9 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
 
     They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
-    such child. An input of this box alone comes second to the others. Boxes alike have no main line: a box stands
-    between parents that come from the same and not from each other (scores below query and key), and so does theirs.
+    such child. A parent that only this box uses has the lowest priority. Where two parents share an ancestor and neither
+    derives from the other (query and key, of scores), no link is straight: the box is centred below the two, and the two
+    below their ancestor.
     """
     uses = Counter(parent for its in parents for parent in its)
     ancestors: list[set[int]] = []
@@ -168,7 +169,7 @@ def _join_parts(nodes: Sequence[Box], chains: Sequence[Sequence[int]], x: list[f
 
 
 def _links(count: int, chains: Sequence[Sequence[int]], main: set[tuple[int, int]]) -> list[list[int]]:
-    """Return the neighbours of each node; one that pulls more than others is named as often as it does."""
+    """Return the neighbours of each node; one whose link has weight w occurs w times."""
     linked: list[list[int]] = [[] for _ in range(count)]
     for first, *bends, last in chains:
         weight = MAIN_WEIGHT if (first, last) in main else 1

@@ -1,4 +1,4 @@
-"""Draw how the weights of one query come about: query, keys, products in each dimension, scores and weights."""
+"""Draw how one query's weights are computed: query, keys, products in each dimension, scores and weights."""
 
 from __future__ import annotations
 

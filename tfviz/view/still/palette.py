@@ -89,7 +89,7 @@ def theme(name: str = "light") -> AbstractContextManager[None]:
     """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults inside `with view.theme(name):`.
 
     Earlier settings, in rcParams, a style sheet or a matplotlibrc, are ignored inside and restored after it. A view
-    that is shown or saved there, as PNG or SVG, has this theme. A call that is no `with` changes nothing, and warns.
+    that is shown or saved there, as PNG or SVG, has this theme. A call outside a `with` statement has no effect, and warns.
 
     Raises:
         ValueError: there is no such theme.

@@ -14,8 +14,8 @@ TICK_FACTORS = (1, 2, 5, 10)
 def ticks(names: Sequence[str], most: float) -> dict[int, str]:
     """Return the places that have a name, and these names.
 
-    Places that are evenly spaced numbers have one at round numbers, without decimals if none needs any; of others,
-    every so many have one.
+    Places that are evenly spaced numbers have one at round numbers, without decimals if none needs any; otherwise
+    every n-th place has one.
 
     Args:
         names: of all places.

@@ -82,7 +82,7 @@ def write(
     ids = tokenizer.encode(prompt)
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
     if not 0 < len(ids) <= context:
-        remedy = "a shorter prompt" if len(ids) else "a text of one token at least for it to go on from"
+        remedy = "a shorter prompt" if len(ids) else "a prompt of at least one token"
         raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
     if not kernel:
         requirements.check_weights(model)

@@ -211,7 +211,7 @@ export class Frame {
         else this.announce("open one head first: CSV holds the numbers of one");
       },
     };
-    const caption = this.options.away ?? "Take away";
+    const caption = this.options.away ?? "Save as";
     return h(
       "div",
       { class: "away", role: "group", "aria-label": caption },

@@ -89,7 +89,7 @@ export class TopBar {
       await navigator.clipboard.writeText(url.href);
       this.frame.announce(
         url.protocol === "file:"
-          ? "The link is copied: it opens this page on this computer. To send it to someone, take the HTML."
+          ? "The link is copied: it opens this page on this computer. To send it to someone, save the HTML."
           : "The link is copied: it opens this page as it stands now.",
       );
     } catch {

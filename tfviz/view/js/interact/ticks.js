@@ -22,7 +22,7 @@ export function levels(min, max) {
 
 /**
  * Return the places that have a name below the chart, and these names. Places that are evenly spaced numbers have one at
- * round numbers, without decimals if none needs any; of others, every so many have one.
+ * round numbers, without decimals if none needs any; otherwise every n-th place has one.
  * @param {string[]} names of all places
  * @param {number} most how many names fit side by side
  * @returns {[place: number, name: string][]}

@@ -1,4 +1,4 @@
-// A drawing of how the weights of one query come about: the query above the keys, their products in each dimension, and
+// A drawing of how one query's weights are computed: the query above the keys, their products in each dimension, and
 // for each key the sum, the score and the weight.
 
 import { clamp } from "../base/clamp.js";

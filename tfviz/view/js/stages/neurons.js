@@ -1,4 +1,4 @@
-// A view of how the weights of one query come about. The query is chosen in the text, the head in menus; a key and a
+// A view of how one query's weights are computed. The query is chosen in the text, the head in menus; a key and a
 // dimension are read under the pointer.
 
 import { clamp } from "../base/clamp.js";

@@ -31,6 +31,7 @@ export class HeadPane {
     this.model = new ModelPane(theme, {
       select: (place) => heads.select(place),
       toggle: (site, numbers) => heads.toggle(site, numbers),
+      toggleHead: (place) => heads.toggleHead(place),
     });
     const switchOn = () => {
       store.set({ off: [] });
@@ -42,9 +43,12 @@ export class HeadPane {
     this.key = h("p", { class: "map-key", hidden: true });
     this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.key);
     this.sentence = h("p", { class: "sentence-of-head" });
-    const toggle = () => store.set({ open: !store.get("open"), mode: "head" });
+    const toggle = () => {
+      store.set({ open: !store.get("open"), mode: "head" });
+      if (store.get("open")) requestAnimationFrame(() => this.scrollToOpened());
+    };
     this.opener = button("", toggle, { title: "its map with all words, below", hidden: true });
-    this.switcher = button("", () => this.toggleSelected(), { hidden: true });
+    this.switcher = button("", () => heads.toggleHead(heads.selected), { hidden: true });
     this.selectedHead = h(
       "div",
       { class: "under" },
@@ -52,11 +56,6 @@ export class HeadPane {
       h("div", { class: "row" }, this.switcher, this.opener),
     );
     this.openedHead = h("div", { class: "inner", hidden: true });
-  }
-
-  toggleSelected() {
-    const { heads } = this;
-    heads.toggle(heads.siteOf(heads.selected), [heads.selected.head]);
   }
 
   /** Show how the small maps are read, and their scale. @param {MapLegend} key */
@@ -108,7 +107,14 @@ export class HeadPane {
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
     if (this.explorer) void this.explorer.update();
-    else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Take the heads away", large: true });
+    else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Save the heads as", large: true });
+  }
+
+  /** Bring the opened head into view, if it is below. */
+  scrollToOpened() {
+    const { top } = this.openedHead.getBoundingClientRect();
+    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    if (top > innerHeight / 2) this.selectedHead.scrollIntoView({ block: "start", behavior });
   }
 
   close() {

@@ -93,17 +93,27 @@ export class ModelHeads {
     return this.store.get("off").some(([other, head]) => other === site && head === place.head);
   }
 
-  /** @param {Place} place */
-  select({ part, layer, head }) {
-    this.store.set({ part, layer, head, marked: [], ...this.selectedToo });
+  /** @param {Place} place @param {Partial<StudioState>} [changes] */
+  select({ part, layer, head }, changes = {}) {
+    this.store.set({ part, layer, head, marked: [], ...this.selectedToo, ...changes });
   }
 
   /** Switch heads of a layer off, or on if all are off. @param {string} site @param {number[]} heads */
   toggle(site, heads) {
+    this.store.set({ off: this.offToggling(site, heads) });
+  }
+
+  /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {Place} place */
+  toggleHead(place) {
+    this.select(place, { off: this.offToggling(this.siteOf(place), [place.head]) });
+  }
+
+  /** Return which heads are off if these heads of a layer are switched over. @param {string} site @param {number[]} heads */
+  offToggling(site, heads) {
     const off = this.store.get("off");
     const others = off.filter(([other, head]) => other !== site || !heads.includes(head));
     const allOff = off.length - others.length === heads.length;
-    this.store.set({ off: allOff ? others : [...others, ...heads.map((head) => [site, head])] });
+    return allOff ? others : [...others, ...heads.map((head) => [site, head])];
   }
 
   switchAllOff() {

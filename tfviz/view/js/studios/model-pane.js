@@ -22,6 +22,7 @@ const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pan
  * @typedef {{ part: number, layer: number, head: number }} Place
  * @typedef {object} Handlers
  * @property {(place: Place) => void} select
+ * @property {(place: Place) => void} toggleHead select a head, and switch it off, or on
  * @property {(site: string, heads: number[]) => void} toggle switch these heads of a layer off, or on if all are off
  */
 
@@ -131,15 +132,14 @@ export class ModelPane {
   /** @param {Place} place */
   makeCell(place) {
     const look = button(h("canvas", {}), () => this.handlers.select(place), { class: "head" });
-    const off = button("×", () => this.toggle(place), { class: "cross", tabIndex: -1, "aria-hidden": "true" });
+    const off = button("×", () => this.handlers.toggleHead(place), {
+      class: "cross",
+      tabIndex: -1,
+      "aria-hidden": "true",
+    });
     const cell = h("div", { class: "cell" }, look, off);
     this.cells.set(keyOf(place), cell);
     return cell;
-  }
-
-  /** @param {Place} place */
-  toggle({ part, layer, head }) {
-    this.handlers.toggle(this.groups[part].sites[layer], [head]);
   }
 
   /** @param {number} part */
@@ -197,7 +197,7 @@ export class ModelPane {
     if (!cell || hasModifier(event)) return;
     const [key] = [...this.cells].find(([, other]) => other === cell) ?? [""];
     const place = placeOf(key);
-    if (event.key === "x") this.toggle(place);
+    if (event.key === "x") this.handlers.toggleHead(place);
     else if (!this.moveFocus(event.key, place)) return;
     consume(event);
   }

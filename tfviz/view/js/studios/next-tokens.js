@@ -73,6 +73,8 @@ export class NextTokens {
     const unfiltered = probabilities(last, { temperature });
     const others = unedited && probabilities(lastOf(unedited, size), { temperature });
     this.order = topK(last, MAX_BARS);
+    const favourite = unedited ? topK(lastOf(unedited, size), 1)[0] : this.order[0]; // with all heads on
+    if (!this.order.includes(favourite)) this.order.splice(-1, 1, favourite);
     this.unfiltered = unfiltered;
     this.candidates = shares.filter((share) => share > 0).length;
     this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
@@ -112,11 +114,20 @@ export class NextTokens {
     if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
   }
 
+  /** Which tokens are kept, in words. */
+  get kept() {
+    const { topK, topP } = this.sampler;
+    return joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
+  }
+
   /** The rule of the threshold line, in words. */
   get cutName() {
-    const { topK, topP } = this.sampler;
-    const names = joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
-    return names ? `${names} · drag` : "all kept · drag up to drop unlikely ones";
+    return this.kept ? `${this.kept} · drag` : "all kept · drag up to drop unlikely ones";
+  }
+
+  /** The settings of the sampler, in words. */
+  get settings() {
+    return joinPresent([`temperature ${fixed(this.sampler.temperature, 2)}`, this.kept], ", ");
   }
 
   /**

@@ -31,12 +31,15 @@ const FIRST_BARS = 5; // that a telephone shows before it is asked for more
  * @param {string} [compared] what `other` is, in words
  * @returns {HTMLElement[]}
  */
-export const bars = (rows, compared = "with all heads on") =>
-  rows.map((row, i) => {
+export const bars = (rows, compared = "with all heads on") => {
+  const others = rows.map(({ other }) => other ?? 0);
+  const favourite = others.indexOf(Math.max(...others)); // before the change, which must be seen to fall
+  return rows.map((row, i) => {
     const element = barRow(row, compared);
-    element.classList.toggle("beyond", i >= FIRST_BARS);
+    element.classList.toggle("beyond", i >= FIRST_BARS && i !== favourite);
     return element;
   });
+};
 
 /** @param {Share} row @param {string} compared what `other` is, in words @returns {HTMLElement} */
 function barRow({ name, share, pale = null, other = null, title = "", kind = "", onclick = null }, compared) {

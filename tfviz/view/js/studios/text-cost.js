@@ -11,6 +11,7 @@ import { tokenCosts } from "./logits.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
 
+const OWN_TEXT = " (It wrote part of the text itself, and what it writes is likely to it, good or bad.)";
 const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the whole text at each step
 
 /**
@@ -78,7 +79,7 @@ export class TextCost {
     const { ids, logits, unedited, size } = answer;
     if (ids.length < 2) return "";
     const cost = this.words((answer.cost ??= meanCost(logits, answer)));
-    if (!unedited) return `${cost}: as unsure as among ${choices(answer.cost)} of ${formatted(size)}`;
+    if (!unedited) return `As unsure as among ${choices(answer.cost)} of ${counted(size, this.studio.unit)}: ${cost}`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${cost} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
   }
@@ -98,9 +99,15 @@ export class TextCost {
     if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
       void this.askWithout(key, place, answer);
     if (without === undefined || without === null) return "";
-    return studio.heads.isOff(place)
-      ? `The text costs ${this.words(now)} instead of ${fixed(without, 2)}, ${unsure(now, without)}.`
-      : `With this head off the text costs ${this.words(without)} instead of ${fixed(now, 2)}, ${unsure(without, now)}.`;
+    return this.compare(now, without, studio.heads.isOff(place));
+  }
+
+  /** Compare the cost of the text now with that of a head switched over. @param {number} now @param {number} other @param {boolean} isOff */
+  compare(now, other, isOff) {
+    if (!isOff)
+      return `With this head off the text costs ${this.words(other)} instead of ${fixed(now, 2)}, ${unsure(other, now)}.`;
+    const own = this.studio.path.tokens.length > 0 && now < other ? OWN_TEXT : "";
+    return `The text costs ${this.words(now)} instead of ${fixed(other, 2)}, ${unsure(now, other)}.${own}`;
   }
 
   /** @param {string} key @param {Place} place @param {Answer} answer */

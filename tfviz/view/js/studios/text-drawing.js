@@ -8,6 +8,7 @@ import { Heatmap } from "../stages/heatmap.js";
 
 const PART_GAP = 18; // between two parts
 const MAX_MAP_WIDTH = 420; // of a head's map
+const LETTER_WIDTH = 7; // at most, of small text
 
 /**
  * Return a drawing of pieces of text at their positions in the page, with their background colours; invisible pieces are left out.
@@ -40,6 +41,13 @@ export function textDrawing(element, pieces) {
   };
   return { width: box.width, height, draw };
 }
+
+/** Draw a line of small text. @param {Theme} theme @param {string} text @returns {Drawing} */
+export const lineDrawing = (theme, text) => ({
+  width: LETTER_WIDTH * text.length,
+  height: 14,
+  draw: (pen) => pen.text(0, 7, text, { fill: theme.soft, size: 12 }),
+});
 
 /** Put drawings one below another. @param {Drawing[]} parts @returns {Drawing} */
 export function stacked(parts) {

@@ -23,6 +23,7 @@ export class TextEditor {
   /** @type {HTMLElement[]} */
   spans = [];
   composing = false;
+  pressed = false;
   /** @type {number | undefined} where the caret will stand */
   nextCaret;
 
@@ -61,6 +62,10 @@ export class TextEditor {
       "keydown",
       (/** @type {KeyboardEvent} */ event) => hasModifier(event) || event.stopPropagation(),
     ); // letters are not shortcuts while one types
+    // A browser puts the caret before the first letter when the field is reached by Tab; one writes on at its end.
+    element.addEventListener("pointerdown", () => (this.pressed = true));
+    element.addEventListener("pointerup", () => (this.pressed = false));
+    element.addEventListener("focus", () => this.pressed || this.spans.length === 0 || this.putCaret(this.text.length));
     element.addEventListener("keyup", () => this.caretMoved());
     element.addEventListener("pointermove", (/** @type {PointerEvent} */ { target }) => this.pointerMoved(target));
     element.addEventListener("pointerleave", () => handlers.point(this.placeAtCaret()));

@@ -8,11 +8,11 @@ import { contextStart, LanguageModelReader, readingKey } from "./language-model-
 import { animateTravel } from "./animation.js";
 import { NextTokens } from "./next-tokens.js";
 import { HEAD_KEYS } from "./head-pane.js";
-import { button } from "./small-elements.js";
+import { button, joinPresent } from "./small-elements.js";
 import { Prompt } from "./prompt.js";
 import { shortcuts } from "./shortcuts.js";
 import { Studio } from "./studio.js";
-import { stacked, textDrawing } from "./text-drawing.js";
+import { lineDrawing, stacked, textDrawing } from "./text-drawing.js";
 import { TextCost } from "./text-cost.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { TokenTree } from "./token-tree.js";
@@ -174,8 +174,9 @@ export class WriteStudio extends Studio {
     if (!input) return;
     if (!(await this.answerTo(input))) return;
     const { ids, cut } = this.readPrompt;
-    const last = counted(ids?.length ?? 0, "token");
-    this.announce(cut ? `the text is longer than the model reads: it goes on from its last ${last}` : "");
+    const isCut = cut || input.ids.length < (ids?.length ?? 0) + this.path.tokens.length;
+    const limit = counted(this.described.context, this.unit);
+    this.announce(isCut ? `longer than the ${limit} that the model reads: it does not see the grey part` : "");
     try {
       if (this.answer) this.show(this.answer);
     } catch (error) {
@@ -251,8 +252,13 @@ export class WriteStudio extends Studio {
 
   /** @returns {Drawing} */
   get drawing() {
-    const { element } = this.text.editor;
-    return stacked([textDrawing(element, element.querySelectorAll(".token")), this.next.drawing(this.frame.theme)]);
+    const { frame, heads, next, text } = this;
+    const { element } = text.editor;
+    const off = heads.places.filter((place) => heads.isOff(place));
+    const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && counted(off.length, "head");
+    const settings = joinPresent([next.about, next.settings, without && `${without} off`], "; ");
+    const parts = [textDrawing(element, element.querySelectorAll(".token")), next.drawing(frame.theme)];
+    return stacked([...parts, lineDrawing(frame.theme, settings)]);
   }
 }
 

@@ -82,7 +82,9 @@ export class WritingLoop {
       if (!(await this.write()) && studio.currentInput?.key === before) break; // it cannot continue, and the reason is announced
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (maxTokens === max_tokens && studio.path.tokens.length >= end)
-      studio.announce(`${counted(maxTokens, studio.unit)} are written, and this stops here; Write on goes on`);
+    if (maxTokens === max_tokens && studio.path.tokens.length >= end) {
+      await studio.refresh(); // which would clear what is announced before
+      studio.announce(`stopped after ${counted(maxTokens, studio.unit)}: press “Write on” for more`);
+    }
   }
 }
