@@ -183,7 +183,7 @@ CASES = [
     ("view.modules(nn.Linear(2, 3), depth=-1)", "depth is -1; it is a number of levels"),
     ("size(view.modules(nn.Linear(2, 3), 'x' * 10_000))", "= True"),
     # bertviz
-    ("view.bertviz(weights(1.5))", "lie between 0 and 1; these go from 1.5 to 1.5: are these scores"),
+    ("view.bertviz(weights(1.5))", "goes from 1.5 to 1.5, where weights lie between 0 and 1: are these scores"),
     ("view.bertviz(AttentionMaps((torch.ones(1, 1, 2, 2) * 255).byte()))", "= bertviz's head view"),
     # saving
     *((f"maps_view = view.heads(maps); maps_view.save({path})", says) for path, says in (

@@ -39,7 +39,7 @@ def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
     before = costs(model)
     torch.testing.assert_close(heights(page), as_heights(before), rtol=0, atol=1e-2)
     assert page.locator(".costs i.changed").count() == 0
-    assert page.locator(".costs figcaption").text_content() == "cost of each letter, in nats, at temperature 1"
+    assert page.locator(".costs figcaption").text_content() == "cost of each letter, in nats"
     switch(page, 1, 2)
     now = costs(model, {"blocks.1.attention.pattern": look.edits.zero(2)})
     torch.testing.assert_close(heights(page), as_heights(now, before), rtol=0, atol=1e-2)

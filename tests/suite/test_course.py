@@ -195,11 +195,11 @@ def test_lesson_page_opens_with_downscaled_thumbnail(tmp_path):
     tagged = v4.new_code_cell("1", outputs=[output], metadata={"tags": ["thumbnail"]})
     soup = BeautifulSoup(page(tmp_path, "01_teal", title, tagged), "html.parser")
     [picture] = soup.select("img.opening")
-    assert (picture["width"], picture["height"], picture["alt"]) == ("380", "100", "")
+    assert (picture["width"], picture["height"], picture["alt"]) == ("760", "200", "")
     assert picture.find_previous("h1").get_text().startswith("Teal")
-    assert picture.find_next("p").get_text() == "A promise."
+    assert picture.find_previous("p").get_text() == "A promise."
     kind, _, encoded = picture["src"].partition(",")
     assert kind == "data:image/webp;base64"
-    assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (760, 200)
+    assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (1520, 400)
     plain = v4.new_code_cell("1", outputs=[output])
     assert "img class" not in page(tmp_path, "02_plain", title, plain)

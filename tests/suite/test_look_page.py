@@ -14,7 +14,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from small_notebooks import tfviz
 
-from tfviz.suite.hf_model import Checkpoint
+from tfviz.suite.hf_checkpoint import Checkpoint
 from tfviz.text import subwords, train_bpe
 
 transformers = pytest.importorskip("transformers")

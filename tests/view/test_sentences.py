@@ -8,7 +8,7 @@ import torch
 from tfviz import view
 from tfviz.view.result_spec import ResultPanel
 from tfviz.view.spec import Scale
-from tfviz.view.still.scale_keys import scale_keys
+from tfviz.view.still.legends import scale_legends
 from tfviz.view.still.sentences import sentences, stack_answer, stated_cells
 
 pytest_plugins = ["node"]
@@ -182,11 +182,11 @@ def test_a_stack_answers_whether_its_sum_fits(total, budget, expected):
 def test_a_key_names_the_ends_of_a_scale_once():
     ends, hatched = ("no way", "most ways"), "nothing arrives"
     ways = [panel("grid", [[1.0, -math.inf], [n, 0]], ends=ends, hatched=hatched) for n in (1, 1, 2)]
-    key, *others = scale_keys(ways)
+    key, *others = scale_legends(ways)
     assert (key.ends, key.hatched, others) == (((0.0, "0: no way"), (1.0, "1: most ways")), hatched, [])
-    binary = scale_keys([panel("grid", torch.eye(2), ends=("may not look", "may look"))])
+    binary = scale_legends([panel("grid", torch.eye(2), ends=("may not look", "may look"))])
     assert binary[0].ends == ((0.0, "may not look"), (1.0, "may look"))
-    assert scale_keys([panel("grid", torch.eye(2))]) == []
+    assert scale_legends([panel("grid", torch.eye(2))]) == []
 
 
 def test_results_of_one_drawing_share_a_scale():

@@ -543,7 +543,7 @@ def test_rows_and_cells_are_outlined_in_every_head_and_step():
     assert frames(view.head(some, 0, 1, outlined=outlined).figure()) == expected
     sheet = view.heads(some, outlined=outlined)
     assert frames(sheet.figure()) == 4 * expected
-    assert (sheet.document["gold"], sheet.document["dividers"]) == ([[2, 3]], [("rows", 1), ("rows", 2)])
+    assert (sheet.document["outlined"], sheet.document["dividers"]) == ([[2, 3]], [("rows", 1), ("rows", 2)])
     table = view.shares({"one": torch.rand(2, 3)}, outlined=[(1, 0)]).figure()
     assert frames(table) == [[-0.5, 2.56, 1, 0.88]]
     film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, drawn=["second"])

@@ -1,7 +1,7 @@
 """Text generation with trained models: sampling, beam search, translation."""
 
 from tfviz.generate import beam
-from tfviz.generate.prompts import batch
+from tfviz.generate.hf_batch import batch
 from tfviz.generate.sample import GREEDY, Sampler, ids, stream, text
 from tfviz.generate.translate import translate
 from tfviz.validation import validate_public

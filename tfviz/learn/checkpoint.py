@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks, files, schema
-from tfviz.learn import distributed, run_fingerprint
+from tfviz.learn import distributed, run_description
 from tfviz.learn.checks import check_optimizer_of
 from tfviz.learn.state_tensors import (
     CheckpointMismatchError,
@@ -102,7 +102,7 @@ def save(
     _check_finite(tensors, model, step)
     content = {
         "step": step,
-        "model": run_fingerprint.describe_config(model),
+        "model": run_description.describe_config(model),
         "optimizer": optimizer and type(optimizer).__qualname__,
         "optimizer_numbers": numbers,
         "state": state,
@@ -205,7 +205,7 @@ def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor],
     """Raise CheckpointMismatchError unless a checkpoint belongs to this model, and this optimizer if any."""
     check_model_tensors(path / MODEL_FILE, tensors, model)
     compared = {name: value for name, value in content["model"].items() if not UNCOMPARED_SETTINGS.search(name)}
-    if difference := run_fingerprint.first_difference(compared, run_fingerprint.describe_config(model)):
+    if difference := run_description.first_difference(compared, run_description.describe_config(model)):
         name, stored, current = difference
         difference_text = f"its {name or 'class'} is {stored} there and {current} here"
         raise CheckpointMismatchError(f"{path} is of another model: {difference_text}; build the model as it was")

@@ -17,7 +17,7 @@ from tfviz.learn.checks import check_optimizer_of, check_trainable
 from tfviz.learn.losses import Loss, default
 from tfviz.learn.optimizers import muon
 from tfviz.learn.prepared_model import PreparedModel
-from tfviz.learn.run_fingerprint import describe_run
+from tfviz.learn.run_description import describe_run
 from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.state_tensors import unwrap
 from tfviz.learn.training_run import Step, TrainingRun

@@ -17,7 +17,7 @@ from tfviz import schema
 from tfviz.learn import checkpoint
 from tfviz.learn.batch import Batch, Epochs, draw_batch, tensors
 from tfviz.learn.prepared_model import PreparedModel
-from tfviz.learn.run_fingerprint import Config, first_difference
+from tfviz.learn.run_description import Config, first_difference
 from tfviz.learn.schedule import Schedule, lr_factor
 from tfviz.steps import Batches, step_seed
 

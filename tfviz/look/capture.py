@@ -17,7 +17,7 @@ from tfviz.apply_edit import Edit, takes_site
 from tfviz.compiled import uncompiled
 from tfviz.look import caveats
 from tfviz.look.captured import Capture
-from tfviz.look.failed_calls import explain
+from tfviz.look.error_hints import explain
 from tfviz.look.lazy import LazyStore
 from tfviz.look.tracer import OPEN_TRACERS, AttentionTracer
 

@@ -1,4 +1,4 @@
-"""Check and normalize the arguments of `AttentionMaps`: weights, the words of both axes, and the mask."""
+"""Functions that check and normalize weights, words of axes and masks, for `AttentionMaps`, analyses and views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The positions that count in a statistic of maps: not padding, and not queries that see nothing."""
+"""Statistics of maps over the positions that count: not padding, and not queries that see nothing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def is_self_attention(maps: AttentionMaps) -> bool:
     )
 
 
-def head_weights(maps: AttentionMaps, layer: int) -> Iterator[tuple[int, Float[Tensor, "head query key"]]]:
+def iterate_heads(maps: AttentionMaps, layer: int) -> Iterator[tuple[int, Float[Tensor, "head query key"]]]:
     """Yield (first head, weights) of a layer: of all heads at once where they are small, else head by head."""
     _, heads, queries, keys = maps.shape
     normalized = not maps.provenance.get("unnormalized")
@@ -127,7 +127,7 @@ def statistic(
         raise ValueError("every position of these maps is padding, by their mask: there is nothing to measure")
     rows = []
     for layer in range(maps.shape[0]):
-        parts = [(head, positions.select(weights)) for head, weights in head_weights(maps, layer)]
+        parts = [(head, positions.select(weights)) for head, weights in iterate_heads(maps, layer)]
         rows.append(
             torch.cat([measure(weights, positions.counted_mask(weights, layer, head)) for head, weights in parts])
         )

@@ -15,7 +15,7 @@ from tfviz.checks import between
 from tfviz.look.captured import Capture
 from tfviz.look.head_scores import SCORE_KINDS, head_scores
 from tfviz.look.map_arguments import are_numbers
-from tfviz.look.map_statistics import CountedPositions, check_weights, head_weights, mean, statistic
+from tfviz.look.map_statistics import CountedPositions, check_weights, iterate_heads, mean, statistic
 from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.shapes import Float
 
@@ -101,7 +101,7 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
             raise ValueError(f"the words differ: {words[:5]} and {others[:5]}; capture both on one text")
     positions, changes = CountedPositions.of(first, second), []
     for layer in range(first.shape[0]):
-        for (head, before), (_, after) in zip(head_weights(first, layer), head_weights(second, layer)):
+        for (head, before), (_, after) in zip(iterate_heads(first, layer), iterate_heads(second, layer)):
             before, after = positions.select(before), positions.select(after)
             counted = positions.counted_mask(before, layer, head) | positions.counted_mask(after, layer, head)
             changes.append(mean((before - after).abs().sum(-1) / 2, counted))

@@ -60,7 +60,7 @@ def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
 
 
 def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Path, family: Family) -> None:
-    """Raise ValueError for a size larger than the tensors allow; each size must be the length of an axis, or a number of tensors.
+    """Raise ValueError for a size larger than the tensors allow; each is the length of an axis, or a number of tensors.
 
     Sizes are checked before a model is built, since one of 1,000,000,000 layers would exhaust the memory.
     """

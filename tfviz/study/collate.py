@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from tfviz.look.failed_calls import TOKENIZER_CALL
-from tfviz.study.check_ids import check_no_string
+from tfviz.look.error_hints import TOKENIZER_CALL
+from tfviz.study.check_prompts import check_no_string
 from tfviz.study.inputs import Prompt
 from tfviz.validation import describe
 

@@ -14,9 +14,9 @@ from tfviz import checks
 from tfviz.eval_mode import model_device
 from tfviz.logits import extract_logits
 from tfviz.look.attention_call import is_unmasked
-from tfviz.look.failed_calls import explain
+from tfviz.look.error_hints import explain
 from tfviz.shapes import Bool, Int
-from tfviz.study.check_ids import (
+from tfviz.study.check_prompts import (
     MASK_ARGUMENTS,
     check_ids,
     check_masks,

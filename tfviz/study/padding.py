@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tfviz.shapes import Bool, Float
 from tfviz.study.block_replay import hooked
-from tfviz.study.check_ids import MASK_ARGUMENTS
+from tfviz.study.check_prompts import MASK_ARGUMENTS
 from tfviz.study.inputs import Inputs, attention_mask_of, ids_at
 from tfviz.study.metrics import Metric
 

@@ -18,7 +18,7 @@ from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_la
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import Means, replacement
-from tfviz.study.places import Each, Heads, Place, Places, check_heads, heads_at
+from tfviz.study.places import Each, HeadSelection, Place, Places, check_heads, heads_at
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_firings, site_axis
 from tfviz.study.table import Table
 from tfviz.study.token_logits import TokenLogits
@@ -50,7 +50,7 @@ class Sweep:
         model: nn.Module,
         inputs: dict[str, Inputs],
         metric: Metric,
-        chosen: Heads,
+        chosen: HeadSelection,
         by: str,
         seed: int,
         each: Each | None,

@@ -14,7 +14,7 @@ from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patching import check_prompts, check_words, prompts, warn_of_constant
 from tfviz.study.path_sweep import PathSweep
-from tfviz.study.places import Each, Heads, Sites, heads_by_glob
+from tfviz.study.places import Each, HeadSelection, Sites, heads_by_glob
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
@@ -110,7 +110,7 @@ def patch_path(
     )
 
 
-def _listing(sites: Heads) -> str:
+def _listing(sites: HeadSelection) -> str:
     """Return sites with their heads, for a title.
 
     >>> _listing({"h.1.attn.query": [0, 2], "h.2.attn.query": [1], "h.3.attn.query": None})

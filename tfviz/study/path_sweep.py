@@ -13,7 +13,7 @@ from tfviz.look.recorder import matches
 from tfviz.study.inputs import Inputs, repeat_batch
 from tfviz.study.metrics import Metric
 from tfviz.study.patch_sweep import Sweep
-from tfviz.study.places import Each, Heads, Place, check_heads, heads_at
+from tfviz.study.places import Each, HeadSelection, Place, check_heads, heads_at
 from tfviz.study.sites import ActivationSite, module_path
 
 
@@ -34,10 +34,10 @@ class PathSweep(Sweep):
         model: nn.Module,
         inputs: Mapping[str, Inputs],
         metric: Metric,
-        senders: Heads,
+        senders: HeadSelection,
         by: str,
         frozen: list[str],
-        receivers: Heads,
+        receivers: HeadSelection,
         each: Each | None,
         positions: Sequence[int] | None,
         words: Sequence[str] | None,

@@ -16,10 +16,10 @@ from tfviz.study.sites import ActivationSite
 Each = Literal["head", "position", "head and position"]
 Place = tuple[int | None, int | None]  # head and position; None: all that were chosen
 Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> head or heads; None for all
-Heads = dict[str, list[int] | None]  # glob or site -> heads; None: all of them
+HeadSelection = dict[str, list[int] | None]  # glob or site -> heads; None: all of them
 
 
-def heads_by_glob(name: str, sites: Sites) -> Heads:
+def heads_by_glob(name: str, sites: Sites) -> HeadSelection:
     """Return glob -> its heads; None: all of them.
 
     Raises:
@@ -36,7 +36,7 @@ def heads_by_glob(name: str, sites: Sites) -> Heads:
     return heads
 
 
-def heads_at(site: str, chosen: Heads) -> list[int] | None:
+def heads_at(site: str, chosen: HeadSelection) -> list[int] | None:
     """Return the heads of a site by the first glob that matches it."""
     return next(heads for glob, heads in chosen.items() if matches(site, glob))
 

@@ -108,8 +108,8 @@ class Table:
 
         Args:
             count: the number of values to return.
-            largest: True: the largest, in descending order; False: the smallest, in ascending order; None: those farthest
-                from 0.
+            largest: True: the largest, in descending order; False: the smallest, in ascending order; None: those
+                farthest from 0.
 
         >>> Table(torch.tensor([0.5, -1.0]), {"head": ["0", "1"]}).top(1, largest=True)
         [(('0',), 0.5)]

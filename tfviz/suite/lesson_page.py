@@ -28,7 +28,7 @@ from tfviz.suite.html_parts import (
 )
 
 CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
-OPENING_WIDTH, OPENING_QUALITY = 760, 60  # pixels of the picture at the beginning, two for each of the page
+OPENING_WIDTH, OPENING_QUALITY = 1520, 60  # pixels of the picture at the beginning, two for each of the page
 LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
 
 
@@ -74,14 +74,15 @@ def write(
     body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
     title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
     body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
-    body = body.replace("</h1>", f"</h1>{_opening(notebook)}", 1)
+    after_promise = body.find('<div class="jp-Cell ', body.index("</h1>"))
+    body = f"{body[:after_promise]}{_opening(notebook)}{body[after_promise:]}" if after_promise > 0 else body
     draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
     draft.write_text(body, encoding="utf-8", newline="\n", errors="replace")
     files.replace(draft, path)
 
 
 def _opening(notebook: nbformat.NotebookNode) -> str:
-    """Return HTML with the lesson's picture, small, beside its promise; empty if no cell is tagged `thumbnail`."""
+    """Return HTML with the lesson's picture, which stands below its promise; empty if no cell is tagged `thumbnail`."""
     cells = notebooks.tagged_cells(notebook, "thumbnail")
     found = [output["data"] for cell in cells for output in cell.get("outputs", []) if "data" in output]
     pictures = [data["image/png"] for data in found if "image/png" in data]

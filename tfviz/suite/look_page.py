@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfviz import look, view
 from tfviz.files import atomic
-from tfviz.suite.hf_model import Checkpoint, Inputs
+from tfviz.suite.hf_checkpoint import Checkpoint, Inputs
 from tfviz.view.page.html import View, together
 from tfviz.view.patch_grid import find_grids
 from tfviz.view.still.images import read_image

@@ -62,7 +62,7 @@ def heads(
         budget=budget,
         names=list(names),
         top=top,
-        gold=marked[1],
+        outlined=marked[1],
         rows=marked[0],
         axes=axes,
     )
@@ -102,7 +102,7 @@ def head(
         budget=budget,
         top=top,
         divide=divide,
-        gold=marked[1],
+        outlined=marked[1],
         rows=marked[0],
     )
 
@@ -202,7 +202,7 @@ def alignment(
         {"mode": "head"},
         title or "Alignment",
         axes=axes,
-        gold=pairs,
+        outlined=pairs,
         note=note,
         budget=budget,
     )
@@ -278,7 +278,7 @@ def steps(
         arrange="steps",
         divide=divide,
         axes=axes,
-        gold=marked[1],
+        outlined=marked[1],
         rows=marked[0],
     )
 

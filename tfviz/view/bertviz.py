@@ -13,6 +13,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from tfviz.look import AttentionMaps
+from tfviz.look.quantize import range_problem
 from tfviz.text.token_labels import visible_sign
 from tfviz.view.page.bundle import script_json
 from tfviz.view.still.attention import heads
@@ -145,12 +146,8 @@ def _weights(maps: AttentionMaps) -> list:
     weights = maps.weights.double()
     if not weights.isfinite().all():
         raise ValueError(f"some weights are not finite numbers, which bertviz cannot draw: {maps!r}")
-    low, high = float(weights.min()), float(weights.max())
-    if low < -1e-6 or high > 1 + 1e-3:
-        raise ValueError(
-            f"attention weights lie between 0 and 1; these go from {low:.3g} to {high:.3g}: "
-            "are these scores, before their softmax?"
-        )
+    if problem := range_problem(weights):
+        raise ValueError(f"the tensor of weights {problem}")
     return ((weights * 1e4).round() / 1e4).tolist()
 
 

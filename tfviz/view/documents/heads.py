@@ -163,7 +163,7 @@ class HeadsDocument(TypedDict):
         title: the title; if empty, a description of what is shown.
         arrange: the arrangement of several parts.
         axes: names of rows and columns.
-        gold: cells to outline, (row, column).
+        outlined: cells to outline, (row, column).
         head_names: names of the heads, instead of numbers.
     """
 
@@ -176,7 +176,7 @@ class HeadsDocument(TypedDict):
     title: str
     arrange: Arrangement
     axes: list[str]
-    gold: list[list[int]]
+    outlined: list[list[int]]
     head_names: list[str]
     dividers: NotRequired[list[Divider]]
     picture: NotRequired[ImageSpec]

@@ -152,7 +152,7 @@ export interface HeadsDocument {
   /** names of rows and columns. */
   axes: string[];
   /** cells to outline, (row, column). */
-  gold: number[][];
+  outlined: number[][];
   /** names of the heads, instead of numbers. */
   head_names: string[];
   dividers?: Divider[];
@@ -213,7 +213,7 @@ export interface TablePanel {
   numbered?: boolean;
   /** the text of each cell, instead of a number. */
   texts?: string[][];
-  /** for each cell, words and their numbers in falling order. */
+  /** for each cell, words and their numbers in descending order. */
   details?: [string, number][][][];
 }
 

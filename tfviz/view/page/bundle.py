@@ -19,7 +19,8 @@ def bundle(name: str) -> tuple[str, str]:
     """Return the key of `static/NAME.js`, which changes with its content, and the script element that registers it.
 
     The element is a classic script: those of type module stay in a browser's memory, one for each view, after the
-    views are gone. It registers a function, so that it defines no global names in the page and its text can go to a worker.
+    views are gone. It registers a function, so that it defines no global names in the page and its text can go to a
+    worker.
     """
     code = (STATIC / f"{name}.js").read_text(encoding="utf-8").rstrip()
     key = f"{name}-{hashlib.sha256(code.encode()).hexdigest()[:12]}"

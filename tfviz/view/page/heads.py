@@ -43,7 +43,7 @@ def heads_document(
     *,
     arrange: str = "choose",
     axes: Sequence[str] = (QUERY, KEY),
-    gold: Sequence[Sequence[int]] = (),
+    outlined: Sequence[Sequence[int]] = (),
     names: Sequence[str] = (),
     top: int | None = None,
     divide: int | None = None,
@@ -59,7 +59,7 @@ def heads_document(
         budget: the maximum size of the data, in bytes.
         arrange: the arrangement of several parts: `choose` one, `compare` two, `steps` of a slider.
         axes: names of the rows and the columns.
-        gold: cells to outline.
+        outlined: cells to outline.
         names: names of the heads.
         top: number of strongest keys to send for each query; None: all.
         divide: the key before which a line is drawn.
@@ -88,7 +88,7 @@ def heads_document(
         "title": title or "",
         "arrange": cast(Arrangement, arrange),
         "axes": list(axes),
-        "gold": [list(cell) for cell in gold],
+        "outlined": [list(cell) for cell in outlined],
         "head_names": list(names),
     }
     lines: list[Divider] = [] if divide is None else [("cols", index(divide))]

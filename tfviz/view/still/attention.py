@@ -33,7 +33,7 @@ from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_siz
 from tfviz.view.still.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
 from tfviz.view.still.palette import DPI, shorten
 from tfviz.view.still.picture import Picture
-from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_weights, spread
+from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_and_mask, spread
 
 MAX_SHEET_WORDS = 12  # words of an axis that a sheet of heads can label
 MAX_WORD_SHEET_INCHES = 10.0
@@ -155,7 +155,7 @@ def alignment(
         IndexError: a gold cell lies outside the map.
         ValueError: there is no word.
     """
-    weights, allowed = head_weights(maps, 0, 0)
+    weights, allowed = head_and_mask(maps, 0, 0)
     queries, keys = weights.shape
     cells = sorted({(int(row), int(column)) for row, column in gold})
     for row, column in cells:
@@ -193,7 +193,7 @@ def compare(
         ValueError: there is no word.
     """
     maps = (first, second)
-    (a, _), (b, _) = pair = [head_weights(one, layer, head) for one in maps]
+    (a, _), (b, _) = pair = [head_and_mask(one, layer, head) for one in maps]
     title = title or f"Layer {layer}, head {head}: {names[0]} and {names[1]}"
     panels = [
         Heatmap(weights, Axis(QUERY, one.rows), Axis(KEY, one.cols), allowed=allowed, title=name)
@@ -262,7 +262,7 @@ def steps(
     every = [
         Heatmap(weights, Axis(axes[0], maps.rows), Axis(axes[1], maps.cols), allowed=allowed, title=str(name))
         for name, maps in parts.items()
-        for weights, allowed in [head_weights(maps, layer, head)]
+        for weights, allowed in [head_and_mask(maps, layer, head)]
     ]
     space = max(len(one.values) for one in every), max(one.values.shape[1] for one in every)
     if is_numbered(*space):  # as in the page
@@ -276,7 +276,8 @@ def steps(
     if len(shown) < len(every):
         title += f" ({len(shown)} of {len(every)} frames)"
     sizes = " to ".join(f"{size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
-    return Picture(lambda: renderer.film(shown, title), f"{title}\n{counted(len(every), 'step')}, from {sizes}")
+    summary = f"{title}\n{counted(len(every), 'step')}, from {sizes}"
+    return Picture(lambda: renderer.small_multiples(shown, title), summary)
 
 
 def _outlined(heatmap: Heatmap, outlined: Outlined) -> Heatmap:

@@ -113,9 +113,9 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
 
     They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
-    such child. A parent that only this box uses has the lowest priority. Where two parents share an ancestor and neither
-    derives from the other (query and key, of scores), no link is straight: the box is centred below the two, and the two
-    below their ancestor.
+    such child. A parent that only this box uses has the lowest priority. Where two parents share an ancestor and
+    neither derives from the other (query and key, of scores), no link is straight: the box is centred below the two,
+    and the two below their ancestor.
     """
     uses = Counter(parent for its in parents for parent in its)
     ancestors: list[set[int]] = []

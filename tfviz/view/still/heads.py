@@ -26,7 +26,7 @@ from tfviz.view.still.palette import DPI, axis_labels, drawable, soft
 from tfviz.view.still.picture import set_title
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without words
-MIN_PANELS_WORDS_BELOW = 4  # of a tall film, whose words stand above the first panel and below the last
+MIN_PANELS_WORDS_BELOW = 4  # of panels one below another, whose words stand above the first panel and below the last
 MAX_LETTERS = 40  # along an axis whose words are labelled
 SPACES = "␣⏎"  # as lessons write them
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
@@ -105,7 +105,7 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     return figure
 
 
-def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
+def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     """Draw one head as it grows, all panels at the size of the largest map; words that all share are written once."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
     most = 3 if keys < 3 * queries else 1  # flat maps stand one below another

@@ -26,6 +26,7 @@ from tfviz.view.still.palette import (
     axis_labels,
     diverging_colormap,
     drawable,
+    linear_rgb,
     sequential_colormap,
     shorten,
     soft,
@@ -267,5 +268,4 @@ def _contrast(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _luminance(colour: Sequence[float]) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return float(linear_rgb(numpy.array(colour[:3])) @ (0.2126, 0.7152, 0.0722))

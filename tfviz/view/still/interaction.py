@@ -14,10 +14,10 @@ from matplotlib.patches import Patch
 from tfviz.view.result_spec import ResultPanel
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import HATCH, colormap, norm
+from tfviz.view.still.legends import ScaleLegend, scale_legends
 from tfviz.view.still.palette import drawable, shorten, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.results import PANEL_SIZES, draw_result
-from tfviz.view.still.scale_keys import ScaleKey, scale_keys
 from tfviz.view.still.sentences import sentences, stated_cells
 
 ROW_WIDTH_INCHES = 9.1  # of a row of panels
@@ -33,7 +33,7 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     layout = _Layout(panels, question)
 
     def draw() -> Figure:
-        return layout.draw(statement, hints, note, scale_keys(panels))
+        return layout.draw(statement, hints, note, scale_legends(panels))
 
     words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
     return Picture(draw, "\n".join([title, "; ".join(line), *words, *(text for text in (statement, note) if text)]))
@@ -54,7 +54,7 @@ class _Layout:
         row_widths = [sum(self.widths[n] for n in row) for row in self.rows]
         self.width = max(*row_widths, min(len(title) / TITLE_LETTERS_PER_INCH, ROW_WIDTH_INCHES), 3.2)
 
-    def draw(self, statement: str, hints: Sequence[str], note: str, keys: Sequence[ScaleKey]) -> Figure:
+    def draw(self, statement: str, hints: Sequence[str], note: str, keys: Sequence[ScaleLegend]) -> Figure:
         """Draw all; lines of text are wrapped to the width of the panels."""
         statement_lines, note_lines = (wrap(text, int(self.width * LETTERS_PER_INCH)) for text in (statement, note))
         row_heights = [max(self.heights[n] for n in row) for row in self.rows]
@@ -115,7 +115,7 @@ def _with_fixed_layout(figure: Figure) -> Figure:
     return figure
 
 
-def _draw_key(part: SubFigure, keys: Sequence[ScaleKey]) -> None:
+def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
     """Draw a patch for each end of each scale, once, with what it means."""
     patches = []
     for key in keys:

@@ -17,7 +17,7 @@ from tfviz.view.still.formatting import counted, formatted, size
 from tfviz.view.still.heatmap import MAX_AXIS_LABELS
 from tfviz.view.still.palette import axis_labels, soft
 from tfviz.view.still.picture import Picture, set_title
-from tfviz.view.still.selection import head_weights
+from tfviz.view.still.selection import head_and_mask
 
 MIN_WEIGHT = 0.02  # of a line, unless the caller passes another
 # heads 0-7, 8-15, ...: the eight colours come round again
@@ -76,7 +76,7 @@ def links(
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:
     """Return the weights, 0 where masked."""
-    weights, allowed = head_weights(maps, layer, head)
+    weights, allowed = head_and_mask(maps, layer, head)
     return weights if allowed is None else weights * allowed
 
 

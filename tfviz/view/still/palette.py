@@ -89,7 +89,8 @@ def theme(name: str = "light") -> AbstractContextManager[None]:
     """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults inside `with view.theme(name):`.
 
     Earlier settings, in rcParams, a style sheet or a matplotlibrc, are ignored inside and restored after it. A view
-    that is shown or saved there, as PNG or SVG, has this theme. A call outside a `with` statement has no effect, and warns.
+    that is shown or saved there, as PNG or SVG, has this theme. A call outside a `with` statement has no effect, and
+    warns.
 
     Raises:
         ValueError: there is no such theme.
@@ -233,9 +234,13 @@ _LMS_TO_LAB = numpy.array(
 )  # fmt: skip
 
 
+def linear_rgb(rgb: numpy.ndarray) -> numpy.ndarray:
+    """Return the linear light of sRGB numbers from 0 to 1 (IEC 61966-2-1)."""
+    return numpy.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
 def _to_lab(rgb: numpy.ndarray) -> numpy.ndarray:
-    linear = numpy.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return numpy.cbrt(linear @ _RGB_TO_LMS.T) @ _LMS_TO_LAB.T
+    return numpy.cbrt(linear_rgb(rgb) @ _RGB_TO_LMS.T) @ _LMS_TO_LAB.T
 
 
 def _to_rgb(lab: numpy.ndarray) -> numpy.ndarray:

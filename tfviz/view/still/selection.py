@@ -63,7 +63,7 @@ def check_divider(divide: int | None, keys: int) -> list[Divider]:
     return [] if divide is None else [("cols", divide)]
 
 
-def head_weights(
+def head_and_mask(
     maps: AttentionMaps, layer: int, head: int
 ) -> tuple[Float[Tensor, "query key"], Bool[Tensor, "query key"] | None]:
     """Return one head's weights and mask; errors as `check_head`."""

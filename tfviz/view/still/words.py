@@ -23,7 +23,7 @@ from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
 from tfviz.view.still.palette import DPI, drawable, font_families, shorten, soft
 from tfviz.view.still.picture import Picture, set_title
-from tfviz.view.still.selection import check_index, head_weights
+from tfviz.view.still.selection import check_index, head_and_mask
 
 MAX_WORDS = 400  # of a text
 MAX_WORD_LENGTH = 40  # characters
@@ -50,7 +50,7 @@ def words(
         IndexError: there is no such layer, head or row.
         ValueError: there is no word.
     """
-    weights, allowed = head_weights(maps, layer, head)
+    weights, allowed = head_and_mask(maps, layer, head)
     check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
     numbers, allowed_keys = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
     title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.rows[row].strip(' '))}” looks at"

@@ -19,7 +19,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
-from tfviz.view.studio.labels import check_label_logits, check_labels
+from tfviz.view.studio.check_labels import check_label_logits, check_labels
 from tfviz.view.studio.static_studio import MAX_TOKENS, Answer, with_heads
 from tfviz.view.studio.strongest_head import strongest_head
 

@@ -20,8 +20,8 @@ from tfviz.view.still.classified_image import classified_image
 from tfviz.view.still.images import read_image
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.check_labels import check_label_logits, check_labels
 from tfviz.view.studio.image_requirements import check_pixels, image_program, patched_pixels
-from tfviz.view.studio.labels import check_label_logits, check_labels
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:

@@ -84,13 +84,4 @@ def _head_edits(off: Iterable[Mapping[str, Any]]) -> dict[str, Edit]:
     heads: dict[str, list[int]] = {}
     for entry in off:
         heads.setdefault(entry["site"], []).append(entry["head"])
-    return {site: _zero_all(some) for site, some in heads.items()}
-
-
-def _zero_all(heads: Sequence[int]) -> Edit:
-    def edit(weights: Tensor) -> Tensor:
-        for head in heads:
-            weights = edits.zero(head)(weights)
-        return weights
-
-    return edit
+    return {site: edits.zero(some) for site, some in heads.items()}

@@ -33,6 +33,7 @@ const HEAD_STEPS = { "[": -1, "]": 1 };
 const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
 const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet while its heads arrive
 
+const HINT = "Point at a map, a letter or a cell to read it; click a head to open it.";
 const LARGE_MAP = { maxCell: 56, maxNumberedCell: 64, flatNames: true }; // pixels of a cell of the only map
 
 /** A view of heads that shows the reader's choices in the current mode. */
@@ -70,6 +71,7 @@ export class Explorer {
     this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
     this.frame.body.onkeydown = (event) => this.press(event);
     this.close = this.frame.open();
+    this.frame.status.dataset.hint = HINT;
   }
 
   /** Show the new maps of the source. */
@@ -221,10 +223,10 @@ export class Explorer {
     );
     if (this.panels !== panels) return;
     const linearPanels = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
-    const { gold = [], dividers = [] } = this.source.document;
+    const { outlined = [], dividers = [] } = this.source.document;
     this.stages.head.show(
       linearPanels,
-      { ...within, current: this.source.current, outlined: gold, dividers: linearPanels.map(() => dividers) },
+      { ...within, current: this.source.current, outlined, dividers: linearPanels.map(() => dividers) },
       this.frame.width,
     );
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));

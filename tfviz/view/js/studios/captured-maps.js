@@ -38,7 +38,7 @@ export class CapturedMaps {
       arrange: "choose",
       axes: ["query", "key"],
       head_names: [],
-      gold: [],
+      outlined: [],
       ...document,
     };
     /** @type {HeadMaps["parts"]} */

@@ -57,7 +57,7 @@ export class CostBars {
     });
     this.bars.replaceChildren(...bars);
     this.bars.classList.toggle("few", bars.length <= MAX_SPACED_BARS);
-    this.caption.textContent = `cost of each ${this.unit}, in nats, at temperature 1${unedited ? "; thin line: with all heads on" : ""}`;
+    this.caption.textContent = `cost of each ${this.unit}, in nats${unedited ? "; thin line: with all heads on" : ""}`;
     this.bars.setAttribute("aria-label", this.summary(costs));
   }
 

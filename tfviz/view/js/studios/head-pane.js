@@ -56,6 +56,11 @@ export class HeadPane {
       h("div", { class: "row" }, this.switcher, this.opener),
     );
     this.openedHead = h("div", { class: "inner", hidden: true });
+    // On a telephone the sentence stays in view as long as the heads that it is about are.
+    this.watcher = new IntersectionObserver(([{ isIntersecting }]) =>
+      this.selectedHead.classList.toggle("pinned", isIntersecting),
+    );
+    this.watcher.observe(this.model.element);
   }
 
   /** Show how the small maps are read, and their scale. @param {MapLegend} key */
@@ -118,6 +123,7 @@ export class HeadPane {
   }
 
   close() {
+    this.watcher.disconnect();
     this.explorer?.close();
   }
 }

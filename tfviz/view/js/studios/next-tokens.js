@@ -115,19 +115,19 @@ export class NextTokens {
   }
 
   /** Which tokens are kept, in words. */
-  get kept() {
+  get filterName() {
     const { topK, topP } = this.sampler;
     return joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
   }
 
   /** The rule of the threshold line, in words. */
   get cutName() {
-    return this.kept ? `${this.kept} · drag` : "all kept · drag up to drop unlikely ones";
+    return this.filterName ? `${this.filterName} · drag` : "all kept · drag up to drop unlikely ones";
   }
 
   /** The settings of the sampler, in words. */
   get settings() {
-    return joinPresent([`temperature ${fixed(this.sampler.temperature, 2)}`, this.kept], ", ");
+    return joinPresent([`temperature ${fixed(this.sampler.temperature, 2)}`, this.filterName], ", ");
   }
 
   /**

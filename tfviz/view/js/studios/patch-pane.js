@@ -25,6 +25,10 @@ const SIZES = [
   { maxWidth: Infinity, scale: 1.45 },
 ];
 const INITIAL_WIDTH = 300;
+const GRID_LINES = [
+  ["#fff", 0.6, -0.5],
+  ["#000", 0.3, 0],
+];
 
 /** A pane with a picture and a cursor over its patches. */
 export class PatchPane {
@@ -182,10 +186,13 @@ export class PatchPane {
     const { theme, patches, hidden, attended, pointed } = this;
     const [patchWidth, patchHeight] = [this.width / patches.columns, this.height / patches.rows];
     pen.image(this.pixels(pen.ratio), 0, 0);
-    for (let row = 1; row < patches.rows; row++)
-      pen.line(0, row * patchHeight, this.width, row * patchHeight, { stroke: theme.page, lineWidth: 0.5, alpha: 0.7 });
-    for (let column = 1; column < patches.columns; column++)
-      pen.rect(column * patchWidth - 0.25, 0, 0.5, this.height, { fill: theme.page, alpha: 0.7 });
+    // a light line beside a dark one is seen on any picture
+    for (const [fill, alpha, shift] of /** @type {[string, number, number][]} */ (GRID_LINES)) {
+      for (let row = 1; row < patches.rows; row++)
+        pen.rect(0, row * patchHeight + shift, this.width, 0.5, { fill, alpha });
+      for (let column = 1; column < patches.columns; column++)
+        pen.rect(column * patchWidth + shift, 0, 0.5, this.height, { fill, alpha });
+    }
     const corner = (/** @type {number} */ patch) => [
       (patch % patches.columns) * patchWidth,
       Math.floor(patch / patches.columns) * patchHeight,

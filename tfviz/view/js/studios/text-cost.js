@@ -11,7 +11,7 @@ import { tokenCosts } from "./logits.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
 
-const OWN_TEXT = " (It wrote part of the text itself, and what it writes is likely to it, good or bad.)";
+const GENERATED_NOTE = " (It wrote part of the text itself, and what it writes is likely to it, good or bad.)";
 const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the whole text at each step
 
 /**
@@ -29,7 +29,7 @@ const unsure = (cost, other) => `as unsure as among ${choices(cost)} instead of 
 
 /** @param {string} unit */
 const costHelp = (unit) =>
-  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}); less is better`;
+  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}, at temperature 1); less is better`;
 
 /** A line that describes the cost of a text, and bars of its tokens. */
 export class TextCost {
@@ -106,8 +106,8 @@ export class TextCost {
   compare(now, other, isOff) {
     if (!isOff)
       return `With this head off the text costs ${this.words(other)} instead of ${fixed(now, 2)}, ${unsure(other, now)}.`;
-    const own = this.studio.path.tokens.length > 0 && now < other ? OWN_TEXT : "";
-    return `The text costs ${this.words(now)} instead of ${fixed(other, 2)}, ${unsure(now, other)}.${own}`;
+    const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
+    return `The text costs ${this.words(now)} instead of ${fixed(other, 2)}, ${unsure(now, other)}.${note}`;
   }
 
   /** @param {string} key @param {Place} place @param {Answer} answer */

@@ -16,7 +16,7 @@ from tfviz.view.still.formatting import formatted
 
 
 @dataclass(frozen=True)
-class ScaleKey:
+class ScaleLegend:
     """The key of a scale.
 
     Attributes:
@@ -30,7 +30,7 @@ class ScaleKey:
     hatched: str
 
 
-def scale_keys(panels: Sequence[ResultPanel]) -> list[ScaleKey]:
+def scale_legends(panels: Sequence[ResultPanel]) -> list[ScaleLegend]:
     """Return a key for each scale whose ends, or hatched cells, have a meaning."""
     groups: dict[tuple[Scale, tuple[str, str], str], list[ResultPanel]] = {}
     for panel in panels:
@@ -39,7 +39,7 @@ def scale_keys(panels: Sequence[ResultPanel]) -> list[ScaleKey]:
     return [_key(*group, members) for group, members in groups.items()]
 
 
-def _key(scale: Scale, ends: tuple[str, str], hatched: str, panels: Sequence[ResultPanel]) -> ScaleKey:
+def _key(scale: Scale, ends: tuple[str, str], hatched: str, panels: Sequence[ResultPanel]) -> ScaleLegend:
     values = numpy.concatenate([panel.numbers.ravel() for panel in panels])
     low = -scale.limit if scale.rule.diverging else 0.0
     if ends != NO_NAMES and is_binary(values):
@@ -48,4 +48,4 @@ def _key(scale: Scale, ends: tuple[str, str], hatched: str, panels: Sequence[Res
     else:
         numbered = zip((low, scale.limit), ends)
         texts = [(value, f"{formatted(value)}: {text}" if text else formatted(value)) for value, text in numbered]
-    return ScaleKey(scale, tuple(texts), hatched if bool((values == -numpy.inf).any()) else "")
+    return ScaleLegend(scale, tuple(texts), hatched if bool((values == -numpy.inf).any()) else "")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.attention_call import is_unmasked
-from tfviz.look.failed_calls import TOKENIZER_CALL
+from tfviz.look.error_hints import TOKENIZER_CALL
 
 MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # arguments that tell padding, 0, from words
 CACHE_ARGUMENT = re.compile("past|cache")  # in the names of arguments with keys and values
