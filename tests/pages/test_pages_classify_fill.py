@@ -241,8 +241,8 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
             expected[i] < 0 for i in strong
         ]  # orange: it adds; blue: it takes
         key = f"away from “{LABELS[label]}”", f"toward “{LABELS[label]}”"
-        assert plain(page.locator(".pane .scale").text_content()) == f"A word pushes{''.join(key)}"
-        assert plain(page.locator(".ranking .axis").text_content()) == f"← {key[0]}{key[1]} →"
+        assert plain(page.locator(".pane .scale").text_content()) == f"A word pushes toward{key[0]}“{LABELS[label]}”"
+        assert plain(page.locator(".ranking .axis").text_content()) == f"← {key[0]}“{LABELS[label]}” →"
         ranked = sorted(range(len(expected)), key=lambda i: -abs(expected[i]))[:5]
         rows = page.locator(".ranking .share").evaluate_all("all => all.map(one => one.textContent)")
         assert rows == [f"{words(page)[i]}{one_decimal(-expected[i])}" for i in ranked]
@@ -431,7 +431,7 @@ def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
 def test_both_sides_and_the_left_alone_grow_from_one_line(studio):
     page = studio(filler()[2])
     titles = page.locator(".side-title b").all_text_contents()
-    assert titles == ["Reading both sides", "Reading only the left"]
+    assert titles == ["Both sides", "Left side only"]
     both, left = (page.locator(".sides > .shares").nth(which).locator(".track").first for which in (0, 1))
     boxes = [track.bounding_box() for track in (both, left)]
     assert boxes[1]["x"] + boxes[1]["width"] == pytest.approx(boxes[0]["x"], abs=2)
@@ -506,7 +506,7 @@ def test_fill_handles_multi_token_words_and_a_second_vocabulary(studio):
     assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
     click_word(page, "the")
     assert (
-        page.locator(".gap").first.locator(".shares").last.text_content() == "Reading only the leftnothing stands there"
+        page.locator(".gap").first.locator(".shares").last.text_content() == "Left side onlynothing stands there"
     )
     page.get_by_role("tab").nth(1).click()
     page.locator(".gap .shares").first.locator(".share").first.click()
@@ -566,7 +566,7 @@ def test_fill_reports_text_that_compared_model_cannot_encode(studio):
     types(page, "never plot")
     click_word(page, "plot")
     assert page.locator(".sides .shares").last.text_content() == (
-        "Reading only the leftits vocabulary lacks a character that stands there"
+        "Left side onlyits vocabulary lacks a character that stands there"
     )
 
 

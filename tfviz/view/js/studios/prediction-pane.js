@@ -9,7 +9,7 @@ import { joinPresent } from "./small-elements.js";
 
 /** @import { FillStudio, Gap } from "./fill-studio.js" */
 
-const LEFT_ONLY = "Reading only the left";
+const LEFT_ONLY = "Left side only";
 const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its guesses
 
 /** A pane of bars, which put a predicted word into the text when they are pressed. */
@@ -71,7 +71,7 @@ export class PredictionPane {
       const piece = both.length > 1 ? `(${studio.tokenizer.words([original])[0]})` : "";
       const takes = (/** @type {number} */ id) => () => studio.take(place, id);
       return guessBars(
-        ["Reading both sides", joinPresent([piece, marked], " ")],
+        ["Both sides", joinPresent([piece, marked], " ")],
         { shares, baseline, tokenizer: studio.tokenizer },
         { typed: original, takes },
       );

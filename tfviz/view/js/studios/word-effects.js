@@ -120,9 +120,9 @@ export class WordEffects {
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
     const stops = [-1, -0.5, -MIN_SHADED, MIN_SHADED, 0.5, 1].map(colour).join(", ");
-    const [against, toward] = this.directions;
+    const [against, toward] = this.directions.map((direction) => direction.replace(/^toward /, ""));
     this.scale.replaceChildren(
-      h("span", { title: `full colour: ${fixed(limit, 1)} of log-odds` }, "A word pushes"),
+      h("span", { title: `full colour: ${fixed(limit, 1)} of log-odds` }, "A word pushes toward"),
       h("output", {}, against),
       h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
       h("output", {}, toward),
@@ -158,7 +158,7 @@ export class WordEffects {
     const places = [...effects.keys()].filter((i) => effects[i] !== undefined);
     const added = (/** @type {number} */ i) => -(effects[i] ?? 0);
     const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
-    const [against, toward] = this.directions;
+    const [against, toward] = this.directions.map((direction) => direction.replace(/^toward /, ""));
     this.rows.replaceChildren(
       h("div", { class: "axis" }, h("span", {}, `← ${against}`), h("span", {}, `${toward} →`)),
       ...top.map((i) => {
