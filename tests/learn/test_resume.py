@@ -85,7 +85,15 @@ def interrupted(folder, line):
     return lines
 
 
-def test_run_resumes_after_ctrl_c_at_any_line(tmp_path):
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt: whoever started the tests may have them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_run_resumes_after_ctrl_c_at_any_line(tmp_path, ctrl_c):
     whole = gpt()
     expected = run(whole, STEPS, optimizer=momentum(whole.parameters()))
     lines = interrupted(tmp_path / "counted", None)
