@@ -129,7 +129,7 @@ def _write_name(
     """
     figure: Any = axes.figure
     clearance = POINT_CLEARANCE_PIXELS * figure.dpi / 100
-    frame, is_marked = axes.get_window_extent().padded(-clearance), away is not None
+    frame, is_marked = axes.get_window_extent().padded(-clearance / 2), away is not None
     face: dict[str, Any] = {"weight": "bold", "family": BOLD_FONT} if is_marked else {}
     few = len(places) < MAX_POINTS_NAMED_AROUND
     around = NAME_SHIFTS if few else SIDE_SHIFTS

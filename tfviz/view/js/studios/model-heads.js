@@ -93,9 +93,9 @@ export class ModelHeads {
     return this.store.get("off").some(([other, head]) => other === site && head === place.head);
   }
 
-  /** @param {Place} place @param {Partial<StudioState>} [changes] */
-  select({ part, layer, head }, changes = {}) {
-    this.store.set({ part, layer, head, marked: [], ...this.selectedToo, ...changes });
+  /** @param {Place} place */
+  select({ part, layer, head }) {
+    this.store.set({ part, layer, head, marked: [], ...this.selectedToo });
   }
 
   /** Switch heads of a layer off, or on if all are off. @param {string} site @param {number[]} heads */
@@ -105,7 +105,7 @@ export class ModelHeads {
 
   /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {Place} place */
   toggleHead(place) {
-    this.select(place, { off: this.offToggling(this.siteOf(place), [place.head]) });
+    this.store.set({ ...place, marked: [], off: this.offToggling(this.siteOf(place), [place.head]) });
   }
 
   /** Return which heads are off if these heads of a layer are switched over. @param {string} site @param {number[]} heads */

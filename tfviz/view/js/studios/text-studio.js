@@ -158,8 +158,8 @@ export class TextStudio extends Studio {
 
   /** The map of the chosen head, as long as a word is pointed at: its row shades the text. @returns {Grid | null} */
   get shading() {
-    if (this.row === null) return null;
     const { heads } = this;
+    if (this.row === null || !heads.groups.length) return null; // the pointer may stand on a word before there are maps
     return heads.isOff(heads.selected) ? null : heads.grid(heads.selected);
   }
 

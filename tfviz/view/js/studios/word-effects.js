@@ -120,9 +120,13 @@ export class WordEffects {
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
     const stops = [-1, -0.5, -MIN_SHADED, MIN_SHADED, 0.5, 1].map(colour).join(", ");
-    const [against, toward] = this.directions.map((direction) => direction.replace(/^toward /, ""));
+    const [against, toward] = this.directions;
     this.scale.replaceChildren(
-      h("span", { title: `full colour: ${fixed(limit, 1)} of log-odds` }, "A word pushes toward"),
+      h(
+        "span",
+        { title: `full colour: ${fixed(limit, 1)} of log-odds` },
+        `A word pushes${this.isBinary ? " toward" : ""}`,
+      ),
       h("output", {}, against),
       h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
       h("output", {}, toward),
@@ -140,13 +144,16 @@ export class WordEffects {
     );
   }
 
+  get isBinary() {
+    return this.studio.described.labels.length === 2;
+  }
+
   /** What words push against, and toward: of two labels, the one and the other. */
   get directions() {
     const { studio } = this;
     const { subjectLabel: label } = studio;
     const name = studio.labelText(label);
-    const two = studio.described.labels.length === 2;
-    return [two ? `toward ${studio.labelText(1 - label)}` : `away from ${name}`, `toward ${name}`];
+    return this.isBinary ? [studio.labelText(1 - label), name] : [`away from ${name}`, `toward ${name}`];
   }
 
   /**
@@ -158,7 +165,7 @@ export class WordEffects {
     const places = [...effects.keys()].filter((i) => effects[i] !== undefined);
     const added = (/** @type {number} */ i) => -(effects[i] ?? 0);
     const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
-    const [against, toward] = this.directions.map((direction) => direction.replace(/^toward /, ""));
+    const [against, toward] = this.directions;
     this.rows.replaceChildren(
       h("div", { class: "axis" }, h("span", {}, `← ${against}`), h("span", {}, `${toward} →`)),
       ...top.map((i) => {
