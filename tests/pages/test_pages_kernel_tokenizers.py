@@ -179,7 +179,7 @@ def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path, kernel
     cost = torch.nn.functional.cross_entropy(logits[:-1, :20], letters.encode("abcd")[1:])
     choices = f"{float(f'{cost.exp().item():.1e}'):g}"
     assert page.locator(".cost").text_content() == (
-        f"As unsure as among {choices} of 20 letters: {float(cost):.2f} nats a letter"
+        f"As unsure as among {choices} of 20 letters: {float(cost):.2f} nats"
     )
     click(page, *["One letter"] * 3)
     assert page.locator(".token").count() == 7

@@ -170,7 +170,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
     assert page.locator(".cost").text_content() == (
-        f"As unsure as among {choices(whole)} of {len(TOKENIZER)} letters: {whole:.2f} nats a letter"
+        f"As unsure as among {choices(whole)} of {len(TOKENIZER)} letters: {whole:.2f} nats"
     )
     switch(page, 0, 1)
     switch(page, 1, 2)

@@ -78,10 +78,11 @@ export class TextCost {
   describe(answer, off) {
     const { ids, logits, unedited, size } = answer;
     if (ids.length < 2) return "";
-    const cost = this.words((answer.cost ??= meanCost(logits, answer)));
-    if (!unedited) return `As unsure as among ${choices(answer.cost)} of ${counted(size, this.studio.unit)}: ${cost}`;
+    const cost = (answer.cost ??= meanCost(logits, answer));
+    if (!unedited)
+      return `As unsure as among ${choices(cost)} of ${counted(size, this.studio.unit)}: ${fixed(cost, 2)} nats`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
-    return `${cost} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
+    return `${this.words(cost)} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
   }
 
   /**
