@@ -108,7 +108,7 @@ def test_lesson_page_links_to_other_lessons(tmp_path):
     links = [link["href"] for link in BeautifulSoup(text, "html.parser").main.find_all("a")]
     prose = ["01_a.html", "03_c.html#Part", "./04_d.ipynb", "https://x.y/01_a.ipynb"]
     assert links == ["01_a.html", "03_c.html", *prose, "01_a.html", "03_c.html"]
-    assert "Lesson 2 · 5 minutes" in text
+    assert "Lesson 2 · 5 minutes to read" in text
 
 
 def test_code_cells_are_foldable_and_open(tmp_path):

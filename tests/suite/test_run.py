@@ -25,6 +25,19 @@ from tfviz.suite.worker import child_environment
 pytest_plugins = ["small_notebooks"]
 
 
+def test_relative_path_of_a_text_begins_where_the_command_is_given(suite, tmp_path, monkeypatch):
+    write(
+        suite, "03_text", "from tfviz.text import corpora\nprint(corpora.load(corpus))", parameters="corpus = 'pydoc'"
+    )
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "my.txt").write_text("a text of my own", encoding="utf-8")
+    monkeypatch.chdir(mine)
+    ended = tfviz("run", "03", "-p", "corpus=my.txt", "--out", tmp_path / "elsewhere")
+    assert ended.exit_code == 0, ended.output
+    assert "a text of my own" in (tmp_path / "elsewhere" / "03_text.ipynb").read_text(encoding="utf-8")
+
+
 def test_failing_notebooks_are_reported_and_do_not_stop_others(suite, tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     environment = dict(os.environ)

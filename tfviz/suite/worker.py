@@ -23,6 +23,7 @@ from tfviz import files
 from tfviz.suite import gallery, lesson_page, notebooks
 from tfviz.suite.course import Lesson
 from tfviz.suite.runs import MAX_ERROR_LENGTH, Outcome, Run, outcome
+from tfviz.text.corpora import CALLED_FROM
 
 _reports: SimpleQueue[tuple[str, int, int]] | None = None  # of a worker process, to the main process
 
@@ -62,6 +63,7 @@ def init_worker(lifeline: _Lifeline, threads: int | None, reports: SimpleQueue[t
     else:  # on Windows it reaches every process of the terminal
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(child_environment(threads))
+    os.environ[CALLED_FROM] = os.getcwd()  # where relative paths among the parameters begin; kernels run elsewhere
     signal.signal(signal.SIGTERM, _end_process)  # the pool sends it to all workers when one has ended
     threading.Thread(target=_end_with_main, args=[lifeline], daemon=True).start()
 

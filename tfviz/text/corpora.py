@@ -26,11 +26,14 @@ FILE_STATES = (  # a corpus has the first state in this order that one of its fi
     "embedded",
 )
 
+CALLED_FROM = "TFVIZ_CALLED_FROM"  # the environment variable of kernels with the folder in which `tfviz run` was called
+
 
 def load(name: str) -> str:
     """Return the text of a corpus, downloaded on first use, or that of a UTF-8 file, given its path.
 
-    A path that leads nowhere from the current folder is tried from the folder `TFVIZ_DATA`.
+    A path that leads nowhere from the current folder is tried from the folder in which `tfviz run` was called, which
+    runs lessons elsewhere, and from the folder `TFVIZ_DATA`.
 
     Line endings are converted to line feeds, and a leading byte-order mark is dropped.
 
@@ -145,10 +148,11 @@ def _select_files(name: str, only: tuple[str, ...] = ()) -> list[File]:
 
 
 def _own_text(name: str) -> Path | None:
-    """Return the path of a user's text, here or in the folder `TFVIZ_DATA`."""
+    """Return the path of a user's text: here, where `tfviz run` was called, or in the folder `TFVIZ_DATA`."""
     path = Path(os.path.expanduser(name))
-    if os.path.isfile(path):
-        return path
+    for place in (path, os.environ.get(CALLED_FROM, "") / path):
+        if os.path.isfile(place):
+            return place
     inside = (_own_folder() or Path()) / path
     return inside if os.path.isfile(inside) else None
 
