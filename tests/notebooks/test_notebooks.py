@@ -190,13 +190,6 @@ def test_readme_pictures_match_notebooks():
     assert all((DOCS / name).is_file() for pair in shown for name in pair)
 
 
-@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_readme_has_reading_time(book):
-    minutes = course.describe(read(book), book.stem).minutes
-    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    assert f"(notebooks/{book.stem}.ipynb) ({minutes} minutes)<br>" in readme
-
-
 def pixels(png):
     return Image.open(io.BytesIO(png)).convert("RGB").tobytes()
 

@@ -15,7 +15,7 @@ from tfviz.suite.course import Lesson
 from tfviz.suite.site import search_index
 
 LESSONS = {path.stem: course.describe(notebooks.read(path), path.stem) for path in notebooks.find()}
-PROMISES = re.compile(r"\[\*\*(\w+)\*\*\]\(notebooks/\w+\.ipynb\)<br>(.*?) \|$", re.MULTILINE)
+PROMISES = re.compile(r"\[\*\*(\w+)\*\*\]\(notebooks/\w+\.ipynb\) \((\d+) minutes\)<br>(.*?) \|$", re.MULTILINE)
 
 
 def page(folder, name, *cells, **given):
@@ -35,12 +35,12 @@ def test_main_line_lessons_need_only_main_line_lessons():
     assert all(name < lesson.name for lesson in LESSONS.values() for name in lesson.needs)
 
 
-def test_readme_promises_match_lessons():
+def test_readme_minutes_and_promises_match_lessons():
     readme = (notebooks.folder().parent / "README.md").read_text(encoding="utf-8")
-    promises = {
-        name: promise.partition("<br>[![")[0] for name, promise in PROMISES.findall(readme)
+    rows = {
+        name: (int(minutes), promise.partition("<br>[![")[0]) for name, minutes, promise in PROMISES.findall(readme)
     }  # and a Colab badge
-    assert promises == {name: lesson.promise for name, lesson in LESSONS.items()}
+    assert rows == {name: (lesson.minutes, lesson.promise) for name, lesson in LESSONS.items()}
 
 
 def test_minutes_follow_words_and_code_lines():

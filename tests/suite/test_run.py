@@ -130,6 +130,7 @@ def test_run_says_first_what_it_runs_then_at_which_cells_it_is(suite, tmp_path, 
     lines = ended.output.splitlines()
     assert lines[0] == "2 to run with preset smoke, word=b: 01_good, 03_long"
     assert lines[1].startswith("gallery: ")
+    assert lines[2].startswith("smoke is a test: ")
     cells = [int(line.split()[2]) for line in lines if re.fullmatch(r"03_long: cell \d+ of 12", line)]
     assert cells == sorted(set(cells))
     assert len(cells) > 1

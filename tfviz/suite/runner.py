@@ -109,6 +109,10 @@ def _announce(runs: Sequence[Run], preset: str, overrides: Mapping[str, Any], ou
     given = "".join(f", {name}={value}" for name, value in overrides.items())
     listed = ", ".join(each.title for each in runs)
     click.echo(f"{len(runs)} to run with preset {preset}{given}: {listed}\ngallery: {out / 'index.html'}")
+    if preset == "smoke":
+        click.echo(
+            "smoke is a test: models that are hardly trained do not bear out what the lessons say (✗ in the pages)"
+        )
 
 
 def _plan(
