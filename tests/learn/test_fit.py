@@ -323,7 +323,7 @@ def test_fit_rejects_batch_of_padding():
     model = translator()
     before = state_of(model)
     padding = [(torch.tensor([[3, 4]]), torch.tensor([[2, 0, 0]]))]
-    with pytest.raises(ValueError, match="all its targets are padding"):
+    with pytest.raises(ValueError, match="the batch has no targets: all are padding"):
         next(train(model, padding, 1, loss=losses.translation()))
     assert equal_states(state_of(model), before)
 
