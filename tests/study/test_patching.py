@@ -556,8 +556,9 @@ def test_chosen_positions_have_the_values_that_they_have_among_all(by):
             some = study.patch(model, IDS, OTHER, sites=sites, each=each, positions=[-1, 1], words=names, **call)
             assert some.axes["position"] == ["f", "b"]
             torch.testing.assert_close(some.values, whole.values[..., [size - 1, 1]], rtol=1e-4, atol=1e-6)
-    plain = study.patch(model, IDS, OTHER, each="head and position", positions=[5], **call)
-    assert plain.axes["position"] == ["5"]
+    for positions in ([5], [-1], [-1, 5]):  # without words, the number from the beginning; each position once
+        plain = study.patch(model, IDS, OTHER, each="head and position", positions=positions, **call)
+        assert plain.axes["position"] == ["5"]
 
 
 def test_a_head_is_patched_at_the_chosen_positions_together():

@@ -83,7 +83,7 @@ class Places:
         outside = next((at for at in positions if not -site.positions <= at < site.positions), None)
         if outside is not None:
             raise ValueError(f"there is no position {outside}; {site.name} has {site.positions}, counted from 0")
-        return cls(site, each, [int(at) % site.positions for at in dict.fromkeys(positions)])
+        return cls(site, each, list(dict.fromkeys(int(at) % site.positions for at in positions)))
 
     def among(self, chosen: Sequence[list[int] | None]) -> list[Place]:
         """Return the places, by the heads that are chosen in each site; None: all heads.
