@@ -92,3 +92,26 @@ def test_words_of_tall_film_stand_above_its_first_and_below_its_last_panel():
     ticks = [axes.xaxis.get_major_ticks()[0] for axes in (panels[0], panels[3])]
     assert [tick.label2.get_visible() for tick in ticks] == [True, False]  # above
     assert [tick.label1.get_visible() for tick in ticks] == [False, True]  # below
+
+
+@pytest.mark.parametrize(
+    ("numbers", "settings", "ends"),
+    [
+        ([3.0, 5.4, 40.0], {}, (2, 50)),
+        ([0.02, 0.3], {}, (0.01, 0.5)),
+        ([3.0, 5.4, 40.0], {"ylim": (3, 40)}, (3, 40)),
+    ],
+)
+def test_short_log_axis_ends_at_a_number_that_is_written(numbers, settings, ends):
+    chart = view.lines(
+        {"a": (range(len(numbers)), numbers)}, x="x", y="y", title="t", yscale="log", **settings
+    ).figure()
+    assert chart.axes[0].get_ylim() == pytest.approx(ends)
+
+
+@pytest.mark.parametrize(("count", "rows"), [(2, [2]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])])
+def test_frames_stand_in_rows_of_about_equal_length(count, rows):
+    frames = {f"step {n}": AttentionMaps(torch.rand(1, 1, 4, 4)) for n in range(count)}
+    figure = view.steps(frames, drawn=list(frames)).figure()
+    tops = [round(axes.get_subplotspec().rowspan.start) for axes in figure.axes[:count]]
+    assert [tops.count(row) for row in range(len(rows))] == rows
