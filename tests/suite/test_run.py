@@ -447,6 +447,36 @@ def test_ended_run_leaves_no_processes_and_can_be_repeated(tmp_path, name):
 
 
 @posix
+def test_run_that_is_interrupted_while_it_reports_leaves_no_processes(tmp_path, monkeypatch):
+    """Ctrl-C may come between two outcomes as well; whoever handles the exception holds its frames."""
+    books, mark = tmp_path / "books", uuid.uuid4().hex
+    books.mkdir()
+    (books / "presets.yaml").write_text("cpu: {}", encoding="utf-8")
+    write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(tmp_path / 'go')!r}")
+    write(books, "02_two", "1", parameters="a = 1")
+    monkeypatch.setattr(notebooks, "folder", lambda: books)
+    monkeypatch.setenv("TFVIZ_MARK", mark)
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+
+    def interrupt(line):
+        if line.startswith("02_two"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner.click, "echo", interrupt)
+    with pytest.raises(KeyboardInterrupt) as held:
+        runner.run([], "cpu", {}, tmp_path / "out", jobs=2)
+    kernels = (
+        "ipykernel_launcher",
+        "time.sleep(600)",
+    )  # multiprocessing's resource tracker lives on, as these tests do
+    wait_until(
+        lambda: not [one for one in marked_processes(mark) if any(name in " ".join(one.cmdline()) for name in kernels)]
+    )
+    assert held.tb is not None
+    assert "stopped" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+
+
+@posix
 def test_terminated_worker_ends_its_kernel_and_subprocesses(tmp_path):
     books, out, go = (tmp_path / name for name in ("books", "out", "go"))
     books.mkdir()
