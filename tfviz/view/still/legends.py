@@ -1,6 +1,6 @@
-"""The keys below pictures: what the ends of a scale mean, once for all results that share it.
+"""The legends below pictures: what the ends of a scale mean, once for all results that share it.
 
-The page makes the same keys of results that it computes (`js/interact/key-panel.js`).
+The page makes the same legends of results that it computes (`js/interact/key-panel.js`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Functions that compute how one query's weights are computed, in float64: products of query and key in each dimension,
+// Functions that compute one query's weights step by step, in float64: products of query and key in each dimension,
 // their sum, the score, the weight.
 
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";

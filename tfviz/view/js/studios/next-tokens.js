@@ -71,9 +71,10 @@ export class NextTokens {
     const last = lastOf(logits, size);
     const shares = probabilities(last, this.sampler);
     const unfiltered = probabilities(last, { temperature });
-    const others = unedited && probabilities(lastOf(unedited, size), { temperature });
+    const lastUnedited = unedited && lastOf(unedited, size); // with all heads on
+    const others = lastUnedited && probabilities(lastUnedited, { temperature });
     this.order = topK(last, MAX_BARS);
-    const favourite = unedited ? topK(lastOf(unedited, size), 1)[0] : this.order[0]; // with all heads on
+    const [favourite] = topK(lastUnedited ?? last, 1);
     if (!this.order.includes(favourite)) this.order.splice(-1, 1, favourite);
     this.unfiltered = unfiltered;
     this.candidates = shares.filter((share) => share > 0).length;
