@@ -11,7 +11,7 @@ const SOURCES = "tfviz/view/js";
 const OUT = "tfviz/view/static";
 const PAGES = ["attention", "charts", "engine", "interact", "maps", "neurons", "patching", "studios"];
 const WIDGETS = ["interact-widget", "maps-widget", "patching-widget", "studios-widget"];
-const SITE_OUT = "tfviz/suite/static"; // scripts of lessons' pages and of the site's search
+const SITE_OUT = "tfviz/lessons/static"; // scripts of lessons' pages and of the site's search
 const LICENSES = "THIRD_PARTY_LICENSES.txt";
 const MINISEARCH =
   "/* with MiniSearch 7.2.0, copyright 2022 Luca Ongaro, MIT licence: github.com/lucaong/minisearch */";
@@ -74,12 +74,12 @@ const builds = [
   },
   { ...common, plugins: [styles], entryPoints: entries(WIDGETS), format: "esm" },
   { ...common, entryPoints: [`${SOURCES}/base/page.css`] }, // Python puts it into the pages that it writes
-  { ...common, format: "iife", outdir: SITE_OUT, entryPoints: ["tfviz/suite/js/lesson.js"] },
+  { ...common, format: "iife", outdir: SITE_OUT, entryPoints: ["tfviz/lessons/js/lesson.js"] },
   {
     ...common,
     format: "iife",
     outdir: SITE_OUT,
-    entryPoints: ["tfviz/suite/js/site-search.js"],
+    entryPoints: ["tfviz/lessons/js/site-search.js"],
     banner: { js: MINISEARCH },
   },
 ];

@@ -15,7 +15,7 @@ const importsOnly = (folder, ...folders) => ({
 const allows = (...names) => Object.fromEntries(names.map((name) => [`@typescript-eslint/${name}`, "off"]));
 
 export default [
-  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/static/", "tfviz/suite/static/"] },
+  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/static/", "tfviz/lessons/static/"] },
   js.configs.recommended,
   {
     rules: {
@@ -46,7 +46,7 @@ export default [
     },
   },
   { files: ["*.mjs", "tests/**/*.js"], languageOptions: { globals: globals.node } },
-  { files: ["tfviz/suite/js/*.js"], languageOptions: { globals: globals.browser } },
+  { files: ["tfviz/lessons/js/*.js"], languageOptions: { globals: globals.browser } },
   {
     files: [`${VIEWS}/**/*.js`],
     languageOptions: { globals: globals.browser },

@@ -13,7 +13,7 @@ import torch
 from common import parser
 
 from tfviz import learn, models, text
-from tfviz.suite import demo
+from tfviz.lessons import demo
 
 STEPS, BATCH, SEED = 3000, 8, 1
 

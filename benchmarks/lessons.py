@@ -27,7 +27,7 @@ from torch import nn
 
 from tfviz import learn
 from tfviz.learn.optimizers import hidden_matrices
-from tfviz.suite import notebooks
+from tfviz.lessons import notebooks
 
 LESSONS = ("04", "07", "09", "10", "11", "12", "13")  # whose models have blocks, and are trained by `fit`
 LONGER = 1.8  # a step of Muon takes a small model about a quarter more time than one of AdamW

@@ -52,7 +52,7 @@ ALLOWED = {  # package -> what it may import beside itself and the shared files
         "text.token_labels",
     }
     | {"look.map_arguments", "look.quantize", "look.key_ranges"},  # what maps are made of
-    "suite": {"text", "layers", "models", "learn", "generate", "look", "study", "view"},
+    "lessons": {"text", "layers", "models", "learn", "generate", "look", "study", "view"},
 }
 PUBLIC = {("view", "tfviz.look")}  # packages that may be imported whole, but none of their modules
 HEAVY = [
@@ -114,7 +114,7 @@ def test_packages_import_only_allowed_packages():
         for path, package, name in import_edges()
         if name not in SHARED
         and not (package and is_within(name, {package, *ALLOWED[package]}))
-        and (package, name) not in {*PUBLIC, ("suite", "tfviz")}
+        and (package, name) not in {*PUBLIC, ("lessons", "tfviz")}
         and path not in ("__main__.py", "__init__.py")  # the latter for type checkers only
     ]
     assert wrong == []
@@ -157,7 +157,7 @@ def test_modules_have_no_circular_imports():
         module = "tfviz." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         if (PACKAGE.parent / name.replace(".", "/")).with_suffix(".py").is_file() and name != module:
             graph.setdefault(module, set()).add(name)
-    assert {"tfviz.suite.runs", "tfviz.suite.gallery"} <= graph["tfviz.suite.runner"]
+    assert {"tfviz.lessons.runs", "tfviz.lessons.gallery"} <= graph["tfviz.lessons.runner"]
     assert find_cycle(graph) == []
 
 
@@ -199,6 +199,6 @@ def test_subpackages_are_imported_lazily():
 
 
 def test_subpackages_work_without_notebook_packages():
-    packages = ", ".join(f"tfviz.{name}" for name in ALLOWED if name not in ("suite", "view"))
+    packages = ", ".join(f"tfviz.{name}" for name in ALLOWED if name not in ("lessons", "view"))
     blocked = f"import sys; sys.modules.update(dict.fromkeys({ABSENT}))"
     python("-c", f"{blocked}; import {packages}; assert tfviz.text.corpora.load('pydoc')")

@@ -18,8 +18,8 @@ import torch
 
 from tfviz import checks, files
 from tfviz.learn import checkpoint
-from tfviz.suite import clean, doctor, lab, notebooks, runner, worker
-from tfviz.suite.site import markdown_pages
+from tfviz.lessons import clean, doctor, lab, notebooks, runner, worker
+from tfviz.lessons.site import markdown_pages
 
 CLONE = Path(__file__).parents[1]
 SOURCES = [

@@ -21,7 +21,7 @@ import yaml
 from operating_systems import links
 
 from tfviz import extras
-from tfviz.suite import notebooks
+from tfviz.lessons import notebooks
 
 CLONE = Path(__file__).parents[1]
 LESSONS = [book.stem for book in notebooks.find()]

@@ -9,9 +9,9 @@ NEEDED = (
     "tfviz/py.typed",
     "tfviz/notebooks/presets.yaml",
     "tfviz/notebooks/course.yaml",
-    "tfviz/suite/demo.safetensors",
-    "tfviz/suite/templates/lesson/index.html.j2",
-    "tfviz/suite/static/site-search.js",
+    "tfviz/lessons/demo.safetensors",
+    "tfviz/lessons/templates/lesson/index.html.j2",
+    "tfviz/lessons/static/site-search.js",
     "tfviz/view/static/page.css",
     "tfviz/view/still/light.mplstyle",
 )
@@ -23,7 +23,7 @@ def check(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     sources = [path for path in (CLONE / "tfviz").rglob("*.py") if "__pycache__" not in path.parts]
-    bundles = [*CLONE.glob("tfviz/view/static/*.js"), *CLONE.glob("tfviz/suite/static/*.js")]
+    bundles = [*CLONE.glob("tfviz/view/static/*.js"), *CLONE.glob("tfviz/lessons/static/*.js")]
     lessons = {f"tfviz/notebooks/{path.name}" for path in CLONE.glob("notebooks/[0-9]*.ipynb")}
     copied = {path.relative_to(CLONE).as_posix() for path in [*sources, *bundles]}
     assert len(lessons) == 17

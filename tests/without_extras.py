@@ -13,7 +13,7 @@ import torch
 
 import tfviz
 from tfviz import generate, learn, look, models, study, text, view
-from tfviz.suite import demo
+from tfviz.lessons import demo
 
 INSTALLS_LESSONS = "pip install 'tfviz[lessons] @ git+https://github.com/tfviz/tfviz'"
 README = Path(__file__).parents[1] / "README.md"

@@ -10,10 +10,10 @@ from types import ModuleType
 
 TYPE_CHECKING = False  # type checkers and editors take it for true, and so know `tfviz.look` after `import tfviz`
 if TYPE_CHECKING:
-    from tfviz import generate, layers, learn, look, models, portable, study, suite, text, view
+    from tfviz import generate, layers, learn, lessons, look, models, portable, study, text, view
 
 __version__ = "0.1.0"
-__all__ = ["generate", "layers", "learn", "look", "models", "portable", "study", "suite", "text", "view"]
+__all__ = ["generate", "layers", "learn", "lessons", "look", "models", "portable", "study", "text", "view"]
 
 
 def __getattr__(name: str) -> ModuleType:

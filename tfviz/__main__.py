@@ -15,7 +15,7 @@ def main() -> None:
         return
     try:
         with extra("lessons"):
-            from tfviz.suite import cli
+            from tfviz.lessons import cli
     except ImportError as error:
         sys.exit(f"tfviz: {error}")
     cli.main(prog_name="tfviz")

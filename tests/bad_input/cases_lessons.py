@@ -4,7 +4,7 @@ SETUP = """
 from pathlib import Path
 from lesson_cells import lesson
 from tfviz import text
-from tfviz.suite import parameters
+from tfviz.lessons import parameters
 def written(words, count=9000):
     Path("own.txt").write_text((words + " ") * count, encoding="utf-8")
     return "own.txt"

@@ -4,7 +4,7 @@ import linecache
 from unittest import mock
 
 from tfviz import learn
-from tfviz.suite import notebooks
+from tfviz.lessons import notebooks
 
 
 class TrainsError(Exception):

@@ -15,9 +15,9 @@ import papermill
 import pytest
 from PIL import Image
 
-from tfviz.suite import claims, clean, course, install_cell, notebooks, parameters, prose
-from tfviz.suite.clean import darken
-from tfviz.suite.runner import run
+from tfviz.lessons import claims, clean, course, install_cell, notebooks, parameters, prose
+from tfviz.lessons.clean import darken
+from tfviz.lessons.runner import run
 
 BOOKS = notebooks.find()
 DOCS = notebooks.folder().parent / "docs"

@@ -10,7 +10,7 @@ import pytest
 from browser import press, settled
 from jupyterlab_server import IDLE, begin, kernels, run_all, run_by_papermill, save, shut_down, write
 
-from tfviz.suite import lesson_page, notebooks
+from tfviz.lessons import lesson_page, notebooks
 
 pytest_plugins = ["browser", "jupyterlab_server"]
 SAMPLE = ["01", "12", "16"]  # lessons to run by JupyterLab's buttons; tests/notebooks runs them all, by papermill

@@ -3,9 +3,9 @@
 import pytest
 from nbformat import v4
 
-from tfviz.suite import lesson_page
-from tfviz.suite.site import search_index
-from tfviz.suite.site.markdown_pages import site_navigation
+from tfviz.lessons import lesson_page
+from tfviz.lessons.site import search_index
+from tfviz.lessons.site.markdown_pages import site_navigation
 
 pytest_plugins = ["browser"]
 SHOWS_CODE = "cells => cells.map(cell => cell.open)"

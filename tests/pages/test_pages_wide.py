@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tfviz import view
-from tfviz.suite import gallery
-from tfviz.suite.runs import Outcome, Run
+from tfviz.lessons import gallery
+from tfviz.lessons.runs import Outcome, Run
 
 pytest_plugins = ["browser"]
 LONG = "x" * 3000

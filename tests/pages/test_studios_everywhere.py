@@ -9,7 +9,7 @@ import torch
 from jupyterlab_server import papermilled, run_all, run_by_papermill, write
 from writing_studios import said, spoken
 
-from tfviz.suite import lesson_page
+from tfviz.lessons import lesson_page
 
 pytest_plugins = ["browser", "jupyterlab_server"]
 MODELS = """import torch

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from operating_systems import make_pipe
 from packing import write, zipped
 
-from tfviz.suite.cli import main
+from tfviz.lessons.cli import main
 from tfviz.text import corpora, datasets
 
 pytest_plugins = ["packing"]

@@ -13,7 +13,7 @@ import public_api
 import pytest
 
 import tfviz
-from tfviz.suite.site import reference
+from tfviz.lessons.site import reference
 
 PACKAGE = Path(tfviz.__file__).parent
 LEVELS = [module.__name__ for module in reference.modules()]

@@ -1,0 +1,1 @@
+"""The command line and the lessons: running, checking and publishing the notebooks."""

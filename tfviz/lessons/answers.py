@@ -1,0 +1,32 @@
+"""Lessons without their answers, for a class."""
+
+from __future__ import annotations
+
+import copy
+import re
+
+from nbformat import NotebookNode
+
+from tfviz.lessons.clean import without_live_link
+from tfviz.lessons.notebooks import tagged_cells
+
+TAG = "answer"  # of a cell that solves an exercise
+SUMMARY = "<summary>Answer</summary>"
+TOLD = re.compile(r"\s*[^.\n]*\bfolded cells\b[^.\n]*\.", re.IGNORECASE)  # where the answers are
+FOLDED = re.compile(rf"\s*<details>\s*{SUMMARY}.*?</details>", re.DOTALL)  # below a question
+
+
+def without(notebook: NotebookNode) -> NotebookNode:
+    """Return a copy of a notebook without cells that solve exercises, and without answers folded below questions.
+
+    The sentence that says where they are, and the link to the lesson's page on the site, which has them, are gone, too.
+    An answer with figures of the run is displayed by a cell of code, of which no other cell needs anything.
+    """
+    notebook = copy.deepcopy(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = TOLD.sub("", FOLDED.sub("", without_live_link(cell.source)))
+    gone = tagged_cells(notebook, TAG)
+    kept = [cell for cell in notebook.cells if cell not in gone and SUMMARY not in cell.source and cell.source.strip()]
+    notebook.cells = kept
+    return notebook

@@ -1,0 +1,93 @@
+"""An HTML exporter of nbconvert for pages without a network, in which formulas are MathML."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import pass_context
+from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from tfviz.lessons.html_parts import Heading, scrolling_table
+
+ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # that nbconvert puts into a heading
+
+
+def mathml(formula: str, display: str = "inline") -> str:
+    """Return a LaTeX formula as MathML, or as code if it cannot be converted."""
+    from latex2mathml.converter import convert
+
+    try:
+        element = convert(formula.strip(), display=display).replace("\n", " ")
+        return element.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")  # HTML needs none
+    except Exception:  # latex2mathml fails in many ways; a page with one formula as code is better than none
+        sign = "$$" if display == "block" else "$"
+        return f"<code>{html.escape(f'{sign}{formula}{sign}')}</code>"
+
+
+class MathMLExporter(HTMLExporter):
+    """An exporter of notebooks to HTML with formulas in MathML, for which nbconvert loads MathJax from the network.
+
+    Attributes:
+        relink: function from an address in the notebook to that on the page.
+        addresses: addresses of pages by names of notebooks; a name written as code in the text becomes a link.
+        headings: the headings of the last exported notebook.
+    """
+
+    relink: Callable[[str], str] = staticmethod(str)
+    addresses: Mapping[str, str] = {}
+    headings: list[Heading]
+
+    def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> Any:
+        self.headings = []
+        return super().from_notebook_node(nb, resources, **kw)
+
+    @pass_context
+    def markdown2html(self, context: Any, source: str) -> str:
+        attachments = context.get("cell", {}).get("attachments", {})
+        renderer = _MathMLRenderer(escape=False, attachments=attachments, embed_images=self.embed_images)
+        renderer.exporter = self
+        markdown = MarkdownWithMath(renderer=renderer)
+        renderer.register("table", lambda _, text: scrolling_table(f"<table>{text}</table>"))  # not the plugin's own
+        return markdown.render(source)
+
+
+class _MathMLRenderer(IPythonRenderer):
+    exporter: MathMLExporter
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        """Render a heading without nbconvert's link sign, since the contents list links to each heading."""
+        element = ANCHOR.sub("", super().heading(text, level, **attrs))
+        name = re.search(r' id="([^"]*)"', element)
+        words = re.sub("</?a\\b[^>]*>", "", text)
+        self.exporter.headings.append(Heading(level, html.unescape(name[1]) if name else "", words))
+        return element
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        return super().link(text, self.exporter.relink(url), title)
+
+    def codespan(self, text: str) -> str:
+        """Link the name of another lesson to its page."""
+        code, address = super().codespan(text), self.exporter.addresses.get(text)
+        return f'<a href="{html.escape(address)}">{code}</a>' if address else code
+
+    def block_html(self, html: str) -> str:
+        """Keep a block without pictures unchanged: nbconvert would close a `<details>` that ends in a later block."""
+        return super().block_html(html) if "<img" in html.lower() else f"{html}\n"
+
+    def block_math(self, body: str) -> str:
+        return _scrolling(mathml(body, "block"))
+
+    def inline_math(self, body: str) -> str:
+        return mathml(body)
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return _scrolling(mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block"))
+
+
+def _scrolling(formula: str) -> str:
+    """Return a formula that scrolls separately if it is wider than the page, and may be inside a paragraph."""
+    return f'<span class="formula">{formula}</span>'

@@ -1,0 +1,143 @@
+"""Write notebooks as self-contained pages with contents, links to other lessons, and foldable code."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import io
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+
+import nbformat
+from PIL import Image
+
+from tfviz import files
+from tfviz.lessons import clean, course, injected_parameters, install_cell, notebooks
+from tfviz.lessons.course import Lesson
+from tfviz.lessons.html_parts import (
+    STYLE,
+    TEMPLATES,
+    code_colours,
+    contents,
+    description,
+    render,
+    script,
+    scrolling_table,
+)
+
+CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
+OPENING_WIDTH, OPENING_QUALITY = 1520, 60  # pixels of the picture at the beginning, two for each of the page
+LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
+
+
+def write(
+    notebook: nbformat.NotebookNode,
+    path: Path,
+    navigation: str = "",
+    lessons: Sequence[Lesson] = (),
+    relink: Callable[[str], str] | None = None,
+) -> None:
+    """Write a notebook as a page that needs no network; formulas become MathML.
+
+    Args:
+        notebook: the notebook.
+        path: the path of the page.
+        navigation: HTML with links to other pages, for the top.
+        lessons: the lessons whose pages are in the same folder, in the order of the course.
+        relink: function from an address in the notebook to that on the page; by default links to notebooks become links
+            to their pages.
+    """
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # of a progress bar, keeps what it printed last
+
+    from tfviz.lessons.html_exporter import MathMLExporter
+
+    addresses = {lesson.name: lesson.address for lesson in lessons if lesson.name != path.stem}
+    exporter = MathMLExporter(
+        template_name="lesson",
+        extra_template_basedirs=[str(TEMPLATES)],
+        embed_images=True,
+        exclude_output_prompt=True,
+        preprocessors=[CoalesceStreamsPreprocessor],
+        **dict.fromkeys(("mathjax_url", "require_js_url", "jquery_url", "mermaid_js_url"), ""),
+    )
+    exporter.addresses = addresses
+    exporter.relink = relink or (lambda url: _page_address(url, addresses))
+    resources = {
+        "navigation": navigation,
+        "style": STYLE + LESSON_STYLE + code_colours(".highlight"),
+        "script": script("lesson"),
+        "description": description(course.describe(notebook, path.stem).promise),
+        **_course_links(lessons, path.stem),
+    }
+    body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
+    title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
+    body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
+    after_promise = body.find('<div class="jp-Cell ', body.index("</h1>"))
+    body = f"{body[:after_promise]}{_opening(notebook)}{body[after_promise:]}" if after_promise > 0 else body
+    draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
+    draft.write_text(body, encoding="utf-8", newline="\n", errors="replace")
+    files.replace(draft, path)
+
+
+def _opening(notebook: nbformat.NotebookNode) -> str:
+    """Return HTML with the lesson's picture, which stands below its promise; empty if no cell is tagged `thumbnail`."""
+    cells = notebooks.tagged_cells(notebook, "thumbnail")
+    found = [output["data"] for cell in cells for output in cell.get("outputs", []) if "data" in output]
+    pictures = [data["image/png"] for data in found if "image/png" in data]
+    if not pictures:
+        return ""
+    picture, made = Image.open(io.BytesIO(base64.b64decode(pictures[-1]))).convert("RGB"), io.BytesIO()
+    picture.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
+    picture.save(made, "WEBP", quality=OPENING_QUALITY)
+    data = base64.b64encode(made.getvalue()).decode()
+    width, height = picture.size
+    return (
+        f'<img class="opening" alt="" width="{width // 2}" height="{height // 2}" src="data:image/webp;base64,{data}">'
+    )
+
+
+def _page_address(url: str, addresses: dict[str, str]) -> str:
+    """Return a link to a notebook in the same folder as a link to its page, and any other link unchanged."""
+    match = re.fullmatch(r"(?:\./)?([^/#:]+)\.ipynb(#.*)?", url)
+    return addresses[match[1]] + (match[2] or "") if match and match[1] in addresses else url
+
+
+def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
+    """Return HTML for the top and end of a lesson's page: its place in the course, and its neighbours."""
+    around = course.neighbours(lessons, name)
+    lesson = next((each for each in lessons if each.name == name), None)
+    values = {"around": around, "lesson": lesson, "count": len(lessons)}
+    return {part: render("lesson_links.html.j2", part=part, **values) for part in ("top", "end")}
+
+
+def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """Return a copy of a notebook for a page, in which widgets are replaced by their views, which need no kernel.
+
+    The link to the interactive page is removed, since it leads to this page, and so is the cell that installs tfviz;
+    each script and the parameters are included once. Tables scroll separately.
+    """
+    from tfviz.view.page.bundle import deduplicate  # which loads matplotlib
+
+    page = copy.deepcopy(notebook)
+    page.metadata.pop("widgets", None)
+    page.metadata["title"] = course.heading(page, name)[0]
+    install_cell.remove(page)
+    injected_parameters.merge(page)
+    if page.cells:
+        page.cells[0].source = clean.without_live_link(page.cells[0].source)
+    bundles: set[str] = set()  # scripts that the page has by then
+    for cell in page.cells:
+        for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+            data.pop(clean.WIDGET_MIME_TYPE, None)
+            if "text/html" in data:
+                data["text/html"] = _scrolling(deduplicate(data["text/html"], bundles))
+    return page
+
+
+def _scrolling(html: str) -> str:
+    """Return an output with pandas tables that scroll separately; an output with scripts is unchanged."""
+    if "<script" in html:
+        return html
+    return re.sub(r"<table\b.*?</table>", lambda table: scrolling_table(table[0]), html, flags=re.DOTALL)

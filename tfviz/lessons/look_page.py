@@ -1,0 +1,143 @@
+"""`tfviz look`: a page with the attention of a checkpoint, or with the differences between two."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from torch import Tensor
+
+from tfviz import look, view
+from tfviz.files import atomic
+from tfviz.lessons.hf_checkpoint import Checkpoint, Inputs
+from tfviz.view.page.html import View, together
+from tfviz.view.patch_grid import find_grids
+from tfviz.view.still.images import read_image
+
+MAX_STUDIO_PARAMETERS = 20_000_000  # a larger model does not get a studio in the page
+MAX_HEADS_RANKED = 20  # rows of the table of changes
+STUDIOS: dict[str, Callable[..., Any]] = {
+    "ForCausalLM": view.write, "LMHeadModel": view.write, "ForMaskedLM": view.fill,
+    "ForSequenceClassification": view.classify,
+}  # fmt: skip
+Groups = Mapping[str, Any]  # look.AttentionMaps by name
+
+
+def page(name: str, text: str, picture: Path | None, other: str | None, out: Path) -> None:
+    """Write the page of a checkpoint, or of two.
+
+    Raises:
+        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`; or the two cannot be compared.
+    """
+    if other is not None and _absolute(name) == _absolute(other):
+        raise ValueError(f"{name} and {other} are one checkpoint; compare with another")
+    checkpoint, inputs, groups = _capture(name, text, picture)
+    if other is None:
+        title = f"{_absolute(name).name}: what it looks at"
+        parts: dict[str, View | str] = {**_views(groups, inputs), **_studio(checkpoint, text)}
+    else:
+        short = (_absolute(name).name, _absolute(other).name)
+        names = short if len({*short}) == 2 else (name, other)
+        decoder_ids = inputs.arguments.get("decoder_input_ids")
+        del checkpoint  # two may need more memory than there is
+        _, other_inputs, other_groups = _capture(other, text, picture, decoder_ids)
+        if other_inputs.tokens != inputs.tokens:
+            raise ValueError(f"{names[0]} and {names[1]} cut this text into other tokens: no two maps can be compared")
+        title = f"{names[0]} and {names[1]}: what changed"
+        parts = _comparison(groups, other_groups, names)
+    with atomic(out) as draft:
+        draft.write_text(together(title, parts), encoding="utf-8", newline="\n")
+    click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+def _absolute(name: str) -> Path:
+    """Return the absolute path of a folder, or one that ends in a name on the Hub, so that "." has a name, too."""
+    return Path(os.path.abspath(os.path.expanduser(name)))
+
+
+def _capture(
+    name: str, text: str, picture: Path | None, decoder_ids: Tensor | None = None
+) -> tuple[Checkpoint, Inputs, Groups]:
+    """Load a checkpoint and run it once."""
+    short = _absolute(name).name
+    click.echo(f"{short}: loading")
+    checkpoint = Checkpoint(name)
+    image = None if picture is None else read_image(picture)
+    click.echo(f"{short}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
+    try:
+        inputs = checkpoint.prepare(text, image, decoder_ids)
+        groups, summary = checkpoint.attention(inputs)
+    except (ValueError, LookupError, OSError, ImportError):
+        raise
+    except Exception as error:  # a damaged checkpoint makes a model or a tokenizer raise anything
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise ValueError(f"{name} cannot be run: {reason}; get the checkpoint again") from error
+    if image is not None and inputs.picture is None:
+        click.echo(f"{short}: its picture is cut into pieces that no view knows: maps are shown without it")
+    click.echo(f"{short}: {summary}")
+    for group, maps in groups.items():
+        click.echo(f"  {group}: {' × '.join(map(str, maps.shape))} (layer, head, query, key)")
+    return checkpoint, inputs, groups
+
+
+def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
+    """Return views of all maps: over the picture for its patches, otherwise as a sheet of heads."""
+    if inputs.picture is None:
+        return {"": view.sources(**groups)}
+    size = (inputs.picture.shape[1], inputs.picture.shape[2])
+    over = {name: maps for name, maps in groups.items() if any(find_grids(maps.rows, maps.cols, size, None))}
+    rest = {name: maps for name, maps in groups.items() if name not in over}
+    views: dict[str, View] = {"On the picture": view.image(over, inputs.picture)} if over else {}
+    return {**views, **({"Elsewhere": view.sources(**rest)} if rest else {})}
+
+
+def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
+    """Return a studio for the model by its title, if there is one and the model is small enough for a page."""
+    name = type(checkpoint.model).__name__
+    studio = next((studio for suffix, studio in STUDIOS.items() if name.endswith(suffix)), None)
+    if studio is None or checkpoint.sees_pictures:
+        return {}
+    if checkpoint.size > MAX_STUDIO_PARAMETERS:
+        click.echo(
+            f"no studio: {checkpoint.size:,} parameters are too many for a page, which takes {MAX_STUDIO_PARAMETERS:,}"
+        )
+        return {}
+    try:
+        return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text)}
+    except (ValueError, TypeError, LookupError) as error:
+        click.echo(f"no studio: {error}")
+        return {}
+
+
+def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[str, View | str]:
+    """Return a table of heads by how much they changed, and both checkpoints side by side."""
+    shared = [name for name, maps in groups.items() if name in others and others[name].shape == maps.shape]
+    if not shared:
+        raise ValueError(f"{names[0]} and {names[1]} have no maps of one name and shape")
+    ranked: list[tuple[float, str, int, int]] = []
+    for name in shared:
+        change = look.measures.change(groups[name], others[name])
+        layers, heads = change.shape
+        ranked += [(float(change[i, j]), name, i, j) for i in range(layers) for j in range(heads)]
+    ranked.sort(key=lambda row: (-row[0], *row[1:]))
+    for amount, name, layer, head in ranked[:5]:
+        click.echo(f"  {amount:.2f} {name}, layer {layer}, head {head}")
+    parts: dict[str, View | str] = {"Heads by how much they changed": _change_table(ranked[:MAX_HEADS_RANKED])}
+    for name in shared:
+        layer, head = next((layer, head) for _, group, layer, head in ranked if group == name)
+        parts[name] = view.compare(groups[name], others[name], layer, head, names)
+    return parts
+
+
+def _change_table(ranked: list[tuple[float, str, int, int]]) -> str:
+    rows = "".join(
+        f"<tr><td>{amount:.3f}</td><td>{html.escape(name)}</td><td>{layer}</td><td>{head}</td></tr>"
+        for amount, name, layer, head in ranked
+    )
+    caption = "Half the sum of |difference| of a query's weights, mean over queries: 0 the same, 1 nothing in common."
+    head = "".join(f"<th>{name}</th>" for name in ("change", "where", "layer", "head"))
+    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -1,0 +1,164 @@
+"""Markdown files of the clone as pages of the site, with the files that they link to, and the site's navigation."""
+
+from __future__ import annotations
+
+import html
+import os
+import posixpath
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import mistune
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from tfviz.files import atomic
+from tfviz.lessons.gallery import navigation
+from tfviz.lessons.html_parts import (
+    STYLE,
+    Heading,
+    code_colours,
+    contents,
+    description,
+    render,
+    script,
+    scrolling_table,
+    without_tags,
+)
+from tfviz.lessons.notebooks import SITE
+
+SOURCES = (
+    "README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md",
+    "benchmarks/README.md", "benchmarks/results/*.md",
+)  # fmt: skip
+PAGES_WITH_CONTENTS = (  # pages with a contents list beside the text
+    "docs",
+    "benchmarks",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+)
+SECTION_NAMES = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}  # the current link of the navigation
+BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # images that code hosts draw
+ADDRESS = re.compile(r'(?<=\s)(src|href|srcset)="([^"]+)"')
+
+PAGES = {
+    "tfviz": "index.html",
+    "Try it": "demo.html",
+    "Lessons": "notebooks/index.html",
+    "Guide": "docs/index.html",
+    "Reference": "api/tfviz.html",
+    "Measured": "benchmarks/index.html",
+}
+
+
+def write(clone: Path, out: Path) -> list[Path]:
+    """Write all texts of the clone as pages into `out`, in the same tree, copy linked files, and return the pages.
+
+    Raises:
+        FileNotFoundError: a text links to a file that does not exist; the message names both.
+    """
+    pages, style = [], STYLE + code_colours(".code")
+    linked: set[Path] = set()
+    for source in sorted(path for pattern in SOURCES for path in clone.glob(pattern)):
+        place = source.relative_to(clone)
+        body, headings, files = _body(source, clone)
+        linked |= files
+        title = next((without_tags(heading.html) for heading in headings), "tfviz")
+        first = next(filter(None, map(without_tags, re.findall("<p>(.*?)</p>", body, re.S))), title)
+        page = render(
+            "text.html.j2",
+            title=html.unescape(title if title == "tfviz" else f"{title} · tfviz"),
+            description=description(html.unescape(first)),
+            style=style,
+            contents=contents(headings) if place.parts[0] in PAGES_WITH_CONTENTS else "",
+            script=script("lesson"),
+            navigation=site_navigation("../" * (len(place.parts) - 1), SECTION_NAMES.get(place.parts[0], "")),
+            body=body,
+        )
+        pages.append(out / _page(place))
+        with atomic(pages[-1]) as draft:
+            draft.write_text(page, encoding="utf-8", newline="\n")
+    copy_linked(linked, clone, out)
+    return pages
+
+
+def copy_linked(linked: set[Path], clone: Path, out: Path) -> None:
+    """Copy files of the clone that pages link to into the site."""
+    for path in linked:
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(clone / path, out / _page(path))
+
+
+def _page(place: Path) -> Path:
+    """Return the path on the site of a file of the clone."""
+    if place.suffix in (".md", ".ipynb"):
+        return place.with_name("index.html") if place.name == "README.md" else place.with_suffix(".html")
+    return place if place.suffix else place.with_suffix(".txt")  # LICENSE
+
+
+def _body(source: Path, clone: Path) -> tuple[str, list[Heading], set[Path]]:
+    """Return the rendered HTML with links within the site, its headings, and linked files that are not pages."""
+    text = BADGES.sub("", source.read_text(encoding="utf-8"))
+    renderer = _Renderer(escape=False)
+    markdown = mistune.create_markdown(renderer=renderer, plugins=["table", "strikethrough"])
+    renderer.register(
+        "table", lambda _, text: scrolling_table(f"<table>{text}</table>")
+    )  # in place of the plugin's own
+    linked: set[Path] = set()
+
+    def relink(match: re.Match) -> str:
+        return f'{match[1]}="{site_address(html.unescape(match[2]), source, clone, linked)}"'
+
+    return ADDRESS.sub(relink, str(markdown(text))), renderer.headings, linked
+
+
+def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
+    """Return a link's address on the site; a file that has to be copied is added to `linked`."""
+    folder = source.parent.relative_to(clone)
+    if url.startswith(SITE):
+        return posixpath.relpath(url.removeprefix(SITE) or "index.html", folder.as_posix())
+    if re.match(r"[a-z]+:|#", url):
+        return url
+    path, hash_sign, fragment = url.partition("#")
+    target = clone / os.path.normpath(folder / path)
+    if target.is_dir():
+        target = target / "README.md"
+    if not target.is_file():
+        raise FileNotFoundError(f"{source.relative_to(clone)} links to {url}, which does not exist")
+    place = target.relative_to(clone)
+    if place.suffix not in (".md", ".ipynb"):
+        linked.add(place)
+    return posixpath.relpath(_page(place).as_posix(), folder.as_posix()) + hash_sign + fragment
+
+
+class _Renderer(mistune.HTMLRenderer):
+    """A Markdown renderer with links to headings and highlighted code."""
+
+    def __init__(self, escape: bool) -> None:
+        super().__init__(escape)
+        self.headings: list[Heading] = []
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        words = re.sub("<.*?>", "", text)
+        name = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")  # as code hosts do
+        self.headings.append(Heading(level, name, re.sub("</?a\\b[^>]*>", "", text)))
+        return f'<h{level} id="{name}">{text}</h{level}>\n'
+
+    def block_code(self, code: str, info: str | None = None) -> str:
+        lexer = get_lexer_by_name({"sh": "bash"}.get(info or "", info or "text"))
+        highlighted = highlight(code, lexer, HtmlFormatter(nowrap=True))
+        return f'<pre class="code" tabindex="0"><code>{highlighted}</code></pre>\n'
+
+
+def site_navigation(root: str, current: str = "") -> str:
+    """Return the line of links at the top of a page as HTML.
+
+    Args:
+        root: the path from the page's folder to the site's, such as "../".
+        current: the name of the page in the navigation.
+    """
+    return navigation({name: root + path for name, path in PAGES.items()}, current, search=root or "./")

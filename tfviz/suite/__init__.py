@@ -1,1 +1,0 @@
-"""The suite of notebooks: running, checking and publishing them."""
