@@ -48,7 +48,7 @@ NONE = "–"
 WHY = {  # what is known of those that are not equal
     "cpmant": "the model cuts its prompt's tokens off the maps it returns; the rest is equal",
     "t5gemma2": "it returns its one map over both texts as two",
-    "diffllama": "fused, its weights meet two halves of the values: two firings a step, which are not joined",
+    "diffllama": "fused, its weights meet two halves of the values: two invocations a step, which are not joined",
     "hrm_text": "its layers run several times a step, which are not joined",
 }
 OWN = "its own output is another than the eager model's"

@@ -128,11 +128,11 @@ def test_generation_is_captured_step_by_step():
         tokens = list(generate.ids(model, IDS[0, :3], 4))
     assert_clean(model)
     assert tokens == list(generate.ids(model, IDS[0, :3], 4))
-    firings = seen.over_time(PATTERNS[1])
-    assert [tuple(f.shape) for f in firings] == [(1, 3, 3, 3), (1, 3, 1, 4), (1, 3, 1, 5), (1, 3, 1, 6)]
-    assert torch.equal(seen[PATTERNS[1]], firings[-1])
+    invocations = seen.over_time(PATTERNS[1])
+    assert [tuple(f.shape) for f in invocations] == [(1, 3, 3, 3), (1, 3, 1, 4), (1, 3, 1, 5), (1, 3, 1, 6)]
+    assert torch.equal(seen[PATTERNS[1]], invocations[-1])
     whole = captured(model, inputs=torch.tensor([[*IDS[0, :3].tolist(), *tokens[:-1]]]))[PATTERNS[1]]
-    torch.testing.assert_close(firings[-1], whole[:, :, -1:], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(invocations[-1], whole[:, :, -1:], rtol=1e-4, atol=1e-5)
 
 
 def fail(_):
@@ -430,16 +430,16 @@ def test_entropy_and_distance_match_hand_computed_values():
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_pattern_mask_and_shape_are_those_of_the_last_firing(lazy):
+def test_pattern_mask_and_shape_are_those_of_the_last_invocation(lazy):
     masks = [torch.ones(5, 5).bool().tril(), torch.ones(5, 4).bool().triu()]
     model = Calls(lambda x, y, mask: functional.scaled_dot_product_attention(x, y, y, mask))
     with capture(model, lazy=lazy) as seen:
         for mask in masks:
             model(random(2, 3, 5, 4), random(2, 3, mask.shape[1], 4), mask)
-    firings = seen.firings("pattern")
-    for (weights, allowed), mask in zip(firings, masks, strict=True):
+    invocations = seen.invocations("pattern")
+    for (weights, allowed), mask in zip(invocations, masks, strict=True):
         assert torch.equal(allowed.expand(weights.shape), mask.expand(weights.shape))
         assert torch.equal(weights > 0, mask.expand(weights.shape))
-    assert torch.equal(seen["pattern"], firings[-1][0])
-    assert torch.equal(seen.allowed("pattern"), firings[-1][1])
+    assert torch.equal(seen["pattern"], invocations[-1][0])
+    assert torch.equal(seen.allowed("pattern"), invocations[-1][1])
     assert seen.shapes["pattern"] == (2, 3, 5, 4)

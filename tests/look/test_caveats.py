@@ -41,7 +41,7 @@ def test_summary_counts_modules_and_maps():
     with capture(model) as seen:
         model(random(B, Q, D))
         model.layers[0](random(B, Q, D))
-    beginning = "4 modules look like attention, 2 gave maps, 1 fired more than once, 2 returned no weights "
+    beginning = "4 modules look like attention, 2 gave maps, 1 computed more than once, 2 returned no weights "
     assert seen.summary.startswith(f"{beginning}(layers.1, layers.2: ")
     assert "met no values" in seen.summary
     assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
@@ -62,7 +62,7 @@ def test_capture_without_maps_raises_with_reasons():
         model(random(B, Q, D))
 
 
-def test_pattern_used_for_split_values_is_one_firing():
+def test_pattern_used_for_split_values_is_one_invocation():
     def fused(q, k, v):
         call = functional.scaled_dot_product_attention
         return torch.cat([call(q, k, half) for half in v.chunk(2, -1)], -1)
@@ -75,26 +75,28 @@ def test_pattern_used_for_split_values_is_one_firing():
         model, given = Calls(function), (random(B, 3, Q, D), random(B, 3, 7, D), random(B, 3, 7, 4))
         with capture(model) as seen:
             plain = model(*given)
-        assert len(seen.firings("pattern")) == 1
+        assert len(seen.invocations("pattern")) == 1
         with capture(model, edit={"pattern": lambda weights: 2 * weights}):
             torch.testing.assert_close(model(*given), 2 * plain)
 
 
-def test_repeated_module_shows_last_firing_with_warning():
+def test_repeated_module_shows_last_invocation_with_warning():
     model, x = nn.Sequential(layer := Attention(), layer), random(B, Q, D)
     with capture(model) as seen:
         model(x)
-    first, second = (weights for weights, _ in seen.firings("0.pattern"))
-    with pytest.warns(UserWarning, match=r"0.pattern fired 2 times, the last is shown: firings='layers' shows each"):
+    first, second = (weights for weights, _ in seen.invocations("0.pattern"))
+    with pytest.warns(
+        UserWarning, match=r"0.pattern was computed 2 times, the last is shown: invocations='layers' shows each"
+    ):
         assert torch.equal(AttentionMaps.of(seen, batch=1)[0], second[1])
-    assert torch.equal(AttentionMaps.of(seen, firings="last")[0], second[0])
-    both = AttentionMaps.of(seen, firings="layers")
+    assert torch.equal(AttentionMaps.of(seen, invocations="last")[0], second[0])
+    both = AttentionMaps.of(seen, invocations="layers")
     assert both.sites == ["0.pattern, 1 of 2", "0.pattern, 2 of 2"]
     assert torch.equal(both[0], first[0])
     with pytest.raises(ValueError, match="more than once on the same 5 keys: these are not steps in time"):
         AttentionMaps.over_time(seen)
-    with pytest.raises(ValueError, match="firings is 'all'"):
-        AttentionMaps.of(seen, firings="all")
+    with pytest.raises(ValueError, match="invocations is 'all'"):
+        AttentionMaps.of(seen, invocations="all")
 
 
 def test_fully_masked_rows_under_finite_mask_are_zero():

@@ -57,13 +57,13 @@ def alone(model, x, sizes, number):
 
 
 @pytest.mark.parametrize("how", [{}, {"written": True}, {"lazy": True}, {"dtype": torch.uint8}])
-@pytest.mark.parametrize("firings", [None, "layers"])
-def test_firings_of_different_sizes_form_separate_groups(how, firings):
+@pytest.mark.parametrize("invocations", [None, "layers"])
+def test_invocations_of_different_sizes_form_separate_groups(how, invocations):
     sizes = [4, 9]
     model, x, seen = pictures(sizes, **how)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = look.groups(seen, firings=firings)
+        found = look.groups(seen, invocations=invocations)
     assert list(found) == ["blocks.*, 1 of 2", "blocks.*, 2 of 2"]
     for number, maps in enumerate(found.values()):
         assert maps.shape == (2, HEADS, sizes[number], sizes[number])
@@ -71,7 +71,7 @@ def test_firings_of_different_sizes_form_separate_groups(how, firings):
         assert (maps[0] - alone(model, x, sizes, number)).abs().max() < 0.01
 
 
-def test_firings_of_equal_size_share_a_group():
+def test_invocations_of_equal_size_share_a_group():
     sizes = [4, 9, 4]
     *_, seen = pictures(sizes)
     found = look.groups(seen)
@@ -81,23 +81,23 @@ def test_firings_of_equal_size_share_a_group():
     ]
 
 
-def test_firings_of_one_size_form_one_group():
+def test_invocations_of_one_size_form_one_group():
     *_, seen = pictures([4, 4])
-    with pytest.warns(UserWarning, match="firings='layers' shows each"):
+    with pytest.warns(UserWarning, match="invocations='layers' shows each"):
         assert look.groups(seen)["blocks.*"].shape == (2, HEADS, 4, 4)
-    assert look.groups(seen, firings="layers")["blocks.*"].shape == (4, HEADS, 4, 4)
+    assert look.groups(seen, invocations="layers")["blocks.*"].shape == (4, HEADS, 4, 4)
 
 
 def test_messages_suggest_groups():
     *_, seen = pictures([4, 9])
-    with pytest.warns(UserWarning, match=r"look\.groups\(seen, firings='layers'\) shows each"):
+    with pytest.warns(UserWarning, match=r"look\.groups\(seen, invocations='layers'\) shows each"):
         assert look.AttentionMaps.of(seen).shape == (2, HEADS, 9, 9)
-    with pytest.raises(ValueError, match=r"look\.groups\(seen, firings='layers'\) has those that are alike"):
-        look.AttentionMaps.of(seen, firings="layers")
-    assert list(look.groups(seen, firings="last")) == ["blocks.*"]
+    with pytest.raises(ValueError, match=r"look\.groups\(seen, invocations='layers'\) has those that are alike"):
+        look.AttentionMaps.of(seen, invocations="layers")
+    assert list(look.groups(seen, invocations="last")) == ["blocks.*"]
 
 
-def test_groups_assign_words_by_firing_name():
+def test_groups_assign_words_by_invocation_name():
     *_, seen = pictures([2, 3])
     found = look.groups(seen, {"*1 of 2": ["a", "b"], "*2 of 2": ["c", "d", "e"]})
     assert [maps.rows for maps in found.values()] == [["a", "b"], ["c", "d", "e"]]
@@ -108,9 +108,9 @@ def test_cached_decoding_stays_one_group():
     with look.capture(model) as seen:
         for queries, keys in ((3, 3), (1, 4), (1, 5)):
             model(torch.randn(1, HEADS, queries, 2), torch.randn(1, HEADS, keys, 2))
-    with pytest.warns(UserWarning, match="fired 3 times, the last is shown"):
+    with pytest.warns(UserWarning, match="was computed 3 times, the last is shown"):
         assert look.groups(seen)["attention"].shape == (1, HEADS, 1, 5)
-    found = look.groups(seen, firings="layers")
+    found = look.groups(seen, invocations="layers")
     assert list(found) == [f"attention, {number} of 3" for number in (1, 2, 3)]
 
 

@@ -112,7 +112,7 @@ def test_nested_captures_all_see_the_kernel(packages):
     with capture(model) as outer, capture(model) as inner:
         model(*parts)
     assert torch.equal(outer["pattern"], inner["pattern"])
-    assert len(outer.firings("pattern")) == 1
+    assert len(outer.invocations("pattern")) == 1
 
 
 def test_unsupported_kernel_options_raise(packages):

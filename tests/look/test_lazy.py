@@ -124,7 +124,7 @@ def test_lazy_maps_round_trip(name, tmp_path):
     model = MODELS[name]
     with capture(nn.ModuleList([model, MODELS["causal"]]), lazy=True) as seen:
         model(), MODELS["causal"](), model()
-    maps = AttentionMaps.of(seen, firings="layers", batch=1)
+    maps = AttentionMaps.of(seen, invocations="layers", batch=1)
     again = AttentionMaps.load(maps.save(tmp_path / "maps.safetensors"))
     assert all(isinstance(layer, LazyAttention) for layer in again.layers)
     assert again.sites == maps.sites

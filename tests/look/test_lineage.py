@@ -177,7 +177,7 @@ def test_modified_weights_fire_again():
 
     with capture(model := HandWrittenAttention(twice)) as seen:
         model()
-    first, second = (weights for weights, _ in seen.firings("pattern"))
+    first, second = (weights for weights, _ in seen.invocations("pattern"))
     torch.testing.assert_close(first, SOFT)
     torch.testing.assert_close(second, SOFT * torch.ones(Q, K).tril())
 

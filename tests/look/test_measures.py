@@ -140,6 +140,6 @@ def test_recorder_moves_tensors_to_the_device(device):
     recorder = Recorder(ModuleStack(gpt()), {}, ["*"], torch.float32, False, device and torch.device(device))
     recorder.record("a.pattern", lambda: torch.eye(3)[None, None], lambda: torch.ones(1, 1, 3, 3).bool())
     recorder.record("a", lambda: torch.zeros(2, 3))
-    (weights, allowed), (output, nothing) = recorder.firings["a.pattern"][0], recorder.firings["a"][0]
+    (weights, allowed), (output, nothing) = recorder.invocations["a.pattern"][0], recorder.invocations["a"][0]
     assert {part.device.type for part in (weights, allowed, output)} == {device or "cpu"}
     assert nothing is None

@@ -40,9 +40,9 @@ def test_over_time_joins_decoder_steps(attention, batch):
     maps = AttentionMaps.over_time(seen, *WORDS, batch=batch, provenance={"step": 7})
     assert (maps.shape, maps.rows, maps.cols, maps.sites) == ((1, 1, 3, 5), *WORDS, ["attention.pattern"])
     assert maps.provenance == {"model": "Seq2Seq", "step": 7}
-    firings = seen.over_time("attention.pattern")
+    invocations = seen.over_time("attention.pattern")
     for row in range(3):
-        assert torch.equal(maps[0, 0][row], firings[row][batch, 0, 0])
+        assert torch.equal(maps[0, 0][row], invocations[row][batch, 0, 0])
     torch.testing.assert_close(maps[0, 0].sum(-1), torch.ones(3))
     assert maps[0, 0].std() > 0.01
     for row in range(3):
@@ -68,9 +68,9 @@ def test_future_keys_are_zero_and_masked():
     seen = capture_call(random(LSTMN(11, dim=3, hidden=5)), torch.arange(14).view(2, 7) % 11)
     maps = AttentionMaps.over_time(seen, words[1:], words[:-1], batch=1)
     assert maps.shape == (1, 1, 6, 6)
-    firings = seen.over_time("recurrent.cells.0.attention.pattern")
+    invocations = seen.over_time("recurrent.cells.0.attention.pattern")
     for row in range(6):
-        assert torch.equal(maps[0, 0][row, : row + 1], firings[row][1, 0, 0])
+        assert torch.equal(maps[0, 0][row, : row + 1], invocations[row][1, 0, 0])
         assert not maps[0, 0][row, row + 1 :].any()
     assert torch.equal(maps.allowed(0, 0), torch.ones(6, 6).tril().bool())
     assert maps.rows[2] == "c"
@@ -91,11 +91,11 @@ def test_generated_text_matches_one_pass(dtype):
     for layer, head in ((0, 0), (1, 2)):
         assert torch.equal(maps.allowed(layer, head), whole.allowed(layer, head))
     assert (maps.rows, maps.cols) == (whole.rows, whole.cols)
-    last = AttentionMaps.of(seen, cols=whole.cols, firings="last")
+    last = AttentionMaps.of(seen, cols=whole.cols, invocations="last")
     assert torch.equal(last[1, 2], unpack(seen.over_time("blocks.1.attention.pattern")[-1][0, 2]))
 
 
-def test_over_time_of_one_firing_matches_plain_maps():
+def test_over_time_of_one_invocation_matches_plain_maps():
     seen = capture_call(random(GPT(11, layers=2, heads=3, dim=6)), SOURCE)
     plain, joined = AttentionMaps.of(seen, batch=1), AttentionMaps.over_time(seen, batch=1)
     assert torch.equal(joined.weights, plain.weights)
@@ -119,13 +119,13 @@ class SoftmaxAttention(nn.Module):
         [(2, 3, 1, 4), (2, 3, 1, 5), (2, 3, 1, 2)],
     ],
 )
-def test_over_time_rejects_incompatible_firings(shapes):
+def test_over_time_rejects_incompatible_invocations(shapes):
     model = SoftmaxAttention()
     with capture(model) as seen:
         for shape in shapes:
             model(torch.randn(*shape))
     with pytest.raises(
-        ValueError, match=r"pattern fired \d times, and what its last firing looks at is in none before"
+        ValueError, match=r"pattern was computed \d times, and what its last invocation looks at is in none before"
     ):
         AttentionMaps.over_time(seen)
 
@@ -139,4 +139,4 @@ def test_over_time_rejects_invalid_arguments():
     with pytest.raises(LookupError, match=r"no pattern of 'decoder\*' was captured, only: attention\.pattern"):
         AttentionMaps.over_time(seen, sites="decoder*")
     with pytest.raises(KeyError, match="no site matches 'other'"):
-        seen.firings("other")
+        seen.invocations("other")

@@ -85,7 +85,10 @@ def test_capturing_all_sites_leaves_outputs_unchanged(name):
     with torch.no_grad():
         torch.testing.assert_close(first(out), first(build_model(name)(*GIVEN[name])), rtol=1e-5, atol=1e-5)
     assert all(
-        firing.isfinite().all() for site in seen if not site.endswith("scores") for firing in seen.over_time(site)
+        invocation.isfinite().all()
+        for site in seen
+        if not site.endswith("scores")
+        for invocation in seen.over_time(site)
     )
     patterns = [site for site in seen if site.endswith("pattern")]
     assert len(patterns) == PATTERNS.get(name, LAYERS if name in ATTENTIVE else 0)
@@ -136,9 +139,9 @@ def test_gates_are_captured_at_every_step(name):
     kinds = {site.rpartition(".")[2] for site in seen}
     assert kinds == {"input_gate", "forget_gate", "output_gate"}
     for site in seen:
-        firings = seen.over_time(site)
-        assert len(firings) in (SOURCE, TARGET)
-        assert all(one.min() > 0 and one.max() < 1 for one in firings)
+        invocations = seen.over_time(site)
+        assert len(invocations) in (SOURCE, TARGET)
+        assert all(one.min() > 0 and one.max() < 1 for one in invocations)
 
 
 class Block(nn.Module):

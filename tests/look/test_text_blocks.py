@@ -138,7 +138,7 @@ def test_layers_and_calls_are_joined_separately():
         model(X)
         model(2 * X)
     assert len(seen.over_time("0.pattern")) == 4
-    maps = AttentionMaps.of(seen, firings="layers")
+    maps = AttentionMaps.of(seen, invocations="layers")
     assert maps.sites == [f"{layer}.pattern, {number} of 2" for layer in (0, 1) for number in (1, 2)]
     torch.testing.assert_close(maps.weights.sum(-1), torch.ones(4, H, T))
 

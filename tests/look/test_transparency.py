@@ -464,7 +464,7 @@ def test_uint8_patterns_match_float_patterns(kind):
             pack(wrong)
 
 
-def test_over_time_joins_uint8_and_float_firings():
+def test_over_time_joins_uint8_and_float_invocations():
     strengths = iter([1.0, 3.0])
     x = random(2, 3, 5, 7)
     model = Calls(lambda: x.softmax(-1) @ random(2, 3, 7, 4))

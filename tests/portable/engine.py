@@ -47,7 +47,7 @@ class PageEngine:
         self.node.evaluate("([programs, bytes]) => load(programs, bytes)", [spec, base64.b64encode(data).decode()])
 
     def run(self, name, inputs, **options):
-        """Outputs by name, and the patterns by site: a list of its firings."""
+        """Outputs by name, and the patterns by site: a list of its invocations."""
         given = {key: {"shape": list(one.shape), "data": one.reshape(-1).tolist()} for key, one in inputs.items()}
         made = self.node.evaluate("([name, inputs, options]) => run(name, inputs, options)", [name, given, options])
         if "error" in made:

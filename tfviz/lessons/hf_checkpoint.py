@@ -198,7 +198,7 @@ class Checkpoint:
         longest = max(len(inputs.tokens), len(inputs.decoder_tokens))
         with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > MIN_LAZY_TOKENS) as seen:
             self.model(**inputs.arguments)
-        groups = look.groups(seen, firings="last")
+        groups = look.groups(seen, invocations="last")
         return {name: _with_tokens(name, maps, inputs) for name, maps in groups.items()}, seen.summary
 
 

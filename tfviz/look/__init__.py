@@ -10,12 +10,12 @@ The modules of a capture, in the order of the data flow:
     axes          which axes are batch, head, query and key
     recorder      edits a tensor, and stores it: as numbers (quantize) or lazily (lazy, key_ranges)
     key_fingerprints
-                  of the keys of each firing, by which firings of one generated text are joined over time
+                  of the keys of each invocation, by which invocations of one generated text are joined over time
 
 The modules that use a capture:
 
     maps          attention weights with the words of both axes (map_arguments, serialization)
-    map_layers    their layers: firings selected (text_selection) or joined over time (text_matching), blocks joined
+    map_layers    their layers: invocations selected (text_selection) or joined over time (text_matching), blocks joined
                   (text_blocks)
     map_groups    those of one kind and shape
     measures      numbers of heads (head_scores, map_statistics, ablate)

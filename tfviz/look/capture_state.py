@@ -56,7 +56,7 @@ class CaptureState:
     Attributes:
         axes: glob of sites -> axes of their weights, as the user states them, such as "(b h=8) q k".
         outer: the `AttentionTracer`s of captures that are open around it, outermost first.
-        blocks: sites that saw parts of a text -> the part of each firing.
+        blocks: sites that saw parts of a text -> the part of each invocation.
         block_tracker: the tracker of a model that may cut a text into blocks; None for others.
     """
 
@@ -103,9 +103,9 @@ class CaptureState:
     @contextmanager
     def noting_block(self, site: str, find: Callable[[BlockTracker], Block | None]) -> Iterator[None]:
         """Record, after the context, the part of a text that the weights cover, if the text was cut."""
-        before = len(self.recorder.firings.get(site, ()))
+        before = len(self.recorder.invocations.get(site, ()))
         yield
-        is_recorded = len(self.recorder.firings.get(site, ())) > before
+        is_recorded = len(self.recorder.invocations.get(site, ())) > before
         if is_recorded and self.block_tracker is not None and (block := find(self.block_tracker)) is not None:
             self.blocks.setdefault(site, {})[before] = block
 

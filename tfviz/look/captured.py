@@ -11,7 +11,7 @@ from tfviz.look import caveats
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.capture_state import CaptureState, Notes
 from tfviz.look.map_arguments import check_batch_element
-from tfviz.look.recorder import Firing
+from tfviz.look.recorder import Invocation
 from tfviz.look.text_blocks import Block, join_blocks
 from tfviz.look.tracer import AttentionTracer
 from tfviz.validation import validated
@@ -30,17 +30,19 @@ class _StoredState(NamedTuple):
 class Capture(Mapping[str, Tensor]):
     """A mapping from each captured site to its tensor, in the order of the computation.
 
-    If a site fired several times, as during generation, `seen[site]` is the last firing and `over_time(site)` returns
-    all of them. A capture can be copied and pickled; files that are safe to open are made by `AttentionMaps.save`.
+    If a site was computed several times, as during generation, `seen[site]` is the last invocation and
+    `over_time(site)` returns all of them. A capture can be copied and pickled; files that are safe to open are made by
+    `AttentionMaps.save`.
 
     Attributes:
         model: the name of the model's class.
-        history: the calls of the model and the keys of each firing, from which the text of each firing is found.
+        history: the calls of the model and the keys of each invocation, from which the text of each invocation is
+            found.
     """
 
     def __init__(self, tracer: AttentionTracer, model: str) -> None:
         self.model, self.history = model, tracer.recorder.history
-        self._firings, self._dtype = tracer.recorder.firings, tracer.recorder.dtype
+        self._invocations, self._dtype = tracer.recorder.invocations, tracer.recorder.dtype
         self._state: CaptureState | _StoredState = tracer.state
 
     def __getitem__(self, site: str) -> Tensor:
@@ -48,18 +50,18 @@ class Capture(Mapping[str, Tensor]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to copy or pickle: detached tensors, notes and caveats, without the model."""
-        firings = {
+        invocations = {
             site: [(stored.detach() if isinstance(stored, Tensor) else stored, allowed) for stored, allowed in some]
-            for site, some in self._firings.items()
+            for site, some in self._invocations.items()
         }
         state = _StoredState(self._state.notes, self._state.blocks, self.summary, self._caveats, self._seen_sites)
-        return {**self.__dict__, "_firings": firings, "_state": state}
+        return {**self.__dict__, "_invocations": invocations, "_state": state}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._firings)
+        return iter(self._invocations)
 
     def __len__(self) -> int:
-        return len(self._firings)
+        return len(self._invocations)
 
     def __repr__(self) -> str:
         shapes = (f"  {site}: {' x '.join(map(str, shape))}" for site, shape in self.shapes.items())
@@ -73,8 +75,8 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each site's last firing; computes nothing for a lazy capture."""
-        return {site: tuple(firings[-1][0].shape) for site, firings in self._firings.items()}
+        """Shape of each site's last invocation; computes nothing for a lazy capture."""
+        return {site: tuple(invocations[-1][0].shape) for site, invocations in self._invocations.items()}
 
     def provenance(self, sites: Iterable[str]) -> dict[str, Any]:
         """Return the provenance of maps from these sites."""
@@ -91,33 +93,33 @@ class Capture(Mapping[str, Tensor]):
         return state.summary if isinstance(state, _StoredState) else caveats.summary(state)
 
     def over_time(self, site: str) -> list[Tensor]:
-        """Return all firings of a site, first to last; `AttentionMaps.over_time` joins patterns to one map."""
-        return [tensor for tensor, _ in self.firings(site)]
+        """Return all invocations of a site, first to last; `AttentionMaps.over_time` joins patterns to one map."""
+        return [tensor for tensor, _ in self.invocations(site)]
 
     def allowed(self, site: str) -> Tensor | None:
-        """Return a mask, True where the queries of a pattern's last firing may look; None: everywhere."""
+        """Return a mask, True where the queries of a pattern's last invocation may look; None: everywhere."""
         return self._computed(self.stored(site)[-1])[1]
 
     @validated
-    def firings(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
-        """Return all firings of a site, first to last, each with the mask of a pattern, True where a query may look."""
-        return [self._computed(firing) for firing in self.stored(site)]
+    def invocations(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
+        """Return all invocations of a site, each with the mask of a pattern, True where a query may look."""
+        return [self._computed(invocation) for invocation in self.stored(site)]
 
-    def _computed(self, firing: Firing) -> tuple[Tensor, Tensor | None]:
-        stored, allowed = firing
+    def _computed(self, invocation: Invocation) -> tuple[Tensor, Tensor | None]:
+        stored, allowed = invocation
         if isinstance(stored, AttentionCall):
             return stored.pattern(self._dtype), stored.allowed()
         return stored, allowed
 
-    def stored(self, site: str) -> list[Firing]:
-        """Return every firing of a site in its stored form: for a lazy capture, the arguments of attention calls.
+    def stored(self, site: str) -> list[Invocation]:
+        """Return every invocation of a site in its stored form: for a lazy capture, the arguments of attention calls.
 
         Raises:
             KeyError: no such site was captured.
         """
-        if site not in self._firings:
+        if site not in self._invocations:
             raise KeyError(self._absence(site))
-        return self._firings[site]
+        return self._invocations[site]
 
     def _absence(self, site: str) -> str:
         """Return the message for a site that was not captured: whether the model has it."""
@@ -137,16 +139,16 @@ class Capture(Mapping[str, Tensor]):
             return state.sites
         paths = state.stack.called
         inputs = [site for path in paths if (site := state.stack.input_site(path)) is not None]
-        return list(state.recorder.fired), inputs
+        return list(state.recorder.sites), inputs
 
-    def assembled(self, site: str, batch: int) -> Sequence[Firing]:
-        """Return the stored firings of a site, with windows of one picture or blocks of one text put together.
+    def assembled(self, site: str, batch: int) -> Sequence[Invocation]:
+        """Return the stored invocations of a site, with windows of one picture or blocks of one text put together.
 
         Raises:
             ValueError: there is no such batch element, or the place of a block in the text is unknown.
         """
         if site in self._state.blocks:
-            return join_blocks(site, self.firings(site), self._state.blocks[site], batch)
+            return join_blocks(site, self.invocations(site), self._state.blocks[site], batch)
         stored = self.stored(site)
         size = max(tensor.shape[0] for tensor, _ in stored)
         check_batch_element(batch, size)

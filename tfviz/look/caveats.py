@@ -29,21 +29,21 @@ WITHOUT_GRADIENTS = (
 
 def summary(state: CaptureState) -> str:
     """Return a line on the number of modules that look like attention, the number that gave maps, and their caveats."""
-    fired = _modules_with_maps(state)
-    count = len(fired) + len(_modules_without_maps(state, fired))
+    with_maps = _modules_with_maps(state)
+    count = len(with_maps) + len(_modules_without_maps(state, with_maps))
     modules = "1 module looks" if count == 1 else f"{count} modules look"
-    return ", ".join([f"{modules} like attention", f"{len(fired)} gave maps", *of_capture(state)])
+    return ", ".join([f"{modules} like attention", f"{len(with_maps)} gave maps", *of_capture(state)])
 
 
 def of_capture(state: CaptureState) -> list[str]:
     """Return the caveats of a capture."""
-    notes, firings = state.notes, state.recorder.firings
-    patterns = [site for site in firings if matches(site, "*.pattern")]
-    repeated = [site for site in patterns if len(firings[site]) > 1 and site not in state.blocks]
-    dropped = [site for site in firings if site in notes.dropout]
+    notes, invocations = state.notes, state.recorder.invocations
+    patterns = [site for site in invocations if matches(site, "*.pattern")]
+    repeated = [site for site in patterns if len(invocations[site]) > 1 and site not in state.blocks]
+    dropped = [site for site in invocations if site in notes.dropout]
     silent = _modules_without_maps(state, _modules_with_maps(state))
     counts = {
-        "fired more than once": len(repeated),
+        "computed more than once": len(repeated),
         "in training, under dropout, which the maps leave out": len(dropped),
         "read a float mask as PyTorch's fast path does, where any nonzero forbids": len(notes.fast_path),
         f"returned no weights ({_reason(silent, state)})": len(silent),
@@ -96,11 +96,11 @@ def check(state: CaptureState) -> None:
     """
     stack, notes, recorder = state.stack, state.notes, state.recorder
     for glob in [*recorder.globs, *recorder.edits]:
-        if not any(matches(site, glob) for site in recorder.fired):
+        if not any(matches(site, glob) for site in recorder.sites):
             raise LookupError(_no_match(glob, state))
     for glob in state.axes:
-        if not any(matches(site, glob) for site in recorder.fired):
-            raise LookupError(f"axes: {no_site(glob, list(recorder.fired))}")
+        if not any(matches(site, glob) for site in recorder.sites):
+            raise LookupError(f"axes: {no_site(glob, list(recorder.sites))}")
     added = [path for path, module in stack.model.named_modules() if id(module) not in stack.paths]
     ambiguous = {site: size for site, size in notes.unclear_axes.items() if size > 1 and size not in stack.sizes}
     unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_batch_mismatches(state)}.items()]
@@ -121,7 +121,7 @@ def check(state: CaptureState) -> None:
 def _batch_mismatches(state: CaptureState) -> dict[str, int]:
     """Return the sites of patterns whose batch size differs from the model's, and that size."""
     sizes = state.stack.sizes
-    shapes = {site: some[-1][0].shape for site, some in state.recorder.firings.items() if site.endswith("pattern")}
+    shapes = {site: some[-1][0].shape for site, some in state.recorder.invocations.items() if site.endswith("pattern")}
     return {
         site: shape[0]
         for site, shape in shapes.items()
@@ -131,7 +131,7 @@ def _batch_mismatches(state: CaptureState) -> dict[str, int]:
 
 def _no_match(glob: str, state: CaptureState) -> str:
     """Return the message for a glob that matched nothing, with the reason if it is known."""
-    stack, notes, sites = state.stack, state.notes, list(state.recorder.fired)
+    stack, notes, sites = state.stack, state.notes, list(state.recorder.sites)
     if not stack.called:
         if stack.traced:
             why = (
@@ -174,16 +174,16 @@ def _unseen_parts(state: CaptureState) -> str:
 
 
 def _modules_with_maps(state: CaptureState) -> list[str]:
-    fired = state.recorder.fired
-    return [site.removesuffix("pattern").removesuffix(".") for site in fired if matches(site, "*.pattern")]
+    with_maps = state.recorder.sites
+    return [site.removesuffix("pattern").removesuffix(".") for site in with_maps if matches(site, "*.pattern")]
 
 
-def _modules_without_maps(state: CaptureState, fired: list[str]) -> list[str]:
+def _modules_without_maps(state: CaptureState, with_maps: list[str]) -> list[str]:
     """Return the innermost modules that ran, have a name like those of attention, and gave no map."""
     modules = state.stack.modules
     named = [path for path in state.stack.called if ATTENTION_NAME.search(type(modules[path]).__name__)]
     inner = [path for path in named if not any(other != path and is_within(other, path) for other in named)]
-    return [path for path in inner if not any(is_within(site, path) or is_within(path, site) for site in fired)]
+    return [path for path in inner if not any(is_within(site, path) or is_within(path, site) for site in with_maps)]
 
 
 def _reason(paths: list[str], state: CaptureState) -> str:

@@ -29,7 +29,7 @@ Keys = Float[Tensor, "_ _ width"]  # batch key width
 
 
 class KeyRecord(NamedTuple):
-    """The keys of one firing.
+    """The keys of one invocation.
 
     Attributes:
         queries: number of queries.
@@ -44,8 +44,8 @@ class KeyRecord(NamedTuple):
     dtype: torch.dtype
 
 
-class FiringInfo(NamedTuple):
-    """Record of one firing besides its keys.
+class InvocationInfo(NamedTuple):
+    """Record of one invocation besides its keys.
 
     Attributes:
         call: number of the model's call that it belongs to.
@@ -64,7 +64,7 @@ class FiringInfo(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """The keys that differ from the previous firing's, from `start` on; the last `unchanged` keys are the same."""
+    """The keys that differ from the previous invocation's, from `start` on; the last `unchanged` keys are the same."""
 
     start: int
     keys: Keys
@@ -72,20 +72,20 @@ class _Change(NamedTuple):
 
 
 class SiteHistory:
-    """The firings of a site and their keys; only changes from firing to firing are stored.
+    """The invocations of a site and their keys; only changes from invocation to invocation are stored.
 
     Attributes:
-        grows: whether a firing had new keys in addition to some of the previous firing's.
+        grows: whether an invocation had new keys in addition to some of the previous invocation's.
     """
 
     def __init__(self) -> None:
-        self.firings: list[FiringInfo] = []
+        self.invocations: list[InvocationInfo] = []
         self.grows = False
         self._changes: list[_Change] = []
         self._last: Keys | None = None
 
-    def add(self, firing: FiringInfo, keys: Keys) -> None:
-        self.firings.append(firing)
+    def add(self, invocation: InvocationInfo, keys: Keys) -> None:
+        self.invocations.append(invocation)
         before, self._last = self._last, keys
         if before is None or before.shape[0] != keys.shape[0]:
             self._changes.append(_Change(0, keys, 0))
@@ -96,12 +96,12 @@ class SiteHistory:
         unchanged = 0
         if before.shape[1] == keys.shape[1] and start < common:  # a cache of fixed size: the rest is unchanged
             unchanged = int(differs.flip(0).to(torch.uint8).argmax())
-        if not self.grows and start < keys.shape[1] and firing.queries < keys.shape[1]:
+        if not self.grows and start < keys.shape[1] and invocation.queries < keys.shape[1]:
             self.grows = bool((before[0] == keys[0, 0]).all(-1).any())
         self._changes.append(_Change(start, keys[:, start : keys.shape[1] - unchanged].clone(), unchanged))
 
     def keys(self) -> Iterator[Keys]:
-        """Yield the signatures of each firing."""
+        """Yield the signatures of each invocation."""
         last: Keys | None = None
         for start, keys, unchanged in self._changes:
             if last is None or not (start or unchanged):  # no key is the same; the batch size may differ
@@ -112,7 +112,7 @@ class SiteHistory:
 
 
 class History:
-    """A record of each firing's keys, and of the model's call to which it belongs."""
+    """A record of each invocation's keys, and of the model's call to which it belongs."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -148,14 +148,14 @@ class History:
             self._cache = None
 
     def add(self, site: str, record: KeyRecord) -> None:
-        """Add a firing of a site."""
+        """Add an invocation of a site."""
         queries, allowed, keys, dtype = record
         if queries and keys.shape[1]:
             first = allowed(slice(0, 1))
             last = first if queries == 1 else allowed(slice(queries - 1, queries))
             (_, first_end), (starts, ends) = (_visible_range(row, keys) for row in (first, last))
-            firing = FiringInfo(self.calls, queries, first_end, starts, ends, _tolerance(dtype))
-            self.sites.setdefault(site, SiteHistory()).add(firing, keys)
+            invocation = InvocationInfo(self.calls, queries, first_end, starts, ends, _tolerance(dtype))
+            self.sites.setdefault(site, SiteHistory()).add(invocation, keys)
 
     def leads(self, site: str) -> bool:
         """Return whether a site follows the generated text: the deepest such site, or any while none is known."""

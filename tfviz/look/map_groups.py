@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from tfviz.checks import one_of
 from tfviz.look import map_layers
 from tfviz.look.captured import Capture
-from tfviz.look.map_layers import FIRING_NUMBER
+from tfviz.look.map_layers import INVOCATION_INDEX
 from tfviz.look.maps import AttentionMaps
-from tfviz.look.recorder import Firing
+from tfviz.look.recorder import Invocation
 from tfviz.validation import describe
 
 # parts of a path that mark attention from one text to another
@@ -22,7 +22,12 @@ Shape = tuple[int, ...]
 
 
 def groups(
-    seen: Capture, rows: Words | None = None, cols: Words | None = None, *, batch: int = 0, firings: str | None = None
+    seen: Capture,
+    rows: Words | None = None,
+    cols: Words | None = None,
+    *,
+    batch: int = 0,
+    invocations: str | None = None,
 ) -> dict[str, AttentionMaps]:
     """Return all patterns of a capture, grouped by kind and shape, by names such as `encoder.layer.*.attention`.
 
@@ -35,25 +40,25 @@ def groups(
         cols: the same for keys. Without `cols`, cross-attention takes the words that `rows` has for another group: for
             an encoder-decoder, `rows={"encoder*": source, "decoder*": target}` is enough.
         batch: as in `AttentionMaps.of`.
-        firings: as in `AttentionMaps.of`. Firings of different shapes form separate groups, such as
-            `visual.blocks.*.attn, 1 of 2`; with None, this also holds for firings that attend only to themselves, such
-            as those of several pictures.
+        invocations: as in `AttentionMaps.of`. Invocations of different shapes form separate groups, such as
+            `visual.blocks.*.attn, 1 of 2`; with None, this also holds for invocations that attend only to themselves,
+            such as those of several pictures.
 
     Raises:
         LookupError: no pattern was captured, or a glob matches no group; the message lists the groups.
         ValueError: there is no such batch element.
     """
-    if firings is not None:
-        one_of(("last", "layers"), firings=firings)
+    if invocations is not None:
+        one_of(("last", "layers"), invocations=invocations)
     every = {site: seen.assembled(site, batch) for site in map_layers.patterns(seen, "*")}
-    pictures = {site: fired for site, fired in every.items() if firings is None and _are_pictures(fired)}
-    others = {site: fired for site, fired in every.items() if site not in pictures}
-    chosen = {**map_layers.choose_firings(pictures, "layers"), **map_layers.choose_firings(others, firings)}
-    alike: dict[tuple[str, Shape], dict[str, Firing]] = {}
-    for label, firing in chosen.items():
-        kind = LAYER_NUMBER.sub("*", FIRING_NUMBER.sub("", label)), tuple(firing[0].shape[1:])
-        alike.setdefault(kind, {})[label] = firing
-    named: dict[str, dict[str, Firing]] = {}
+    pictures = {site: some for site, some in every.items() if invocations is None and _are_pictures(some)}
+    others = {site: some for site, some in every.items() if site not in pictures}
+    chosen = {**map_layers.choose_invocations(pictures, "layers"), **map_layers.choose_invocations(others, invocations)}
+    alike: dict[tuple[str, Shape], dict[str, Invocation]] = {}
+    for label, invocation in chosen.items():
+        kind = LAYER_NUMBER.sub("*", INVOCATION_INDEX.sub("", label)), tuple(invocation[0].shape[1:])
+        alike.setdefault(kind, {})[label] = invocation
+    named: dict[str, dict[str, Invocation]] = {}
     shapes: dict[str, Shape] = {}
     for (_, shape), members in alike.items():
         name = _group_name(list(members))
@@ -62,13 +67,15 @@ def groups(
     _check_words({name: shape[1] for name, shape in shapes.items()}, rows, "rows")
     _check_words({name: shape[2] for name, shape in shapes.items()}, cols, "cols")
     return {
-        name: AttentionMaps._from_firings(seen, members, *_words_of_both_axes(rows, cols, name, shapes[name]), batch)
+        name: AttentionMaps._from_invocations(
+            seen, members, *_words_of_both_axes(rows, cols, name, shapes[name]), batch
+        )
         for name, members in named.items()
     }
 
 
-def _are_pictures(some: Sequence[Firing]) -> bool:
-    """Return whether firings differ in size and each attends only to itself, so that they are not steps in time."""
+def _are_pictures(some: Sequence[Invocation]) -> bool:
+    """Return whether invocations differ in size and each attends only to itself, so that they are not steps in time."""
     shapes = {tuple(weights.shape[2:]) for weights, _ in some}
     return len(shapes) > 1 and all(queries == keys > 1 for queries, keys in shapes)
 
@@ -100,11 +107,11 @@ def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> N
 
 
 def _group_name(labels: Sequence[str]) -> str:
-    """Return the common path of labels, with a star for parts that differ, and the firings if not all are included."""
-    sites = list(dict.fromkeys(FIRING_NUMBER.sub("", label) for label in labels))
+    """Return the common path of labels, with a star for parts that differ, and which invocations it has if not all."""
+    sites = list(dict.fromkeys(INVOCATION_INDEX.sub("", label) for label in labels))
     paths = [site.removesuffix("pattern").removesuffix(".").split(".") for site in sites]
     shared = [parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*paths)]
-    numbers = [(int(match[1]), int(match[2])) for label in labels if (match := FIRING_NUMBER.search(label))]
+    numbers = [(int(match[1]), int(match[2])) for label in labels if (match := INVOCATION_INDEX.search(label))]
     name, chosen = ".".join(shared) or "attention", sorted({number for number, _ in numbers})
     if not numbers or chosen == list(range(1, numbers[0][1] + 1)):
         return name

@@ -1,4 +1,4 @@
-"""Build the layers of maps from stored firings of one batch element, joining the firings of one text."""
+"""Build the layers of maps from stored invocations of one batch element, joining the invocations of one text."""
 
 import re
 import warnings
@@ -14,12 +14,12 @@ from tfviz.look.key_fingerprints import History
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.quantize import unpack
-from tfviz.look.recorder import WEIGHT_SUFFIXES, Firing
+from tfviz.look.recorder import WEIGHT_SUFFIXES, Invocation
 from tfviz.look.text_matching import Timeline
 from tfviz.look.text_selection import SequenceSelector
 from tfviz.shapes import Bool
 
-FIRING_NUMBER = re.compile(r", (\d+) of (\d+)$")  # the suffix of a site with several firings
+INVOCATION_INDEX = re.compile(r", (\d+) of (\d+)$")  # the suffix of a site with several invocations
 Layer = Tensor | LazyAttention
 
 
@@ -36,50 +36,54 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
     return chosen
 
 
-def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Firing]:
-    """Return one firing of each site: the last, or all as separate layers; see `AttentionMaps.of`."""
+def choose_invocations(every: Mapping[str, Sequence[Invocation]], invocations: str | None) -> dict[str, Invocation]:
+    """Return one invocation of each site: the last, or all as separate layers; see `AttentionMaps.of`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
-    if firings == "layers":  # `FIRING_NUMBER` finds these names
+    if invocations == "layers":  # `INVOCATION_INDEX` finds these names
         return {
-            f"{site}, {number} of {len(some)}" if len(some) > 1 else site: firing
+            f"{site}, {number} of {len(some)}" if len(some) > 1 else site: invocation
             for site, some in every.items()
-            for number, firing in enumerate(some, 1)
+            for number, invocation in enumerate(some, 1)
         }
-    if several and firings is None:
+    if several and invocations is None:
         site, count = next(iter(several.items()))
         more = f", and {len(several) - 1} more did so" if len(several) > 1 else ""
         same = len({tuple(stored.shape) for stored, _ in every[site]}) == 1
-        each = "firings='layers'" if same else "look.groups(seen, firings='layers')"
+        each = "invocations='layers'" if same else "look.groups(seen, invocations='layers')"
         warnings.warn(
-            f"{site} fired {count} times, the last is shown{more}: {each} shows each, firings='last' is this "
-            "without a warning, and AttentionMaps.over_time joins those of a text written word by word",
+            f"{site} was computed {count} times, the last is shown{more}: {each} shows each, invocations='last' is "
+            "this without a warning, and AttentionMaps.over_time joins those of a text written word by word",
             stacklevel=4,
         )
     return {site: some[-1] for site, some in every.items()}
 
 
-def layers(firings: Mapping[str, Firing], batch: int) -> tuple[list[Layer], Tensor | None]:
-    """Return the weights of each site's firing, [head, query, key], and a common mask; None if nothing is forbidden.
+def layers(invocations: Mapping[str, Invocation], batch: int) -> tuple[list[Layer], Tensor | None]:
+    """Return the weights of each site's invocation, [head, query, key], and a common mask; None if all is allowed.
 
     Raises:
         ValueError: there is no such batch element, or the sites do not have one shape.
     """
-    size = next(iter(firings.values()))[0].shape[0]
+    size = next(iter(invocations.values()))[0].shape[0]
     check_batch_element(batch, size)
-    return _check_shapes({site: _layer(firing, batch) for site, firing in firings.items()})
+    return _check_shapes({site: _layer(invocation, batch) for site, invocation in invocations.items()})
 
 
 def layers_over_time(
-    firings: Mapping[str, Sequence[Firing]], history: History, batch: int, beams: Tensor | None, generation: int | None
+    invocations: Mapping[str, Sequence[Invocation]],
+    history: History,
+    batch: int,
+    beams: Tensor | None,
+    generation: int | None,
 ) -> tuple[list[Layer], Tensor | None]:
-    """Return layers and mask of all firings of one text, with their queries stacked in order of time.
+    """Return layers and mask of all invocations of one text, with their queries stacked in order of time.
 
     Raises:
-        ValueError: there is no such batch element; the firings of one text cannot be determined; the sites do not have
-            one shape.
+        ValueError: there is no such batch element; the invocations of one text cannot be determined; the sites do not
+            have one shape.
     """
     joined, sequences = {}, None
-    for site, some in firings.items():
+    for site, some in invocations.items():
         size = some[-1][0].shape[0]
         if beams is None:
             check_batch_element(batch, size)
@@ -90,10 +94,10 @@ def layers_over_time(
             joined[site] = _layer(some[0], row)
             continue
         known = history.sites.get(site)
-        if known is None or len(known.firings) != len(some):
+        if known is None or len(known.invocations) != len(some):
             raise ValueError(
-                f"{site} fired {len(some)} times, and what its keys are could not be followed; "
-                "AttentionMaps.of(seen, firings='layers') shows each"
+                f"{site} was computed {len(some)} times, and what its keys are could not be followed; "
+                "AttentionMaps.of(seen, invocations='layers') shows each"
             )
         sequences = (
             sequences
@@ -108,7 +112,7 @@ def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[li
     """Return the layers if they have the same shape, and a common mask."""
     shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
     if len(shapes) > 1:
-        each = ", firings='layers'" if any(FIRING_NUMBER.search(site) for site in joined) else ""
+        each = ", invocations='layers'" if any(INVOCATION_INDEX.search(site) for site in joined) else ""
         raise ValueError(
             f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are alike "
             "together, sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
@@ -122,21 +126,23 @@ def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[li
     return weights, torch.stack([mask.expand(weights[0].shape) for mask in masks])
 
 
-def _layer(firing: Firing, batch: int) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """Return the weights and the mask of one firing."""
-    stored, allowed = firing
+def _layer(invocation: Invocation, batch: int) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
+    """Return the weights and the mask of one invocation."""
+    stored, allowed = invocation
     if isinstance(stored, AttentionCall):
         return LazyAttention.of(stored, batch), None
     return stored[batch].cpu(), None if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
 
 
-def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """Join firings to one map of a text; cells of keys that a firing did not have are 0 and masked."""
+def _join(
+    invocations: Sequence[Invocation], timeline: Timeline
+) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
+    """Join invocations to one map of a text; cells of keys that an invocation did not have are 0 and masked."""
     first = min(segment.offset for segment in timeline.segments)
     keys = timeline.length - first
     weights, masks, is_open = [], [], True
     for segment in timeline.segments:
-        pattern, allowed = firings[segment.firing]
+        pattern, allowed = invocations[segment.invocation]
         if isinstance(pattern, AttentionCall):
             allowed, pattern = pattern.allowed(), pattern.pattern(torch.float32)
         part = pattern[segment.row][:, segment.start : segment.stop].cpu()

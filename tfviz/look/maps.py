@@ -17,7 +17,7 @@ from tfviz.look.attention_call import ALL_PLACES
 from tfviz.look.captured import Capture
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
-from tfviz.look.recorder import Firing
+from tfviz.look.recorder import Invocation
 from tfviz.shapes import Bool, Float, UInt8
 from tfviz.validation import validated
 
@@ -79,7 +79,7 @@ class AttentionMaps:
         *,
         sites: str | Sequence[str] = "*",
         batch: int = 0,
-        firings: str | None = None,
+        invocations: str | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
         """Return maps of one batch element, with a layer for each pattern of a capture.
@@ -90,8 +90,8 @@ class AttentionMaps:
             cols: words of the keys; by default those of the queries or numbers.
             sites: a glob that selects patterns, such as `decoder.*.cross.*`; or their names.
             batch: the index of the batch element.
-            firings: for a site that fired several times, "last", or "layers" for a layer for each firing; None: the
-                last, with a warning. For a text that is generated word by word, see `over_time`.
+            invocations: for a site that was computed several times, "last", or "layers" for a layer for each
+                invocation; None: the last, with a warning. For a text that is generated word by word, see `over_time`.
             provenance: additional information on the origin, such as `{"step": 300}`.
 
         Raises:
@@ -103,28 +103,28 @@ class AttentionMaps:
         all positions, by the origins of their queries and keys; if these are unknown, an error is raised. Capture large
         maps in uint8. The weights that windows at the edge give to padding are omitted.
         """
-        if firings is not None:
-            one_of(("last", "layers"), firings=firings)
+        if invocations is not None:
+            one_of(("last", "layers"), invocations=invocations)
         names = map_layers.patterns(seen, sites) if isinstance(sites, str) else list(sites)
         if not names:
             raise ValueError("sites is empty; give a glob or the names of some")
-        chosen = map_layers.choose_firings({site: seen.assembled(site, batch) for site in names}, firings)
-        return cls._from_firings(seen, chosen, rows, cols, batch, provenance)
+        chosen = map_layers.choose_invocations({site: seen.assembled(site, batch) for site in names}, invocations)
+        return cls._from_invocations(seen, chosen, rows, cols, batch, provenance)
 
     @classmethod
-    def _from_firings(
+    def _from_invocations(
         cls,
         seen: Capture,
-        firings: Mapping[str, Firing],
+        invocations: Mapping[str, Invocation],
         rows: Sequence[str] | None = None,
         cols: Sequence[str] | None = None,
         batch: int = 0,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return maps with a layer for each named firing: the result of `of` and `look.groups`."""
-        weights, mask = map_layers.layers(firings, batch)
-        known = seen.provenance(map_layers.FIRING_NUMBER.sub("", name) for name in firings)
-        return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})
+        """Return maps with a layer for each named invocation: the result of `of` and `look.groups`."""
+        weights, mask = map_layers.layers(invocations, batch)
+        known = seen.provenance(map_layers.INVOCATION_INDEX.sub("", name) for name in invocations)
+        return cls(weights, rows, cols, mask, list(invocations), {**known, **(provenance or {})})
 
     @classmethod
     @validated
@@ -140,16 +140,17 @@ class AttentionMaps:
         generation: int | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return maps of all firings of one text, with their queries stacked in order of time.
+        """Return maps of all invocations of one text, with their queries stacked in order of time.
 
         Patterns that are computed word by word are thus joined to one map, as of a single pass: all queries, and the
-        keys of the last firing. Cells of keys that an earlier firing did not have are 0 and masked. The firings of one
+        keys of the last invocation. Cells of keys that an earlier invocation did not have are 0 and masked. The
+        invocations of one
         text are found by their keys: tokens that were read and discarded again (assisted generation, `cache.crop`) have
         no row, and a beam is followed through the rows of the batch. The words of the axes are
 
-        * for `models.Seq2Seq` with attention, a firing for each target word: `over_time(seen, target, source)`;
+        * for `models.Seq2Seq` with attention, an invocation for each target word: `over_time(seen, target, source)`;
         * for `models.LSTMN`, whose first word looks at nothing: `over_time(seen, words[1:], words[:-1])`;
-        * for a text written with a cache, the first firing being the prompt: `over_time(seen, words_read)`.
+        * for a text written with a cache, the first invocation being the prompt: `over_time(seen, words_read)`.
 
         Args:
             seen: the capture.
@@ -166,14 +167,14 @@ class AttentionMaps:
 
         Raises:
             LookupError: no pattern was captured.
-            ValueError: as in `of`; or the firings of one text cannot be determined: the rows of the batch were
-                reordered and `beams` is missing, keys were computed by none of the firings, or the firings are layers,
-                not steps.
+            ValueError: as in `of`; or the invocations of one text cannot be determined: the rows of the batch were
+                reordered and `beams` is missing, keys were computed by none of the invocations, or the invocations are
+                layers, not steps.
         """
         chosen, blocks = map_layers.patterns(seen, sites), seen.block_sites
-        firings = {site: seen.assembled(site, batch) if site in blocks else seen.stored(site) for site in chosen}
-        weights, mask = map_layers.layers_over_time(firings, seen.history, batch, beams, generation)
-        return cls(weights, rows, cols, mask, list(firings), {**seen.provenance(firings), **(provenance or {})})
+        invocations = {site: seen.assembled(site, batch) if site in blocks else seen.stored(site) for site in chosen}
+        weights, mask = map_layers.layers_over_time(invocations, seen.history, batch, beams, generation)
+        return cls(weights, rows, cols, mask, list(invocations), {**seen.provenance(invocations), **(provenance or {})})
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

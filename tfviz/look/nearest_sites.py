@@ -26,8 +26,8 @@ def no_site(glob: str, sites: Sequence[str], inputs: Sequence[str] = ()) -> str:
 
     Args:
         glob: it matched nothing.
-        sites: those that fired, or were captured.
-        inputs: the sites of the inputs of modules, which fire only if they are named.
+        sites: those that were computed, or were captured.
+        inputs: the sites of the inputs of modules, which are recorded only if they are named.
     """
     if not sites:
         return f"there is no site {glob!r} yet: the model has not been called inside the with"

@@ -1,4 +1,4 @@
-"""Edit the tensors that fire at sites, and record the requested ones in the requested form."""
+"""Edit the tensors computed at sites, and record the requested ones in the requested form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, unt
 WEIGHT_SUFFIXES = ("pattern", "implicit")  # of sites that hold weights
 ATTENTION_SUFFIXES = (*WEIGHT_SUFFIXES, "scores", "softmax")  # of sites whose tensors are stored in the requested dtype
 MaskFactory = Callable[[], Tensor | None]
-Firing = tuple[Tensor | AttentionCall, Tensor | None]  # what fired, and where queries of a pattern may look
+Invocation = tuple[Tensor | AttentionCall, Tensor | None]  # what was computed, and where queries of a pattern may look
 
 
 @lru_cache(maxsize=2**14)
@@ -32,7 +32,7 @@ def matches(site: str, glob: str) -> bool:
 
 
 class Recorder:
-    """A recorder of every site that fires, which first edits the tensor, and stores the requested sites.
+    """A recorder of every site that is computed, which first edits the tensor, and stores the requested sites.
 
     Args:
         edits: site or glob -> function.
@@ -42,9 +42,9 @@ class Recorder:
         device: where tensors are stored; None: where they were computed.
 
     Attributes:
-        fired: all sites that fired, in order, stored or not.
-        firings: site -> its stored firings.
-        history: the calls of the model and the keys of each firing, by which maps are joined over time.
+        sites: all sites that were computed, in order, stored or not.
+        invocations: site -> its stored invocations.
+        history: the calls of the model and the keys of each invocation, by which maps are joined over time.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Recorder:
     ) -> None:
         self.stack, self.edits, self.globs, self.dtype, self.grad = stack, edits, globs, dtype, grad
         self.device = device
-        self.fired: dict[str, None] = {}
-        self.firings: dict[str, list[Firing]] = {}
+        self.sites: dict[str, None] = {}
+        self.invocations: dict[str, list[Invocation]] = {}
         self.history = History()
         self._wants_patterns = any(fnmatchcase("pattern", glob.rpartition(".")[2]) for glob in globs)
 
@@ -82,7 +82,7 @@ class Recorder:
 
     def is_edited_below(self, path: str) -> bool:
         """Return whether any site inside a module was changed."""
-        return any(self.is_edited(site) for site in self.fired if is_within(site, path))
+        return any(self.is_edited(site) for site in self.sites if is_within(site, path))
 
     def edit(self, site: str, tensor: Tensor) -> Tensor:
         """Return the edited tensor, with which the model continues.
@@ -113,16 +113,16 @@ class Recorder:
             return tensor
         stored = tensor.view_as(tensor)
         stored.retain_grad()
-        self.fired[site] = None
-        self.firings.setdefault(site, []).append((stored, allowed()))
+        self.sites[site] = None
+        self.invocations.setdefault(site, []).append((stored, allowed()))
         return stored
 
     def amend(self, site: str, tensor: Tensor) -> None:
         """Replace what was stored last at a site, since an inner capture has edited it; gradients keep the original."""
-        if self.firings.get(site) and self.wants(site) and not self.grad:
+        if self.invocations.get(site) and self.wants(site) and not self.grad:
             with untraced(), torch.no_grad():
-                _, allowed = self.firings[site][-1]
-                self.firings[site][-1] = self._to_storage_device(self.copy(site, tensor).detach(), allowed)
+                _, allowed = self.invocations[site][-1]
+                self.invocations[site][-1] = self._to_storage_device(self.copy(site, tensor).detach(), allowed)
 
     def record(
         self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: MaskFactory = lambda: None
@@ -130,25 +130,25 @@ class Recorder:
         """Record the result of `make` if it is requested, except while the backward pass recomputes a part."""
         if in_backward() or in_functorch():
             return
-        self.fired[site] = None
+        self.sites[site] = None
         if self.wants(site):
             with untraced(), torch.no_grad():
                 tensor = make()
-                firing = (
+                invocation = (
                     (tensor, None)
                     if isinstance(tensor, AttentionCall)
                     else self._to_storage_device(*_zero_masked_weights(site, tensor, allowed()))
                 )
-                self.firings.setdefault(site, []).append(firing)
+                self.invocations.setdefault(site, []).append(invocation)
 
-    def _to_storage_device(self, tensor: Tensor, allowed: Tensor | None) -> Firing:
-        """Return a firing on the device that stores it."""
+    def _to_storage_device(self, tensor: Tensor, allowed: Tensor | None) -> Invocation:
+        """Return an invocation on the device that stores it."""
         if self.device is None:
             return tensor, allowed
         return tensor.to(self.device), None if allowed is None else allowed.to(self.device)
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
-        """Record the keys of a firing, if its maps, or others of the same call, may be joined over time."""
+        """Record the keys of an invocation, if its maps, or others of the same call, may be joined over time."""
         needed = self.wants(site) or (self._wants_patterns and self.history.leads(site))
         if needed and not in_backward() and not in_functorch():
             with untraced(), torch.no_grad():

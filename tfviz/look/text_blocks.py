@@ -14,7 +14,7 @@ from tfviz.look.axes import Layout
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.products import align_axes
 from tfviz.look.quantize import pack, unpack
-from tfviz.look.recorder import Firing
+from tfviz.look.recorder import Invocation
 from tfviz.look.torch_state import untraced
 
 Replay = Callable[[int], Tensor]
@@ -162,31 +162,31 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
 
 
 def join_blocks(
-    site: str, firings: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, Block], batch: int
-) -> list[Firing]:
-    """Return the firings of a site, with blocks of one text put together; `text` is the batch of texts.
+    site: str, invocations: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, Block], batch: int
+) -> list[Invocation]:
+    """Return the invocations of a site, with blocks of one text put together; `text` is the batch of texts.
 
     Raises:
         ValueError: there is no such text, or the position of a block is unknown.
     """
     by_text: dict[Text | None, list[int]] = {}
-    for number in range(len(firings)):
+    for number in range(len(invocations)):
         by_text.setdefault(blocks[number].text if number in blocks else None, []).append(number)
-    joined: list[Firing] = []
+    joined: list[Invocation] = []
     for text, numbers in by_text.items():
         if text is None:
-            joined += [firings[number] for number in numbers]
+            joined += [invocations[number] for number in numbers]
             continue
         check_batch_element(batch, text.batch)
         try:
-            parts = [(blocks[number], unpack(firings[number][0]), firings[number][1]) for number in numbers]
+            parts = [(blocks[number], unpack(invocations[number][0]), invocations[number][1]) for number in numbers]
             weights, mask = assemble(parts, batch % text.batch)
         except (LookupError, RuntimeError) as error:
             raise ValueError(
-                f"{site} fired {len(numbers)} times, for blocks of a text of {text.words} words, which cannot be put "
-                f"together: {error}; seen.over_time({site!r}) has them"
+                f"{site} was computed {len(numbers)} times, for blocks of a text of {text.words} words, which cannot "
+                f"be put together: {error}; seen.over_time({site!r}) has them"
             ) from error
-        is_packed = firings[numbers[0]][0].dtype == torch.uint8
+        is_packed = invocations[numbers[0]][0].dtype == torch.uint8
         joined.append(((pack(weights) if is_packed else weights).expand(text.batch, *weights.shape), mask[None]))
     return joined
 

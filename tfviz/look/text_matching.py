@@ -1,9 +1,9 @@
-"""Follow a text back through the firings of a site, from the last one, by their keys.
+"""Follow a text back through the invocations of a site, from the last one, by their keys.
 
-A firing computes the last queries of a text; earlier keys were computed by earlier firings. So the previous firing of
-the text is the latest one that has these keys. It may be in another row of the batch (beam search reorders rows), and
-only those of its queries count whose keys are still present (speculative decoding discards some). A firing that
-computed all of its keys itself begins a text.
+An invocation computes the last queries of a text; earlier keys were computed by earlier invocations. So the previous
+invocation of the text is the latest one that has these keys. It may be in another row of the batch (beam search
+reorders rows), and only those of its queries count whose keys are still present (speculative decoding discards some). A
+invocation that computed all of its keys itself begins a text.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from tfviz.look.key_fingerprints import FiringInfo, Keys
+from tfviz.look.key_fingerprints import InvocationInfo, Keys
 
 
 @dataclass(frozen=True)
 class Segment:
-    """The queries of a text that a single firing computed.
+    """The queries of a text that a single invocation computed.
 
     Attributes:
-        firing: its number at its site.
+        invocation: its number at its site.
         row: its batch element.
         start, stop: its first query, and one past the last.
-        offset: the position of its first key in the last firing.
+        offset: the position of its first key in the last invocation.
     """
 
-    firing: int
+    invocation: int
     row: int
     start: int
     stop: int
@@ -41,13 +41,13 @@ class Timeline:
 
     Attributes:
         is_self_attention: whether queries are among the keys, as where a text looks at itself.
-        length: one past the last key seen, in the positions of the last firing.
+        length: one past the last key seen, in the positions of the last invocation.
         reordered: whether rows of the batch changed places on the way.
-        missing: number of keys of the first segment that no captured firing computed.
-        keys: the signatures of the last firing's row.
-        others: firings of other batch elements for the same text, such as abandoned beams.
+        missing: number of keys of the first segment that no captured invocation computed.
+        keys: the signatures of the last invocation's row.
+        others: invocations of other batch elements for the same text, such as abandoned beams.
         sees_more_keys: whether later queries see more keys.
-        has_earlier: whether the site fired for other texts before.
+        has_earlier: whether the site was computed for other texts before.
     """
 
     segments: list[Segment]
@@ -61,31 +61,31 @@ class Timeline:
     has_earlier: bool = False
 
     @property
-    def firings(self) -> set[int]:
-        return {segment.firing for segment in self.segments} | self.others
+    def invocations(self) -> set[int]:
+        return {segment.invocation for segment in self.segments} | self.others
 
 
-class SiteFirings:
-    """The firings of one site and the signatures of their keys, in which texts are followed."""
+class SiteInvocations:
+    """The invocations of one site and the signatures of their keys, in which texts are followed."""
 
-    def __init__(self, site: str, infos: Sequence[FiringInfo], keys: Sequence[Keys]) -> None:
+    def __init__(self, site: str, infos: Sequence[InvocationInfo], keys: Sequence[Keys]) -> None:
         self.site, self.infos, self.keys = site, infos, keys
 
     def follow(
         self, last: int, row: int, dropped: int = 0, rows: Mapping[int, Sequence[int]] | None = None
     ) -> Timeline:
-        """Follow back the text that ends in a batch element of a firing, where queries are among the keys.
+        """Follow back the text that ends in a batch element of an invocation, where queries are among the keys.
 
         Args:
-            last: the index of the firing.
+            last: the index of the invocation.
             row: the batch element in which the text ends.
-            dropped: number of the last firing's queries that were discarded after it.
-            rows: firing -> batch elements that may belong to the text; other firings are skipped.
+            dropped: number of the last invocation's queries that were discarded after it.
+            rows: invocation -> batch elements that may belong to the text; other invocations are skipped.
         """
         info, keys = self.infos[last], self.keys[last][row]
         length = int(info.ends[row]) - dropped
         timeline = Timeline([Segment(last, row, 0, info.queries - dropped, 0)], True, length, keys=keys[:length])
-        needed = int(info.ends[row]) - info.queries  # the keys before the firing's own, which others have computed
+        needed = int(info.ends[row]) - info.queries  # the keys before the invocation's own, which others have computed
         offset, later = 0, last
         for number in range(last - 1, -1, -1):
             if needed <= 0:
@@ -93,7 +93,7 @@ class SiteFirings:
             candidates = range(len(self.keys[number])) if rows is None else rows.get(number, ())
             match = self._find_keys(number, keys[:needed], candidates, row)
             if match is None:
-                continue  # a firing of another text, or one whose tokens were all discarded
+                continue  # an invocation of another text, or one whose tokens were all discarded
             element, shift = match  # a sliding cache has dropped keys since, so positions have moved by `shift`
             info = self.infos[number]
             first = int(info.ends[element]) - info.queries
@@ -108,7 +108,7 @@ class SiteFirings:
         return timeline
 
     def collect(self, last: int, row: int) -> Timeline:
-        """Collect the firings of a text that attends to another: earlier firings with the same keys."""
+        """Collect the invocations of a text that attends to another: earlier invocations with the same keys."""
         keys, segments = self.keys[last][row], []
         for number in range(last, -1, -1):
             if same := self.same_keys(number, keys):
@@ -116,32 +116,32 @@ class SiteFirings:
                 segments.append(Segment(number, row, 0, self.infos[number].queries, 0))
         return Timeline(segments[::-1], False, len(keys), keys=keys)
 
-    def full_prefix_firings(self, last: int) -> list[int]:
-        """Return the firings up to this one that each read the full text, one token longer each time."""
+    def full_prefix_invocations(self, last: int) -> list[int]:
+        """Return the invocations up to this one that each read the full text, one token longer each time."""
         first = last
         while first and self.infos[first - 1].queries == self.infos[first].queries - 1:
             first -= 1
         return list(range(first, last + 1))
 
     def sees_more_keys(self, timeline: Timeline) -> bool:
-        """Return whether later queries see more keys, as in self-attention, or the text was read in one firing."""
+        """Return whether later queries see more keys, as in self-attention, or the text was read in one invocation."""
         segments = timeline.segments
-        if len(segments) == 1 and not timeline.missing and self.infos[segments[0].firing].queries > 1:
+        if len(segments) == 1 and not timeline.missing and self.infos[segments[0].invocation].queries > 1:
             return True
         ends = set()
         for segment in segments:
-            info, row = self.infos[segment.firing], segment.row
+            info, row = self.infos[segment.invocation], segment.row
             if info.queries > 1 and info.first_end[row] < info.ends[row]:
                 return True
             ends.add(int(info.ends[row]) + segment.offset)
         return len(ends) > 1
 
     def same_keys(self, number: int, keys: Tensor) -> list[int]:
-        """Return the batch elements of a firing that have exactly these keys."""
+        """Return the batch elements of an invocation that have exactly these keys."""
         return [row for row, others in enumerate(self.keys[number]) if self._have_same_keys(keys, others, number)]
 
     def is_prefix(self, number: int, row: int, keys: Tensor) -> bool:
-        """Return whether the text of a firing is a proper prefix of another."""
+        """Return whether the text of an invocation is a proper prefix of another."""
         if row >= len(self.keys[number]):
             return False
         info = self.infos[number]
@@ -152,7 +152,7 @@ class SiteFirings:
         return keys.shape == others.shape and bool(_are_close(keys, others, self.infos[number].tolerance).all())
 
     def _find_keys(self, number: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
-        """Return a batch element of a firing that has these keys in this order, and the position of the first."""
+        """Return a batch element of an invocation that has these keys in this order, and the position of the first."""
         info, needed = self.infos[number], len(keys)
         for element in sorted(rows, key=lambda element: element != row):
             last_start, there = int(info.ends[element]) - needed, self.keys[number][element]
@@ -165,7 +165,7 @@ class SiteFirings:
         return None
 
     def _is_reordered(self, later: int, number: int, needed: int, shift: int) -> bool:
-        """Return whether some batch element continues a different element of an earlier firing."""
+        """Return whether some batch element continues a different element of an earlier invocation."""
         if len(self.keys[later]) != len(self.keys[number]):
             return False
         return not self._have_same_keys(

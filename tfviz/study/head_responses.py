@@ -15,7 +15,7 @@ from tfviz.look.recorder import matches
 from tfviz.shapes import Float
 from tfviz.study.block_replay import hooked
 from tfviz.study.inputs import Inputs
-from tfviz.study.sites import module_path, single_firings
+from tfviz.study.sites import module_path, single_invocations
 
 BASIS_LENGTH = 1024.0  # of each vector: a power of two, large enough that small weights outlast the rounding of a bias
 PROBE_SCALE = 128.0  # of a random vector's numbers
@@ -172,8 +172,8 @@ class HeadResponses:
             capture(self.model, sites, edit=edit, device="cpu") as seen,
         ):
             self.inputs.repeat(size).run(self.model)
-        fired = single_firings(seen)
-        return [_first_position(site, fired[site], size) for site in sites]
+        activations = single_invocations(seen)
+        return [_first_position(site, activations[site], size) for site in sites]
 
 
 def _drawn(*shape: int) -> Tensor:

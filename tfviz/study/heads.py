@@ -103,7 +103,7 @@ class HeadScores:
 
     def _layer(self, site: str, seen: Capture, text: MarkedTexts) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [batch, head, kind]."""
-        (weights, allowed), aligned = seen.firings(site)[-1], text.aligned
+        (weights, allowed), aligned = seen.invocations(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(
                 f"{site} is {list(weights.shape)}; heads are scored on maps of {len(aligned.ids)} texts that look at "

@@ -14,7 +14,7 @@ from tfviz.look.captured import Capture
 from tfviz.study.collate import Tokenize
 from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_at, marked_like
-from tfviz.study.sites import check_activation, single_firings
+from tfviz.study.sites import check_activation, single_invocations
 from tfviz.study.statistics import Statistics
 
 COUNT = " words"  # of a site; no site's name ends so
@@ -86,7 +86,7 @@ class _WordSums:
         values: dict[str, Tensor] = {}
         if self.by_position:
             self._check_length(inputs)
-        for site, activation in single_firings(seen).items():
+        for site, activation in single_invocations(seen).items():
             check_activation(site, activation, inputs.size)
             words = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
             sums, counts = torch.where(marked_like(activation, words), activation.double(), 0.0), words.double()

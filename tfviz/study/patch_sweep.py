@@ -19,7 +19,7 @@ from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import Means, replacement
 from tfviz.study.places import Each, HeadSelection, Place, Places, check_heads, heads_at
-from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_firings, site_axis
+from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_invocations, site_axis
 from tfviz.study.table import Table
 from tfviz.study.token_logits import TokenLogits
 
@@ -97,7 +97,7 @@ class Sweep:
             logits = prompt.logits(self.model)
         self.baselines[name] = measure(self.metric, logits).detach().float().cpu()
         check_position(self.metric, prompt, logits)
-        return logits, single_firings(seen)
+        return logits, single_invocations(seen)
 
     def _plan_partial_forwards(self, logits: Tensor, is_sweep: bool) -> None:
         """Find out on the unpatched run, whose logits these are, what patched runs need not compute."""

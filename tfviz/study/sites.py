@@ -70,7 +70,7 @@ def head_count(counts: Iterable[int]) -> int:
     return heads.pop()
 
 
-def single_firings(seen: Capture) -> dict[str, Tensor]:
+def single_invocations(seen: Capture) -> dict[str, Tensor]:
     """Return the activations of a capture.
 
     Raises:

@@ -34,7 +34,7 @@ def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionM
     with eval_mode(model), capture(model, "*.pattern") as seen:
         model(ids.to(next(model.parameters()).device))
     try:
-        maps = AttentionMaps.of(seen, rows=words, firings="last")
+        maps = AttentionMaps.of(seen, rows=words, invocations="last")
     except (LookupError, ValueError):
         return None
     return maps if maps.weights.shape[2:] == (len(words), len(words)) else None

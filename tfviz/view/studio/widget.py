@@ -128,7 +128,7 @@ def packed_maps(seen: Capture) -> tuple[dict[str, Any], list[bytes]]:
     patterns, pieces = [], []
     exact = sum(seen[site].numel() for site in seen) <= MAX_FLOAT32_WEIGHTS
     for site in seen:
-        weights, allowed = seen.firings(site)[-1]
+        weights, allowed = seen.invocations(site)[-1]
         patterns.append([site, list(weights.shape), masks.setdefault(_mask(weights, allowed), len(masks))])
         pieces.append(_bytes(weights.float() if exact else quantize(weights.float())))
     return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]

@@ -14,12 +14,12 @@ import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 export function partsOf(patterns, named) {
   /** @type {Map<string, CapturedPart>} */
   const parts = new Map();
-  for (const [site, firings] of Object.entries(patterns)) {
+  for (const [site, invocations] of Object.entries(patterns)) {
     const kind = site.replace(/\d+/g, "*");
     const part = parts.get(kind) ?? { name: named(site), sites: [], maps: [] };
     parts.set(kind, part);
     part.sites.push(site);
-    part.maps.push(firings[firings.length - 1]);
+    part.maps.push(invocations[invocations.length - 1]);
   }
   return [...parts.values()];
 }
