@@ -13,7 +13,7 @@ last position alone, which are all that the metric reads, and saves the memory o
 Each tool runs in a fresh process, in turn within a round; the plain forward of Hugging Face stands beside it, and
 ratios are to 144 of those. Memory: the peak of resident memory less that of the plain forward.
 
-The second table is `study.over` with `HeadScores` over texts of 128 tokens, beside forwards of the same batches.
+The second table is `study.aggregate` with `HeadScores` over texts of 128 tokens, beside forwards of the same batches.
 
     python benchmarks/study.py [--quick] [--rounds N] [--processor]
 """
@@ -148,7 +148,7 @@ def scores(which: str, quick: bool, processor: bool, rounds: int) -> tuple[float
                 model(batch)
 
     def scored() -> object:
-        return study.over(model, batches, study.HeadScores(), progress=False)
+        return study.aggregate(model, batches, study.HeadScores(), progress=False)
 
     runs: dict[str, Run] = {"plain": plain, "scored": scored}
     times = {name: [clock(run, now) for run in [run] * (rounds + 1)][1:] for name, run in runs.items()}

@@ -27,8 +27,8 @@ USES = {
     "patch": lambda model: study.patch(model, IDS[:1], IDS[1:], metric=study.logit(3), progress=False),
     "lens": lambda model: study.lens(model, IDS[:1]),
     "attribute": lambda model: study.attribute(model, IDS, target=study.logit(3)),
-    "over": lambda model: study.over(model, [IDS], study.HeadScores(), progress=False),
-    "film": lambda model: study.film(range(3), model, IDS[:1], every=2),
+    "aggregate": lambda model: study.aggregate(model, [IDS], study.HeadScores(), progress=False),
+    "maps_during_training": lambda model: study.maps_during_training(range(3), model, IDS[:1], every=2),
 }
 
 

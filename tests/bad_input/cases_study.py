@@ -4,8 +4,8 @@ SETUP = """
 import torch
 from torch import nn
 from tfviz import look, models, study, view
-from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, attribute, compare, film, find_heads, lens
-from tfviz.study import mean_activations, over, patch
+from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, find_heads
+from tfviz.study import lens, maps_during_training, mean_activations, patch
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 ids, other = torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[1, 7, 3], [4, 8, 6]])
 last = study.logit(5)
@@ -39,7 +39,7 @@ class Reader(nn.Module):
 dynamic = torch.ao.quantization.quantize_dynamic(models.GPT(11, context=7, layers=2, heads=2, dim=4), {nn.Linear})
 def change(**more): return patch(gpt, ids, other, **{"metric": last, "progress": False, **more})
 def measured(texts=(ids,), measure=lambda seen, inputs: torch.ones(2), **more):
-    return over(gpt, texts, measure, progress=False, **more)
+    return aggregate(gpt, texts, measure, progress=False, **more)
 def path(**more): return study.patch_path(gpt, ids, other, **{"metric": last, "progress": False, **more})
 def heads(batch, model=gpt): return find_heads(model, [batch], ["previous"], progress=False)
 class Never:
@@ -314,7 +314,7 @@ CASES = [
     ("measured(measure=HeadScores)", "give a function, or an instance, HeadScores"),
     ("measured(sites='nothing')", "no site matches 'nothing'"),
     ("measured(client='tcp://here:8786')", r"client is 'tcp://here:8786'; give a distributed\.Client"),
-    ("over(sketch, [ids], HeadScores())", "the model's weights are on the meta device"),
+    ("aggregate(sketch, [ids], HeadScores())", "the model's weights are on the meta device"),
     ("find_heads(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
     ("find_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
     ("find_heads(gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 is \[2, 3, 4\]; heads are scored on maps"),
@@ -341,9 +341,9 @@ CASES = [
             ),
         )
     ),
-    ("film([], gpt, ids[:1], every=0)", "every is 0; it must be at least 1"),
-    ("film([], gpt, ids[0], every=1)", r"probe: \[3\]; give ids"),
-    ("film([], sketch, ids[:1], every=1)", "the model's weights are on the meta device"),
+    ("maps_during_training([], gpt, ids[:1], every=0)", "every is 0; it must be at least 1"),
+    ("maps_during_training([], gpt, ids[0], every=1)", r"probe: \[3\]; give ids"),
+    ("maps_during_training([], sketch, ids[:1], every=1)", "the model's weights are on the meta device"),
     ("Table(torch.ones(2), {'a': ['x']})", r"values are \[2\], and the labels of a are \[1\]"),
     ("Table(torch.ones(2, device='meta'), {'a': ['x', 'y']})", "values is a tensor on the meta device"),
     ("Table(torch.ones(2), {'a': ['x', 'y']})['z']", "a has no 'z'; it has x, y"),

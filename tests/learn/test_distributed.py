@@ -184,7 +184,7 @@ SCRIPT = """
     def strongest(seen, inputs):
         return seen["blocks.1.attention.pattern"].amax(-1).mean(-1)  # [batch, head]
 
-    found = study.over(model, [batch[0] for batch in test], strongest, progress=False)
+    found = study.aggregate(model, [batch[0] for batch in test], strongest, progress=False)
     if torch.distributed.is_initialized() and torch.distributed.get_rank():
         raise SystemExit
     world = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1

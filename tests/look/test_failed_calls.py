@@ -130,7 +130,7 @@ ANALYSES = {
     "patch": lambda model, ids: study.patch(model, ids, ids + 1, metric=METRIC),
     "attribute": lambda model, ids: study.attribute(model, ids, target=METRIC),
     "lens": lambda model, ids: study.lens(model, ids),
-    "over": lambda model, ids: study.over(model, [ids], study.HeadScores(), progress=False),
+    "aggregate": lambda model, ids: study.aggregate(model, [ids], study.HeadScores(), progress=False),
 }
 
 
@@ -171,13 +171,13 @@ def test_tokenize_that_makes_no_padded_tensors_is_said(tokenize, says):
     advice = re.escape(
         'give tensors, padded to one length: tokenize=lambda texts: tokenizer(texts, return_tensors="pt", padding=True)'
     )
-    for analysis in (study.over, study.mean_activations):
-        rest = {"measure": study.HeadScores()} if analysis is study.over else {"sites": "*.output"}
+    for analysis in (study.aggregate, study.mean_activations):
+        rest = {"measure": study.HeadScores()} if analysis is study.aggregate else {"sites": "*.output"}
         with pytest.raises(ValueError, match=f"{says}{advice}"):
             analysis(gpt2(), ["a red", "the"], **rest, tokenize=tokenize, progress=False)
     with pytest.raises(ValueError, match=r"^no such file$"):
-        study.over(gpt2(), ["a red", "the"], study.HeadScores(), tokenize=broken, progress=False)
+        study.aggregate(gpt2(), ["a red", "the"], study.HeadScores(), tokenize=broken, progress=False)
     with pytest.raises(
         TypeError, match=r'give tokenize, .* such as lambda texts: tokenizer\(texts, return_tensors="pt"'
     ):
-        study.over(gpt2(), ["a red", "the"], study.HeadScores(), progress=False)
+        study.aggregate(gpt2(), ["a red", "the"], study.HeadScores(), progress=False)

@@ -1,4 +1,4 @@
-"""`over` on the workers of a Dask cluster: as in one process, or an error in a sentence."""
+"""`aggregate` on the workers of a Dask cluster: as in one process, or an error in a sentence."""
 
 import threading
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from study_models import FAMILIES, VOCAB_SIZE, build
 from torch import nn
 
 from tfviz import models
-from tfviz.study import HeadScores, Inputs, find_heads, over
+from tfviz.study import HeadScores, Inputs, aggregate, find_heads
 from tfviz.study.batch_statistics import BatchMeasurement
 from tfviz.study.cluster import BATCHES_PER_THREAD, measure_on_workers
 
@@ -46,10 +46,10 @@ def check_equal(found, alone):
 def test_workers_give_what_one_process_gives(processes, threads):
     # A dropout that is active would show; a text in training mode too, since threads share the model.
     model = gpt(dropout=0.5).train()
-    alone = over(model, DATA.split(2), HeadScores(), progress=False)
+    alone = aggregate(model, DATA.split(2), HeadScores(), progress=False)
     with cluster(processes, threads=threads) as running:
         for _ in range(3):
-            check_equal(over(model, iter(DATA.split(2)), HeadScores(), progress=False, client=running), alone)
+            check_equal(aggregate(model, iter(DATA.split(2)), HeadScores(), progress=False, client=running), alone)
             assert model.training
 
 
@@ -59,7 +59,7 @@ def test_rows_and_a_measure_that_is_a_lambda(client):
     measures = [lambda seen, inputs: inputs.kwargs["attention_mask"].sum(1), HeadScores(["first"])]
     for measure in measures:
         found, alone = (
-            over(gpt2, rows, measure, batch_size=2, progress=False, **more) for more in ({"client": client}, {})
+            aggregate(gpt2, rows, measure, batch_size=2, progress=False, **more) for more in ({"client": client}, {})
         )
         check_equal(*({"": one} if not isinstance(one, dict) else one for one in (found, alone)))
     check_equal(*(find_heads(gpt(), [DATA], progress=False, **more) for more in ({"client": client}, {})))
@@ -94,26 +94,26 @@ def test_a_run_that_stopped_goes_on(client, tmp_path):
     seconds, resumable_statistics.WRITE_INTERVAL_SECONDS = resumable_statistics.WRITE_INTERVAL_SECONDS, 0.0
     try:
         with pytest.raises(KeyboardInterrupt):
-            over(model, stopping(), HeadScores(), progress=False, client=client, resume=file)
+            aggregate(model, stopping(), HeadScores(), progress=False, client=client, resume=file)
     finally:
         resumable_statistics.WRITE_INTERVAL_SECONDS = seconds
     given = {"progress": False, "resume": file}
     check_equal(
-        over(model, DATA.split(2), HeadScores(), client=client, **given),
-        over(model, DATA.split(2), HeadScores(), progress=False),
+        aggregate(model, DATA.split(2), HeadScores(), client=client, **given),
+        aggregate(model, DATA.split(2), HeadScores(), progress=False),
     )
 
 
 def test_what_a_measure_raises_comes_back(client):
     model = gpt().train()
     with pytest.raises(ZeroDivisionError):
-        over(model, DATA.split(2), lambda seen, inputs: 1 / 0, progress=False, client=client)
+        aggregate(model, DATA.split(2), lambda seen, inputs: 1 / 0, progress=False, client=client)
     with pytest.raises(TypeError, match="measure gives one number for 2 texts"):
-        over(model, DATA.split(2), lambda seen, inputs: torch.tensor(1.0), progress=False, client=client)
+        aggregate(model, DATA.split(2), lambda seen, inputs: torch.tensor(1.0), progress=False, client=client)
     with pytest.raises(LookupError, match="no site matches 'nothing'"):
-        over(model, DATA.split(2), HeadScores(), sites="nothing", progress=False, client=client)
+        aggregate(model, DATA.split(2), HeadScores(), sites="nothing", progress=False, client=client)
     with pytest.raises(ValueError, match="there is no text to measure"):
-        over(model, [], HeadScores(), progress=False, client=client)
+        aggregate(model, [], HeadScores(), progress=False, client=client)
     assert model.training
 
 
@@ -129,16 +129,16 @@ class Locked(nn.Module):
 def test_clients_and_models_that_cannot_be(client):
     given = {"progress": False, "client": client}
     with pytest.raises(ValueError, match=r"^model cannot be pickled for the workers: cannot pickle"):
-        over(Locked(), [DATA], HeadScores(), **given)
+        aggregate(Locked(), [DATA], HeadScores(), **given)
     lock = threading.Lock()
     with pytest.raises(ValueError, match=r"^measure cannot be pickled for the workers: cannot pickle"):
-        over(gpt(), [DATA], lambda seen, inputs: lock.locked(), **given)
+        aggregate(gpt(), [DATA], lambda seen, inputs: lock.locked(), **given)
     with pytest.raises(TypeError, match=r"client is 'tcp://here:8786'; give a distributed\.Client"):
-        over(gpt(), [DATA], HeadScores(), client="tcp://here:8786")
+        aggregate(gpt(), [DATA], HeadScores(), client="tcp://here:8786")
     with cluster(workers=0) as idle, pytest.raises(ValueError, match="client has no workers; start some"):
-        over(gpt(), [DATA], HeadScores(), client=idle)
+        aggregate(gpt(), [DATA], HeadScores(), client=idle)
     with pytest.raises(ValueError, match="client is closed; give one that is connected"):
-        over(gpt(), [DATA], HeadScores(), client=idle)
+        aggregate(gpt(), [DATA], HeadScores(), client=idle)
 
 
 def test_without_dask_the_message_names_the_extra(monkeypatch):
@@ -146,4 +146,4 @@ def test_without_dask_the_message_names_the_extra(monkeypatch):
     with pytest.raises(
         ImportError, match=r"distributed is not installed: pip install 'tfviz\[cluster\] @ git\+https://\S+'$"
     ):
-        over(gpt(), [DATA], HeadScores(), client=object())
+        aggregate(gpt(), [DATA], HeadScores(), client=object())

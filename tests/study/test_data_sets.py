@@ -8,7 +8,7 @@ from torch import multiprocessing
 from torch.utils.data import DataLoader
 
 from tfviz import models
-from tfviz.study import HeadScores, Statistics, Table, over, resumable_statistics
+from tfviz.study import HeadScores, Statistics, Table, aggregate, resumable_statistics
 
 DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 
@@ -55,9 +55,9 @@ def test_over_matches_numpy(size):
     model = gpt()
     expected = values(model)
     assert 2 < numpy.isnan(expected).any((1, 2)).sum() < 9
-    check(over(model, DATA.split(size), first_key, progress=False), expected)
-    check(over(model, iter(DATA.split(size)), first_key, progress=False, top=3), expected, 3)
-    check(over(model, DataLoader(DATA, batch_size=size), first_key, progress=False), expected)
+    check(aggregate(model, DATA.split(size), first_key, progress=False), expected)
+    check(aggregate(model, iter(DATA.split(size)), first_key, progress=False, top=3), expected, 3)
+    check(aggregate(model, DataLoader(DATA, batch_size=size), first_key, progress=False), expected)
 
 
 def tokenize(texts):
@@ -68,16 +68,16 @@ def test_over_accepts_strings_and_rows():
     model = gpt()
     expected = values(model)
     texts = ["".join(chr(97 + number) for number in row) for row in DATA.tolist()]
-    check(over(model, texts, first_key, tokenize=tokenize, batch_size=3, progress=False), expected)
-    check(over(model, iter(texts), first_key, tokenize=tokenize, batch_size=3, progress=False), expected)
+    check(aggregate(model, texts, first_key, tokenize=tokenize, batch_size=3, progress=False), expected)
+    check(aggregate(model, iter(texts), first_key, tokenize=tokenize, batch_size=3, progress=False), expected)
     gpt2 = build(*FAMILIES["GPT-2"][:2])
     rows = [{"input_ids": row[: 3 + number % 3], "label": 1} for number, row in enumerate(DATA.tolist())]
-    lengths = over(
+    lengths = aggregate(
         gpt2, rows, lambda seen, inputs: inputs.kwargs["attention_mask"].sum(1), batch_size=4, progress=False
     )
     assert lengths.mean.values == pytest.approx(numpy.mean([len(row["input_ids"]) for row in rows]))
-    whole = over(gpt2, rows, HeadScores(), batch_size=4, progress=False)
-    single = over(gpt2, rows, HeadScores(), batch_size=1, progress=False)
+    whole = aggregate(gpt2, rows, HeadScores(), batch_size=4, progress=False)
+    single = aggregate(gpt2, rows, HeadScores(), batch_size=1, progress=False)
     for name in whole:
         torch.testing.assert_close(whole[name].mean.values, single[name].mean.values, equal_nan=True)
 
@@ -96,13 +96,13 @@ def test_over_accepts_sized_iterators():
         def __len__(self):
             return 6
 
-    assert over(gpt(), Reader(), lambda seen, inputs: inputs.tensors[0][:, 0], progress=False).counts == 11
+    assert aggregate(gpt(), Reader(), lambda seen, inputs: inputs.tensors[0][:, 0], progress=False).counts == 11
 
 
 @pytest.mark.parametrize("cut", [1, 4, 10])
 def test_merged_halves_match_the_whole(cut):
     model = gpt()
-    halves = [over(model, part.split(3), first_key, progress=False) for part in (DATA[:cut], DATA[cut:])]
+    halves = [aggregate(model, part.split(3), first_key, progress=False) for part in (DATA[:cut], DATA[cut:])]
     halves[1].texts += cut
     check(halves[0].merge(halves[1]), values(model))
     with pytest.raises(ValueError, match="the axes changed from 2 axis 1 x 3 axis 2 to 2 x"):
@@ -112,11 +112,13 @@ def test_merged_halves_match_the_whole(cut):
 
 
 def test_missing_values_are_nan():
-    found = over(gpt(), DATA.split(4), lambda seen, inputs: torch.full((inputs.size, 2), torch.nan), progress=False)
+    found = aggregate(
+        gpt(), DATA.split(4), lambda seen, inputs: torch.full((inputs.size, 2), torch.nan), progress=False
+    )
     assert found.mean.values.isnan().all()
     assert found.variance.values.isnan().all()
     assert found.examples("0") == []
-    one = over(gpt(), DATA[:1].split(1), lambda seen, inputs: torch.tensor([3.0]), progress=False)
+    one = aggregate(gpt(), DATA[:1].split(1), lambda seen, inputs: torch.tensor([3.0]), progress=False)
     assert one.mean.values == 3
     assert one.variance.values.isnan()
     assert one.examples() == [(0, 3.0)]
@@ -134,7 +136,7 @@ def test_over_resumes_after_interruption(tmp_path, monkeypatch):
         return first_key(seen, inputs)
 
     def run(**more):
-        return over(model, DATA.split(2), measure, progress=False, resume=file, **more)
+        return aggregate(model, DATA.split(2), measure, progress=False, resume=file, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(resumable_statistics, "WRITE_INTERVAL_SECONDS", 0.0)
@@ -149,32 +151,32 @@ def test_over_resumes_after_interruption(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="of another model or measure"):
         run(top=2)
     with pytest.raises(ValueError, match="of another model or measure"):
-        over(model, DATA.split(2), HeadScores(), progress=False, resume=file)
+        aggregate(model, DATA.split(2), HeadScores(), progress=False, resume=file)
     with pytest.raises(ValueError, match="statistics holds statistics of other texts"):
-        over(model, DATA.flip(0).split(2), measure, progress=False, resume=file)
+        aggregate(model, DATA.flip(0).split(2), measure, progress=False, resume=file)
     with pytest.raises(ValueError, match="of another model or measure"):
-        over(build(lambda: models.GPT(VOCAB_SIZE, layers=2, heads=3, dim=6), None), DATA.split(2), measure,
+        aggregate(build(lambda: models.GPT(VOCAB_SIZE, layers=2, heads=3, dim=6), None), DATA.split(2), measure,
              progress=False, resume=file)  # fmt: skip
     Table(torch.ones(1), {"a": ["x"]}).save(file)
-    with pytest.raises(ValueError, match="holds no statistics of `over`"):
+    with pytest.raises(ValueError, match="holds no statistics of `aggregate`"):
         run()
 
 
 def test_resume_rejects_other_head_kinds(tmp_path):
     file, model = tmp_path / "scores", gpt()
     given = {"progress": False, "resume": file}
-    found = over(model, DATA.split(3), HeadScores(["first"]), **given)
-    again = over(model, DATA.split(3), HeadScores(["first"]), **given)
+    found = aggregate(model, DATA.split(3), HeadScores(["first"]), **given)
+    again = aggregate(model, DATA.split(3), HeadScores(["first"]), **given)
     assert torch.equal(found["first"].mean.values, again["first"].mean.values)
     for other in (HeadScores(["first"], leave_out_first=True), HeadScores(["previous"])):
         with pytest.raises(ValueError, match="of another model or measure"):
-            over(model, DATA.split(3), other, **given)
+            aggregate(model, DATA.split(3), other, **given)
 
 
 def work(rank, world, folder, batches):
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", f"file://{folder}/meet{batches}", rank=rank, world_size=world)
-    found = over(gpt(), DATA.split(batches), first_key, progress=False, resume=f"{folder}/part{batches}")
+    found = aggregate(gpt(), DATA.split(batches), first_key, progress=False, resume=f"{folder}/part{batches}")
     torch.save(found.state(), f"{folder}/{batches}.{rank}")
     torch.distributed.destroy_process_group()
 
@@ -182,7 +184,7 @@ def work(rank, world, folder, batches):
 @pytest.mark.parametrize("batches", [2, 11])  # of 11 texts there is one batch: the second process has none
 def test_two_processes_match_one(batches, tmp_path):
     multiprocessing.spawn(work, (2, str(tmp_path), batches), nprocs=2)
-    alone = over(gpt(), DATA.split(batches), first_key, progress=False)
+    alone = aggregate(gpt(), DATA.split(batches), first_key, progress=False)
     for rank in range(2):
         state = torch.load(tmp_path / f"{batches}.{rank}")
         found = Statistics(alone.axes, alone.unit, **state)
@@ -206,14 +208,14 @@ def test_two_processes_match_one(batches, tmp_path):
 )
 def test_invalid_measure_results_raise(measure, says):
     with pytest.raises((TypeError, ValueError), match=says):
-        over(gpt(), [DATA[:2], DATA[2:4, :4]], measure, progress=False)
+        aggregate(gpt(), [DATA[:2], DATA[2:4, :4]], measure, progress=False)
 
 
 def test_over_restores_the_model():
     model = gpt().train()
-    over(model, [IDS], HeadScores(), progress=False)
+    aggregate(model, [IDS], HeadScores(), progress=False)
     with pytest.raises(ZeroDivisionError):
-        over(model, [IDS], lambda seen, inputs: 1 / 0, progress=False)
+        aggregate(model, [IDS], lambda seen, inputs: 1 / 0, progress=False)
     assert model.training
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
     assert all(parameter.grad is None for parameter in model.parameters())

@@ -9,7 +9,7 @@ from study_models import FAMILIES, IDS, SMALL, VOCAB_SIZE, build, config
 from tfviz import learn, models
 from tfviz.look import AttentionMaps, capture, measures
 from tfviz.look.head_scores import SCORE_KINDS, Marks
-from tfviz.study import HeadScores, Inputs, MapStore, compare, film, find_heads
+from tfviz.study import HeadScores, Inputs, MapStore, compare, find_heads, maps_during_training
 from tfviz.text import Windows
 
 TEXTS = [[3, 5, 3, 5, 3, 8], [7, 7, 2, 7], [1, 2, 3, 1, 2]]
@@ -329,7 +329,7 @@ def trained(filmed):
             modes.append(gpt.training)
             yield step
 
-    frames = film(noted(), gpt, IDS[:1], every=3) if filmed else list(noted()) and None
+    frames = maps_during_training(noted(), gpt, IDS[:1], every=3) if filmed else list(noted()) and None
     return gpt, losses, modes, frames
 
 
@@ -351,11 +351,11 @@ def test_film_does_not_change_training():
 
 def test_film_accepts_any_iterable():
     gpt = models.GPT(VOCAB_SIZE, layers=1, heads=2, dim=4).train()
-    assert list(film(range(4), gpt, IDS[:1], every=2)) == ["step 0", "step 2", "step 4"]
-    assert list(film([], gpt, IDS[:1], every=2)) == ["step 0"]
+    assert list(maps_during_training(range(4), gpt, IDS[:1], every=2)) == ["step 0", "step 2", "step 4"]
+    assert list(maps_during_training([], gpt, IDS[:1], every=2)) == ["step 0"]
     assert gpt.training
     with pytest.raises(ValueError, match="every is 0"):
-        film(iter([1 / 1]), gpt, IDS[:1], every=0)
+        maps_during_training(iter([1 / 1]), gpt, IDS[:1], every=0)
 
 
 def maps(seed=0, keys=3):

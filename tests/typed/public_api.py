@@ -59,8 +59,8 @@ def analyse(model: models.GPT, letters: text.Characters) -> Mapping[str, float]:
     assert_type(table, study.Table)
     assert_type(table.values, Tensor)
     assert_type(view.table(table), view.View)
-    assert_type(study.over(model, [clean], strongest, progress=False), study.Statistics)
-    assert_type(study.over(model, [clean], sites, progress=False), dict[str, study.Statistics])
+    assert_type(study.aggregate(model, [clean], strongest, progress=False), study.Statistics)
+    assert_type(study.aggregate(model, [clean], sites, progress=False), dict[str, study.Statistics])
     assert_type(study.attribute(model, clean, target=metric), study.Table)
     return {" ".join(labels): number for labels, number in table.top(3)}
 

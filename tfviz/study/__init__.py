@@ -8,21 +8,21 @@ An analysis returns a `Table` (numbers, a name for each axis, a label for each p
     means           mean activations over a data set, for mean ablation
     lens            the logit lens: each layer's prediction, and a metric of it
     attribution     what each part adds to a logit (residual_terms finds what adds up to the residual stream)
-    data_set        any measure over a data set (collate, statistics, resumable_statistics)
+    aggregation        any measure over a data set (collate, statistics, resumable_statistics)
     head_weights    weights of heads apart from a text, and their composition (head_responses)
     heads, compare  scores of heads over a data set (aligned_texts); two checkpoints over a data set
-    training_film   maps while a model is trained
+    training_maps   maps while a model is trained
     map_store       many maps in one folder
 
 They use `inputs`, the arguments of a model's call, `metrics`, `sites` and `places`, `block_replay`, which skips blocks
 whose output cannot change, and `partial_forward`, which computes only what the metric reads (`last_position`,
-`token_logits`). `over` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
+`token_logits`). `aggregate` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
 (`cluster`).
 """
 
+from tfviz.study.aggregation import aggregate
 from tfviz.study.attribution import attribute
 from tfviz.study.compare import compare
-from tfviz.study.data_set import over
 from tfviz.study.head_weights import HeadWeights, head_weights
 from tfviz.study.heads import HeadScores, find_heads
 from tfviz.study.inputs import Inputs
@@ -34,7 +34,7 @@ from tfviz.study.patching import patch
 from tfviz.study.path_patching import patch_path
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
-from tfviz.study.training_film import film
+from tfviz.study.training_maps import maps_during_training
 from tfviz.validation import validate_public
 
 __all__ = [
@@ -45,18 +45,18 @@ __all__ = [
     "MapStore",
     "Statistics",
     "Table",
+    "aggregate",
     "attribute",
     "compare",
-    "film",
     "find_heads",
     "head_weights",
     "lens",
     "log_probability",
     "logit",
     "logit_difference",
+    "maps_during_training",
     "mean_activations",
     "metric_by_layer",
-    "over",
     "patch",
     "patch_path",
 ]

@@ -1,4 +1,4 @@
-"""Statistics of a measure over one batch, and their merge: the parts of `over` that every process and worker shares."""
+"""Statistics of a measure over one batch, and their merge: what `aggregate` computes in each process and worker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BatchMeasurement:
 
     Args:
         model: the model to measure, in eval mode.
-        measure: as for `over`.
+        measure: as for `aggregate`.
         sites: globs of the sites to capture for the measure.
         top: number of texts with the largest values to keep.
     """

@@ -1,4 +1,4 @@
-"""`over` on the workers of a Dask cluster, which may be processes of one machine or of many."""
+"""`aggregate` on the workers of a Dask cluster, which may be processes of one machine or of many."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
 from tfviz.look.captured import Capture
 from tfviz.look.map_arguments import range_labels
+from tfviz.study.aggregation import aggregate
 from tfviz.study.collate import Tokenize
-from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_at
 from tfviz.study.partial_results import fingerprint
 from tfviz.study.sites import head_count, site_axis
@@ -36,7 +36,7 @@ def compare(
 ) -> dict[str, Statistics]:
     """Return the differences between two checkpoints: of their heads and of their predictions.
 
-    Arguments are those of `over`.
+    Arguments are those of `aggregate`.
 
     Returns:
         "attention": layer x head, the total variation distance between the weights of a query, 0 (the same) to 1
@@ -80,7 +80,7 @@ def compare(
 
     if resume is not None:
         measure.__qualname__ = f"compare with {fingerprint(second)}"
-    return over(
+    return aggregate(
         first, texts, measure, sites=sites, tokenize=tokenize, batch_size=batch_size, progress=progress, resume=resume
     )
 

@@ -14,9 +14,9 @@ from tfviz.look.captured import Capture
 from tfviz.look.head_scores import COMPARE_WORDS, SCORE_KINDS, Cells, Kind, Marks, check_kinds
 from tfviz.look.map_arguments import range_labels
 from tfviz.look.map_groups import CROSS_ATTENTION_NAME
+from tfviz.study.aggregation import aggregate
 from tfviz.study.aligned_texts import AlignedTexts, MarkedTexts, clear_first_key
 from tfviz.study.collate import Tokenize
-from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_of, ids_at
 from tfviz.study.sites import head_count, site_axis
 from tfviz.study.statistics import Statistics
@@ -27,7 +27,7 @@ BASELINE = "uniform attention"
 
 
 class HeadScores:
-    """Measure for `over`: the share of each head's attention, 0 to 1, that goes to positions of a kind.
+    """Measure for `aggregate`: the share of each head's attention, 0 to 1, that goes to positions of a kind.
 
     The scores equal those of `look.measures.head_scores`, but for batches of padded texts: means over the queries of a
     text that see something and have such a position. Padding is given by the attention mask.
@@ -149,10 +149,10 @@ def find_heads(
     `found["previous"].mean` with `found["previous, uniform attention"].mean`. Where all texts repeat after the same
     number of positions, a head that looks so many positions back, whatever stands there, scores as high for "duplicate"
     or "induction" as one that looks for the word: give texts that repeat after different numbers. Arguments are those
-    of `HeadScores` and of `over`. A warning names those of the kinds given of which no text has a cell.
+    of `HeadScores` and of `aggregate`. A warning names those of the kinds given of which no text has a cell.
     """
     measure = HeadScores(kinds, leave_out_first)
-    found = over(
+    found = aggregate(
         model,
         texts,
         measure,

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from tfviz.eval_mode import model_device
 from tfviz.look.captured import Capture
+from tfviz.study.aggregation import aggregate
 from tfviz.study.collate import Tokenize
-from tfviz.study.data_set import over
 from tfviz.study.inputs import Inputs, attention_mask_at, marked_like
 from tfviz.study.sites import check_activation, single_invocations
 from tfviz.study.statistics import Statistics
@@ -35,7 +35,7 @@ def mean_activations(
 
     Args:
         model: the model to run.
-        texts: batches, or single texts, in any form that `over` takes.
+        texts: batches, or single texts, in any form that `aggregate` takes.
         sites: globs of modules, whose output is [batch, position, dim], of their `.input`, or of `.output_heads`.
         by_position: a mean for each position, of texts that are equally long; else one for all.
         tokenize: strings -> the model's arguments, padded; for strings only.
@@ -57,7 +57,7 @@ def mean_activations(
     >>> {site: list(mean.shape) for site, mean in mean_activations(gpt, texts, progress=False).items()}
     {'blocks.0.attention.output_heads': [1, 3, 1, 2], 'blocks.1.attention.output_heads': [1, 3, 1, 2]}
     """
-    found = over(
+    found = aggregate(
         model,
         texts,
         _WordSums(by_position),
@@ -73,7 +73,7 @@ def mean_activations(
 
 
 class _WordSums:
-    """Measure for `over`: of each text the sums over its words, and their count."""
+    """Measure for `aggregate`: of each text the sums over its words, and their count."""
 
     def __init__(self, by_position: bool) -> None:
         self.by_position, self.length = by_position, 0

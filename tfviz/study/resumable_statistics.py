@@ -101,7 +101,7 @@ class ResumableStatistics:
     def _read(self, path: Path) -> None:
         tensors, metadata = load_tensors(path)
         if metadata.get("format") != FORMAT:
-            raise ValueError(f"{path} holds no statistics of `over`; give another file")
+            raise ValueError(f"{path} holds no statistics of `aggregate`; give another file")
         if metadata.get("fingerprint") != self._fingerprint:
             raise ValueError(
                 f"{path} holds statistics of another model or measure, of other sites or of another number of "

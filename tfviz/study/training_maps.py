@@ -1,4 +1,4 @@
-"""`film`: attention maps of one text at regular intervals while a model is trained."""
+"""`maps_during_training`: attention maps of one text at regular intervals while a model is trained."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.study.inputs import Inputs, Prompt
 
 
-def film(
+def maps_during_training(
     steps: Iterable[Any],
     model: nn.Module,
     probe: Prompt,
@@ -43,7 +43,7 @@ def film(
     >>> import torch
     >>> from tfviz import learn, models, text
     >>> gpt, batches = models.GPT(5, layers=1, heads=2, dim=4), text.Windows(torch.arange(40) % 5, length=3, batch=2)
-    >>> list(film(learn.fit(gpt, batches, 5, progress=False), gpt, torch.tensor([[1, 2, 3]]), every=2))
+    >>> list(maps_during_training(learn.fit(gpt, batches, 5, progress=False), gpt, torch.tensor([[1, 2, 3]]), every=2))
     ['step 0', 'step 2', 'step 4', 'step 5']
     """
     checks.at_least(1, every=every)

@@ -1,4 +1,4 @@
-"""`over`: statistics of any measure over a data set of any size."""
+"""`aggregate`: statistics of any measure over a data set of any size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SeveralMeasures = Callable[[Capture, Inputs], Mapping[str, Table] | Mapping[str,
 
 
 @overload
-def over(
+def aggregate(
     model: nn.Module,
     texts: Iterable[Any],
     measure: OneMeasure,
@@ -41,7 +41,7 @@ def over(
     client: Any = ...,
 ) -> Statistics: ...
 @overload
-def over(
+def aggregate(
     model: nn.Module,
     texts: Iterable[Any],
     measure: SeveralMeasures,
@@ -54,7 +54,7 @@ def over(
     resume: str | Path | None = ...,
     client: Any = ...,
 ) -> dict[str, Statistics]: ...
-def over(
+def aggregate(
     model: nn.Module,
     texts: Iterable[Any],
     measure: Measure,
@@ -107,7 +107,7 @@ def over(
     >>> import torch
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.randint(0, 11, (4, 5))
-    >>> over(gpt, ids.split(2), lambda seen, inputs: torch.ones(2), sites=[], progress=False).mean.values
+    >>> aggregate(gpt, ids.split(2), lambda seen, inputs: torch.ones(2), sites=[], progress=False).mean.values
     tensor(1.)
     """
     check_callable("capture", "inputs", measure=measure)
