@@ -78,7 +78,7 @@ def attention() -> view.View:
 
     torch.manual_seed(SEED)
     places = {word: tuple(place) for word, place in zip(WORDS, torch.randn(6, 2).tolist())}
-    return view.interact(attend, sharpness=(0.1, 5.0), words=view.points(places))
+    return view.interact(attend, sharpness=(0.1, 5.0), words=view.controls.points(places))
 
 
 def translator() -> tuple[view.View, int]:

@@ -36,7 +36,7 @@ def characters(trial: Trial) -> Rows:
         "RNN": partial(models.RecurrentLM, cell=layers.RNN, **wide),
         "LSTM": partial(models.RecurrentLM, **wide),
         "LSTMN": partial(models.LSTMN, dim=128, hidden=256),
-        "convolution": partial(models.Convolution, dim=128, layers=6),
+        "convolution": partial(models.ConvLM, dim=128, layers=6),
         "GPT": partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary),
     }
     for system, make in made.items():

@@ -28,7 +28,7 @@ WHOLE = "the recipe"
 
 
 def gpt(vocab_size: int, normed: bool = False, quiet: bool = True) -> nn.Module:
-    attention = partial(layers.MultiHead, norm=nn.RMSNorm) if normed else layers.MultiHead
+    attention = partial(layers.MultiHeadAttention, norm=nn.RMSNorm) if normed else layers.MultiHeadAttention
     shape = {"context": plain.CONTEXT, "layers": plain.LAYERS, "heads": plain.HEADS, "dim": plain.DIM}
     model = models.GPT(vocab_size, positions=layers.positions.Rotary, attention=attention, **shape)
     for block in () if quiet else model.blocks:

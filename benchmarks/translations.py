@@ -18,8 +18,8 @@ SMALL = {"dim": 64, "dropout": 0.1}
 MODELS = {  # system -> how it is made for the made tasks
     "RNN encoder-decoder": partial(models.Seq2Seq, hidden=128, cell=layers.RNN, **SMALL),
     "LSTM encoder-decoder": partial(models.Seq2Seq, hidden=128, **SMALL),
-    "Bahdanau attention, additive": partial(models.Seq2Seq, hidden=128, attention=layers.Additive, **SMALL),
-    "Bahdanau attention, dot": partial(models.Seq2Seq, hidden=128, attention=layers.Dot, **SMALL),
+    "Bahdanau attention, additive": partial(models.Seq2Seq, hidden=128, attention=layers.AdditiveAttention, **SMALL),
+    "Bahdanau attention, dot": partial(models.Seq2Seq, hidden=128, attention=layers.DotAttention, **SMALL),
     "encoder-decoder Transformer": partial(models.Transformer, layers=2, heads=4, **SMALL),
 }
 LANGUAGES = ("en", "de", "fr", "zh")
@@ -106,7 +106,7 @@ def alignment_errors(model: nn.Module, tokenizer: text.Subwords, examples: Seque
 CAPTIONS = {  # system -> its model, its top learning rate and how it is trained beside what `fit` does by itself
     "LSTM encoder-decoder": (partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3), 2e-3, as_before),
     "Bahdanau attention, additive": (
-        partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3, attention=layers.Additive),
+        partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3, attention=layers.AdditiveAttention),
         2e-3,
         as_before,
     ),

@@ -87,7 +87,7 @@ def play(film: Film) -> None:
         film.shot(700)
     page.mouse.move(5, 5)
     page.get_by_role("button", name="Find the head that looks one letter back").click()
-    while page.locator(".tries [aria-busy]").count():
+    while page.locator(".examples [aria-busy]").count():
         film.shot(100)
     film.shot(2200)
     press("… and switch it off", 2600)

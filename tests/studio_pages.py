@@ -123,7 +123,7 @@ def leave(page):
 def do_try(page, name):
     """Press what the studio proposes to try, until it is done."""
     button(page, name).click()
-    page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.tries [aria-busy]')")
+    page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.examples [aria-busy]')")
     wait_until_idle(page)
 
 

@@ -165,7 +165,7 @@ def test_views_of_a_model_on_the_gpu():
 def test_encoder_decoders_train():
     source, target = IDS[:, :9], IDS[:, :7]
     for model in (
-        models.Seq2Seq(31, attention=layers.Additive, dim=16, hidden=24),
+        models.Seq2Seq(31, attention=layers.AdditiveAttention, dim=16, hidden=24),
         models.Transformer(31, layers=2, heads=2, dim=16),
     ):
         steps = learn.fit(model, [(source, target)] * 5, loss=learn.losses.translation(0.1), progress=False)

@@ -65,6 +65,6 @@ CASES = [
     ("fill(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
     ('fill(model=gpt())', 'GPT reads from left to right, and knows nothing of what stands after a masked word'),
     ("view.write(nn.Linear(2, 2), tokenizer, 'a b')", 'Linear cannot be called with ids of tokens'),
-    ('view.angle(90)', 'start is 90(?:[.]0)?; it is in radians: math\\.radians\\(90\\)'),
+    ('view.controls.angle(90)', 'start is 90(?:[.]0)?; it is in radians: math\\.radians\\(90\\)'),
     ("classify(labels=['a', 'a'])", 'labels are .*, where two are alike'),
 ]  # fmt: skip

@@ -50,5 +50,5 @@ CASES = [
     ("ask(picture='nowhere.png')", "there is no file nowhere.png"),
     ("ask(weights='float8')", "weights is 'float8'"),
     ("ask(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
-    ("ask(tries={'x': {'text': 'a'}})", r"tries\['x'\] sets text; it can set head, hidden_patches"),
+    ("ask(examples={'x': {'text': 'a'}})", r"examples\['x'\] sets text; it can set head, hidden_patches"),
 ]  # fmt: skip

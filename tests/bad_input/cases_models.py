@@ -12,7 +12,7 @@ table = lambda mask, **how: mask.dense(3, 3, **how)[0, 0].int().tolist()
 ids = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]])
 xl = lambda: models.TransformerXL(11, layers=2, heads=3, dim=6).eval()
 recurrent = lambda: models.RecurrentLM(11, dim=6, hidden=4).eval()
-convolution = lambda: models.Convolution(11, dim=6, layers=2).eval()
+convolution = lambda: models.ConvLM(11, dim=6, layers=2).eval()
 pair = lambda: models.Transformer(11, layers=1, heads=3, dim=6).eval()
 
 heads = lambda *shape: torch.rand(*(shape or (1, 2, 5, 4)))
@@ -36,29 +36,29 @@ CASES = [
     ("classifier(mask=5)", "mask is 5"),
     # sizes; tests/models/test_sizes_of_models.py has those of all models
     ("gpt(dim=7)", "width 7 is not divisible by 3 heads; take dim=6"),
-    ("layers.MultiHead(2, 5)", "take dim=5"),
-    ("layers.MultiHead(6, 0)", "heads is 0"),
+    ("layers.MultiHeadAttention(2, 5)", "take dim=5"),
+    ("layers.MultiHeadAttention(6, 0)", "heads is 0"),
     ("positions.Relative(7, 6, heads=4)", "6 is not divisible by 4"),
     ("positions.Rotary(7, 6, heads=2)", "6 / 2, must be even"),
     ("models.BERT(11, epsilon=NAN)", "epsilon is nan"),
     ("models.BERTClassifier(bert(), classes=-1)", "classes is -1"),
-    ("models.Convolution(11, dilation=100, layers=12)", "reach .* more than this machine's memory"),
+    ("models.ConvLM(11, dilation=100, layers=12)", "reach .* more than this machine's memory"),
     ("models.Recommender(3, 3, mean=NAN)", "mean is nan"),
     ("models.Seq2Seq(11, hidden=3)", "hidden is 3; it must be even"),
     ("models.SparseTransformer(11, stride=0)", "stride is 0"),
     ("models.SparseTransformer(11, stride=3, pattern=[])", "at least one mask"),
     ("models.SparseTransformer(11, stride=3, pattern=masks.strided(3))", "pattern is"),
     ("models.TransformerXL(11, memory=-1)", "memory is -1"),
-    ("layers.MultiHead(0, 2)", "dim is 0"),
-    ("layers.MultiHead(6, 3, dropout=2)", "dropout is 2"),
+    ("layers.MultiHeadAttention(0, 2)", "dim is 0"),
+    ("layers.MultiHeadAttention(6, 3, dropout=2)", "dropout is 2"),
     ("layers.FeedForward(6, inner=0)", "inner is 0"),
     ("layers.TokenEmbedding(10**12, 3)", "12,000 GB"),
     ("layers.BigramEmbedding(11, 3, rows=0)", "rows is 0"),
     ("layers.LSTM(3, -1)", "hidden is -1"),
     ("layers.Recurrent(layers.LSTM, 3, 5, layers=-1)", "layers is -1"),
-    ("layers.Additive(0, 3, 5)", "query is 0"),
-    ("layers.Dot(3, 0, 5)", "key is 0"),
-    ("layers.KeyValues(-1)", "capacity is -1"),
+    ("layers.AdditiveAttention(0, 3, 5)", "query is 0"),
+    ("layers.DotAttention(3, 0, 5)", "key is 0"),
+    ("layers.KVCache(-1)", "capacity is -1"),
     ("positions.Learned(0, 6)", "context is 0"),
     ("positions.Sinusoidal(-1, 6)", "context is -1"),
     ("positions.Sinusoidal(10**9, 10**6)", "more than this machine's memory"),
@@ -126,9 +126,15 @@ CASES = [
     ("layers.attend(heads(), heads(), heads(), mask=torch.ones(2, 1, 5, 5) > 0)", r"mask is \[2, 1, 5, 5\]"),
     ("layers.attend(heads(), heads(), heads(), bias=torch.rand(5))", r"bias is \[5\]"),
     ("layers.attend(heads(), heads(), heads(), bias=torch.ones(5, 5) > 0)", "bias is bool"),
-    ("layers.MultiHead(8, 2)(torch.zeros(3, 8))", r"x is \[3, 8\]"),
-    ("layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), positions=positions.ALiBi(4, 12, 3))", r"bias is \[1, 3, 3, 3\]"),
-    ("layers.Dot(3, 4, 5)(heads(2, 2, 3), heads(2, 6, 5), heads(2, 6, 4), torch.ones(2, 6) > 0)", r"mask is \[2, 6\]"),
+    ("layers.MultiHeadAttention(8, 2)(torch.zeros(3, 8))", r"x is \[3, 8\]"),
+    (
+        "layers.MultiHeadAttention(8, 2)(torch.zeros(1, 3, 8), positions=positions.ALiBi(4, 12, 3))",
+        r"bias is \[1, 3, 3, 3\]",
+    ),
+    (
+        "layers.DotAttention(3, 4, 5)(heads(2, 2, 3), heads(2, 6, 5), heads(2, 6, 4), torch.ones(2, 6) > 0)",
+        r"mask is \[2, 6\]",
+    ),
     ("layers.Block(6, 1, attention=torch.nn.Linear)(torch.rand(2, 4, 6))", r"\[2, 4, 1\]; it must keep the shape"),
     ("layers.Block(6, 3, residual=lambda x, norm, branch: x[:1])(torch.rand(2, 4, 6))", r"residual .*\[1, 4, 6\]"),
     ("layers.DecoderBlock(6, 3)(torch.rand(3, 4, 6), torch.rand(2, 5, 6))", "3 texts cannot be divided among 2"),
@@ -165,24 +171,24 @@ CASES = [
     ("models.classifier.first(torch.rand(5, 6), torch.ones(5) > 0)", r"states are \[5, 6\]"),
     # caches and states
     ("gpt()(ids[:1, :3], [])", "cache has 0 entries, this model needs 2"),
-    ("gpt()(ids[:1, :3], [layers.KeyValues(8)])", "cache has 1 entries"),
+    ("gpt()(ids[:1, :3], [layers.KVCache(8)])", "cache has 1 entries"),
     ("it = gpt().new_cache(); gpt()(ids[:, :2], it); gpt()(ids[:1, :2], it)", "begin a new one"),
     ("xl()(ids, used(recurrent()))", "cache has 1 entries"),
     ("recurrent()(ids, used(gpt()))", "cache has 2 entries"),
     ("recurrent()(ids[:1], used(recurrent()))", "x is of 1 texts, the state of 2"),
     ("recurrent()(ids, used(models.LSTMN(11, dim=6, hidden=4)))", "unpack"),
     (
-        "it = layers.KeyValues(19); it.extend(heads(), heads()); it.extend(heads().double(), heads())",
+        "it = layers.KVCache(19); it.extend(heads(), heads()); it.extend(heads().double(), heads())",
         "key is torch.float64",
     ),
     (
-        "it = layers.KeyValues(9); it.extend(heads(3, 2, 1, 4), heads(3, 2, 1, 4)); it.extend(heads(), heads())",
+        "it = layers.KVCache(9); it.extend(heads(3, 2, 1, 4), heads(3, 2, 1, 4)); it.extend(heads(), heads())",
         "key is",
     ),
-    ("layers.KeyValues(9).extend(heads(2, 3, 4, 5), heads(2, 3, 1, 5))", "value is"),
-    ("layers.KeyValues(9).extend(heads(2, 3, 4, 5), heads(1, 3, 4, 5))", "value is"),
+    ("layers.KVCache(9).extend(heads(2, 3, 4, 5), heads(2, 3, 1, 5))", "value is"),
+    ("layers.KVCache(9).extend(heads(2, 3, 4, 5), heads(1, 3, 4, 5))", "value is"),
     (
-        "it = layers.KeyValues(9); it.extend(heads(3, 2, 1, 4), heads(3, 2, 1, 4)); it.reorder(ids[0, :1])",
+        "it = layers.KVCache(9); it.extend(heads(3, 2, 1, 4), heads(3, 2, 1, 4)); it.reorder(ids[0, :1])",
         "each of 3 texts",
     ),
     ("layers.Recurrent(layers.RNN, 3, 4)(torch.rand(2, 5, 3), mask=torch.rand(2, 4) > 0)", r"mask is \[2, 4\]"),

@@ -70,7 +70,10 @@ CASES = [
     ("patch(model=GPT(3, context=8, layers=1, heads=1, dim=4).to('meta'))", "on the meta device"),
     ("patch(weights='int4')", "weights is 'int4'; it can be 'float32', 'float16', 'int8'"),
     ("patch(budget=10)", "the model takes .* bytes in a page, the budget is 10: keep its weights"),
-    ("patch(tries={'x': {'prompt': 'a'}})", r"tries\['x'\] sets prompt; it can set answer, clean, corrupt, other"),
+    (
+        "patch(examples={'x': {'prompt': 'a'}})",
+        r"examples\['x'\] sets prompt; it can set answer, clean, corrupt, other",
+    ),
     ("patch(clean='a', corrupt='b').document['state']['clean']", "= a"),
     ("patch(answers=['c', 0]).document['state']['answer']", "= 2"),
 ]

@@ -17,7 +17,7 @@ def size(picture):
     png = picture._png("light")
     return int.from_bytes(png[16:20]) < 3000 and int.from_bytes(png[20:24]) < 3000
 def bars(**series): return view.bars(["a", "b"], series, "t")
-def rows(top=None, **series): return view.rows(["a", "b"], series, "t", top=top)
+def rows(top=None, **series): return view.bar_table(["a", "b"], series, "t", top=top)
 def lines(xs, ys, **more): return view.lines({"one": (xs, ys)}, x="x", y="y", title="t", **more)
 def told(question):
     live, sent = LiveView(maps), []
@@ -45,17 +45,17 @@ CASES = [
     ("size(view.bars(['a'], {'one': [1]}, 'x' * 10_000))", "= True"),
     ("size(view.bars(['a'], {'x' * 10_000: [1]}, 't', y='y' * 10_000))", "= True"),
     ("size(rows(one=[1, -1]))", "= True"),
-    ("view.rows(['a'], {'one': [1]}, 't', grey=['b'])", "there is nothing called 'b' to draw in grey; there are a"),
-    ("view.rows(['a'], {'one': [1]}, 't', pale=['b'])", "there is nothing called 'b' to draw in a paler shade"),
-    ("view.rows(['a'], {'one': [1]}, 't', apart=['b'])", "there is nothing called 'b' to draw in a group of its own"),
-    ("view.rows(['a'], {'one': [1]}, 't', references={'half': {'two': 1.0}})", "'half' is for \\['two'\\]"),
-    ("view.rows(['a'], {'one': [1]}, 't', references={'half': nan})", "'references' holds nan"),
+    ("view.bar_table(['a'], {'one': [1]}, 't', grey=['b'])", "nothing called 'b' to draw in grey; there are a"),
+    ("view.bar_table(['a'], {'one': [1]}, 't', pale=['b'])", "there is nothing called 'b' to draw in a paler shade"),
+    ("view.bar_table(['a'], {'one': [1]}, 't', gap_before=['b'])", "there is nothing called 'b' to draw in a group"),
+    ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': {'two': 1.0}})", "'half' is for \\['two'\\]"),
+    ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': nan})", "'references' holds nan"),
     ("view.bars(['a'], {'one': [1]}, 't', grey=['b'])", "there is nothing called 'b' to draw in grey"),
     ("rows(0, one=[1, 2])", "top is 0(?:[.]0)?; it must be a finite number above 0"),
     ("rows(nan, one=[1, 2])", "top is nan"),
     ("rows(1, one=[1, 2])", "'one' goes up to 2, past the end of the scale: top is 1"),
     ("rows(one=[0, 0])._png('light')[:4]", "= PNG"),
-    ("size(view.rows(['a' * 10_000], {'one': [1]}, 't'))", "= True"),
+    ("size(view.bar_table(['a' * 10_000], {'one': [1]}, 't'))", "= True"),
     # lines and curves
     ("lines([0, 1], [nan, nan])", "'one' holds nan"),
     ("lines([0, 1], [1, inf])", "'one' holds inf"),
@@ -110,15 +110,15 @@ CASES = [
     ("view.compare(maps, maps, names=('x', 'x'))", "both captures are called 'x'; give them two names"),
     ("view.compare(maps, maps, 2)", "layer is 2"),
     ("view.steps({})", "there is no step"),
-    ("view.shares({'one': torch.rand(2, 3)}, outlined=[(2, 0)])", "there is no head 2.0 to outline"),
-    ("view.shares({'one': torch.rand(2, 3)}, outlined={(0, 3): 'a'})", "there is no head 0.3 to outline"),
+    ("view.head_table({'one': torch.rand(2, 3)}, outlined=[(2, 0)])", "there is no head 2.0 to outline"),
+    ("view.head_table({'one': torch.rand(2, 3)}, outlined={(0, 3): 'a'})", "there is no head 0.3 to outline"),
     ("view.steps({'one': maps}, 0, 7)", "head is 7"),
     ("view.steps({'one': maps}, drawn=['two'])", "there is no step 'two' to draw; there are one"),
     ("view.steps({'one': maps}, outlined=[99])", r"outlined \(99, 0\) lies outside a map of"),
     ("view.heads(maps, outlined=[(0, 99)])", r"outlined \(0, 99\) lies outside a map of"),
     ("view.head(maps, 0, 0, outlined=[-1])", r"outlined \(-1, 0\) lies outside a map of"),
-    ("view.sources()", "name each, as in view.sources"),
-    ("size(view.sources(**{'x' * 10_000: weights(1.0), 'y' * 10_000: weights(1.0)}))", "= True"),
+    ("view.groups()", "name each, as in view.groups"),
+    ("size(view.groups(**{'x' * 10_000: weights(1.0), 'y' * 10_000: weights(1.0)}))", "= True"),
     # alignment
     *((f"view.alignment(maps, {gold})", says) for gold, says in (
         ("['01']", "gold"), ("[(0.7, 1.2)]", "gold"), ("iter(['01'])", "pairs of numbers"),
@@ -155,10 +155,10 @@ CASES = [
     ("view.gates({'one': eye * 1j})", "'one' holds complex numbers"),
     ("view.gates({'one': eye}, ['a'])", "words has 1 words, the tables have 3 steps"),
     ("view.gates({str(i): eye for i in range(99)})", "99 tables, and a picture has room for 24"),
-    ("view.shares({})", "columns must be tables layer head, all of one size; got none"),
-    ("view.shares({'one': eye, 'two': eye[:2]})", "all of one size"),
-    ("view.shares({'one': eye + 1})", "shares lie between 0 and 1; these go from 1 to 2"),
-    ("view.shares({'one': torch.ones(200, 200)})", "40,000 heads.*give fewer layers"),
+    ("view.head_table({})", "columns must be tables layer head, all of one size; got none"),
+    ("view.head_table({'one': eye, 'two': eye[:2]})", "all of one size"),
+    ("view.head_table({'one': eye + 1})", "shares lie between 0 and 1; these go from 1 to 2"),
+    ("view.head_table({'one': torch.ones(200, 200)})", "40,000 heads.*give fewer layers"),
     # points, trees, modules
     ("view.scatter(torch.ones(3, 3), ['a'] * 3, 't')", r"points has the shape \[3, 3\]; it must be \[point, 2\]"),
     ("view.scatter(torch.ones(0, 2), [], 't')", "at least one point"),

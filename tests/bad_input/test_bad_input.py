@@ -48,7 +48,7 @@ MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
         (lambda: view.live(MAPS, rows=[-1]), ValueError, r"rows is \[-1\]; give a list of places"),
         (lambda: AttentionMaps(MAPS.weights, mask=torch.full((5, 5), -torch.inf)), ValueError, "give mask == 0"),
         (lambda: view.masks({"a": torch.full((5, 5), -torch.inf)}), ValueError, "give mask == 0"),
-        (lambda: view.sources(), ValueError, "no captures"),
+        (lambda: view.groups(), ValueError, "no captures"),
         (lambda: view.compare(MAPS, MAPS, names=("a", "a")), ValueError, "give them two names"),
         (lambda: view.alignment(MAPS, [(0, 5)]), IndexError, r"\(0, 5\) lies outside"),
     ],

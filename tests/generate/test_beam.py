@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tfviz.generate import beam
 from tfviz.generate.beam_state import topk
-from tfviz.layers import Additive, Dot, positions
+from tfviz.layers import AdditiveAttention, DotAttention, positions
 from tfviz.learn import losses
 from tfviz.models import Seq2Seq, Transformer
 
@@ -21,8 +21,8 @@ MODELS = {
     "transformer": partial(Transformer, context=12, layers=2, heads=3, dim=12, inner=10),
     "rotary": partial(Transformer, context=4, layers=1, heads=3, dim=12, positions=positions.Rotary),
     "seq2seq": partial(Seq2Seq, dim=6, hidden=14),
-    "additive": partial(Seq2Seq, attention=Additive, dim=6, hidden=14),
-    "dot": partial(Seq2Seq, attention=Dot, dim=6, hidden=14),
+    "additive": partial(Seq2Seq, attention=AdditiveAttention, dim=6, hidden=14),
+    "dot": partial(Seq2Seq, attention=DotAttention, dim=6, hidden=14),
 }
 models = pytest.mark.parametrize("name", MODELS)
 alphas = pytest.mark.parametrize("alpha", [0.0, 1.0])

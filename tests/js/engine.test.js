@@ -325,7 +325,7 @@ test("answers find their questions by number, in any order", async () => {
 
 test("of the calls that come while one runs only the last is run", async () => {
   const { engine, sent, answer } = asked();
-  const results = [1, 2, 3].map((x) => engine.runLatest("lane", "program", x));
+  const results = [1, 2, 3].map((x) => engine.runLatest("channel", "program", x));
   assert.equal(sent.length, 1);
   assert.equal(await results[1], null);
   answer({ id: sent[0].id, result: "first" });

@@ -21,11 +21,11 @@ test("no question counts once the view is closed, nor one that begins after that
 });
 
 test("of the questions that come during one only the last is asked, and an error belongs to its own", async () => {
-  const lane = new LatestCallQueue();
+  const channel = new LatestCallQueue();
   /** @type {string[]} */
   const asked = [];
-  const ask = (/** @type {string} */ name) => lane.run(async () => (asked.push(name), name));
-  const broken = lane.run(async () => {
+  const ask = (/** @type {string} */ name) => channel.run(async () => (asked.push(name), name));
+  const broken = channel.run(async () => {
     throw new Error("no answer");
   });
   const answers = [ask("a"), ask("b"), ask("c")];
@@ -36,10 +36,10 @@ test("of the questions that come during one only the last is asked, and an error
 });
 
 test("a question that fails before it is asked is an error, and the next one is asked", async () => {
-  const lane = new LatestCallQueue();
-  const thrown = lane.run(() => {
+  const channel = new LatestCallQueue();
+  const thrown = channel.run(() => {
     throw new Error("not ready");
   });
   await assert.rejects(thrown, /not ready/);
-  assert.equal(await lane.run(async () => "later"), "later");
+  assert.equal(await channel.run(async () => "later"), "later");
 });

@@ -64,8 +64,8 @@ test("a place is one layer at one position, or one head at all", () => {
 test("a kernel is sent both texts and the place alone, and its answers are kept by place", async () => {
   /** @type {any[][]} */
   const asked = [];
-  const runs = new PatchingKernelRuns(SIZES, 3, async (lane, program, inputs) => {
-    asked.push([lane, program, inputs]);
+  const runs = new PatchingKernelRuns(SIZES, 3, async (channel, program, inputs) => {
+    asked.push([channel, program, inputs]);
     return { outputs: { logits: { data: Float32Array.from([asked.length, 2, 3, 4]) } }, patterns: {} };
   });
   const texts = await runs.read([

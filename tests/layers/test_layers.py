@@ -12,8 +12,8 @@ from tfviz.layers import (
     Block,
     DecoderBlock,
     FeedForward,
-    KeyValues,
-    MultiHead,
+    KVCache,
+    MultiHeadAttention,
     attend,
     masks,
     positions,
@@ -37,7 +37,7 @@ def unchecked():
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_multi_head_matches_torch(memory, masked, bias):
-    ours, theirs = MultiHead(6, 3, bias=bias), nn.MultiheadAttention(6, 3, bias=bias, batch_first=True)
+    ours, theirs = MultiHeadAttention(6, 3, bias=bias), nn.MultiheadAttention(6, 3, bias=bias, batch_first=True)
     x = random(2, 5, 6)
     source = x if memory is None else memory
     allowed = (random(5, source.shape[1]) > 0) | (torch.arange(source.shape[1]) == 0) if masked else None
@@ -100,7 +100,7 @@ def test_rotary_matches_complex_multiplication():
 
 
 def test_key_values_accumulate_and_raise_when_full():
-    cache, keys, values = KeyValues(7), random(2, 3, 7, 5), random(2, 3, 7, 5) + 1
+    cache, keys, values = KVCache(7), random(2, 3, 7, 5), random(2, 3, 7, 5) + 1
     assert cache.bytes == 0
     for start, stop in ((0, 2), (2, 3), (3, 7)):
         kept = cache.extend(keys[:, :, start:stop], values[:, :, start:stop])
@@ -112,7 +112,7 @@ def test_key_values_accumulate_and_raise_when_full():
 
 
 def test_key_values_reorder_selects_rows():
-    cache, keys, values = KeyValues(7), random(4, 3, 7, 5), random(4, 3, 7, 5) + 1
+    cache, keys, values = KVCache(7), random(4, 3, 7, 5), random(4, 3, 7, 5) + 1
     rows = torch.tensor([2, 0, 2, 1])
     cache.reorder(rows)  # nothing is there yet
     cache.extend(keys[:, :, :3], values[:, :, :3])
@@ -129,7 +129,7 @@ def test_key_values_reorder_selects_rows():
 
 
 def test_cross_attention_cache_computes_keys_once():
-    attention, memory, cache = MultiHead(6, 3, norm=nn.RMSNorm), random(2, 7, 6), CrossAttentionCache()
+    attention, memory, cache = MultiHeadAttention(6, 3, norm=nn.RMSNorm), random(2, 7, 6), CrossAttentionCache()
     for length in (4, 1):
         x = random(2, length, 6)
         torch.testing.assert_close(attention(x, memory, cache=cache), attention(x, memory))
@@ -156,7 +156,7 @@ def test_block_applies_attention_then_feed_forward(residual):
 
 
 def test_query_and_key_norm_matches_reference():
-    attention = MultiHead(6, 3, norm=nn.RMSNorm)
+    attention = MultiHeadAttention(6, 3, norm=nn.RMSNorm)
     with torch.no_grad():
         for norm in (attention.query_norm, attention.key_norm):
             norm.weight.copy_(random(2))
@@ -172,11 +172,11 @@ def test_query_and_key_norm_matches_reference():
 
 
 def test_blocks_accept_custom_attention():
-    block = Block(6, 3, attention=lambda dim, heads: MultiHead(dim, heads, norm=nn.RMSNorm))
+    block = Block(6, 3, attention=lambda dim, heads: MultiHeadAttention(dim, heads, norm=nn.RMSNorm))
     assert isinstance(block.attention.query_norm, nn.RMSNorm)
     assert block.attention.heads == 3
     assert isinstance(Block(6, 3).attention.query_norm, nn.Identity)
-    decoder = DecoderBlock(6, 3, attention=lambda dim, heads: MultiHead(dim, heads, norm=nn.RMSNorm))
+    decoder = DecoderBlock(6, 3, attention=lambda dim, heads: MultiHeadAttention(dim, heads, norm=nn.RMSNorm))
     assert isinstance(decoder.cross.query_norm, nn.RMSNorm)
 
 

@@ -7,7 +7,7 @@ import torch
 from small_models import build, close, random
 from torch import nn
 
-from tfviz.layers import MultiHead, masks
+from tfviz.layers import MultiHeadAttention, masks
 from tfviz.layers.positions import KINDS, ALiBi, Learned, Relative, Rotary, Sinusoidal, alibi, shift
 from tfviz.look import capture
 from tfviz.models import GPT, Classifier
@@ -125,7 +125,7 @@ def test_relative_bias_matches_formula(queries, keys):
 @torch.no_grad()
 @kinds
 def test_attention_adds_position_bias_to_scores(kind):
-    layer, places, x = MultiHead(6, 3), built(kind), random(2, 7, 6)
+    layer, places, x = MultiHeadAttention(6, 3), built(kind), random(2, 7, 6)
     mask = masks.causal.dense(7, 7)
     with capture(layer) as seen:
         layer(x, mask=mask, positions=places)

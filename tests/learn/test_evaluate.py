@@ -9,7 +9,7 @@ import torch
 
 from tfviz import generate, text
 from tfviz.generate import beam
-from tfviz.layers import Additive, Dot
+from tfviz.layers import AdditiveAttention, DotAttention
 from tfviz.learn import evaluate
 from tfviz.models import Classifier, Seq2Seq, Transformer
 
@@ -92,8 +92,8 @@ def test_translate_keeps_the_order_of_texts(tokens):
 SYSTEMS = {
     "transformer": partial(Transformer, dim=6, heads=3, layers=1),
     "one vector": partial(Seq2Seq, dim=6, hidden=8),
-    "additive": partial(Seq2Seq, dim=6, hidden=8, attention=Additive),
-    "dot": partial(Seq2Seq, dim=6, hidden=8, attention=Dot),
+    "additive": partial(Seq2Seq, dim=6, hidden=8, attention=AdditiveAttention),
+    "dot": partial(Seq2Seq, dim=6, hidden=8, attention=DotAttention),
 }
 
 

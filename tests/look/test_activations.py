@@ -119,7 +119,7 @@ MODELS = {
     "GPT": (lambda: gpt(), (IDS,), 3),
     "relative": (lambda: models.TransformerXL(11, layers=2, heads=3, dim=6, memory=4).eval(), (IDS,), 3),
     "Bahdanau": (
-        lambda: models.Seq2Seq(11, attention=layers.Additive, dim=6, hidden=8).eval(), (IDS, IDS.flip(0)), 1,
+        lambda: models.Seq2Seq(11, attention=layers.AdditiveAttention, dim=6, hidden=8).eval(), (IDS, IDS.flip(0)), 1,
     ),
     "Transformer": (lambda: models.Transformer(12, layers=2, heads=3, dim=6).eval(), (IDS + 1, IDS.flip(0) + 1), 3),
 }  # fmt: skip

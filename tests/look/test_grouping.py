@@ -208,4 +208,4 @@ def test_stages_of_different_shapes_form_separate_groups():
     assert (found["encoder.*"].rows, found["decoder.0"].rows) == (words, list("0123"))
     assert torch.equal(found["stages.0.*"][1, 0], seen["stages.0.1.pattern"][1, 0])
     assert look.groups(seen, {"decoder*": list("wxyz")})["decoder.0"].rows == list("wxyz")
-    assert "Encoder.*" in view.sources(**found).summary
+    assert "Encoder.*" in view.groups(**found).summary

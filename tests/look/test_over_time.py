@@ -5,14 +5,14 @@ import torch
 from torch import nn
 
 from tfviz import generate
-from tfviz.layers import Additive, Dot
+from tfviz.layers import AdditiveAttention, DotAttention
 from tfviz.look import AttentionMaps, capture, unpack
 from tfviz.models import GPT, LSTMN, Seq2Seq
 
 SOURCE = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 0, 0]])  # 2 x 5, the second text two words shorter
 TARGET = torch.tensor([[1, 8, 2], [1, 6, 4]])
 WORDS = ["der", "Hund", "schläft"], ["the", "dog", "</script>", "is", "asleep"]
-ATTENTION = {"additive": Additive, "dot": Dot}
+ATTENTION = {"additive": AdditiveAttention, "dot": DotAttention}
 weighed = pytest.mark.parametrize("attention", ATTENTION.values(), ids=ATTENTION)
 
 
@@ -29,7 +29,7 @@ def capture_call(model, *given, **how):
     return seen
 
 
-def translator(attention=Additive):
+def translator(attention=AdditiveAttention):
     return random(Seq2Seq(11, attention=attention, dim=6, hidden=14))
 
 

@@ -30,7 +30,7 @@ LANGUAGE = {  # models of the next token: no position sees a later one
     "LSTMN": partial(models.LSTMN, VOCAB_SIZE, dim=DIM, hidden=5),
     "RNN": partial(models.RecurrentLM, VOCAB_SIZE, cell=layers.RNN, dim=DIM, hidden=5, layers=LAYERS),
     "LSTM": partial(models.RecurrentLM, VOCAB_SIZE, dim=DIM, hidden=5, layers=LAYERS),
-    "convolution": partial(models.Convolution, VOCAB_SIZE, dim=DIM, layers=LAYERS),
+    "convolution": partial(models.ConvLM, VOCAB_SIZE, dim=DIM, layers=LAYERS),
 }
 READERS = {  # models of a padded text
     "classifier": partial(models.Classifier, VOCAB_SIZE, context=SOURCE + 2, **SMALL),
@@ -42,8 +42,8 @@ WRITERS = {  # models of a padded text and another one
     "Transformer, post-norm, two tokenizers": partial(
         models.Transformer, VOCAB_SIZE, VOCAB_SIZE, residual=layers.post_norm, **SMALL
     ),
-    "Bahdanau": partial(models.Seq2Seq, VOCAB_SIZE, attention=layers.Additive, dim=DIM, hidden=8),
-    "dot scores": partial(models.Seq2Seq, VOCAB_SIZE, attention=layers.Dot, dim=DIM, hidden=8),
+    "Bahdanau": partial(models.Seq2Seq, VOCAB_SIZE, attention=layers.AdditiveAttention, dim=DIM, hidden=8),
+    "dot scores": partial(models.Seq2Seq, VOCAB_SIZE, attention=layers.DotAttention, dim=DIM, hidden=8),
     "RNN encoder-decoder": partial(models.Seq2Seq, VOCAB_SIZE, cell=layers.RNN, dim=DIM, hidden=8),
 }
 OTHERS = {

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tfviz.generate import beam
-from tfviz.layers import Dot
+from tfviz.layers import DotAttention
 from tfviz.look import AttentionMaps, capture
 from tfviz.models import Seq2Seq, Transformer
 
@@ -261,7 +261,7 @@ def test_over_time_supports_sliding_windows():
 
 def test_over_time_separates_seq2seq_calls():
     torch.manual_seed(3)
-    model = Seq2Seq(11, attention=Dot, dim=6, hidden=14).eval()
+    model = Seq2Seq(11, attention=DotAttention, dim=6, hidden=14).eval()
     source, target = torch.tensor([[4, 9, 5, 10, 3]]), torch.tensor([[1, 8, 2]])
     with torch.no_grad(), capture(model) as seen:
         model(source, target)

@@ -7,13 +7,13 @@ import torch
 from small_models import build, close, ids, random
 
 from tfviz import look
-from tfviz.models.convolution import CausalBlock, Convolution
+from tfviz.models.convolution import ConvLM, GatedConvBlock
 
 REACH = {(1, 2, 2): 2, (4, 2, 2): 16, (3, 3, 2): 15, (2, 3, 3): 9, (3, 2, 1): 4, (2, 2, 3): 5, (3, 1, 2): 1}
 
 
 def convolution(layers=2, kernel=2, dilation=2):
-    return build(Convolution, 11, dim=6, layers=layers, kernel=kernel, dilation=dilation, std=0.7)
+    return build(ConvLM, 11, dim=6, layers=layers, kernel=kernel, dilation=dilation, std=0.7)
 
 
 @pytest.mark.parametrize(("layers", "kernel", "dilation"), REACH)
@@ -31,7 +31,7 @@ def test_reach_matches_the_receptive_field(layers, kernel, dilation):
 
 
 def test_causal_block_matches_reference():
-    block, x = CausalBlock(3, kernel=2, dilation=4), random(2, 7, 3)
+    block, x = GatedConvBlock(3, kernel=2, dilation=4), random(2, 7, 3)
     normed, (old, new), bias = block.norm(x), block.convolution.weight.unbind(-1), block.convolution.bias
     for place in range(7):
         both = new @ normed[:, place, :, None] + bias[:, None]

@@ -8,7 +8,7 @@ from small_models import build, close, ids, source, target
 from torch import nn
 from torch.nn import functional
 
-from tfviz.layers import RNN, Additive, Dot, positions, post_norm
+from tfviz.layers import RNN, AdditiveAttention, DotAttention, positions, post_norm
 from tfviz.learn import checkpoint, losses
 from tfviz.models import Seq2Seq, Transformer
 
@@ -18,9 +18,9 @@ MODELS = {
     "transformer, post-norm": partial(Transformer, **SHAPE, residual=post_norm),
     **{
         f"lstm, {getattr(kind, '__name__', 'no attention')}": partial(Seq2Seq, attention=kind, dim=3, hidden=8)
-        for kind in (None, Additive, Dot)
+        for kind in (None, AdditiveAttention, DotAttention)
     },
-    "rnn, Additive": partial(Seq2Seq, attention=Additive, cell=RNN, dim=3, hidden=8),
+    "rnn, AdditiveAttention": partial(Seq2Seq, attention=AdditiveAttention, cell=RNN, dim=3, hidden=8),
 }
 models = pytest.mark.parametrize("name", MODELS)
 shared = pytest.mark.parametrize("target_vocab_size", [None, 13])
@@ -69,7 +69,7 @@ def test_cached_decoding_matches_uncached(name, splits):
     close(chosen, model(source().repeat_interleave(2, 0), texts[rows])[:, 3:])
 
 
-@pytest.mark.parametrize("name", ["transformer, sinusoidal", "lstm, Additive"])
+@pytest.mark.parametrize("name", ["transformer, sinusoidal", "lstm, AdditiveAttention"])
 @shared
 def test_checkpoint_keeps_tied_embeddings(tmp_path, name, target_vocab_size):
     model, other = model_of(name, target_vocab_size), model_of(name, target_vocab_size)

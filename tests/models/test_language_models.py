@@ -9,7 +9,7 @@ from small_models import build, close, ids
 from tfviz import generate, learn, text
 from tfviz.generate.sample import LanguageModel
 from tfviz.layers import RNN, masks, positions, post_norm
-from tfviz.models import GPT, LSTMN, Convolution, RecurrentLM, SparseTransformer, TransformerXL
+from tfviz.models import GPT, LSTMN, ConvLM, RecurrentLM, SparseTransformer, TransformerXL
 
 SHAPE = {"context": 24, "layers": 2, "heads": 3, "dim": 6}
 GPTS = {f"gpt, {name}": partial(GPT, **SHAPE, positions=kind) for name, kind in positions.KINDS.items()}
@@ -27,7 +27,7 @@ MODELS = {
     "xl": partial(TransformerXL, memory=40, layers=2, heads=3, dim=6),
     **{
         f"convolution {layers} {kernel} {dilation}": partial(
-            Convolution, dim=6, layers=layers, kernel=kernel, dilation=dilation
+            ConvLM, dim=6, layers=layers, kernel=kernel, dilation=dilation
         )
         for layers, kernel, dilation in [(1, 2, 2), (4, 2, 2), (3, 3, 2), (2, 2, 3), (3, 1, 2)]
     },

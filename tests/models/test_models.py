@@ -11,7 +11,7 @@ import torch
 from small_models import build, close, ids, parameters
 
 import tfviz
-from tfviz.layers import Block, Dot, masks, positions, post_norm
+from tfviz.layers import Block, DotAttention, masks, positions, post_norm
 from tfviz.look import capture
 from tfviz.models import BERT, GPT, Classifier, RecurrentLM, SelfAttention, Seq2Seq, Transformer, TransformerXL
 
@@ -69,7 +69,7 @@ DROPPED = {  # model, and the sites whose outputs its dropout falls on, in their
     "lstm": (partial(RecurrentLM, 11, dim=3, hidden=5, layers=2), ["tokens", "recurrent"]),
     "xl": (partial(TransformerXL, 11, layers=1, heads=3, dim=6), ["tokens"]),
     "transformer": (partial(Transformer, 11, 13, **SHAPE), ["positions", "positions"]),
-    "seq2seq": (partial(Seq2Seq, 11, 13, attention=Dot, dim=3, hidden=8), ["source", "target", "to_word"]),
+    "seq2seq": (partial(Seq2Seq, 11, 13, attention=DotAttention, dim=3, hidden=8), ["source", "target", "to_word"]),
 }
 AFTERWARDS = {"classifier norm": lambda x: x.mean(1), "seq2seq to_word": torch.tanh}  # what comes before the dropout
 

@@ -7,12 +7,12 @@ import torch
 from small_models import build, random, source, target
 from torch import nn
 
-from tfviz.layers import LSTM, RNN, Additive, Dot
+from tfviz.layers import LSTM, RNN, AdditiveAttention, DotAttention
 from tfviz.look import capture
 from tfviz.models import Seq2Seq
 
 DIM, HIDDEN = 3, 8
-ATTENTIONS = [None, Additive, Dot]
+ATTENTIONS = [None, AdditiveAttention, DotAttention]
 LAYERS, CELLS = {LSTM: nn.LSTM, RNN: nn.RNN}, {LSTM: nn.LSTMCell, RNN: nn.RNNCell}
 attentions = pytest.mark.parametrize("attention", ATTENTIONS)
 weighed = pytest.mark.parametrize("attention", ATTENTIONS[1:])
@@ -39,7 +39,7 @@ def score(attention, query, key):
     """How well one key answers one query, number by number."""
     asked = attention.of_query(query).tolist()
     answers = [sum(w * k for w, k in zip(row, key.tolist(), strict=True)) for row in attention.of_key.weight.tolist()]
-    if isinstance(attention, Dot):
+    if isinstance(attention, DotAttention):
         return sum(a * b for a, b in zip(asked, answers, strict=True)) / sqrt(len(asked))
     inner = zip(attention.to_score.weight[0].tolist(), asked, answers, strict=True)
     return sum(v * tanh(a + b) for v, a, b in inner)

@@ -9,7 +9,7 @@ SIZES = {"dim": 6, "layers": 2, "heads": 3}
 BUILDS = {
     models.BERT: {"vocab_size": 11, "context": 7, **SIZES},
     models.Classifier: {"vocab_size": 11, "classes": 5, "context": 7, **SIZES},
-    models.Convolution: {"vocab_size": 11, "dim": 6, "layers": 2, "kernel": 2},
+    models.ConvLM: {"vocab_size": 11, "dim": 6, "layers": 2, "kernel": 2},
     models.GPT: {"vocab_size": 11, "context": 7, **SIZES},
     models.GraphAttention: {"features": 4, "classes": 5, **SIZES},
     models.LSTMN: {"vocab_size": 11, "dim": 6, "hidden": 5},

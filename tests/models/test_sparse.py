@@ -30,7 +30,7 @@ def sparse(name="strided", kind=SparseTransformer, **parts):
 
 
 def by_loops(attention, x, allowed):
-    """What a `MultiHead` computes where `allowed(head, query, key)`, cell by cell."""
+    """What a `MultiHeadAttention` computes where `allowed(head, query, key)`, cell by cell."""
     width = x.shape[-1] // attention.heads
     query, key, value = (part.unflatten(-1, (-1, width)) for part in attention.in_proj(x).chunk(3, -1))
     mixed = torch.zeros_like(query)

@@ -288,7 +288,7 @@ def test_sources_support_unequal_depths(open_view):
         "decoder": maps(2, 4, 6, 6, causal=True, rows=SIX),
         "cross": maps(1, 3, 6, 4, rows=SIX, cols=list("pqrs")),
     }
-    page = open_view(view.sources(**parts))
+    page = open_view(view.groups(**parts))
     assert named(page) == "Encoder, 3 layers × 2 heads"
     page.locator("canvas").focus()
     press(page, "ArrowDown", "ArrowDown", "ArrowRight", "Enter")

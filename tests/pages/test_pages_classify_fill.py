@@ -449,7 +449,7 @@ def test_on_a_telephone_the_answer_stands_below_the_text_and_targets_are_as_larg
     page = studio(MADE[kind](), width=400)
     tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".says", ".foot", ".heads-of-model")]
     assert tops == sorted(tops)
-    heights = page.locator(".tries button, .foot button, .under button").evaluate_all(
+    heights = page.locator(".examples button, .foot button, .under button").evaluate_all(
         "all => all.filter(one => one.offsetParent).map(one => one.offsetHeight)"
     )
     assert len(heights) > 4
@@ -673,7 +673,7 @@ def user_state(page):
 @pytest.mark.parametrize("kind", MADE)
 def test_undo_reverts_each_try(studio, kind):
     page = studio(MADE[kind]())
-    names = page.locator(".tries button").all_text_contents()
+    names = page.locator(".examples button").all_text_contents()
     assert len(names) == 3
     first = user_state(page)
     for name in names:
@@ -743,14 +743,14 @@ def test_sentence_states_log_odds_where_probabilities_read_alike(studio):
 
 
 def test_custom_tries_come_first(studio):
-    tries = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
+    examples = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
     bert, *_ = filler()
     for page in (
-        studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, bos=CLS, weights="float32", tries=tries)),
-        studio(view.fill(bert, WORDS, TEXT, masked=1, weights="float32", tries=tries)),
+        studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, bos=CLS, weights="float32", examples=examples)),
+        studio(view.fill(bert, WORDS, TEXT, masked=1, weights="float32", examples=examples)),
     ):
         first = user_state(page)
-        assert page.locator(".tries button").first.text_content() == "Dull"
+        assert page.locator(".examples button").first.text_content() == "Dull"
         do_try(page, "Dull")
         assert user_state(page)[2:] == (1, "the plot was dull")
         click(page, "Undo")

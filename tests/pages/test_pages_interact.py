@@ -38,7 +38,7 @@ def lesson():
         "shares": view.draw.grid("words", "words", scale="linear"),
         "mixture": view.draw.arrows("words"),
     }
-    return view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn)
+    return view.interact(attention, words=view.controls.points(WORDS), sharpness=(0.1, 5.0), draw=drawn)
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_sorted_bars_are_read_in_drawn_order(open_interact):
 
 def test_cells_by_keyboard_typing_and_mouse_match_torch(open_interact):
     matrix, row = torch.tensor([[1.0, 2.0, 3.0], [4.0, -5.0, 6.0]]), torch.tensor([0.5, 1.5, 2.5])
-    cells = {"matrix": view.cells(matrix, ["a", "b"], list("xyz"), step=0.5), "row": view.cells(row)}
+    cells = {"matrix": view.controls.cells(matrix, ["a", "b"], list("xyz"), step=0.5), "row": view.controls.cells(row)}
     page = open_interact(view.interact(product, draw={"product": view.draw.bars("matrix")}, **cells))
     check_outputs(page, product(matrix, row))
     page.get_by_role("button", name="a, x: 1").focus()
@@ -227,7 +227,9 @@ def ordered(order):
 
 def test_order_by_keyboard_and_mouse_matches_torch(open_interact):
     words = ["the", "cat", "שלום", "<b>", "mat"]
-    page = open_interact(view.interact(ordered, order=view.order(words), draw={"table": view.draw.grid("order")}))
+    page = open_interact(
+        view.interact(ordered, order=view.controls.order(words), draw={"table": view.draw.grid("order")})
+    )
     chip = lambda word: page.get_by_role("button", name=word)  # noqa: E731
     chip("cat").focus()
     press(page, "Alt+ArrowRight", "Alt+ArrowRight")
@@ -251,7 +253,9 @@ def turned(angle):
 
 
 def test_angle_by_keyboard_and_mouse_matches_torch(open_interact):
-    page = open_interact(view.interact(turned, angle=view.angle(math.pi / 6), draw={"place": view.draw.dots()}))
+    page = open_interact(
+        view.interact(turned, angle=view.controls.angle(math.pi / 6), draw={"place": view.draw.dots()})
+    )
     check_outputs(page, turned(torch.tensor(math.pi / 6)))
     dial = page.get_by_role("slider", name="angle")
     dial.focus()
@@ -283,7 +287,9 @@ def reader(rows=None):
         return {"shares": (sharpness * made @ made.mT).softmax(-1), "first": made[0, :, 0]}
 
     drawn = {"shares": view.draw.grid("sentence", "sentence"), "first": view.draw.words("sentence")}
-    shown = view.interact(read, sentence=view.text("abc", TOKENIZER, max_tokens=12), sharpness=(0.0, 2.0), draw=drawn)
+    shown = view.interact(
+        read, sentence=view.controls.text("abc", TOKENIZER, max_tokens=12), sharpness=(0.0, 2.0), draw=drawn
+    )
     return shown, lambda words: read(TOKENIZER.encode(words).long()[None], torch.tensor(1.0))
 
 
@@ -316,7 +322,7 @@ def test_text_below_min_tokens_is_rejected(open_interact):
     def ends(sentence):
         return sentence[:, [0, -3]].float()
 
-    page = open_interact(view.interact(ends, sentence=view.text("abc", TOKENIZER, min_tokens=3, max_tokens=3)))
+    page = open_interact(view.interact(ends, sentence=view.controls.text("abc", TOKENIZER, min_tokens=3, max_tokens=3)))
     area = page.get_by_label("sentence")
     check_outputs(page, {"output": ends(TOKENIZER.encode("abc").long()[None])})
     area.fill("ab")
@@ -417,7 +423,7 @@ def test_undo_redo_and_shared_link_restore_values(open_interact, new_page):
 
 def test_try_sets_only_its_own_controls(open_interact):
     page = open_interact(view.interact(branching, x=(0.0, 1.0), twice=False, kind=["sin", "<b>"], times=(1, 3),
-                                tries={"All of it": {"x": 1.0}, "<b>": {"kind": 1, "times": 1}}))  # fmt: skip
+                                examples={"All of it": {"x": 1.0}, "<b>": {"kind": 1, "times": 1}}))  # fmt: skip
     button(page, "All of it").click()
     check_outputs(page, {"output": branching(torch.tensor(1.0), False, "sin", 2)})
     button(page, "<b>").click()
@@ -438,7 +444,7 @@ def few_controls():
 
 
 def table_controls():
-    return view.interact(product, matrix=view.cells(torch.eye(3)), row=view.cells([1.0, 2, 3]))
+    return view.interact(product, matrix=view.controls.cells(torch.eye(3)), row=view.controls.cells([1.0, 2, 3]))
 
 
 @pytest.mark.parametrize("shown", [lesson, few_controls, table_controls])
@@ -516,7 +522,10 @@ def counted(table, row):
 
 def test_boolean_cells_by_click_drag_and_keyboard_match_torch(open_interact):
     table, row = torch.eye(3).bool(), torch.tensor([True, False, True])
-    cells = {"table": view.cells(table, list("abc"), list("xyz")), "row": view.cells(row, cols=["p", "q", "r"])}
+    cells = {
+        "table": view.controls.cells(table, list("abc"), list("xyz")),
+        "row": view.controls.cells(row, cols=["p", "q", "r"]),
+    }
     page = open_interact(view.interact(counted, draw={"rows": view.draw.bars("table")}, **cells))
     check_outputs(page, counted(table, row))
     page.get_by_role("button", name="a, y").click()
@@ -548,7 +557,7 @@ def test_graph_nodes_are_filled_by_their_own_values(open_interact):
     shown = {}
     for filled in (True, False):
         drawing = view.draw.graph(["a", "b"], filled=filled, limit=1.0)
-        page = open_interact(view.interact(graph_weights, x=view.cells([1.0, -1.0]), draw={"output": drawing}))
+        page = open_interact(view.interact(graph_weights, x=view.controls.cells([1.0, -1.0]), draw={"output": drawing}))
         check_outputs(page, {"output": graph_weights(torch.tensor([1.0, -1.0]))})
         shown[filled] = page.locator(".results canvas").screenshot()
     assert shown[True] != shown[False]
@@ -569,8 +578,9 @@ def every_control():
              "graph": view.draw.graph("b", positions="b"), "number": view.draw.number(title="the most")}  # fmt: skip
     places = dict(zip(names, [(1.0, 2.0), (-2.0, 0.5), (0.5, -1.5)]))
     return view.interact(
-        function, a=(0.0, 2.0), b=view.points(places), c=view.cells([[1.0, -2.0], [0.5, 4.0]], ["one", "two"]),
-        d=view.order(names), e=view.angle(0.5), f=[1, 2], g=True, draw=drawn, title="Everything",
+        function, a=(0.0, 2.0), b=view.controls.points(places), c=view.controls.cells([[1.0, -2.0], [0.5, 4.0]],
+        ["one", "two"]), d=view.controls.order(names), e=view.controls.angle(0.5), f=[1, 2], g=True, draw=drawn,
+        title="Everything",
     )  # fmt: skip
 
 
@@ -617,8 +627,9 @@ def test_every_drawing_is_read_by_keyboard_in_both_color_schemes(open_interact):
 def test_hostile_words_are_shown_literally(open_interact):
     bad = [word for word in BITE if len(word) < 100]
     names = {f"{i}{word}": (i / 4, 1.0) for i, word in enumerate(bad)}
-    shown = view.interact(lambda points, order: {"</script>": points[order].sum(-1)}, points=view.points(names),
-                          order=view.order(bad), title="<img src=x onerror=alert(1)>",
+    shown = view.interact(lambda points, order: {"</script>": points[order].sum(-1)},
+                          points=view.controls.points(names),
+                          order=view.controls.order(bad), title="<img src=x onerror=alert(1)>",
                           draw={"</script>": view.draw.bars("order")})  # fmt: skip
     page = open_interact(shown)
     assert page.locator("h1").text_content() == "<img src=x onerror=alert(1)>"
@@ -654,7 +665,7 @@ def data_dependent(x, order):
 
 
 def test_kernel_computes_and_saved_page_is_static(new_page, tmp_path):
-    live = view.interact(data_dependent, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
+    live = view.interact(data_dependent, x=(-1.0, 1.0), order=view.controls.order(["a", "b", "c"]), kernel=True,
                          draw={"output": view.draw.bars("order")})  # fmt: skip
     page = new_page()
     with_kernel(page, live, "interact-widget", "values")
@@ -708,7 +719,7 @@ def test_a_sentence_says_what_is_seen_and_stays_when_something_is_pointed_at(ope
 def test_an_authors_sentence_is_filled_anew_at_each_change(open_interact):
     told = "{row} looks most at {col} ({percent}), then at {second} ({second_percent})."
     drawn = {"shares": view.draw.grid("words", "words", scale="linear", axes=("looks", "at"), sentence=told)}
-    page = open_interact(view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn))
+    page = open_interact(view.interact(attention, words=view.controls.points(WORDS), sharpness=(0.1, 5.0), draw=drawn))
     page.get_by_label("sharpness").fill("0.4")
     shares = attention(torch.tensor(list(WORDS.values())), torch.tensor(0.4))["shares"]
     ready(page)
@@ -761,7 +772,7 @@ def test_a_stack_answers_whether_its_sum_fits_and_marks_the_budget(open_interact
 
 
 def test_a_table_keeps_its_limits_and_says_them(open_interact):
-    stars = view.cells([3.0, 5.0], cols=["one", "two"], step=0.5, limits=(0.5, 5.0))
+    stars = view.controls.cells([3.0, 5.0], cols=["one", "two"], step=0.5, limits=(0.5, 5.0))
     page = open_interact(view.interact(lambda stars: stars * 1, stars=stars))
     assert "0.5 to 5, in steps of 0.5" in page.locator(".control").inner_text()
     page.get_by_role("button", name="two: 5").focus()
@@ -773,7 +784,7 @@ def test_a_table_keeps_its_limits_and_says_them(open_interact):
 
 @pytest.mark.parametrize(("size", "least"), [(8, 36), (4, 39)])
 def test_switches_fit_a_telephone_and_a_finger(open_interact, size, least):
-    table = view.cells(torch.eye(size).bool(), list("abcdefgh")[:size], list("abcdefgh")[:size])
+    table = view.controls.cells(torch.eye(size).bool(), list("abcdefgh")[:size], list("abcdefgh")[:size])
     page = open_interact(view.interact(lambda table: table.float(), table=table), width=400)
     boxes = [one.bounding_box() for one in page.locator(".switch").all()]
     assert max(box["x"] + box["width"] for box in boxes) <= 384

@@ -328,7 +328,7 @@ def test_right_to_left_words_keep_query_key_order(open_view):
 @pytest.mark.parametrize(
     "make",
     [view.heads, lambda some: view.head(some, 0, 0), view.links, view.words, view.alignment,
-     lambda some: view.compare(some, some), lambda some: view.steps({"a": some}), lambda some: view.sources(a=some)],
+     lambda some: view.compare(some, some), lambda some: view.steps({"a": some}), lambda some: view.groups(a=some)],
 )  # fmt: skip
 def test_views_of_empty_maps_raise(make):
     with pytest.raises(ValueError, match=r"nothing to draw.*\b0\b"):
@@ -360,7 +360,7 @@ def long_named_masks():
     "make",
     [
         long_named_masks,
-        lambda: view.sources(**{name: maps(2, 2, 5, 5, seed=seed) for name, seed in LONG.items()}),
+        lambda: view.groups(**{name: maps(2, 2, 5, 5, seed=seed) for name, seed in LONG.items()}),
         lambda: view.steps({name: maps(2, 2, 5, 5, seed=seed) for name, seed in LONG.items()}),
         lambda: view.positions({name: torch.eye(5, 8) for name in LONG}),
         lambda: view.gates({name: torch.eye(5, 8) for name in LONG}),

@@ -88,7 +88,7 @@ def test_sentence_of_the_head_stays_in_sight(open_on_phone):
 
 def test_tap_on_drawing_keeps_its_reading(open_on_phone):
     page = open_on_phone(
-        view.interact(lambda x: {"made": x[:, None] * torch.arange(1.0, 4.0)}, x=view.cells([1.0, 2.0]))
+        view.interact(lambda x: {"made": x[:, None] * torch.arange(1.0, 4.0)}, x=view.controls.cells([1.0, 2.0]))
     )
     x, y = middle(page.locator(".results canvas").first)
     page.touchscreen.tap(x, y)
@@ -102,14 +102,14 @@ def movable(words, row, turn, order):
 
 
 def test_points_and_angle_are_dragged_by_touch(open_on_phone):
-    points = view.points({"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)})
+    points = view.controls.points({"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)})
     page = open_on_phone(
         view.interact(
             movable,
             words=points,
-            row=view.cells([[1.0, 2.0]]),
-            turn=view.angle(),
-            order=view.order(["one", "two", "three"]),
+            row=view.controls.cells([[1.0, 2.0]]),
+            turn=view.controls.angle(),
+            order=view.controls.order(["one", "two", "three"]),
         )
     )
     cat = page.get_by_role("button", name="cat at")
@@ -125,7 +125,7 @@ def test_points_and_angle_are_dragged_by_touch(open_on_phone):
 
 
 def test_order_is_changed_by_touch_drag(open_on_phone):
-    page = open_on_phone(view.interact(lambda order: order * 1.0, order=view.order(["one", "two", "three"])))
+    page = open_on_phone(view.interact(lambda order: order * 1.0, order=view.controls.order(["one", "two", "three"])))
     words = page.locator(".ordered")
     first, last = words.nth(0).bounding_box(), words.nth(2).bounding_box()
     drag(page, words.nth(0), last["x"] + last["width"] - first["x"], 0, steps=12)

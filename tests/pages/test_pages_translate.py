@@ -374,7 +374,7 @@ def test_undo_reverts_each_try(studio):
     made, shown = translated()
     page = studio(set_to(shown, width=2, steps=2))
     first, seen = user_state(page), []
-    for name in page.locator(".tries button").all_text_contents():
+    for name in page.locator(".examples button").all_text_contents():
         do_try(page, name)
         seen.append(user_state(page))
         click(page, "Undo")

@@ -14,11 +14,11 @@ NAMES = [LONG, "b", "c", "d", "e"]
 TABLE = torch.eye(5)
 STILLS = {
     "bars": lambda: view.bars(NAMES, {LONG: TABLE[0], "b": TABLE[1]}, LONG, y=LONG, references={LONG: 0.3}),
-    "rows": lambda: view.rows(NAMES, {LONG: TABLE[0]}, LONG),
+    "rows": lambda: view.bar_table(NAMES, {LONG: TABLE[0]}, LONG),
     "lines": lambda: view.lines({LONG: ([1, 2], [1.0, 2.0])}, x=LONG, y=LONG, title=LONG),
     "planes": lambda: view.planes({LONG: TABLE[:, :2]}, NAMES, LONG, mark=[LONG]),
-    "shares": lambda: view.shares({LONG: torch.rand(1, 2)}, LONG),
-    "cells": lambda: view.interact(lambda p: p.sum(0), p=view.cells(TABLE, NAMES, NAMES)),
+    "shares": lambda: view.head_table({LONG: torch.rand(1, 2)}, LONG),
+    "cells": lambda: view.interact(lambda p: p.sum(0), p=view.controls.cells(TABLE, NAMES, NAMES)),
     "menu": lambda: view.interact(lambda k: TABLE * k, k={LONG: 1.0, "b": 2.0}),
 }
 

@@ -382,7 +382,7 @@ def test_invalid_link_is_ignored(new_page, tmp_path):
 def test_custom_try_starts_another_text(studio):
     model, _ = written()
     made = view.write(
-        model, TOKENIZER, "abc", weights="float32", tries={"Backwards": {"prompt": "cba", "temperature": 0}}
+        model, TOKENIZER, "abc", weights="float32", examples={"Backwards": {"prompt": "cba", "temperature": 0}}
     )
     page = studio(made)
     click(page, STEP, STEP)
@@ -396,16 +396,18 @@ def test_custom_try_starts_another_text(studio):
 def test_each_try_has_its_effect_and_can_be_undone(studio):
     made = written()[1]
     page = studio(set_to(made, prompt="face.bad"))
-    tries = page.locator(".tries button")
-    assert tries.all_text_contents()[0] == "Let it write"
-    for name in tries.all_text_contents():
+    examples = page.locator(".examples button")
+    assert examples.all_text_contents()[0] == "Let it write"
+    for name in examples.all_text_contents():
         before = (
             shown(page),
             page.locator(".cell.off").count(),
             page.locator(".cell.chosen").evaluate_all("x => x.map(e => e.innerText)"),
         )
         button(page, name).click()
-        page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.tries [aria-busy]')")
+        page.wait_for_function(
+            "() => !document.querySelector('.tfviz').shadowRoot.querySelector('.examples [aria-busy]')"
+        )
         wait_until_idle(page)
         if "head that" in name:
             assert "Layer" in page.locator(".under p").text_content()
@@ -420,14 +422,16 @@ def test_each_try_has_its_effect_and_can_be_undone(studio):
 
 def press_try(page, name):
     button(page, name).click()
-    page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.tries [aria-busy]')")
+    page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.examples [aria-busy]')")
     wait_until_idle(page)
 
 
 def test_tries_in_any_order_show_what_each_shows_alone(studio):
     made = set_to(written()[1], prompt="face.bad")
     page = studio(made)
-    names = page.locator(".tries button").all_text_contents()[1:4]  # what follows a text that was written depends on it
+    names = page.locator(".examples button").all_text_contents()[
+        1:4
+    ]  # what follows a text that was written depends on it
     states = "() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.cell.off, .cell.chosen')]"
     state = f"({states})().map(cell => cell.innerText + [...cell.classList].sort())"
     alone = {}
@@ -584,7 +588,7 @@ def test_likeliest_token_of_all_heads_stays_listed_when_it_falls(studio):
 
 def test_tab_into_the_text_puts_the_caret_at_its_end(studio, tmp_path):
     page = studio(set_to(written()[1], prompt="face.bad"))
-    page.locator(".tries button").last.focus()
+    page.locator(".examples button").last.focus()
     press(page, "Tab")
     page.keyboard.type("ab")
     wait_until_idle(page)

@@ -46,7 +46,7 @@ SYSTEMS = {  # name -> what makes it, an example, which lengths may change, othe
         [ids(2, 4), ids(2, 6)],
     ),
     "transformer-xl": (lambda: models.TransformerXL(11, **SMALL), [ids(2, 7)], {}, []),
-    "convolution": (lambda: models.Convolution(11, layers=2, dim=12), [ids(2, 7)], {}, []),
+    "convolution": (lambda: models.ConvLM(11, layers=2, dim=12), [ids(2, 7)], {}, []),
     "rnn": (lambda: models.RecurrentLM(11, hidden=6), [ids(2, 5)], {}, []),
     "seq2seq": (lambda: models.Seq2Seq(11, 13, hidden=6), [ids(2, 5), ids(2, 4)], {}, []),
     "recommender": (

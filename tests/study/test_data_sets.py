@@ -103,7 +103,7 @@ def test_over_accepts_sized_iterators():
 def test_merged_halves_match_the_whole(cut):
     model = gpt()
     halves = [aggregate(model, part.split(3), first_key, progress=False) for part in (DATA[:cut], DATA[cut:])]
-    halves[1].texts += cut
+    halves[1].top_indices += cut
     check(halves[0].merge(halves[1]), values(model))
     with pytest.raises(ValueError, match="the axes changed from 2 axis 1 x 3 axis 2 to 2 x"):
         halves[0].merge(
@@ -190,7 +190,7 @@ def test_two_processes_match_one(batches, tmp_path):
         found = Statistics(alone.axes, alone.unit, **state)
         check(found, values(gpt()))
         torch.testing.assert_close(found.means, alone.means, rtol=0, atol=1e-7)
-        assert torch.equal(found.texts, alone.texts)
+        assert torch.equal(found.top_indices, alone.top_indices)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def of_vit(model, layer):
 
 
 def packed(attention, heads):
-    """Those of tfviz's `MultiHead`, or of `nn.MultiheadAttention`."""
+    """Those of tfviz's `MultiHeadAttention`, or of `nn.MultiheadAttention`."""
     weight = attention.in_proj.weight if hasattr(attention, "in_proj") else attention.in_proj_weight
     return *(columns(part.T, heads) for part in weight.chunk(3)), attention.out_proj.weight.T.unflatten(0, (heads, -1))
 

@@ -187,7 +187,7 @@ WRONG = [
     ({"picture": Image.new("RGB", (60, 60))}, "picture is 60 × 60, and the model's pixels 8 × 6"),
     ({"budget": 100}, "bytes in a page, the budget is 100"),
     ({"weights": "float8"}, "weights is 'float8'"),
-    ({"tries": {"x": {"text": "a"}}}, "tries['x'] sets text; it can set head, hidden_patches, "),
+    ({"examples": {"x": {"text": "a"}}}, "examples['x'] sets text; it can set head, hidden_patches, "),
 ]  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def lesson(**more):
         "shares": view.draw.grid("words", "words", scale="linear"),
         "mixture": view.draw.arrows("words"),
     }
-    return view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn, **more)
+    return view.interact(attention, words=view.controls.points(WORDS), sharpness=(0.1, 5.0), draw=drawn, **more)
 
 
 def scaled(x, times=2.0, plus=1):
@@ -136,16 +136,18 @@ def test_too_many_choices_raise_with_hint():
 def test_model_runs_in_eval_mode_and_keeps_its_mode():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(2, 5), nn.Dropout(0.5)).train()
-    made = view.interact(lambda place: model(place), place=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
+    made = view.interact(
+        lambda place: model(place), place=view.controls.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)})
+    )
     expected = model.eval()(torch.tensor([[1.0, 2], [3, 4], [5, 6]])).detach()
     assert f"from {formatted(float(expected.min()))} to {formatted(float(expected.max()))}" in made.summary
-    again = view.interact(model.train(), input=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
+    again = view.interact(model.train(), input=view.controls.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
     assert model.training
     assert f"from {formatted(float(expected.min()))}" in again.summary
 
 
 def test_arguments_without_control_keep_defaults():
-    made = view.interact(scaled, x=view.cells([[1.0, 2.0, 3.0]]))
+    made = view.interact(scaled, x=view.controls.cells([[1.0, 2.0, 3.0]]))
     assert "from 3 to 7" in made.summary
     assert list(made.document["controls"]) == ["x"]
 
@@ -153,13 +155,13 @@ def test_arguments_without_control_keep_defaults():
 def test_special_controls_return_expected_tensors():
     tokenizer = text.Characters.of("the cat")
     given = {
-        "points": view.points({"a": (1, 2), "b": (3, -4)}),
-        "cells": view.cells([[1, 2, 3], [4, 5, 6]], ["r", "s"]),
-        "row": view.cells([1.5, 2.5]),
-        "text": view.text("the cat", tokenizer),
-        "order": view.order(["x", "y", "z"]),
-        "angle": view.angle(math.pi / 2),
-        "turned": view.angle(2 * math.pi + 1),
+        "points": view.controls.points({"a": (1, 2), "b": (3, -4)}),
+        "cells": view.controls.cells([[1, 2, 3], [4, 5, 6]], ["r", "s"]),
+        "row": view.controls.cells([1.5, 2.5]),
+        "text": view.controls.text("the cat", tokenizer),
+        "order": view.controls.order(["x", "y", "z"]),
+        "angle": view.controls.angle(math.pi / 2),
+        "turned": view.controls.angle(2 * math.pi + 1),
     }
     tensors = {name: one.tensor(one.start) for name, one in given.items()}
     assert torch.equal(tensors["points"], torch.tensor([[1.0, 2], [3, -4]]))
@@ -190,33 +192,33 @@ def test_axes_are_labelled_by_the_only_control_of_matching_size():
             "other": torch.ones(4, 4) * x.sum(),
         }
 
-    three = view.points({"cat": (1, 0), "dog": (0, 1), "cow": (1, 1)})
+    three = view.controls.points({"cat": (1, 0), "dog": (0, 1), "cow": (1, 1)})
     found = named(products, x=three)
     assert found == {"scores": ("x", "x"), "mixed": ("x", []), "sums": ("x", []), "other": ([], [])}
-    two = view.points({"cat": (1, 0), "dog": (0, 1)})
+    two = view.controls.points({"cat": (1, 0), "dog": (0, 1)})
     assert named(products, x=two)["scores"] == ("x", [])
     draw = {"scores": view.draw.grid(["a", "b", "c"])}
     assert named(products, draw, x=three)["scores"] == (["a", "b", "c"], [])
-    both = named(lambda x, y: x @ y.mT, x=three, y=view.points({"a": (1, 0), "b": (0, 1), "c": (1, 1)}))
+    both = named(lambda x, y: x @ y.mT, x=three, y=view.controls.points({"a": (1, 0), "b": (0, 1), "c": (1, 1)}))
     assert both == {"output": ([], [])}  # either could be meant
 
 
 def test_tries_set_existing_controls_only():
-    made = view.interact(lambda a: a * 2, a=(0.0, 1.0), tries={"One": {"a": 1.0}})
-    assert made.document["tries"] == [["One", {"a": 1.0}]]
-    with pytest.raises(ValueError, match=r"tries\['One'\] sets b; it can set a"):
-        view.interact(lambda a: a * 2, a=(0.0, 1.0), tries={"One": {"b": 1.0}})
+    made = view.interact(lambda a: a * 2, a=(0.0, 1.0), examples={"One": {"a": 1.0}})
+    assert made.document["examples"] == [["One", {"a": 1.0}]]
+    with pytest.raises(ValueError, match=r"examples\['One'\] sets b; it can set a"):
+        view.interact(lambda a: a * 2, a=(0.0, 1.0), examples={"One": {"b": 1.0}})
 
 
 def test_boolean_cells_are_switches():
     table, row = torch.tensor([[True, False], [True, True]]), torch.tensor([False, True, True])
-    controls = {"table": view.cells(table, ["r", "s"], ["x", "y"]), "row": view.cells(row)}
+    controls = {"table": view.controls.cells(table, ["r", "s"], ["x", "y"]), "row": view.controls.cells(row)}
     assert [one.spec["kind"] for one in controls.values()] == ["switches", "switches"]
     assert torch.equal(controls["table"].tensor(controls["table"].start), table)
     assert torch.equal(controls["row"].tensor([[True, True, False]]), torch.tensor([True, True, False]))
     assert controls["table"].text(controls["table"].start) == "3 of 4 on"
     assert [controls["row"].text([given]) for given in ([False] * 3, [True, False, True])] == ["none", "0, 2"]
-    made = view.interact(lambda table: (~table).sum(0), table=view.cells(table, ["r", "s"], ["x", "y"]))
+    made = view.interact(lambda table: (~table).sum(0), table=view.controls.cells(table, ["r", "s"], ["x", "y"]))
     assert "table = 3 of 4 on" in made.summary
     assert "'0' 0, '1' 1" in made.summary
 
@@ -227,7 +229,7 @@ def test_filled_graph_colours_nodes_and_omits_loops():
 
     def boxes(filled):
         drawing = view.draw.graph(["a", "b", "c"], filled=filled, limit=1.0)
-        made = view.interact(tied, x=view.cells([1.0, -1.0, 0.0]), draw={"output": drawing})
+        made = view.interact(tied, x=view.controls.cells([1.0, -1.0, 0.0]), draw={"output": drawing})
         assert made.document["panels"][0]["filled"] is filled
         axes = made.figure().subfigs[1].axes[0]
         colours = {one.get_text(): one.get_bbox_patch().get_facecolor() for one in axes.texts if one.get_text()}
@@ -249,7 +251,7 @@ def test_text_inputs_have_dynamic_lengths():
     def read(sentence, other):
         return (table(sentence) @ table(other).mT)[0]
 
-    made = view.interact(read, sentence=view.text("the", tokenizer), other=view.text("a", tokenizer),
+    made = view.interact(read, sentence=view.controls.text("the", tokenizer), other=view.controls.text("a", tokenizer),
                          draw={"output": view.draw.grid("sentence", "other")})  # fmt: skip
     assert made.document["kind"] == "interact"
     program = made.document["programs"][""]
@@ -360,7 +362,7 @@ def test_still_picture_of_every_drawing_kind_fits_width():
                 "number": x.sum(), "large": torch.outer(torch.arange(40.0), torch.arange(30.0)) * angle,
                 "mask": mask, "scores": weights.masked_fill(~mask, -torch.inf)}  # fmt: skip
 
-    made = view.interact(all_kinds, angle=view.angle(1.0), draw={
+    made = view.interact(all_kinds, angle=view.controls.angle(1.0), draw={
         "bars": view.draw.bars(words), "lines": view.draw.lines(["sin", "cos"], words), "dots": view.draw.dots(words),
         "arrows": view.draw.arrows(words), "words": view.draw.words(words), "graph": view.draw.graph(words),
         "number": view.draw.number(title="the sum"),
@@ -392,7 +394,7 @@ def unexportable(x):
     return x if x.sum() > 0 else -x
 
 
-PAIR = view.cells([1.0, 2.0])
+PAIR = view.controls.cells([1.0, 2.0])
 
 
 def interact_with(drawing, x=PAIR):
@@ -426,16 +428,20 @@ WRONG = [
     (lambda: view.draw.grid(scale="log"), TypeError, "scale is 'log'; give "),
     (lambda: view.draw.bars(limit=0.0), ValueError, "limit is 0"),
     (lambda: view.draw.graph(positions=torch.ones(3)), ValueError, r"positions has the shape \[3\]"),
-    (lambda: view.points({}), ValueError, "pairs by name"),
-    (lambda: view.points({"a": (1, 2, 3)}), ValueError, "pairs by name"),
-    (lambda: view.points({"a": (1, math.nan)}), ValueError, "holds nan"),
-    (lambda: view.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
-    (lambda: view.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
-    (lambda: view.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the cells have 2 rows"),
-    (lambda: view.text("a", "abc"), TypeError, "tokenizer is a str; give one of tfviz.text"),
-    (lambda: view.text("abc", text.Bytes(), max_tokens=2), ValueError, "text has 3 tokens, and max_tokens is 2"),
-    (lambda: view.order(["a"]), ValueError, "2 words at least"),
-    (lambda: view.angle(math.inf), ValueError, "start is inf"),
+    (lambda: view.controls.points({}), ValueError, "pairs by name"),
+    (lambda: view.controls.points({"a": (1, 2, 3)}), ValueError, "pairs by name"),
+    (lambda: view.controls.points({"a": (1, math.nan)}), ValueError, "holds nan"),
+    (lambda: view.controls.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
+    (lambda: view.controls.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
+    (lambda: view.controls.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the cells have 2 rows"),
+    (lambda: view.controls.text("a", "abc"), TypeError, "tokenizer is a str; give one of tfviz.text"),
+    (
+        lambda: view.controls.text("abc", text.Bytes(), max_tokens=2),
+        ValueError,
+        "text has 3 tokens, and max_tokens is 2",
+    ),
+    (lambda: view.controls.order(["a"]), ValueError, "2 words at least"),
+    (lambda: view.controls.angle(math.inf), ValueError, "start is inf"),
 ]
 
 
@@ -513,7 +519,7 @@ def test_still_writes_controls_whole_and_with_spaces(words, lines):
         return {"n": in_8_bits + text.sum()}
 
     tokenizer = text.Characters.of("fewmany ")
-    controls = {"text": view.text(words, tokenizer), "in_8_bits": (0.0, 1.0)}
+    controls = {"text": view.controls.text(words, tokenizer), "in_8_bits": (0.0, 1.0)}
     figure = view.interact(drawn, title="What is it? Type a text of any length", **controls).figure()
     said = [one.get_text() for one in figure.texts]
     (line,) = [one for one in said if "in 8 bits = 0.50" in one]

@@ -181,7 +181,7 @@ def test_write_rejects_torch_quantized_model():
 
 
 def test_translate_rejects_unsuitable_models_and_vocabularies():
-    with pytest.raises(ValueError, match=r"GPT has no encode and decode.*view\.sources or view\.live"):
+    with pytest.raises(ValueError, match=r"GPT has no encode and decode.*view\.groups or view\.live"):
         view.translate(gpt(28), WORDS, "the plot")
     plain = Subwords(unigram())
     with pytest.raises(ValueError, match=r"the target's tokenizer has no token \[BOS\]"):

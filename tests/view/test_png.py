@@ -138,7 +138,10 @@ def test_theme_inks_have_sufficient_contrast(style):
 
     themes = palette.theme_colours()[style]
     page = {"light": "#ffffff", "dark": "#14171b"}[style]
-    names = {"light": ("ramp", "low", "high", "voice", "soft", "ink"), "dark": ("ramp", "low", "high", "voice", "soft")}
+    names = {
+        "light": ("ramp", "low", "high", "prediction", "soft", "ink"),
+        "dark": ("ramp", "low", "high", "prediction", "soft"),
+    }
 
     def contrast(colour):
         pair = sorted((luminance(colour), luminance(page)))

@@ -1,4 +1,4 @@
-"""`view.write` without a browser: document, programs, summary and tries."""
+"""`view.write` without a browser: document, programs, summary and examples."""
 
 import pytest
 import torch
@@ -140,7 +140,7 @@ def test_transformers_tokenizer_is_accepted_and_unchanged():
     assert live._ids() == ids[0].tolist()
     assert tokenizer("the cat", padding="max_length", max_length=9).input_ids == padded
     assert not tokenizer.backend_tokenizer.encode_special_tokens
-    assert view.interact(lambda x: x.float(), x=view.text("the cat", tokenizer)).summary
+    assert view.interact(lambda x: x.float(), x=view.controls.text("the cat", tokenizer)).summary
 
 
 def test_note_states_cost_of_int8_weights():
@@ -160,7 +160,7 @@ def test_note_states_cost_of_int8_weights():
 
 
 def test_tries_set_existing_state_only():
-    made = view.write(gpt(), TOKENIZER, "face", tries={"Backwards": {"prompt": "ecaf"}})
-    assert made.document["tries"] == [["Backwards", {"prompt": "ecaf"}]]
-    with pytest.raises(ValueError, match=r"tries\['x'\] sets text; it can set "):
-        view.write(gpt(), TOKENIZER, "face", tries={"x": {"text": "a"}})
+    made = view.write(gpt(), TOKENIZER, "face", examples={"Backwards": {"prompt": "ecaf"}})
+    assert made.document["examples"] == [["Backwards", {"prompt": "ecaf"}]]
+    with pytest.raises(ValueError, match=r"examples\['x'\] sets text; it can set "):
+        view.write(gpt(), TOKENIZER, "face", examples={"x": {"text": "a"}})

@@ -100,7 +100,7 @@ def test_shared_vocabulary_is_stored_once():
     assert len(view.translate(made, [both, both], "one").document["tokenizers"]) == 1
 
 
-@pytest.mark.parametrize("attention", [layers.Additive, None])
+@pytest.mark.parametrize("attention", [layers.AdditiveAttention, None])
 def test_recurrent_models_raise_with_hint(attention):
     both = train_whole_words([f"{READ} {WRITE}"])
     made = models.Seq2Seq(len(both), attention=attention, dim=8, hidden=12)

@@ -51,13 +51,13 @@ VIEWS = {
     "head": lambda: view.head(maps(), 1, 2),
     "mask": lambda: view.mask(masks.strided(3).dense(5, 7)),
     "positions": lambda: view.positions(positions.Sinusoidal(7, 6).table(7)),
-    "shares": lambda: view.shares({"one": torch.rand(2, 3), "two": torch.zeros(2, 3)}),
+    "shares": lambda: view.head_table({"one": torch.rand(2, 3), "two": torch.zeros(2, 3)}),
     "curves": lambda: view.curves(HISTORY, validation=[(3, 1.2), (6, 1.1)]),
     "lines": lambda: view.lines(
         {"a": ([1.0, 2.0], [3.0, 1.0]), "b": ([1.0, 3.0], [2.0, 2.0])}, x="x", y="y", title="t"
     ),
     "bars": lambda: view.bars(["a", "b", "c"], {"one": torch.rand(3), "two": [0.0, 1.0, 0.5]}, "t"),
-    "rows": lambda: view.rows(["a", "b", "c"], {"one": torch.rand(3), "two": [0, 12345.678, 0.00012]}, "t"),
+    "rows": lambda: view.bar_table(["a", "b", "c"], {"one": torch.rand(3), "two": [0, 12345.678, 0.00012]}, "t"),
 }
 every = pytest.mark.parametrize("name", VIEWS)
 
@@ -157,11 +157,11 @@ def test_head_draws_any_word(words, caplog, tmp_path):
     "make",
     [
         lambda: view.bars(NASTY, {"漢 $x$": torch.rand(len(NASTY))}, "bars"),
-        lambda: view.rows(NASTY, {"漢 $x$": torch.rand(len(NASTY)), "b": [0.0] * len(NASTY)}, "rows"),
+        lambda: view.bar_table(NASTY, {"漢 $x$": torch.rand(len(NASTY)), "b": [0.0] * len(NASTY)}, "rows"),
         lambda: view.mask(masks.causal.dense(len(NASTY), len(NASTY)), rows=NASTY),
         lambda: view.head(hostile_maps(), 0, 0, title="漢字"),
         lambda: view.heads(hostile_maps(), title="שלום 👩"),
-        lambda: view.shares({"$x_$ 漢": torch.rand(2, 3)}),
+        lambda: view.head_table({"$x_$ 漢": torch.rand(2, 3)}),
         lambda: view.lines({"漢 $_$": ([1.0, 2.0], [1.0, 2.0]), "b": ([1.0], [1.0])}, x="漢", y="漢", title="t"),
         lambda: view.curves(HISTORY, title="漢", **{"$x_$": [(1, 2.0)]}),
     ],
@@ -289,7 +289,7 @@ def test_lines_legend_moves_beside_axes_when_crowded(names, beside):
 
 @pytest.mark.parametrize(("top", "longest"), [(None, [1.0, 1.0]), (1.0, [0.5, 0.25])])
 def test_rows_scale_per_column_or_shared(top, longest):
-    drawn = view.rows(["a", "b"], {"one": [0.5, 0.1], "other": [0.25, 0.2]}, "t", top).figure()
+    drawn = view.bar_table(["a", "b"], {"one": [0.5, 0.1], "other": [0.25, 0.2]}, "t", top).figure()
     ends = [axes.get_xlim()[1] for axes in drawn.axes]
     widths = [max(bar.get_width() for bar in axes.patches) for axes in drawn.axes]
     assert [width / end for width, end in zip(widths, ends)] == pytest.approx([share / 1.22 for share in longest])
@@ -310,10 +310,10 @@ def test_repeated_runs_are_drawn_as_mean_and_range_with_reference():
         pytest.approx([0.1, 0.6]),
         pytest.approx([0.5, 0.8]),
     ]
-    rows = view.rows(["a", "b"], {"one": trained}, "t", 1).figure().axes[0]
+    rows = view.bar_table(["a", "b"], {"one": trained}, "t", 1).figure().axes[0]
     assert [text.get_text() for text in rows.texts] == ["0.3 (0.1 to 0.6)", "0.7 (0.5 to 0.8)"]
     same = torch.tensor([[0.3, 1.0], [0.5, 1.0]])  # where all trainings agree there is no range
-    rows = view.rows(["a", "b"], {"one": same}, "t", 1).figure().axes[0]
+    rows = view.bar_table(["a", "b"], {"one": same}, "t", 1).figure().axes[0]
     assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1.0"]
 
 
@@ -332,13 +332,13 @@ def test_repeated_runs_are_drawn_as_mean_and_range_with_reference():
     ],
 )
 def test_rows_numbers_of_column_share_decimal_places(column, said):
-    rows = view.rows(["a", "b", "c"], {"one": column}, "t").figure().axes[0]
+    rows = view.bar_table(["a", "b", "c"], {"one": column}, "t").figure().axes[0]
     assert [text.get_text() for text in rows.texts] == said
 
 
 def test_range_that_reads_as_zero_on_both_sides_is_one_bound():
     trained = torch.tensor([[0.51, -0.001, 0.001], [0.73, 0.002, 0.002]])
-    rows = view.rows(["a", "b", "c"], {"one": trained}, "t").figure().axes[0]
+    rows = view.bar_table(["a", "b", "c"], {"one": trained}, "t").figure().axes[0]
     assert [text.get_text() for text in rows.texts] == ["0.62 (0.51 to 0.73)", "within ±0.01", "< 0.01"]
 
 
@@ -346,7 +346,7 @@ def test_range_that_reads_as_zero_on_both_sides_is_one_bound():
 @pytest.mark.parametrize("lines", [{}, {"half": 0.5, "all": 1.0}])
 def test_rows_numbers_stand_clear_of_bars_lines_and_edges(top, lines):
     columns = {"one": torch.tensor([[0.2, 0.9], [0.4, 1.0]]), "other": torch.tensor([[-0.05, 0.5], [0.1, 0.7]])}
-    figure = view.rows(["a", "b"], columns, "t", top, references=lines).figure()
+    figure = view.bar_table(["a", "b"], columns, "t", top, references=lines).figure()
     figure.draw_without_rendering()
     for axes, values in zip(figure.axes, columns.values()):
         for text, ends in zip(axes.texts, values.T):
@@ -422,7 +422,7 @@ def test_single_points_of_a_chart_have_different_markers():
 def test_lines_apart_share_scale_and_show_shaded_range():
     series = {name: ([1, 2, 3, 4], [rise * x for x in (1, 2, 3, 4)]) for rise, name in enumerate("abcdefg", 1)}
     figure = view.lines(
-        series, x="place", y="loss", title="t", apart=True, shaded={"trained": (1, 2)}, references={"base": 3.0}
+        series, x="place", y="loss", title="t", in_panels=True, shaded={"trained": (1, 2)}, references={"base": 3.0}
     ).figure()
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(series)
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
@@ -484,7 +484,7 @@ def test_bars_of_many_words_stand_in_two_columns_with_as_many_rows_as_they_need(
 def test_bars_are_signed_grey_and_compared_with_references():
     columns = {"one": [0.5, -0.25], "other (%)": [40.0, 20.0]}
     given = {"chance": {"other (%)": 50.0}, "two": 0.2}
-    one, other = view.rows(["a", "b"], columns, "t", references=given, grey=["b"]).figure().axes
+    one, other = view.bar_table(["a", "b"], columns, "t", references=given, grey=["b"]).figure().axes
     assert [bar.get_width() for bar in one.patches] == [0.5, -0.25]
     assert one.get_xlim() == pytest.approx((-0.25, -0.25 + 1.22 * 0.75))
     assert other.get_xlim() == pytest.approx((0, 1.22 * 50))
@@ -495,7 +495,9 @@ def test_bars_are_signed_grey_and_compared_with_references():
     blue, grey = (bar.get_facecolor() for bar in one.patches)
     assert blue[2] > 2 * blue[0]
     assert max(grey[:3]) - min(grey[:3]) < 0.1
-    shared = view.rows(["a"], {"one": torch.tensor([[1.2345], [1.3]]), "other": [33.31]}, "t", top=50).figure().axes
+    shared = (
+        view.bar_table(["a"], {"one": torch.tensor([[1.2345], [1.3]]), "other": [33.31]}, "t", top=50).figure().axes
+    )
     assert [text.get_text() for axes in shared for text in axes.texts] == ["1.3 (1.2 to 1.3)", "33.3"]
     panel = view.bars([1, 2], {"one": [0.5, -0.25]}, "t", grey=[2], x="what they are").figure()
     assert panel.get_supxlabel() == "what they are"
@@ -504,7 +506,7 @@ def test_bars_are_signed_grey_and_compared_with_references():
 
 def test_rows_have_a_paler_shade_of_blue_and_of_grey():
     columns = {"one": [1.0, 2.0, 3.0, 4.0]}
-    (axes,) = view.rows(["a", "b", "c", "d"], columns, "t", grey=["c", "d"], pale=["b", "d"]).figure().axes
+    (axes,) = view.bar_table(["a", "b", "c", "d"], columns, "t", grey=["c", "d"], pale=["b", "d"]).figure().axes
     blue, pale_blue, grey, pale_grey = (bar.get_facecolor() for bar in axes.patches)
     assert pale_blue == pytest.approx((*blue[:3], 0.55))
     assert pale_grey == pytest.approx((*grey[:3], 0.45 * 0.55))
@@ -512,7 +514,7 @@ def test_rows_have_a_paler_shade_of_blue_and_of_grey():
 
 def test_rows_of_a_group_stand_apart_with_their_names_and_numbers():
     names, runs = ["a", "b", "c", "d"], {"one": torch.tensor([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0]])}
-    (axes,) = view.rows(names, runs, "t", apart=["b", "d"], references={"half": 2.0}).figure().axes
+    (axes,) = view.bar_table(names, runs, "t", gap_before=["b", "d"], references={"half": 2.0}).figure().axes
     heights = [0, 1.6, 2.6, 4.2]
     assert [bar.get_y() + bar.get_height() / 2 for bar in axes.patches] == pytest.approx(heights)
     assert [text.get_position()[1] for text in axes.texts[:4]] == pytest.approx(heights)
@@ -523,10 +525,10 @@ def test_rows_of_a_group_stand_apart_with_their_names_and_numbers():
 
 def test_shares_name_the_outlined_heads_that_have_a_word():
     columns = {"one": torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])}
-    (axes,) = view.shares(columns, outlined={(1, 0): "chosen", (0, 2): "second"}).figure().axes
+    (axes,) = view.head_table(columns, outlined={(1, 0): "chosen", (0, 2): "second"}).figure().axes
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels == ["0.0", "0.1", "second 0.2", "chosen 1.0", "1.1", "1.2"]
-    (axes,) = view.shares(columns, outlined=[(1, 0)]).figure().axes
+    (axes,) = view.head_table(columns, outlined=[(1, 0)]).figure().axes
     assert [label.get_text() for label in axes.get_yticklabels()][3] == "1.0"
 
 
@@ -544,7 +546,7 @@ def test_rows_and_cells_are_outlined_in_every_head_and_step():
     sheet = view.heads(some, outlined=outlined)
     assert frames(sheet.figure()) == 4 * expected
     assert (sheet.document["outlined"], sheet.document["dividers"]) == ([[2, 3]], [("rows", 1), ("rows", 2)])
-    table = view.shares({"one": torch.rand(2, 3)}, outlined=[(1, 0)]).figure()
+    table = view.head_table({"one": torch.rand(2, 3)}, outlined=[(1, 0)]).figure()
     assert frames(table) == [[-0.5, 2.56, 1, 0.88]]
     film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, drawn=["second"])
     assert frames(film.figure()) == expected
@@ -593,7 +595,7 @@ def test_sheet_of_letters_names_its_words_at_their_beginnings():
 
 def test_shares_with_a_range_have_two_decimals_without_one_three():
     def numbers(values):
-        (axes,) = view.rows(["a"], {"share": values}, "t").figure().axes
+        (axes,) = view.bar_table(["a"], {"share": values}, "t").figure().axes
         return [text.get_text() for text in axes.texts]
 
     assert numbers(torch.tensor([[0.8984], [0.9671]])) == ["0.93 (0.90 to 0.97)"]

@@ -100,7 +100,7 @@ def test_mask_lab_combines_masks_by_use():
 def test_lines_apart_label_log_axis_with_plain_numbers():
     """Panels once said 10 to the 0 in markup, one over the other."""
     series = {name: ([1, 2, 4, 8], [4, 3, 2, 1]) for name in "ab"}
-    axes = view.lines(series, x="x", y="y", title="t", apart=True, xscale="log").figure().axes
+    axes = view.lines(series, x="x", y="y", title="t", in_panels=True, xscale="log").figure().axes
     for one in axes:
         one.figure.canvas.draw()
     assert [[label.get_text() for label in one.get_xticklabels()] for one in axes] == [["1", "2", "4", "8"]] * 2

@@ -1,17 +1,18 @@
 """The building blocks of models."""
 
 from tfviz.layers import masks, positions
-from tfviz.layers.attention import MultiHead, attend
+from tfviz.layers.attention import MultiHeadAttention, attend
 from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
-from tfviz.layers.cache import KeyValues
+from tfviz.layers.cache import KVCache
 from tfviz.layers.embeddings import BigramEmbedding, TokenEmbedding
 from tfviz.layers.recurrent import LSTM, RNN, Cell, Recurrent
-from tfviz.layers.seq2seq_attention import Additive, Dot
+from tfviz.layers.seq2seq_attention import AdditiveAttention, DotAttention
 from tfviz.validation import validate_public
 
 __all__ = [
-    "LSTM", "RNN", "Additive", "BigramEmbedding", "Block", "Cell", "DecoderBlock", "Dot", "FeedForward", "KeyValues",
-    "MultiHead", "Recurrent", "TokenEmbedding", "attend", "masks", "positions", "post_norm", "pre_norm",
+    "LSTM", "RNN", "AdditiveAttention", "BigramEmbedding", "Block", "Cell", "DecoderBlock", "DotAttention",
+    "FeedForward", "KVCache", "MultiHeadAttention", "Recurrent", "TokenEmbedding", "attend", "masks", "positions",
+    "post_norm", "pre_norm",
 ]  # fmt: skip
 
 # functions of the forward pass have none

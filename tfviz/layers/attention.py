@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from tfviz import checks
 from tfviz.layers import masks
-from tfviz.layers.cache import CrossAttentionCache, KeyValues
+from tfviz.layers.cache import CrossAttentionCache, KVCache
 from tfviz.layers.positions import Positions
 from tfviz.shapes import Float
 
@@ -122,7 +122,7 @@ def _no_norm(_: int) -> nn.Module:
     return nn.Identity()
 
 
-class MultiHead(nn.Module):
+class MultiHeadAttention(nn.Module):
     """Multi-head attention: several attentions, each on its own slice of the width (Vaswani et al. 2017, 3.2.2).
 
     One packed projection computes the queries, keys and values of all heads: it has 3 `dim`^2 weights, whatever the
@@ -161,7 +161,7 @@ class MultiHead(nn.Module):
         *,
         mask: AttentionMask = None,
         positions: Positions = NO_POSITIONS,
-        cache: KeyValues | None = None,
+        cache: KVCache | None = None,
     ) -> Float[Tensor, "batch query dim"]:
         """Attend from `x` to `memory`, or to `x` itself (self-attention).
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.layers.attention import MultiHead
-from tfviz.layers.cache import KeyValues
+from tfviz.layers.attention import MultiHeadAttention
+from tfviz.layers.cache import KVCache
 from tfviz.shapes import Bool, Float
 
 Activation = Callable[[], nn.Module]
@@ -55,7 +55,7 @@ class Block(nn.Module):
         residual: `pre_norm` or `post_norm`, the order of norm and branch.
         activation: the nonlinearity of the feed-forward network.
         norm: returns a norm, given its width.
-        attention: returns the attention, given width and number of heads, such as `partial(MultiHead,
+        attention: returns the attention, given width and number of heads, such as `partial(MultiHeadAttention,
             norm=nn.RMSNorm)`.
     """
 
@@ -68,7 +68,7 @@ class Block(nn.Module):
         residual: Residual = pre_norm,
         activation: Activation = nn.GELU,
         norm: Callable[[int], nn.Module] = nn.LayerNorm,
-        attention: Callable[[int, int], nn.Module] = MultiHead,
+        attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
     ):
         super().__init__()
         checks.between(0, 1, dropout=dropout)
@@ -80,7 +80,7 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
-        """Apply the block; `**attention` (mask, positions, cache) goes to `MultiHead`."""
+        """Apply the block; `**attention` (mask, positions, cache) goes to `MultiHeadAttention`."""
         x = self.branch(x, self.attention_norm, lambda x: self.attention(x, **attention))
         return self.branch(x, self.feed_forward_norm, self.feed_forward)
 
@@ -108,14 +108,14 @@ class DecoderBlock(Block):
     def __init__(self, dim: int, heads: int, inner: int | None = None, dropout: float = 0.0, **parts):
         super().__init__(dim, heads, inner, dropout, **parts)
         self.cross_norm = parts.get("norm", nn.LayerNorm)(dim)
-        self.cross = parts.get("attention", MultiHead)(dim, heads)
+        self.cross = parts.get("attention", MultiHeadAttention)(dim, heads)
 
     def forward(  # type: ignore[override]
         self,
         x: Float[Tensor, "batch position dim"],
         memory: Float[Tensor, "sources source dim"],
         memory_mask: Bool[Tensor, "#sources 1 1 source"] | None = None,
-        memory_cache: KeyValues | None = None,
+        memory_cache: KVCache | None = None,
         **attention,
     ) -> Float[Tensor, "batch position dim"]:
         """Apply the block; `**attention` (mask, positions, cache) goes to the self-attention.
@@ -175,7 +175,7 @@ def shrink_branches(model: nn.Module) -> None:
     Deep stacks then train stably (Zhang et al. 2019, "Fixup initialization").
     """
     for module in model.modules():
-        if isinstance(module, MultiHead):
+        if isinstance(module, MultiHeadAttention):
             module.out_proj.weight.data.mul_(0.1)
         if isinstance(module, FeedForward):
             module[-1].weight.data.mul_(0.1)  # type: ignore[operator, union-attr]

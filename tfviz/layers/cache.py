@@ -9,7 +9,7 @@ from tfviz import checks
 from tfviz.shapes import Float, Int
 
 
-class KeyValues:
+class KVCache:
     """Keys and values that an attention module has seen so far, for up to `capacity` positions.
 
     Memory is allocated at the first use, when batch, heads, width and type are known. Positions are its first axis, so
@@ -85,7 +85,7 @@ def _check_fits(name: str, new: Tensor, stored: Tensor, key_shape: torch.Size) -
         raise ValueError(f"{name} is {new.dtype} {list(new.shape)}, the cache takes {takes}; begin a new one")
 
 
-class CrossAttentionCache(KeyValues):
+class CrossAttentionCache(KVCache):
     """Keys and values of a source text, which does not grow: computed in the first call, and reused in later ones."""
 
     def __init__(self) -> None:

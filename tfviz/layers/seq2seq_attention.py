@@ -46,7 +46,7 @@ class Seq2SeqAttention(nn.Module):
         return weighted_average(self.scores(self.of_query(query), key), value, mask)
 
 
-class Additive(Seq2SeqAttention):
+class AdditiveAttention(Seq2SeqAttention):
     """Attention with the scores v tanh(W q + U k) (Bahdanau, Cho & Bengio 2015, appendix A.1.2)."""
 
     def __init__(self, query: int, key: int, hidden: int, bias: bool = True):
@@ -58,7 +58,7 @@ class Additive(Seq2SeqAttention):
         return self.to_score(summed.tanh()).squeeze(-1)
 
 
-class Dot(Seq2SeqAttention):
+class DotAttention(Seq2SeqAttention):
     """Attention with scaled dot products of projected queries and keys (Luong et al. 2015, "general")."""
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:

@@ -87,12 +87,12 @@ def _capture(
 def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
     """Return views of all maps: over the picture for its patches, otherwise as a sheet of heads."""
     if inputs.picture is None:
-        return {"": view.sources(**groups)}
+        return {"": view.groups(**groups)}
     size = (inputs.picture.shape[1], inputs.picture.shape[2])
     over = {name: maps for name, maps in groups.items() if any(find_grids(maps.rows, maps.cols, size, None))}
     rest = {name: maps for name, maps in groups.items() if name not in over}
     views: dict[str, View] = {"On the picture": view.image(over, inputs.picture)} if over else {}
-    return {**views, **({"Elsewhere": view.sources(**rest)} if rest else {})}
+    return {**views, **({"Elsewhere": view.groups(**rest)} if rest else {})}
 
 
 def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:

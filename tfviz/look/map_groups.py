@@ -31,7 +31,7 @@ def groups(
 ) -> dict[str, AttentionMaps]:
     """Return all patterns of a capture, grouped by kind and shape, by names such as `encoder.layer.*.attention`.
 
-    `view.sources(**look.groups(seen))` shows them all.
+    `view.groups(**look.groups(seen))` shows them all.
 
     Args:
         seen: the capture.

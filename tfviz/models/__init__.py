@@ -3,7 +3,7 @@
 from tfviz.models import classifier, pretrained
 from tfviz.models.bert import BERT, BERTClassifier
 from tfviz.models.classifier import Classifier
-from tfviz.models.convolution import Convolution
+from tfviz.models.convolution import ConvLM
 from tfviz.models.gpt import GPT
 from tfviz.models.graph_attention import GraphAttention
 from tfviz.models.lstmn import LSTMN
@@ -17,7 +17,7 @@ from tfviz.models.transformer_xl import TransformerXL
 from tfviz.validation import validate_public
 
 __all__ = [
-    "BERT", "GPT", "LSTMN", "BERTClassifier", "Classifier", "Convolution", "GraphAttention", "Recommender",
+    "BERT", "GPT", "LSTMN", "BERTClassifier", "Classifier", "ConvLM", "GraphAttention", "Recommender",
     "RecurrentLM", "SelfAttention", "Seq2Seq", "SparseTransformer", "Transformer", "TransformerXL", "classifier",
     "pretrained",
 ]  # fmt: skip

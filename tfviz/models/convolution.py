@@ -9,7 +9,7 @@ from tfviz.layers.embeddings import TokenEmbedding
 from tfviz.shapes import Float, Int
 
 
-class CausalBlock(nn.Module):
+class GatedConvBlock(nn.Module):
     """A gated residual block: x + P (tanh(f) sigmoid(g)), with f and g dilated convolutions of the norm of x.
 
     See van den Oord et al. 2016, equation 2 and figure 4, without the skip connections; the norm is ByteNet's
@@ -36,7 +36,7 @@ class CausalBlock(nn.Module):
         return x + self.dropout(self.out_proj(self.filter(content) * self.gate(gate)))
 
 
-class Convolution(nn.Module):
+class ConvLM(nn.Module):
     """Causal convolutions whose dilation grows from layer to layer, so that the reach grows exponentially with depth.
 
     See van den Oord et al. 2016, figure 3.
@@ -48,7 +48,7 @@ class Convolution(nn.Module):
         dilation: factor by which their distance grows from layer to layer: 1, `dilation`, `dilation`^2, ...
         dropout: probability for each branch in training.
 
-    >>> model = Convolution(11, dim=6, layers=4)
+    >>> model = ConvLM(11, dim=6, layers=4)
     >>> model.receptive_field
     16
     """
@@ -73,7 +73,7 @@ class Convolution(nn.Module):
         self.kernel, self.dilation = kernel, dilation
         self.tokens = TokenEmbedding(vocab_size, dim)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(CausalBlock(dim, kernel, dilation**layer, dropout) for layer in range(layers))
+        self.blocks = nn.ModuleList(GatedConvBlock(dim, kernel, dilation**layer, dropout) for layer in range(layers))
         self.norm = nn.LayerNorm(dim)
         self.to_logits = nn.Linear(dim, vocab_size)
 

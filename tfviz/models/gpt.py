@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers import Block, KeyValues, TokenEmbedding, masks, positions, pre_norm
+from tfviz.layers import Block, KVCache, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.attention import AttentionMask
 from tfviz.layers.blocks import final_norm, init_weights, stack
 from tfviz.layers.cache import check_parts
@@ -54,7 +54,7 @@ class GPT(nn.Module):
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 
     def forward(
-        self, ids: Int[Tensor, "batch position"], cache: Sequence[KeyValues] | None = None
+        self, ids: Int[Tensor, "batch position"], cache: Sequence[KVCache] | None = None
     ) -> Float[Tensor, "batch position vocab"]:
         """Return the logits of the token that follows each position.
 
@@ -69,7 +69,7 @@ class GPT(nn.Module):
             x = block(x, mask=mask, positions=self.positions, cache=cache[number] if cache else None)
         return functional.linear(self.norm(x), self.tokens.weight)
 
-    def _cached(self, cache: Sequence[KeyValues]) -> int:
+    def _cached(self, cache: Sequence[KVCache]) -> int:
         """Return how many positions a cache holds.
 
         Raises:
@@ -85,10 +85,10 @@ class GPT(nn.Module):
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
         """Return the attention mask of the `length` positions from `start` on, in each of `batch` texts."""
-        if self.mask is masks.causal:  # `MultiHead` shifts it by the cached positions
+        if self.mask is masks.causal:  # `MultiHeadAttention` shifts it by the cached positions
             return masks.causal
         return self.mask.dense(length, start + length, batch=batch, heads=self.heads, start=start, device=device)
 
-    def new_cache(self) -> list[KeyValues]:
+    def new_cache(self) -> list[KVCache]:
         """Return an empty cache, one for each block, with room for `context` positions."""
-        return [KeyValues(self.context) for _ in self.blocks]
+        return [KVCache(self.context) for _ in self.blocks]

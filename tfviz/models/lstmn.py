@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from tfviz.layers.recurrent import LSTM, State
-from tfviz.layers.seq2seq_attention import Additive
+from tfviz.layers.seq2seq_attention import AdditiveAttention
 from tfviz.models.recurrent import RecurrentLM
 from tfviz.shapes import Float
 
@@ -23,7 +23,7 @@ class LSTMNCell(LSTM):
 
     def __init__(self, dim: int, hidden: int):
         super().__init__(dim, hidden)
-        self.attention = Additive(dim + hidden, hidden, hidden, bias=False)
+        self.attention = AdditiveAttention(dim + hidden, hidden, hidden, bias=False)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
         """Return the initial state, with empty memory tapes.

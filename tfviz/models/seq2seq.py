@@ -44,7 +44,7 @@ class Seq2Seq(nn.Module):
     Args:
         source_vocab_size: number of source tokens.
         target_vocab_size: number of target tokens; None for one vocabulary, and one table, for both languages.
-        attention: `layers.Additive`, `layers.Dot`, or None.
+        attention: `layers.AdditiveAttention`, `layers.DotAttention`, or None.
         dim: width of the embeddings.
         hidden: width of the decoder's state; the encoder's is half of it in each direction.
         dropout: probability in training for the embeddings and for the vectors from which logits are computed.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, TokenEmbedding, masks, positions, pre_norm
+from tfviz.layers import Block, DecoderBlock, KVCache, MultiHeadAttention, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import Activation, Residual, final_norm, shrink_branches, stack
 from tfviz.layers.cache import CrossAttentionCache, check_parts
 from tfviz.shapes import Bool, Float, Int
@@ -85,7 +85,7 @@ class Transformer(nn.Module):
         return Memory(self.encoder_norm(x), attention_mask)
 
     def decode(
-        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[KeyValues] | None = None
+        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[KVCache] | None = None
     ) -> Float[Tensor, "batch target vocab"]:
         """Return the logits after each target position; queries come from the target, keys and values from the memory.
 
@@ -95,7 +95,7 @@ class Transformer(nn.Module):
             cache: from `new_cache()`; `target` then continues the texts seen before, and only its positions are
                 computed.
         """
-        caches: Sequence[KeyValues | None] = [None] * (2 * len(self.decoder)) if cache is None else cache
+        caches: Sequence[KVCache | None] = [None] * (2 * len(self.decoder)) if cache is None else cache
         check_parts(caches, 2 * len(self.decoder))
         if isinstance(caches[1], CrossAttentionCache):
             caches[1].check_source(memory.states)
@@ -106,16 +106,16 @@ class Transformer(nn.Module):
             x = block(x, memory.states, memory.attention_mask[:, None, None], cross, cache=past, **attention)
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
-    def new_cache(self, length: int) -> list[KeyValues]:
+    def new_cache(self, length: int) -> list[KVCache]:
         """Return an empty cache for targets of up to `length` tokens: for each block, the target's and the source's."""
-        return [cache for _ in self.decoder for cache in (KeyValues(length), CrossAttentionCache())]
+        return [cache for _ in self.decoder for cache in (KVCache(length), CrossAttentionCache())]
 
     def _embed(self, table: nn.Embedding, ids: Tensor, start: int = 0) -> Tensor:
         return self.dropout(self.positions(table(ids) * table.embedding_dim**0.5, start))
 
     def _init_weights(self) -> None:
         """Initialize by Xavier uniform (Glorot & Bengio 2010); packed queries, keys, values are separate matrices."""
-        packed = {module.in_proj for module in self.modules() if isinstance(module, MultiHead)}
+        packed = {module.in_proj for module in self.modules() if isinstance(module, MultiHeadAttention)}
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 for matrix in module.weight.chunk(3 if module in packed else 1):

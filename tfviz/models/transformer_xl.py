@@ -11,7 +11,7 @@ from tfviz.layers.cache import check_parts
 from tfviz.shapes import Float, Int
 
 
-class RecurringBlock(Block):
+class SegmentRecurrentBlock(Block):
     """A block whose keys and values also come from the previous segment; the arguments are those of `Block`."""
 
     def forward(  # type: ignore[override]
@@ -62,7 +62,7 @@ class TransformerXL(nn.Module):
         self.memory = memory
         self.tokens = TokenEmbedding(vocab_size, dim)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
+        self.blocks = stack(layers, lambda: SegmentRecurrentBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))
         self.norm = final_norm(dim, residual)
         init_weights(self)

@@ -13,7 +13,7 @@ from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
 MEMORY_FIELDS = ("states", "attention_mask")  # of the encoder's output for the decoder
-ADVICE = "use a model such as models.Transformer, or look at maps of this one with view.sources or view.live"
+ADVICE = "use a model such as models.Transformer, or look at maps of this one with view.groups or view.live"
 
 
 def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[str, Program]:

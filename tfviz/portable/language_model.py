@@ -17,7 +17,7 @@ EXAMPLE_LENGTH = 5  # tokens of the text with which the model is traced
 
 
 class ExportCache:
-    """Keys and values of one attention as inputs and outputs of a program, in place of `layers.KeyValues`."""
+    """Keys and values of one attention as inputs and outputs of a program, in place of `layers.KVCache`."""
 
     def __init__(self, keys: Tensor | None = None, values: Tensor | None = None):
         self.keys, self.values = keys, values

@@ -32,11 +32,11 @@ def logit(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean")
     return _metric(lambda logits: _token_logits(logits, token, position), reduction, "logit", position, [token])
 
 
-def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
+def logit_difference(answer: Numbers, other: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
     """Return the metric "logit of the right token minus that of the other one" (Wang et al. 2023).
 
     Args:
-        right: id of the right token, or one for each text.
+        answer: id of the right token, or one for each text.
         other: id of the other one, or one for each text.
         position: the position at which they are predicted, or one for each text.
         reduction: "mean" over the batch; "none": one number for each text.
@@ -47,13 +47,13 @@ def logit_difference(right: Numbers, other: Numbers, position: Numbers = -1, red
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
     """
-    _check_whole(right=right, other=other, position=position)
-    _check_different(right, other)
+    _check_whole(answer=answer, other=other, position=position)
+    _check_different(answer, other)
 
     def difference(logits: Tensor) -> Tensor:
-        return _token_logits(logits, right, position) - _token_logits(logits, other, position)
+        return _token_logits(logits, answer, position) - _token_logits(logits, other, position)
 
-    return _metric(difference, reduction, "logit difference", position, [right, other])
+    return _metric(difference, reduction, "logit difference", position, [answer, other])
 
 
 def log_probability(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
@@ -75,13 +75,13 @@ def _check_whole(**numbers: Numbers) -> None:
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
 
 
-def _check_different(right: Numbers, other: Numbers) -> None:
+def _check_different(answer: Numbers, other: Numbers) -> None:
     """Raise ValueError if the right token of a text is also the other one."""
-    pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (right, other)]
+    pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (answer, other)]
     first, second = (numbers * max(map(len, pair)) if len(numbers) == 1 else numbers for numbers in pair)
     same = next((token for token, against in zip(first, second) if token == against), None)
     if same is not None:
-        raise ValueError(f"right and other are both {same}, whose difference is always 0; give two tokens")
+        raise ValueError(f"answer and other are both {same}, whose difference is always 0; give two tokens")
 
 
 def _metric(

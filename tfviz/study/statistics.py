@@ -14,7 +14,7 @@ from tfviz.study.table import Table
 from tfviz.study.table_labels import label_index
 from tfviz.validation import unchecked
 
-STATE_FIELDS = ("counts", "means", "squares", "largest", "texts")
+STATE_FIELDS = ("counts", "means", "squared_deviations", "top_values", "top_indices")
 
 
 @dataclass(eq=False)
@@ -29,18 +29,18 @@ class Statistics:
         unit: the unit of the values.
         counts: [*axes], the number of texts with a value.
         means: [*axes], float64.
-        squares: [*axes], the sum of squared deviations from the mean.
-        largest: [*axes, rank], the largest values, falling; -inf where there are fewer.
-        texts: [*axes, rank], the index in the data set of the text that each of the largest values belongs to.
+        squared_deviations: [*axes], the sum of squared deviations from the mean.
+        top_values: [*axes, rank], the largest values, falling; -inf where there are fewer.
+        top_indices: [*axes, rank], the index in the data set of the text that each of the largest values belongs to.
     """
 
     axes: Mapping[str, Sequence[str]]
     unit: str
     counts: Tensor
     means: Tensor
-    squares: Tensor
-    largest: Tensor
-    texts: Tensor
+    squared_deviations: Tensor
+    top_values: Tensor
+    top_indices: Tensor
 
     @classmethod
     def of(cls, values: Table, numbers: Tensor, top: int) -> Statistics:
@@ -76,16 +76,16 @@ class Statistics:
         counts = self.counts + other.counts
         share = other.counts / counts.clamp(min=1)
         change = other.means - self.means
-        values = torch.cat([self.largest, other.largest], -1)
-        texts = torch.cat([self.texts, other.texts], -1)
+        values = torch.cat([self.top_values, other.top_values], -1)
+        texts = torch.cat([self.top_indices, other.top_indices], -1)
         return unchecked(
             Statistics,
             self.axes,
             self.unit,
             counts,
             self.means + change * share,
-            self.squares + other.squares + change.square() * self.counts * share,
-            *_largest(values, texts, max(self.largest.shape[-1], other.largest.shape[-1])),
+            self.squared_deviations + other.squared_deviations + change.square() * self.counts * share,
+            *_largest(values, texts, max(self.top_values.shape[-1], other.top_values.shape[-1])),
         )
 
     @property
@@ -96,13 +96,13 @@ class Statistics:
     @property
     def variance(self) -> Table:
         """The variance over the texts (by n - 1); NaN where fewer than two had a value."""
-        variance = self.squares / (self.counts - 1).clamp(min=1)
+        variance = self.squared_deviations / (self.counts - 1).clamp(min=1)
         return self._table(torch.where(self.counts > 1, variance, torch.nan), "Variance")
 
     @property
     def error(self) -> Table:
         """The standard error of the mean."""
-        squared_error = self.squares / ((self.counts - 1) * self.counts).clamp(min=1)
+        squared_error = self.squared_deviations / ((self.counts - 1) * self.counts).clamp(min=1)
         return self._table(torch.where(self.counts > 1, squared_error.sqrt(), torch.nan), "Standard error")
 
     def _table(self, values: Float[Tensor, "*axes"], title: str) -> Table:
@@ -116,7 +116,7 @@ class Statistics:
             labels: the labels or places of the cell, one for each axis, as for a `Table`.
         """
         cell = self._cell(labels)
-        values, texts = self.largest[cell], self.texts[cell]
+        values, texts = self.top_values[cell], self.top_indices[cell]
         return [(int(text), float(value)) for text, value in zip(texts, values) if value > -torch.inf]
 
     def _cell(self, labels: Sequence[str | int]) -> tuple[int, ...]:

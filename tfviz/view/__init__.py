@@ -1,12 +1,11 @@
 """Views: pictures of attention maps and of numbers, interactive where possible."""
 
 from tfviz.validation import validate_public
-from tfviz.view import draw
+from tfviz.view import controls, draw
 from tfviz.view.analysis_tables import table
-from tfviz.view.attention import alignment, compare, head, heads, links, live, sources, steps, words
+from tfviz.view.attention import alignment, compare, groups, head, heads, links, live, steps, words
 from tfviz.view.beam_tree import tree
 from tfviz.view.bertviz import bertviz
-from tfviz.view.controls import angle, cells, order, points, text
 from tfviz.view.curves import curves, lines
 from tfviz.view.flow import flow
 from tfviz.view.image import audio, image
@@ -16,10 +15,10 @@ from tfviz.view.module_tree import modules
 from tfviz.view.neurons import neurons
 from tfviz.view.page.html import View
 from tfviz.view.scatter import planes, scatter
-from tfviz.view.still.bar_chart import bars, rows
+from tfviz.view.still.bar_chart import bar_table, bars
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
-from tfviz.view.still.tables import shares
+from tfviz.view.still.tables import head_table
 from tfviz.view.studio.classify import classify
 from tfviz.view.studio.classify_image import classify_image
 from tfviz.view.studio.fill import fill
@@ -30,12 +29,48 @@ from tfviz.view.tables import gates, positions, similarity
 from tfviz.view.tokens import tokens
 
 __all__ = [
-    "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "classify_image",
-    "compare", "curves", "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live",
-    "mask", "masks", "modules", "neurons", "order", "patch", "planes", "points", "positions", "rows", "scatter",
-    "shares", "similarity", "sources", "steps", "table", "text", "theme", "tokens", "translate", "tree", "words",
+    "Picture",
+    "View",
+    "alignment",
+    "audio",
+    "bar_table",
+    "bars",
+    "bertviz",
+    "classify",
+    "classify_image",
+    "compare",
+    "curves",
+    "fill",
+    "flow",
+    "gates",
+    "groups",
+    "head",
+    "head_table",
+    "heads",
+    "image",
+    "interact",
+    "lines",
+    "links",
+    "live",
+    "mask",
+    "masks",
+    "modules",
+    "neurons",
+    "patch",
+    "planes",
+    "positions",
+    "scatter",
+    "similarity",
+    "steps",
+    "table",
+    "theme",
+    "tokens",
+    "translate",
+    "tree",
+    "words",
     "write",
 ]  # fmt: skip
 
 validate_public(globals(), __all__)
-__all__ += ["draw"]  # a module of its own: view.draw.grid(...)
+validate_public(vars(controls), ["angle", "cells", "order", "points", "text"])
+__all__ += ["controls", "draw"]  # modules of their own: view.controls.points(...), view.draw.grid(...)

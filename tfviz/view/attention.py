@@ -283,7 +283,7 @@ def steps(
     )
 
 
-def sources(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:
+def groups(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:
     """Show several captures of one model in one view, one at a time; their depths may differ.
 
     An encoder-decoder, captured once:
@@ -293,13 +293,13 @@ def sources(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts
             "decoder": AttentionMaps.of(seen, target, sites="decoder.*self_attn*"),
             "cross": AttentionMaps.of(seen, target, source, sites="decoder.*multihead_attn*"),
         }
-        view.sources(**maps)
+        view.groups(**maps)
 
     Raises:
         ValueError: there are no captures.
     """
     if not parts:
-        raise ValueError("no captures: name each, as in view.sources(encoder=maps, cross=other)")
+        raise ValueError("no captures: name each, as in view.groups(encoder=maps, cross=other)")
     (name, first), *others = parts.items()
     layers, heads, *_ = first.shape
     beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""

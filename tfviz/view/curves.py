@@ -96,7 +96,7 @@ def lines(
     y: str,
     title: str,
     references: Mapping[str, float] | None = None,
-    apart: bool = False,
+    in_panels: bool = False,
     at_ends: bool = False,
     shaded: Mapping[str, tuple[float, float]] | None = None,
     dashed: Collection[str] = (),
@@ -110,7 +110,8 @@ def lines(
         y: the name of the y axis.
         title: the title.
         references: name -> y of a dashed line across the picture, such as chance level.
-        apart: draw a panel for each line, all on one scale, with the others faint behind it, for lines that overlap.
+        in_panels: draw a panel for each line, all on one scale, with the others faint behind it, for lines that
+            overlap.
         at_ends: write the name of each line at its right end, and of a single point beside it, in place of a legend.
         shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.
         dashed: names of lines that are dashed, each in the colour of the line before it, such as a variant of that.
@@ -129,7 +130,7 @@ def lines(
     chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings, tuple(dashed))
 
     def draw() -> Figure:
-        figure = chart.in_panels() if apart else chart.in_one(at_ends)
+        figure = chart.in_panels() if in_panels else chart.in_one(at_ends)
         set_title(figure, title)
         return figure
 

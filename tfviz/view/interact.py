@@ -15,7 +15,7 @@ from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, picture, result_specs, squeeze_leading
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
-from tfviz.view.studio.build import tries_spec
+from tfviz.view.studio.build import examples_spec
 
 if TYPE_CHECKING:
     from tfviz.view.instrument.widget import FunctionWidget
@@ -28,7 +28,7 @@ def interact(
     title: str = "",
     draw: Mapping[str, Drawing] | None = None,
     kernel: bool = False,
-    tries: Mapping[str, Mapping[str, Any]] | None = None,
+    examples: Mapping[str, Mapping[str, Any]] | None = None,
     **controls: Any,
 ) -> View | FunctionWidget:
     """Bind controls to a function's arguments and draw its results, in a notebook or a page, without a kernel.
@@ -45,13 +45,13 @@ def interact(
             by default by its axes: a number, bars, a grid, several grids.
         kernel: compute in Python while the notebook's kernel runs, for functions that cannot be exported. Needs
             anywidget.
-        tries: experiments shown as buttons above the view: name -> the values of some controls, in the form of the
+        examples: experiments shown as buttons above the view: name -> the values of some controls, in the form of the
             page.
         controls: the control of each argument. `(low, high[, step])` of floats is a slider, which passes a tensor
             without axes. `(low, high[, step])` of integers is a slider of ints, `[...]` and `{name: value}` are menus,
             `True` and `False` switches: these pass Python values, and each combination is a separate program, 24 at
-            most. A single number is a slider around it. Other controls are `view.points`, `cells`, `text`, `order`,
-            `angle`.
+            most. A single number is a slider around it. Other controls are `view.controls.points`, `cells`, `text`,
+            `order`, `angle`.
 
     Raises:
         TypeError: a control is invalid, or for no argument; an argument has neither control nor default.
@@ -61,7 +61,7 @@ def interact(
     """
     bound = BoundFunction(function, controls)
     title = title or bound.name
-    proposed = tries_spec(tries, bound.controls)
+    proposed = examples_spec(examples, bound.controls)
     if kernel:
         from tfviz.view.instrument.widget import FunctionWidget
 
@@ -80,7 +80,7 @@ def interact(
         _check_same_axes(first, other, panels)
     blobs, (documents, data) = BlobStore(), pack(programs)
     document = instrument_document(bound, title, panels)
-    document["tries"] = proposed
+    document["examples"] = proposed
     document |= {"programs": documents, "data": blobs.add(data)}
     return View(picture(bound, title, panels, first, bound.start), document, blobs.data)
 

@@ -202,7 +202,7 @@ class InteractDocument(TypedDict):
         programs: programs by the indices of the discrete controls, such as "0.2".
         data: the weights of the programs.
         results: the results of a snapshot, by name.
-        tries: experiments that the author proposes, [name, values of controls].
+        examples: experiments that the author proposes, [name, values of controls].
         purpose: the instruction: the first sentence of the function's docstring.
     """
 
@@ -216,5 +216,5 @@ class InteractDocument(TypedDict):
     programs: NotRequired[dict[str, Any]]
     data: NotRequired[Piece]
     results: NotRequired[dict[str, StoredResult]]
-    tries: NotRequired[list[list[Any]]]
+    examples: NotRequired[list[list[Any]]]
     purpose: NotRequired[str]

@@ -45,11 +45,11 @@ class StudioBase(TypedDict):
         programs: the model as programs by name; with a kernel, only the sites that can be captured.
         tokenizers: the tokenizers as `to_spec` of `tfviz.text` returns them.
         note: a sentence at the end of the page.
-        tries: experiments that the author proposes, [name, the state that it sets].
+        examples: experiments that the author proposes, [name, the state that it sets].
     """
 
     title: str
     programs: NotRequired[dict[str, Any]]
     tokenizers: list[dict[str, Any]]
     note: NotRequired[str]
-    tries: list[list[Any]]
+    examples: list[list[Any]]

@@ -15,7 +15,7 @@ from tfviz.view.instrument.controls import Control, Menu, Slider, Switch
 from tfviz.view.result_spec import round_up
 
 CONTROL_VALUES = (
-    "(low, high[, step]), a list, a dict, True or False, a number, or view.points, cells, text, order, angle"
+    "(low, high[, step]), a list, a dict, True or False, a number, or view.controls.points, cells, text, order, angle"
 )
 MAX_INTEGER = 2**53 - 1  # the largest integer that JavaScript represents exactly
 MIN_SLIDER_STEPS = 50  # of a slider of floats

@@ -500,7 +500,7 @@ export interface InteractDocument {
   /** the results of a snapshot, by name. */
   results?: Record<string, StoredResult>;
   /** experiments that the author proposes, [name, values of controls]. */
-  tries?: any[][];
+  examples?: any[][];
   /** the instruction: the first sentence of the function's docstring. */
   purpose?: string;
 }
@@ -553,7 +553,7 @@ export interface StudioBase {
   /** a sentence at the end of the page. */
   note?: string;
   /** experiments that the author proposes, [name, the state that it sets]. */
-  tries: any[][];
+  examples: any[][];
 }
 
 /** A text that is being written. */
@@ -593,7 +593,7 @@ export interface WriteDocument {
   programs?: Record<string, any>;
   tokenizers: Record<string, any>[];
   note?: string;
-  tries: any[][];
+  examples: any[][];
   kind: "write";
   /** tokens that it reads at most. */
   context: number;
@@ -636,7 +636,7 @@ export interface PatchDocument {
   programs?: Record<string, any>;
   tokenizers: Record<string, any>[];
   note?: string;
-  tries: any[][];
+  examples: any[][];
   kind: "patch";
   /** tokens that it reads at most. */
   context: number;
@@ -686,7 +686,7 @@ export interface ClassifyDocument {
   programs?: Record<string, any>;
   tokenizers: Record<string, any>[];
   note?: string;
-  tries: any[][];
+  examples: any[][];
   kind: "classify";
   /** in the order of its logits. */
   labels: string[];
@@ -728,7 +728,7 @@ export interface ClassifyImageDocument {
   programs?: Record<string, any>;
   tokenizers: Record<string, any>[];
   note?: string;
-  tries: any[][];
+  examples: any[][];
   kind: "classify-image";
   /** names of the classes, in the order of the logits. */
   labels: string[];
@@ -772,7 +772,7 @@ export interface FillDocument {
   programs?: Record<string, any>;
   tokenizers: Record<string, any>[];
   note?: string;
-  tries: any[][];
+  examples: any[][];
   kind: "fill";
   special_tokens: SpecialTokens;
   /** tokens that it reads at most. */
@@ -821,7 +821,7 @@ export interface TranslateDocument {
   programs?: Record<string, any>;
   tokenizers: Record<string, any>[];
   note?: string;
-  tries: any[][];
+  examples: any[][];
   kind: "translate";
   /** the maximum length of a translation, including its end token. */
   max_tokens: number;

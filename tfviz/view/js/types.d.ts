@@ -166,7 +166,7 @@ export interface Inks {
   focus: string;
   mark: string;
   faint: string;
-  voice: string;
+  prediction: string;
 }
 
 /** What a view has: a canvas or SVG pen draws it. */

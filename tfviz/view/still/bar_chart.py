@@ -91,7 +91,7 @@ def bars(
     return Picture(draw, f"{title}\nhighest {y}: {_highest(words, series)}")
 
 
-def rows(
+def bar_table(
     names: Sequence[Any],
     columns: Mapping[str, Tensor | Sequence[float]],
     title: str,
@@ -100,7 +100,7 @@ def rows(
     references: Mapping[str, float | Mapping[str, float]] | None = None,
     grey: Collection[Any] = (),
     pale: Collection[Any] = (),
-    apart: Collection[Any] = (),
+    gap_before: Collection[Any] = (),
 ) -> Picture:
     """Draw a row for each name and a column of bars for each measure, every bar with its number.
 
@@ -113,15 +113,16 @@ def rows(
         references: name -> value of a dashed line, such as chance level: one for all columns, or one by column.
         grey: names whose bars are grey, such as base rates and controls.
         pale: names whose bars are in a paler shade of their colour, such as the second of two kinds.
-        apart: names above whose rows there is a gap, such as the first of each group.
+        gap_before: names with a gap above their rows, such as the first of each group.
 
     Raises:
         ValueError: a measure has another number of values than there are names, a value above `top`, NaN or infinity;
             there are more rows than fit into a picture.
-        LookupError: `grey`, `pale` or `apart` has a name without a row, or `references` a column that does not exist.
+        LookupError: `grey`, `pale` or `gap_before` has a name without a row, or `references` a column that does not
+            exist.
     """
     are_grey, are_pale = _are_among(names, grey, "grey"), _are_among(names, pale, "a paler shade")
-    gaps_above = accumulate(_are_among(names, apart, "a group of its own"))
+    gaps_above = accumulate(_are_among(names, gap_before, "a group of its own"))
     heights = [row + GROUP_GAP * gaps for row, gaps in enumerate(gaps_above)]
     names, series = _check_series(names, columns, MAX_ROWS)
     check_positive("top", top)

@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import Spread
 from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is_numbered
-from tfviz.view.still.bar_chart import format_column, rows
+from tfviz.view.still.bar_chart import bar_table, format_column
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
 from tfviz.view.still.picture import Picture, set_title, subtitled
@@ -21,7 +21,7 @@ BAR_WIDTH_INCHES = 1.5
 def next_tokens(words: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> Picture:
     """Draw the likeliest next tokens of a text, by probability."""
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
-    return rows(words, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), top=1.0)
+    return bar_table(words, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), top=1.0)
 
 
 def translation_steps(

@@ -40,7 +40,7 @@ RAMP_COLOURS = ("#0b2a6f", "#9fd0ff")
 LOW_COLOURS, HIGH_COLOURS = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
 FOCUS_COLOURS, MARK_COLOURS = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
 FAINT_COLOURS = ("#9aa2ab", "#6e7681")
-VOICE_COLOURS = ("#c2410c", "#ff9a5c")  # of a model's predictions and of controls
+PREDICTION_COLOURS = ("#c2410c", "#ff9a5c")  # of a model's predictions and of controls
 _current_theme: ContextVar[str] = ContextVar("theme", default="light")  # of the `with` around a call
 
 
@@ -131,7 +131,7 @@ def theme_colours() -> dict[str, dict[str, Any]]:
         "focus": FOCUS_COLOURS,
         "mark": MARK_COLOURS,
         "faint": FAINT_COLOURS,
-        "voice": VOICE_COLOURS,
+        "prediction": PREDICTION_COLOURS,
     }
     colours = {}
     for index, name in enumerate(THEMES):
@@ -147,9 +147,9 @@ def bar_colour() -> str:
     return _ink(RAMP_COLOURS)
 
 
-def voice_colour() -> str:
+def prediction_colour() -> str:
     """Return the colour of what a model says in a studio: its probabilities."""
-    return _ink(VOICE_COLOURS)
+    return _ink(PREDICTION_COLOURS)
 
 
 def sequential_colormap() -> ListedColormap:

@@ -17,7 +17,7 @@ from tfviz.look import AttentionMaps
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
 from tfviz.view.still.formatting import formatted, percent
 from tfviz.view.still.heatmap import colormap, draw_cells, norm
-from tfviz.view.still.palette import drawable, soft, voice_colour
+from tfviz.view.still.palette import drawable, prediction_colour, soft
 from tfviz.view.still.picture import set_title, shorten
 from tfviz.view.still.words import SHADE_PADDING_INCHES, running_text
 
@@ -174,7 +174,7 @@ class StudioPicture:
 
     def _draw_bars(self, page: Axes, left: float, column: int) -> None:
         name, shares = list(self.bars.items())[column]
-        colour = voice_colour()
+        colour = prediction_colour()
         start, length = left + NAME_WIDTH + column * BAR_WIDTH, BAR_WIDTH - 0.6
         if len(self.bars) > 1:
             page.text(start, TOP - 0.06, name, **_soft_style("left"))

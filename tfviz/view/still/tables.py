@@ -160,7 +160,7 @@ def _draw_table(axes: Axes, heatmap: Heatmap, **style: Any) -> AxesImage:
     return axes.imshow(heatmap.values.numpy(), interpolation="nearest", **colours, **style)
 
 
-def shares(
+def head_table(
     columns: Mapping[str, Float[Tensor, "layer head"]],
     title: str = "What each head looks at",
     *,

@@ -13,7 +13,7 @@ from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.page.blobs import BASE64_RATIO
 from tfviz.view.page.heads import HEADS_STATE
 from tfviz.view.page.html import View
-from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.bar_chart import bar_table
 from tfviz.view.still.palette import shorten
 from tfviz.view.still.picture import Picture, subtitled
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 STUDIO_STATE: StudioState = {**HEADS_STATE, "off": [], "open": False}
 
 
-def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:
+def examples_spec(examples: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:
     """Return an author's experiments in the form the page takes.
 
     Raises:
         ValueError: an experiment sets a state that this view does not have.
     """
-    for name, changes in (tries or {}).items():
+    for name, changes in (examples or {}).items():
         if unknown := [key for key in changes if key not in state]:
-            raise ValueError(f"tries[{name!r}] sets {', '.join(unknown)}; it can set {', '.join(sorted(state))}")
-    return [[name, dict(changes)] for name, changes in (tries or {}).items()]
+            raise ValueError(f"examples[{name!r}] sets {', '.join(unknown)}; it can set {', '.join(sorted(state))}")
+    return [[name, dict(changes)] for name, changes in (examples or {}).items()]
 
 
 def probability_picture(
@@ -48,7 +48,7 @@ def probability_picture(
         text: the text that the model reads.
         where: the part of the text that is meant, such as "in place of 'cat' in ".
     """
-    return rows(names, shares, text_heading(title, text, where), top=1.0)
+    return bar_table(names, shares, text_heading(title, text, where), top=1.0)
 
 
 def text_heading(title: str, text: str, where: str = "") -> str:

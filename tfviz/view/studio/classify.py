@@ -18,7 +18,7 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
-from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
 from tfviz.view.studio.check_labels import check_label_logits, check_labels
 from tfviz.view.studio.static_studio import MAX_TOKENS, Answer, with_heads
 from tfviz.view.studio.strongest_head import strongest_head
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 MAX_STATIC_LABELS = 8  # in the static picture
 BY_ANSWER = -3  # in place of a label: the one that the text is given
-# what `tries` can set
+# what `examples` can set
 STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
 
@@ -43,7 +43,7 @@ def classify(
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
-    tries: Mapping[str, Mapping[str, Any]] | None = None,
+    examples: Mapping[str, Mapping[str, Any]] | None = None,
     head: tuple[int, int] | None = None,
 ) -> View | ModelWidget:
     """Explore a classifier: type a text, replace words, see each word's contribution, switch heads off.
@@ -63,7 +63,7 @@ def classify(
         budget: maximum size of the model in the page, in bytes; None: no limit.
         kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
             page. A page without its kernel shows the heads of the last text.
-        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+        examples: experiments shown as buttons above the view: name -> the state that it sets, such as
             `{"Not bad": {"text": "the plot was not bad"}}`.
         head: (layer, head) that is chosen first; None: the one without which the answer changes most.
 
@@ -87,7 +87,7 @@ def classify(
     check_label_logits(labels, logits, "text")
     opened = strongest_head(model, ids, extract_logits) if head is None else {"layer": head[0], "head": head[1]}
     document: ClassifyDocument = {
-        "kind": "classify", "title": title, "tries": tries_spec(tries, STATE_KEYS),
+        "kind": "classify", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [tokenizer_spec], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
         "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": BY_ANSWER},

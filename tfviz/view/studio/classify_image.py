@@ -19,14 +19,14 @@ from tfviz.view.page.images import image_spec, patches_spec
 from tfviz.view.still.classified_image import classified_image
 from tfviz.view.still.images import read_image
 from tfviz.view.still.picture import Picture
-from tfviz.view.studio.build import STUDIO_STATE, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view, studio_widget
 from tfviz.view.studio.check_labels import check_label_logits, check_labels
 from tfviz.view.studio.image_requirements import check_pixels, image_program, patched_pixels
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
-# what `tries` can set
+# what `examples` can set
 STATE_KEYS = ("hidden_patches", "label", "shade", "off", "layer", "head")
 ASPECT_TOLERANCE = 0.02  # relative difference of two aspect ratios that count as equal
 
@@ -42,7 +42,7 @@ def classify_image(
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
-    tries: Mapping[str, Mapping[str, Any]] | None = None,
+    examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
     """Explore a vision transformer: hide patches, see where heads look, switch heads off.
 
@@ -65,7 +65,7 @@ def classify_image(
         budget: maximum size of model and pixels in the page, in bytes; None: no limit.
         kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
             page. A page without its kernel shows the heads of the last request.
-        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+        examples: experiments shown as buttons above the view: name -> the state that it sets, such as
             `{"No sky": {"hidden_patches": [0, 1, 2, 3]}}`; the standard ones follow.
 
     Raises:
@@ -86,7 +86,7 @@ def classify_image(
     tokens = [str(token) for token in range(patched.grid.patches.stop)]
     words = patched.grid.words(tokens, ())
     document: ClassifyImageDocument = {
-        "kind": "classify-image", "title": title, "tries": tries_spec(tries, STATE_KEYS), "tokenizers": [],
+        "kind": "classify-image", "title": title, "examples": examples_spec(examples, STATE_KEYS), "tokenizers": [],
         "labels": list(labels), "picture": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
         "state": {
             **STUDIO_STATE, **opened, "hidden_patches": [], "label": int(logits.argmax()),

@@ -16,7 +16,7 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
-from tfviz.view.studio.build import STUDIO_STATE, probability_picture, studio_view, studio_widget, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
 from tfviz.view.studio.static_studio import Answer, with_heads
 from tfviz.view.studio.strongest_head import strongest_head
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfviz.view.studio.widget import DrawStatic, ModelWidget, Request
 
 MAX_STATIC_GUESSES = 8  # in the static picture
-# what `tries` can set
+# what `examples` can set
 STATE_KEYS = ("text", "masked", "filled", "off", "layer", "head")
 
 
@@ -40,7 +40,7 @@ def fill(
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
-    tries: Mapping[str, Mapping[str, Any]] | None = None,
+    examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
     """Explore a masked language model: mask words, see its predictions, insert one, switch heads off.
 
@@ -59,7 +59,7 @@ def fill(
         budget: maximum size of the model in the page, in bytes; None: no limit.
         kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
             page. A page without its kernel shows the heads of the last text.
-        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+        examples: experiments shown as buttons above the view: name -> the state that it sets, such as
             `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
 
     Raises:
@@ -87,7 +87,7 @@ def fill(
     gap = places[0] + (special_tokens["before"] is not None)
     opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(tokenizer)])
     document: FillDocument = {
-        "kind": "fill", "title": title, "tries": tries_spec(tries, STATE_KEYS),
+        "kind": "fill", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [tokenizer_spec], "special_tokens": special_tokens,
         "context": context, "state": {**STUDIO_STATE, **opened, "text": text, "masked": places, "filled": []},
     }  # fmt: skip

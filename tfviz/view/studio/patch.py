@@ -18,18 +18,18 @@ from tfviz.view.analysis_tables import still_table
 from tfviz.view.documents.studios import PatchDocument
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.bar_chart import bar_table
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
-from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites, patched_logits
 
 if TYPE_CHECKING:
     from tfviz.view.studio.patch_widget import PatchWidget
 
-# what `tries` can set
+# what `examples` can set
 CHOICES = ("clean", "corrupt", "answer", "other", "place")
 COLUMNS = {"clean": "after the clean text", "corrupt": "after the corrupt text", "patched": "with the patch"}
 LIKELIEST = 5  # next tokens of each run in the static picture
@@ -47,7 +47,7 @@ def patch(
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
-    tries: Mapping[str, Mapping[str, Any]] | None = None,
+    examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | PatchWidget:
     """Patch a language model by hand: run a corrupt text with one activation of a clean text's run.
 
@@ -71,7 +71,7 @@ def patch(
         budget: maximum size of the model in the page, in bytes; None: no limit.
         kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
             page. A page without its kernel shows the heads of the corrupt text.
-        tries: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
+        examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
             {"place": ["streams", 2, 3]}}`, layer 2 at position 3; `{"place": ["heads", 1, 0]}` is head 0 of layer 1.
 
     Raises:
@@ -91,7 +91,7 @@ def patch(
     requirements.check_causal(model, tokenizer)
     sites = find_sites(model)
     document: PatchDocument = {
-        "kind": "patch", "title": title, "tries": tries_spec(tries, CHOICES), "tokenizers": [tokenizer_spec],
+        "kind": "patch", "title": title, "examples": examples_spec(examples, CHOICES), "tokenizers": [tokenizer_spec],
         "context": context, "layers": sites.block_labels, "attentions": sites.attention_labels, "heads": sites.heads,
         "dim": sites.dim, "head_dim": sites.size,
         "state": {
@@ -218,7 +218,7 @@ def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], log
     likeliest = [token for one in shares.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
     columns = {COLUMNS[name]: one[tokens].round(decimals=3) for name, one in shares.items()}
-    return rows(
+    return bar_table(
         tokenizer.words(torch.tensor(tokens)),
         columns,
         subtitled(title, f"clean is {shorten(clean, 40)!r}"),

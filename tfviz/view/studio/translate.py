@@ -21,11 +21,11 @@ from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import (
     STUDIO_STATE,
+    examples_spec,
     probability_picture,
     studio_view,
     studio_widget,
     text_heading,
-    tries_spec,
 )
 from tfviz.view.studio.local_program import LocalProgram, max_positions
 from tfviz.view.studio.strongest_head import HeadState
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_WIDTH = 8  # largest beam width
 MAX_ALPHA = 2.0  # largest exponent of the length penalty
 MAX_STATIC_WORDS = 24  # in the static picture
-# what `tries` can set
+# what `examples` can set
 STATE_KEYS = ("sentence", "width", "alpha", "off", "layer", "head")
 
 
@@ -53,7 +53,7 @@ def translate(
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
-    tries: Mapping[str, Mapping[str, Any]] | None = None,
+    examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
     """Explore an encoder-decoder: type a sentence, watch the beam search, force a word, switch heads off.
 
@@ -75,7 +75,7 @@ def translate(
         budget: maximum size of the model in the page, in bytes; None: no limit.
         kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
             page. A page without its kernel shows the cross-attention of the last text.
-        tries: experiments shown as buttons above the view: name -> the state that it sets, such as
+        examples: experiments shown as buttons above the view: name -> the state that it sets, such as
             `{"A longer one": {"sentence": "..."}}`.
 
     Raises:
@@ -105,7 +105,7 @@ def translate(
     suppressed = sorted({subwords.PAD, bos} - {eos_id})
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
-        "kind": "translate", "title": title, "tries": tries_spec(tries, STATE_KEYS),
+        "kind": "translate", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [requirements.tokenizer_document(tokenizer, kernel) for tokenizer in own],
         "max_tokens": max_tokens, "max_source": max_source, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA,
         "begin": bos, "end": eos_id, "suppressed": suppressed, "source_end": source_end, "axes": ["written", "read"],
@@ -199,7 +199,7 @@ def _check_model(model: nn.Module) -> None:
         raise ValueError(
             f"{type(model).__name__} has no encode and decode: give a model whose encode(source ids) gives a named "
             "tuple of states and attention_mask, and whose decode(target ids, memory) gives logits, as "
-            "models.Transformer; look at maps of an encoder-decoder of transformers with view.sources or view.live"
+            "models.Transformer; look at maps of an encoder-decoder of transformers with view.groups or view.live"
         )
     requirements.check_weights(model)
 

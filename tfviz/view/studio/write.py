@@ -19,7 +19,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
-from tfviz.view.studio.build import STUDIO_STATE, studio_view, tries_spec
+from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.next_token_probabilities import next_answer
 from tfviz.view.studio.static_studio import with_heads
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_WRITTEN_TOKENS = 400  # of one run
 MAX_INTEGER = 2**53 - 1  # the largest seed that JavaScript represents exactly
-# what `tries` can set
+# what `examples` can set
 STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
 
 
@@ -46,7 +46,7 @@ def write(
     weights: str = "float16",
     budget: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
-    tries: Mapping[str, Mapping[str, Any]] | None = None,
+    examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | WriteWidget:
     """Explore a language model: type a prompt, see and choose the next token, switch heads off.
 
@@ -68,7 +68,7 @@ def write(
         budget: maximum size of the model in the page, in bytes; None: no limit.
         kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
             page. A page without its kernel shows the heads of the last state.
-        tries: experiments shown as buttons above the view: name -> the state that it sets, such as `{"A sonnet":
+        examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"A sonnet":
             {"prompt": "Shall I compare"}}`; the standard ones follow.
 
     Raises:
@@ -88,7 +88,7 @@ def write(
         requirements.check_weights(model)
     requirements.check_causal(model, tokenizer)
     document: WriteDocument = {
-        "kind": "write", "title": title, "tries": tries_spec(tries, STATE_KEYS),
+        "kind": "write", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [tokenizer_spec], "context": context, "max_tokens": MAX_WRITTEN_TOKENS,
         "state": {
             **STUDIO_STATE, "prompt": prompt, "tree": [], "node": -1, "temperature": temperature, "top_k": top_k or 0,

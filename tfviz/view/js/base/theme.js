@@ -18,7 +18,7 @@ export class Theme {
   focus = "";
   mark = "";
   ramp = "";
-  voice = "";
+  prediction = "";
   low = "";
   high = "";
   /** @type {string[]} */

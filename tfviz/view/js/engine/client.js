@@ -11,7 +11,7 @@ export class Engine {
   /** @type {Map<number, Settle>} by the id of the request */
   pending = new Map();
   /** @type {Map<string, LatestCallQueue>} */
-  lanes = new Map();
+  channels = new Map();
   requests = 0;
 
   /**
@@ -50,16 +50,16 @@ export class Engine {
   }
 
   /**
-   * Run a program in a lane, one call at a time. Of the calls that arrive meanwhile only the last is run; the others
+   * Run a program in a channel, one call at a time. Of the calls that arrive meanwhile only the last is run; the others
    * resolve to null.
    * @param {string} name
    * @param {RunArguments} call
    * @returns {Promise<any>}
    */
   runLatest(name, ...call) {
-    const lane = this.lanes.get(name) ?? new LatestCallQueue();
-    this.lanes.set(name, lane);
-    return lane.run(() => this.run(...call));
+    const channel = this.channels.get(name) ?? new LatestCallQueue();
+    this.channels.set(name, channel);
+    return channel.run(() => this.run(...call));
   }
 }
 

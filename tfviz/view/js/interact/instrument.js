@@ -142,19 +142,19 @@ export class Instrument {
       ["values"],
       Boolean(options.page) && options.addressed !== false,
     );
-    this.makeTries();
+    this.makeExamples();
   }
 
   /** Add the author's buttons that set the controls, if there are any. */
-  makeTries() {
-    const tries = (this.source.document.tries ?? []).map(([name, values]) => {
+  makeExamples() {
+    const examples = (this.source.document.examples ?? []).map(([name, values]) => {
       const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
       const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
       return h("button", { type: "button", onclick }, name);
     });
-    if (tries.length)
+    if (examples.length)
       this.frame.body.append(
-        h("div", { class: "tries", role: "group", "aria-label": "Try" }, h("span", {}, "Try"), ...tries),
+        h("div", { class: "examples", role: "group", "aria-label": "Try" }, h("span", {}, "Try"), ...examples),
       );
   }
 

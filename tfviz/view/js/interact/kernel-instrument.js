@@ -10,7 +10,7 @@ import { unpacked } from "./snapshot.js";
 
 /** An instrument that sends each change of its controls to the kernel. */
 export class KernelInstrument extends Instrument {
-  lane = new LatestCallQueue();
+  channel = new LatestCallQueue();
 
   /**
    * @param {HTMLElement} host
@@ -28,7 +28,7 @@ export class KernelInstrument extends Instrument {
   async answer(values) {
     for (const control of Object.values(this.controls))
       if (control.spec.kind === "text") control.input(values[control.spec.name]);
-    return this.lane.run(async () => {
+    return this.channel.run(async () => {
       const { content, pieces } = await this.kernel.ask({ values });
       return unpacked(content.results, ([start, length]) => pieces[0].slice(start, start + length));
     });

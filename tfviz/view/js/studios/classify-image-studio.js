@@ -12,7 +12,7 @@ import { PatchAttention } from "./patch-attention.js";
 import { HeadAblation } from "./head-ablation.js";
 import { effectSentence, attentionSentence, topPatches } from "./image-summary.js";
 import { LabelBars } from "./label-bars.js";
-import { imageTries } from "./image-tries.js";
+import { imageExamples } from "./image-examples.js";
 import { softmax } from "./logits.js";
 import { button, note } from "./small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
@@ -82,7 +82,7 @@ export class ClassifyImageStudio extends Studio {
       predictionTitle: "What it says",
       prediction: [this.verdict.element, this.attended.element],
     });
-    this.showTries(imageTries(this));
+    this.showExamples(imageExamples(this));
     this.open();
   }
 
@@ -170,16 +170,16 @@ export class ClassifyImageStudio extends Studio {
   }
 
   /**
-   * Run the model without these patches; null if a newer request on this lane replaced it.
-   * @param {string} lane
+   * Run the model without these patches; null if a newer request on this channel replaced it.
+   * @param {string} channel
    * @param {number[]} hidden
    * @param {AskOptions} [options]
    * @returns {Promise<Answer | null>}
    */
-  ask(lane, hidden, options = {}) {
+  ask(channel, hidden, options = {}) {
     const data = new Uint8Array(this.patchCount);
     for (const patch of hidden) data[patch] = 1;
-    return this.answers.ask(lane, hidden, { hidden: { shape: [data.length], data } }, options);
+    return this.answers.ask(channel, hidden, { hidden: { shape: [data.length], data } }, options);
   }
 
   /**

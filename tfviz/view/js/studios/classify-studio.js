@@ -11,7 +11,7 @@ import { joinPresent, note } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
 import { bars, markFew, sharesDrawing, sharesPanel } from "./probability-bars.js";
-import { classifyTries } from "./tries.js";
+import { classifyExamples } from "./examples.js";
 import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../documents.d.ts" */
@@ -49,7 +49,7 @@ export class ClassifyStudio extends TextStudio {
       predictionTitle: "What it says",
       prediction: [this.verdict, this.changeText, this.effects.ranking],
     });
-    this.showTries(classifyTries(this));
+    this.showExamples(classifyExamples(this));
     this.open();
   }
 

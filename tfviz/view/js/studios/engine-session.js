@@ -54,18 +54,18 @@ export class EngineSession {
   }
 
   /**
-   * Run a program; null if a newer request on this lane replaced it, or if it failed, which is announced.
-   * @param {string} lane
+   * Run a program; null if a newer request on this channel replaced it, or if it failed, which is announced.
+   * @param {string} channel
    * @param {string} program
    * @param {Record<string, any>} inputs
    * @param {RunOptions} options
    */
-  run(lane, program, inputs, options) {
+  run(channel, program, inputs, options) {
     return this.whileBusy(async () => {
       const engine = this.engine ?? this.start();
       const { closed } = this;
       await Promise.race([this.ready, closed]);
-      return Promise.race([engine.runLatest(lane, program, inputs, options), closed]);
+      return Promise.race([engine.runLatest(channel, program, inputs, options), closed]);
     });
   }
 

@@ -11,7 +11,7 @@ import { sharesPanel } from "./probability-bars.js";
 import { joinPresent } from "./small-elements.js";
 import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
-import { fillTries } from "./tries.js";
+import { fillExamples } from "./examples.js";
 
 /** @import { FillDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen } from "../types.d.ts" */
@@ -50,7 +50,7 @@ export class FillStudio extends TextStudio {
       predictionTitle: "What it guesses",
       prediction: [this.guesses.element],
     });
-    this.showTries(fillTries(this));
+    this.showExamples(fillExamples(this));
     this.open();
   }
 

@@ -5,7 +5,7 @@ const CACHE_NAMES = ["keys", "values"];
 
 /** @import { Edit, Pattern, RunOptions, Tensor } from "../types.d.ts" */
 /**
- * @typedef {(lane: string, program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} Run as
+ * @typedef {(channel: string, program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} Run as
  *   that of a studio
  */
 /**

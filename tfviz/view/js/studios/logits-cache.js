@@ -23,20 +23,20 @@ export class LogitsCache {
   }
 
   /**
-   * Request an answer; null if a newer request on this lane replaced it, or if the logits are not finite.
-   * @param {string} lane
+   * Request an answer; null if a newer request on this channel replaced it, or if the logits are not finite.
+   * @param {string} channel
    * @param {number[]} question
    * @param {Record<string, any>} inputs the same for the program
    * @param {AskOptions} options
    * @returns {Promise<Answer | null>}
    */
-  async ask(lane, question, inputs, { program = "read", edits = [], watch = false }) {
+  async ask(channel, question, inputs, { program = "read", edits = [], watch = false }) {
     const { studio, cache } = this;
     const key = answerKey(question, edits, program);
     if (studio.answer?.key === key) return studio.answer;
     const known = cache.get(key);
     if (known && !watch) return known;
-    const result = await studio.run(lane, program, inputs, { edits, watch });
+    const result = await studio.run(channel, program, inputs, { edits, watch });
     if (!result) return null;
     const logits = result.outputs.logits.data;
     if (!logits.every(Number.isFinite)) {

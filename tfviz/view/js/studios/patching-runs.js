@@ -53,15 +53,15 @@ export class PatchingRuns {
 
   /**
    * Return the logits after the corrupt text with one activation of the clean text's run; null if that failed, or
-   * something else was asked for meanwhile on this lane.
-   * @param {string} lane
+   * something else was asked for meanwhile on this channel.
+   * @param {string} channel
    * @param {Pair} pair
    * @param {Place} place
    */
-  async patch(lane, pair, place) {
+  async patch(channel, pair, place) {
     const known = this.known(pair, place);
     if (known) return known;
-    const result = await this.ask(lane, this.patchedRequest(pair, place));
+    const result = await this.ask(channel, this.patchedRequest(pair, place));
     return result && (this.patched?.set(keyOf(pair, place), result.logits) ?? null);
   }
 
@@ -87,9 +87,9 @@ export class PatchingRuns {
     return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchInputs(pair, place) }];
   }
 
-  /** @param {string} lane @param {Request} request @returns {Promise<UnpatchedRun | null>} */
-  async ask(lane, [program, inputs]) {
-    const result = await this.run(lane, program, inputs, {});
+  /** @param {string} channel @param {Request} request @returns {Promise<UnpatchedRun | null>} */
+  async ask(channel, [program, inputs]) {
+    const result = await this.run(channel, program, inputs, {});
     if (!result) return null;
     const { logits, streams, heads } = result.outputs;
     const cut = logits.data.slice(0, this.tokens); // a model may choose among more tokens than there are

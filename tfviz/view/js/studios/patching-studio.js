@@ -70,7 +70,7 @@ export class PatchingStudio extends Studio {
         }),
     );
     this.buildPatchingPanes();
-    this.showTries([
+    this.showExamples([
       { name: "Find the place that brings most back", act: () => this.findStrongest("streams") },
       { name: "Find the head that brings most back", act: () => this.findStrongest("heads") },
       { name: "Swap the texts", act: () => this.swap() },
@@ -80,7 +80,7 @@ export class PatchingStudio extends Studio {
 
   buildPatchingPanes() {
     const { frame, headPane } = this;
-    this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
+    this.examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
     /** @type {PatchingGauge} */
     this.gauge = new PatchingGauge();
     this.textPane = pane("text", "The texts", null, this.texts.element, this.next.choice, this.gauge.element);
@@ -101,7 +101,7 @@ export class PatchingStudio extends Studio {
     const under = h("div", { class: "under" }, this.sentence, this.remover);
     const panes = h("div", { class: "stage desk patching" }, this.textPane, bars, middle);
     frame.body.before(h("style", {}, CSS));
-    frame.body.append(this.tries);
+    frame.body.append(this.examples);
     frame.showStage(h("div", { class: "sheet" }, panes, under), "");
   }
 

@@ -138,7 +138,7 @@ export function drawShares(pen, theme, rows, top) {
     const long = (/** @type {number} */ part) => BAR_LENGTH * part;
     pen.text(0, y, name, { fill: theme.ink, size: 12 });
     pen.rect(130, y - 7, BAR_LENGTH, 14, { fill: theme.line, alpha: 0.45, radius: 3 });
-    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.voice, radius: 3 });
+    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.prediction, radius: 3 });
     if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });
     pen.text(360, y, percent(share), { fill: theme.ink, size: 12 });
   });

@@ -31,13 +31,13 @@ export class SearchCache {
     return this.searches.getOrMake(key, () => new TranslationSearch(reader, prefix, how));
   }
 
-  /** Return the reader of a source. @param {number[]} ids @param {Edit[]} edits @param {string} [lane] */
-  readerFor(ids, edits, lane = "search") {
-    return this.readers.getOrMake(JSON.stringify([ids, edits, lane]), () => this.makeReader(ids, edits, lane));
+  /** Return the reader of a source. @param {number[]} ids @param {Edit[]} edits @param {string} [channel] */
+  readerFor(ids, edits, channel = "search") {
+    return this.readers.getOrMake(JSON.stringify([ids, edits, channel]), () => this.makeReader(ids, edits, channel));
   }
 
-  /** @param {number[]} ids @param {Edit[]} edits @param {string} lane */
-  makeReader(ids, edits, lane) {
+  /** @param {number[]} ids @param {Edit[]} edits @param {string} channel */
+  makeReader(ids, edits, channel) {
     const { studio } = this;
     const { begin, programs } = studio.described;
     /** Return the edits whose sites a program has. @param {string} program */
@@ -47,7 +47,8 @@ export class SearchCache {
       return edits.filter(({ site }) => !nodes || nodes.some(({ pattern }) => pattern === site));
     };
     /** @type {TranslationReader["ask"]} */
-    const ask = (program, inputs, options) => studio.run(lane, program, inputs, { ...options, edits: within(program) });
+    const ask = (program, inputs, options) =>
+      studio.run(channel, program, inputs, { ...options, edits: within(program) });
     return new TranslationReader(ask, ids, begin, studio.tokenizer.size);
   }
 }

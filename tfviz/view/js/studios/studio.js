@@ -16,7 +16,7 @@ import { describeHead } from "./head-summary.js";
 import { introduction } from "./introductions.js";
 import { besideEachOther, mapDrawing } from "./text-drawing.js";
 import { tokenName } from "./token-text.js";
-import { tryButtons } from "./tries.js";
+import { tryButtons } from "./examples.js";
 import MODEL_CSS from "../controls/model.css";
 import CSS from "../controls/studio.css";
 
@@ -26,7 +26,7 @@ import CSS from "../controls/studio.css";
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { EncodedText } from "./encoded-text.js" */
 /** @import { Place } from "./model-pane.js" */
-/** @import { Try } from "./tries.js" */
+/** @import { Example } from "./examples.js" */
 /**
  * @typedef {ViewOptions & {
  *   engine?(document: StudioDocument): import("../engine/client.js").Engine,
@@ -173,7 +173,7 @@ export class Studio {
     /** @type {HTMLElement} */
     this.sourceLabel = h("small", {});
     /** @type {HTMLElement} */
-    this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
+    this.examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
     /** @type {HTMLElement} */
     this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
     const panes = h(
@@ -183,7 +183,7 @@ export class Studio {
       pane("says", predictionTitle, null, prediction[0], moreButton(prediction[0]), ...prediction.slice(1)),
       headPane.element,
     );
-    frame.body.append(this.tries);
+    frame.body.append(this.examples);
     frame.showStage(h("div", { class: "sheet" }, panes, headPane.selectedHead, headPane.openedHead), "");
   }
 
@@ -192,13 +192,13 @@ export class Studio {
     return {};
   }
 
-  /** Show the experiments proposed by the author and by this kind of studio. @param {Try[]} tries */
-  showTries(tries) {
-    const proposed = (this.described.tries ?? []).map(([name, state]) => ({
+  /** Show the experiments proposed by the author and by this kind of studio. @param {Example[]} examples */
+  showExamples(examples) {
+    const proposed = (this.described.examples ?? []).map(([name, state]) => ({
       name,
       act: () => this.store.set({ ...(TEXT_KEYS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
-    this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
+    this.examples.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...examples]));
   }
 
   /** Show which head shades the text, and for which token. @param {string} subject such as "“s” looks" */

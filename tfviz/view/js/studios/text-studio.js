@@ -271,14 +271,14 @@ export class TextStudio extends Studio {
   }
 
   /**
-   * Run the model on these tokens; null if a newer request on this lane replaced it.
-   * @param {string} lane
+   * Run the model on these tokens; null if a newer request on this channel replaced it.
+   * @param {string} channel
    * @param {number[]} ids
    * @param {AskOptions} [options]
    * @returns {Promise<TextAnswer | null>}
    */
-  async ask(lane, ids, options = {}) {
-    const answer = await this.answers.ask(lane, ids, { ids: { shape: [1, ids.length], data: ids } }, options);
+  async ask(channel, ids, options = {}) {
+    const answer = await this.answers.ask(channel, ids, { ids: { shape: [1, ids.length], data: ids } }, options);
     return answer && Object.assign(answer, { ids });
   }
 

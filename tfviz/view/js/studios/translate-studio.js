@@ -14,7 +14,7 @@ import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
 import { stacked, textDrawing } from "./text-drawing.js";
 import { TranslationView, NO_CHOICE } from "./translation-view.js";
-import { translateTries } from "./tries.js";
+import { translateExamples } from "./examples.js";
 
 /** @import { TranslateDocument } from "../documents.d.ts" */
 /** @import { Drawing, Pen, Tokenizer } from "../types.d.ts" */
@@ -66,7 +66,7 @@ export class TranslateStudio extends Studio {
     this.headPane.openedHead.after(this.view.makeSearchPart()); // where it looks comes first
     const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
     this.frame.body.addEventListener("keydown", shortcuts(actions));
-    this.showTries(translateTries(this));
+    this.showExamples(translateExamples(this));
     this.open();
   }
 

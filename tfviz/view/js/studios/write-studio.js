@@ -16,7 +16,7 @@ import { lineDrawing, stacked, textDrawing } from "./text-drawing.js";
 import { TextCost } from "./text-cost.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { TokenTree } from "./token-tree.js";
-import { writeTries } from "./tries.js";
+import { writeExamples } from "./examples.js";
 import { WriteText } from "./write-text.js";
 import { WritingLoop } from "./writing-loop.js";
 
@@ -64,7 +64,7 @@ export class WriteStudio extends Studio {
       predictionTitle: "What comes next",
       prediction: this.buildNext(),
     });
-    this.showTries(writeTries(this));
+    this.showExamples(writeExamples(this));
     this.frame.body.addEventListener("keydown", shortcuts(this.actions));
     this.open();
   }

@@ -9,7 +9,7 @@ import { logOdds } from "./logits.js";
 const TOP_PATCHES = 4;
 
 /** Make the experiments of the image classifier's studio. @param {ClassifyImageStudio} studio */
-export function imageTries(studio) {
+export function imageExamples(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
   const { columns } = studio.described.patches;

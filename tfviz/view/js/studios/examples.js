@@ -18,7 +18,7 @@ const MAX_TOKENS_TO_LOOP = 5 * MAX_NEW_TOKENS; // within which a greedy text is 
 const MIN_LOOP = 24; // tokens that must repeat, so that a word said twice is no loop
 
 /**
- * @typedef {object} Try
+ * @typedef {object} Example
  * @property {string} name
  * @property {() => any} act
  */
@@ -26,10 +26,10 @@ const MIN_LOOP = 24; // tokens that must repeat, so that a word said twice is no
 /**
  * Make a button for each experiment, run one at a time.
  * @param {Studio<any>} studio
- * @param {Try[]} tries
+ * @param {Example[]} examples
  */
-export function tryButtons(studio, tries) {
-  return tries.map(({ name, act }) => {
+export function tryButtons(studio, examples) {
+  return examples.map(({ name, act }) => {
     const run = async () => {
       tryButton.setAttribute("aria-busy", "true");
       try {
@@ -77,7 +77,7 @@ async function findHead(studio, kind) {
 }
 
 /** Make the experiments of the writing studio. @param {WriteStudio} studio */
-export function writeTries(studio) {
+export function writeExamples(studio) {
   const { unit, store, loop } = studio;
   const { temperature, top_k, top_p } = studio.described.state;
   const begin = async (more = {}) => {
@@ -171,7 +171,7 @@ export function loopSentence(tokens, unit) {
 }
 
 /** Make the experiments of the classifier's studio. @param {ClassifyStudio} studio */
-export function classifyTries(studio) {
+export function classifyExamples(studio) {
   const { store } = studio;
   const strongest = () => {
     const strength = (/** @type {number} */ i) => Math.abs(studio.effects.of(i, studio.label) ?? 0);
@@ -202,7 +202,7 @@ export function classifyTries(studio) {
 }
 
 /** Make the experiments of the masked language model's studio. @param {FillStudio} studio */
-export function fillTries(studio) {
+export function fillExamples(studio) {
   return [
     {
       name: "Hide the last word",
@@ -227,7 +227,7 @@ export function fillTries(studio) {
 }
 
 /** Make the experiments of the translation studio. @param {TranslateStudio} studio */
-export function translateTries(studio) {
+export function translateExamples(studio) {
   const { store, described } = studio;
   const { width, alpha } = described.state;
   const from = { off: [], node: null, rows: [], cols: [], prefix: [], width, alpha };
@@ -256,5 +256,5 @@ export function translateTries(studio) {
   ];
 }
 
-/** @param {Studio<any>} studio @returns {Try} */
+/** @param {Studio<any>} studio @returns {Example} */
 const allHeadsOff = ({ heads }) => ({ name: "Switch all heads off", act: () => heads.switchAllOff() });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./stubs.js";
-import { loopLength, loopSentence, repeatSentence } from "../../tfviz/view/js/studios/tries.js";
+import { loopLength, loopSentence, repeatSentence } from "../../tfviz/view/js/studios/examples.js";
 
 const tokens = (/** @type {string} */ text) => [...text].map((letter) => Number(letter.codePointAt(0)));
 
