@@ -19,7 +19,7 @@ DISTANCES = (1, 4, 16, 48)
 
 def shakespeare() -> tuple[text.Characters, Tensor, Tensor]:
     corpus = text.corpora.load("shakespeare")
-    tokenizer = text.Characters.of(corpus)
+    tokenizer = text.Characters.from_text(corpus)
     return tokenizer, *(tokenizer.encode(part) for part in text.corpora.split(corpus))
 
 

@@ -85,7 +85,7 @@ def captured(tokens: int, layers: int, rounds: int) -> tuple[AttentionMaps, list
         "1.03",
         f"{ratio:.3f}",
     ]
-    return AttentionMaps.of(seen), [[*row, f"{median(times['plain']):.1f} s plain"]]
+    return AttentionMaps.from_capture(seen), [[*row, f"{median(times['plain']):.1f} s plain"]]
 
 
 def seen_by(made: nn.Module, ids: torch.Tensor, lazy: bool) -> look.Capture | None:
@@ -121,7 +121,7 @@ def page(tokens: int, layers: int, rounds: int) -> list[list[str]]:
     made = []
     for _ in range(layers):
         query, key = (1.5 * torch.randn(1, HEADS, tokens, DIM, generator=draw) for _ in range(2))
-        made.append(LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True)))
+        made.append(LazyAttention(AttentionCall.from_arguments(query, key, key, None, None, causal=True)))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "heads.html"
         started = time.perf_counter()

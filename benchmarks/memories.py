@@ -50,7 +50,7 @@ class Forgetting:
 def texts(quick: bool) -> dict[str, tuple[int, list[Tensor], Tensor, float]]:
     """Of each text the size of its vocabulary, documents to train on, tokens to measure on, bytes a token there."""
     plays = text.corpora.load("shakespeare")
-    letters = text.Characters.of(plays)
+    letters = text.Characters.from_text(plays)
     train, held = (letters.encode(part) for part in text.corpora.split(plays))
     reviews = text.datasets.reviews("train").texts[: 60 if quick else 20_000]
     tokenizer = text.train_bpe(reviews[:5000], 400 if quick else 4000)

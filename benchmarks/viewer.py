@@ -172,7 +172,7 @@ def scores(tokens: int, layers: int = LAYERS, heads: int = HEADS) -> AttentionMa
 def theirs(maps: AttentionMaps, kind: str) -> str:
     """A page of bertviz's own HTML."""
     make = bertviz.head_view if kind == "head" else bertviz.model_view
-    body = make([layer[None] for layer in maps.layers], list(maps.rows), html_action="return").data
+    body = make([layer[None] for layer in maps.layers], list(maps.query_tokens), html_action="return").data
     return f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body>{body}</body></html>\n'
 
 

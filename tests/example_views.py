@@ -38,7 +38,7 @@ def rules(queries=7, keys=9):
 
 def lab():
     use = {"causal": "all", "window": "any", "dilated": "any"}
-    return view.masks(rules(), NINE[:7], cols=list("abcdefghi"), use=use)
+    return view.masks(rules(), NINE[:7], key_tokens=list("abcdefghi"), use=use)
 
 
 def gates():
@@ -67,7 +67,7 @@ def multiplied(queries=5, keys=7):
     query, key = (torch.randn(shape, generator=draw) for shape in shapes)
     bias = -torch.rand(1, 4, queries, keys, generator=draw).masked_fill(~torch.ones(queries, keys).tril(2).bool(), 99)
     layers = [
-        LazyAttention.of(AttentionCall(query, key, key, mask.masked_fill(mask < -9, -torch.inf), 0.4), 0)
+        LazyAttention.from_call(AttentionCall(query, key, key, mask.masked_fill(mask < -9, -torch.inf), 0.4), 0)
         for mask in (bias, 0 * bias)
     ]
     return AttentionMaps(layers, ROWS[:queries], COLS[:keys])

@@ -158,7 +158,7 @@ def test_views_of_a_model_on_the_gpu():
     assert view.write(model, tokenizer, "a cat sat").figure()
     with torch.no_grad(), look.capture(model) as seen:
         model(tokenizer.encode("a cat").cuda()[None])
-    assert view.heads(look.AttentionMaps.of(seen, list("a cat"))).figure()
+    assert view.heads(look.AttentionMaps.from_capture(seen, list("a cat"))).figure()
     assert {tensor.device.type for tensor in model.state_dict().values()} == {"cuda"}
 
 

@@ -124,7 +124,7 @@ def check_capture(device, options):
         stays = "cpu" if "device" in CAPTURES[options] else device
         assert {tensor.device.type for tensor in seen.values() if CAPTURES[options].get("lazy") is None} <= {stays}
         if not CAPTURES[options].get("edit"):
-            maps = look.AttentionMaps.of(seen, list("abcdefg"), batch=1)
+            maps = look.AttentionMaps.from_capture(seen, list("abcdefg"), batch=1)
             return [output, dict(seen), look.measures.head_scores(maps), maps.weights[0, 1]]
         return [output]
 

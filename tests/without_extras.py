@@ -44,7 +44,7 @@ def check_views(model: torch.nn.Module, letters: text.Characters) -> None:
     ids = letters.encode("To be, or not to be")
     with torch.no_grad(), look.capture(model) as seen:
         model(ids[None])
-    maps = look.AttentionMaps.of(seen, rows=letters.words(ids))
+    maps = look.AttentionMaps.from_capture(seen, query_tokens=letters.tokens(ids))
     maps.save("maps.safetensors")
     assert torch.equal(look.AttentionMaps.load("maps.safetensors").weights, maps.weights)
     for name in ("head.png", "head.svg", "head.html"):

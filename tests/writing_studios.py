@@ -12,7 +12,7 @@ from tfviz.text import Characters
 from tfviz.view.still.formatting import percent
 
 SIGNS = "\u202e\0<b>&\"'שלום漢😀"
-TOKENIZER = Characters.of("abcdefgh .\n" + SIGNS)
+TOKENIZER = Characters.from_text("abcdefgh .\n" + SIGNS)
 CONTEXT = 16
 KINDS = {
     "learned": {},

@@ -75,7 +75,7 @@ CASES = [
     ("view.controls.text('abc', text.Bytes(), min_tokens=4)", "text has 3 tokens, and min_tokens is 4"),
     ("view.controls.text('abc', text.Bytes(), min_tokens=0)", "min_tokens is 0"),
     ("view.controls.text('abc', text.Bytes(), min_tokens=9, max_tokens=8)", "min_tokens is 9"),
-    ("view.controls.text('abz', text.Characters.of('abc'))", "'z'"),
+    ("view.controls.text('abz', text.Characters.from_text('abc'))", "'z'"),
     ("view.controls.order([])", "2 words at least"),
     ("view.controls.order([1, 2])", "= 1 2"),
     ("view.controls.order(['a', None])", "word 1 is None"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import nn
 from tfviz import files, look, models
 from tfviz.look import AttentionMaps, capture
-maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["a", "b", "c"])
+maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), query_tokens=["a", "b", "c"])
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 meta = torch.ones(2, 3, device="meta")
 with torch.device("meta"):
@@ -27,18 +27,18 @@ CASES = [
     ("AttentionMaps(torch.ones(1, 2, 3, 3).to_sparse())", r"weights\[0\] is a tensor torch\.sparse_coo"),
     ("AttentionMaps(torch.ones(1, 2, 3, 3).to(torch.float8_e4m3fn))", r"weights are torch\.float8_e4m3fn"),
     ("look.measures.distance(torch.ones(3))", r"weights are \[3\]; give queries and keys"),
-    ("look.groups(seen(), rows={'blcoks*': 'abc'})", r"no group matches 'blcoks\*'; there are: blocks\."),
-    ("look.groups(seen(), cols={'blocks*': 'abc', 'x': 'abc'})", "cols: no group matches 'x'"),
-    ("list(look.groups(seen(), rows={'blocks*': 'abc'}))", r"= \['blocks\.\*\.attention'\]"),
+    ("look.groups(seen(), query_tokens={'blcoks*': 'abc'})", r"no group matches 'blcoks\*'; there are: blocks\."),
+    ("look.groups(seen(), key_tokens={'blocks*': 'abc', 'x': 'abc'})", "key_tokens: no group matches 'x'"),
+    ("list(look.groups(seen(), query_tokens={'blocks*': 'abc'}))", r"= \['blocks\.\*\.attention'\]"),
     ("gpt(torch.rand(1, 3))", 'ids of tokens are torch.float32'),
     ("AttentionMaps(outputs)", r"weights have a batch axis .*\[layer\[0\] for layer in weights\]"),
     ("AttentionMaps(torch.ones(4, 3, 3))", "weights must be layer head query key"),
     ("AttentionMaps([])", "there are no weights"),
     ("AttentionMaps([torch.ones(2, 3, 3), torch.ones(2, 3, 4)])", "choose sites whose maps are alike"),
     ("AttentionMaps(torch.ones(1, 2, 3, 3, dtype=torch.int8))", r"weights are torch\.int8; give numbers from 0 to 1"),
-    ("AttentionMaps(torch.ones(1, 1, 2, 2), rows=['a'])", "rows has 1 words, the maps have 2 queries"),
-    ("AttentionMaps(torch.ones(1, 1, 2, 2), rows=['a', None])", "word 1 is None; give a string or a number"),
-    ("AttentionMaps(torch.ones(1, 1, 2, 2), rows=[b'a', b'\\xff']).rows", r"= \['a', '\\\\xff'\]|\['a', "),
+    ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=['a'])", "query_tokens has 1 words, the maps have 2 queries"),
+    ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=['a', None])", "word 1 is None; give a string or a number"),
+    ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=[b'a', b'\\xff']).rows", r"= \['a', '\\\\xff'\]|\['a', "),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), mask=torch.ones(3, 3))", r"a mask of shape \[3, 3\] does not fit"),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), mask=torch.full((2, 2), -1e9))", "a mask is True where a query may look"),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), sites=['a', 'b'])", "sites has 2 words, the maps have 1 layers"),
@@ -67,9 +67,9 @@ CASES = [
     ("p = maps.save('x'); os.truncate(p, 900); AttentionMaps.load(p)", "x is damaged"),
     ("maps.save('a/b/c.maps'); it = AttentionMaps.load('a/b/c.maps')", "= 2 layers x 4 heads"),
     ("os.environ['HOME'] = os.getcwd(); maps.save('~/x'); it = os.path.isfile('x')", "= True"),
-    ("AttentionMaps.of(seen(), batch=1)", "batch is 1; the capture holds a batch of 1"),
-    ("AttentionMaps.of(seen(), sites='decoder.*')", r"no pattern of 'decoder\.\*' was captured"),
-    ("AttentionMaps.of(seen(), rows='ab')", "rows has 2 words, the maps have 3 queries"),
+    ("AttentionMaps.from_capture(seen(), batch=1)", "batch is 1; the capture holds a batch of 1"),
+    ("AttentionMaps.from_capture(seen(), sites='decoder.*')", r"no pattern of 'decoder\.\*' was captured"),
+    ("AttentionMaps.from_capture(seen(), query_tokens='ab')", "query_tokens has 2 words, the maps have 3 queries"),
     ("seen(gpt, ids, '*.patern')", r"no site matches '\*\.patern'; this model has 2 that end in \.pattern: blocks"),
     ("seen(gpt, ids, 'layers.1.input')", r"that end in \.input, the nearest are: blocks\.1\.input"),
     ("seen(gpt, ids, '*.inptu')", r"that end in \.input, the nearest are: "),
@@ -96,8 +96,8 @@ CASES = [
     ("capture(gpt, dtype=torch.uint8, grad=True)", "grad=True stores tensors unchanged"),
     ("capture(gpt, lazy=True, grad=True)", "leave out dtype=torch.float32, lazy=True and device=None"),
     ("capture(gpt, device='cpu', grad=True)", "lazy=False and device=cpu"),
-    ("AttentionMaps.of(seen(lazy=True))[0, 0, 3]", "query is 3; the maps have 3"),
-    ("AttentionMaps.of(seen(lazy=True)).tile(0, 6)", "head is 6; the maps have 2"),
+    ("AttentionMaps.from_capture(seen(lazy=True))[0, 0, 3]", "query is 3; the maps have 3"),
+    ("AttentionMaps.from_capture(seen(lazy=True)).tile(0, 6)", "head is 6; the maps have 2"),
     ("look.register_kernel(lambda q, k, v, n, causal=0: q, cu_seqlens=('n', 'n'))", "axes is 'b n h d'; packed texts"),
     ("look.register_kernel(len)", "give a plain Python function"),
     ("look.register_kernel(lambda q, k, v, causal=0: q, axes='n d')", "axes is 'n d'; it can be one of"),
@@ -147,7 +147,7 @@ CASES = [
     ("look.measures.head_scores(maps, ['fisrt'])", r"'fisrt'"),
     ("seen(gpt, ids, edit={'*.scores': look.edits.zero(0)})", "scores: a score of zero is not a weight of zero"),
     ('look.edits.zero(0)([[0.5, 0.5]])', "weights are a list"),
-    ("look.groups(seen(), ['only', 'two'])", "rows has 2 words, and no group has so many"),
+    ("look.groups(seen(), ['only', 'two'])", "query_tokens has 2 words, and no group has so many"),
     ("look.measures.head_scores(AttentionMaps(torch.eye(3)[None, None], 'abc', 'xyz'))", "from one text at another"),
     ("os.mkfifo('pipe'); maps.save('pipe')", "pipe cannot be written: it is not a file"),
     ("with capture(gpt) as it: it['blocks.0.attention.pattern']", "yet: the model has not been called"),

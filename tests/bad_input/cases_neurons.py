@@ -9,7 +9,7 @@ model = GPT(7, context=8, layers=2, heads=2, dim=8).eval()
 ids = torch.tensor([[1, 2, 3]])
 def maps(lazy=True, model=model):
     with capture(model, lazy=lazy) as seen: model(ids)
-    return AttentionMaps.of(seen, "abc")
+    return AttentionMaps.from_capture(seen, "abc")
 def neurons(*given, **more): return view.neurons(maps(), *given, **more)
 """
 CASES = [

@@ -168,7 +168,7 @@ CASES = [
     ("text.Characters('cab').encode('\\0ab')", r"character '\\x00' \(U\+0000\) at place 0"),
     ("text.Characters('aba')", "must all differ"),
     ("text.Characters('ab').encode('').dtype, text.Characters('ab').decode([])", r"= \(torch.int64, ''\)"),
-    ("text.Characters.of('')", "the text is empty"),
+    ("text.Characters.from_text('')", "the text is empty"),
     ("words.save('')", "path is empty"),
     ("words.save(at('below') + '/x.json')", "below"),
     ("os.mkdir('d'); words.save('d'); it = text.Subwords.load('d')", r"= Subwords\(WordLevel, 12 tokens\)"),

@@ -10,7 +10,7 @@ from tfviz import view
 from tfviz.look import AttentionMaps
 from tfviz.view.page.live_widget import LiveView
 nan, inf = float("nan"), float("inf")
-maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["a", "b", "c"])
+maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), query_tokens=["a", "b", "c"])
 eye, ones = torch.eye(3), torch.ones(3, 3, dtype=torch.bool)
 def weights(value): return AttentionMaps(torch.full((1, 1, 2, 2), value))
 def size(picture):

@@ -20,8 +20,8 @@ def test_unknown_theme_raises(tmp_path):
 
 def test_attention_maps_reject_mismatched_words_and_weights():
     weights = torch.rand(1, 2, 3, 5)
-    with pytest.raises(ValueError, match="rows has 5 words, the maps have 3 queries"):
-        AttentionMaps(weights, rows="abcde")
+    with pytest.raises(ValueError, match="query_tokens has 5 words, the maps have 3 queries"):
+        AttentionMaps(weights, query_tokens="abcde")
     with pytest.raises(ValueError, match="layer head query key"):
         AttentionMaps(weights[0])
     with pytest.raises(ValueError, match=r"no weights.*look\.capture"):
@@ -60,9 +60,11 @@ def test_views_reject_invalid_arguments(make, error, says):
 
 def test_integer_masks_and_numeric_words_are_accepted():
     allowed = masks.causal.dense(5, 5)[0, 0]
-    whole = AttentionMaps(MAPS.weights, rows=[1, numpy.int64(2), torch.tensor(3), "d", "e"], mask=allowed.long())
-    assert whole.rows == ["1", "2", "3", "d", "e"]
-    same = AttentionMaps(MAPS.weights, whole.rows, mask=allowed)
+    whole = AttentionMaps(
+        MAPS.weights, query_tokens=[1, numpy.int64(2), torch.tensor(3), "d", "e"], mask=allowed.long()
+    )
+    assert whole.query_tokens == ["1", "2", "3", "d", "e"]
+    same = AttentionMaps(MAPS.weights, whole.query_tokens, mask=allowed)
     assert view.head(whole, 0, 1).data == view.head(same, 0, 1).data
 
 
@@ -79,10 +81,10 @@ def test_attention_maps_of_different_head_counts_need_sites():
     with capture(model) as seen:
         [layer(x, x, x) for layer in model]
     with pytest.raises(ValueError, match=r"sites= chooses some: 0\.pattern \(2, 5, 5\), 1\.pattern \(3, 5, 5\)"):
-        AttentionMaps.of(seen)
-    assert AttentionMaps.of(seen, sites="1.*").shape == (1, 3, 5, 5)
+        AttentionMaps.from_capture(seen)
+    assert AttentionMaps.from_capture(seen, sites="1.*").shape == (1, 3, 5, 5)
     with pytest.raises(LookupError, match=r"no pattern of '2\.\*' was captured"):
-        AttentionMaps.of(seen, sites="2.*")
+        AttentionMaps.from_capture(seen, sites="2.*")
 
 
 def test_save_to_unwritable_path_raises(tmp_path):

@@ -37,7 +37,7 @@ test("characters are found by their place, and a stranger is named", () => {
   assert.deepEqual(letters.encode("a😀\n"), [0, 1, 2]);
   assert.deepEqual(letters.encode("\ud83da"), [3, 0]); // half of a pair alone
   assert.equal(letters.decode([1, 0]), "😀a");
-  assert.deepEqual(letters.words([2]), ["⏎"]);
+  assert.deepEqual(letters.tokens([2]), ["⏎"]);
   assert.throws(() => letters.encode("ab"), /"b" \(U\+0062\) at place 1 is not among the 4/);
   assert.throws(() => letters.decode([4]), /id 4 is not one of the 4 tokens, 0 to 3/);
   assert.throws(() => letters.decode([0.5]), /id 0.5 is not one/);
@@ -49,7 +49,7 @@ test("bytes are those of UTF-8, and each has a word", () => {
   assert.deepEqual(bytes.encode("\udc80a"), [0x80, 0x61]); // a byte that Python could not read
   assert.equal(bytes.decode([0xc3, 0xa9, 0xff]), "é\ufffd");
   assert.equal(bytes.decode([0xef, 0xbb, 0xbf, 0x61]), "\ufeffa"); // a byte order mark stays
-  assert.deepEqual(bytes.words([0x20, 0x41, 0xc3, 0]), ["␣", "A", "c3", "␀"]);
+  assert.deepEqual(bytes.tokens([0x20, 0x41, 0xc3, 0]), ["␣", "A", "c3", "␀"]);
   assert.throws(() => bytes.encode("\ud800"), /half of a character/);
 });
 
@@ -107,7 +107,7 @@ test("the pair that was learned first is joined first, of equal ones the leftmos
   const tokenizer = pairs([[a, b, ab]]);
   assert.deepEqual(tokenizer.encode("ab é"), [ab, 32, 0xc3, 0xa9]);
   assert.equal(tokenizer.decode([ab, 32, 0xc3, 0xa9]), "ab é");
-  assert.deepEqual(tokenizer.words([ab, 32]), ["ab", "␣"]);
+  assert.deepEqual(tokenizer.tokens([ab, 32]), ["ab", "␣"]);
   assert.throws(() => tokenizer.encode("\ud800"), /lone surrogate/);
 });
 
@@ -160,6 +160,6 @@ test("a tokenizer of the kernel asks for each text once, and knows what its toke
   assert.equal(await tokenizer.preloadEncodings(["c", "def"]), true);
   assert.deepEqual(asked, [["ab", "c"], ["def"]]);
   assert.deepEqual([tokenizer.encode("ab"), tokenizer.encode("def")], [[2], [3]]);
-  assert.deepEqual(tokenizer.words([0, 1, 2]), ["start", "a␣b", "c3"]);
+  assert.deepEqual(tokenizer.tokens([0, 1, 2]), ["start", "a␣b", "c3"]);
   assert.equal(tokenizer.decode([1, 2]), "a b\ufffd");
 });

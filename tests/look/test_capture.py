@@ -414,13 +414,13 @@ def test_maps_round_trip(tmp_path, dtype):
 def test_maps_of_a_capture_match_its_patterns():
     model = gpt()
     seen = captured(model)
-    one = AttentionMaps.of(seen, rows="abcde", batch=1, provenance={"step": 3})
-    assert (one.shape, one.rows, one.cols, one.sites) == ((2, 3, 5, 5), [*"abcde"], [*"abcde"], PATTERNS)
+    one = AttentionMaps.from_capture(seen, query_tokens="abcde", batch=1, provenance={"step": 3})
+    assert (one.shape, one.query_tokens, one.key_tokens, one.sites) == ((2, 3, 5, 5), [*"abcde"], [*"abcde"], PATTERNS)
     assert torch.equal(one[1, 2], seen[PATTERNS[1]][1, 2])
     assert torch.equal(one.allowed(1, 2), torch.ones(5, 5).tril().bool())
     assert one.provenance == {"model": "GPT", "step": 3}
     with pytest.raises(LookupError, match="no pattern was captured, only: norm"):
-        AttentionMaps.of(captured(model, "norm"))
+        AttentionMaps.from_capture(captured(model, "norm"))
 
 
 def test_entropy_and_distance_match_hand_computed_values():

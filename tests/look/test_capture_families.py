@@ -183,7 +183,7 @@ def test_hugging_face_matches_output_attentions(family, implementation, padded):
     torch.testing.assert_close(watched, plain, rtol=0, atol=1e-5)
     assert (moved - plain).abs().max() > 1e-3
     if family != "t5":
-        allowed = AttentionMaps.of(seen, batch=1).allowed(1, 2)
+        allowed = AttentionMaps.from_capture(seen, batch=1).allowed(1, 2)
         assert (~allowed if allowed is not None else torch.zeros(5, 5)).sum() == masked_count(family, padded)
 
 

@@ -88,15 +88,15 @@ def test_repeated_module_shows_last_invocation_with_warning():
     with pytest.warns(
         UserWarning, match=r"0.pattern was computed 2 times, the last is shown: invocations='layers' shows each"
     ):
-        assert torch.equal(AttentionMaps.of(seen, batch=1)[0], second[1])
-    assert torch.equal(AttentionMaps.of(seen, invocations="last")[0], second[0])
-    both = AttentionMaps.of(seen, invocations="layers")
+        assert torch.equal(AttentionMaps.from_capture(seen, batch=1)[0], second[1])
+    assert torch.equal(AttentionMaps.from_capture(seen, invocations="last")[0], second[0])
+    both = AttentionMaps.from_capture(seen, invocations="layers")
     assert both.sites == ["0.pattern, 1 of 2", "0.pattern, 2 of 2"]
     assert torch.equal(both[0], first[0])
     with pytest.raises(ValueError, match="more than once on the same 5 keys: these are not steps in time"):
         AttentionMaps.over_time(seen)
     with pytest.raises(ValueError, match="invocations is 'all'"):
-        AttentionMaps.of(seen, invocations="all")
+        AttentionMaps.from_capture(seen, invocations="all")
 
 
 def test_fully_masked_rows_under_finite_mask_are_zero():

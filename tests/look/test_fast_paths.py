@@ -296,13 +296,13 @@ def test_maps_captured_under_dropout_report_the_rate():
     with capture(layer) as seen:
         layer(x, x, x)
     assert "1 in training, under dropout, which the maps leave out" in seen.summary
-    maps = AttentionMaps.of(seen)
+    maps = AttentionMaps.from_capture(seen)
     assert maps.provenance["dropout"] == 0.25
     assert repr(maps).endswith("taken in training: before a dropout of 0.25")
     layer.eval()
     with capture(layer) as seen:
         layer(x, x, x)
-    assert "dropout" not in seen.summary + repr(AttentionMaps.of(seen))
+    assert "dropout" not in seen.summary + repr(AttentionMaps.from_capture(seen))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])

@@ -91,16 +91,16 @@ def test_invocations_of_one_size_form_one_group():
 def test_messages_suggest_groups():
     *_, seen = pictures([4, 9])
     with pytest.warns(UserWarning, match=r"look\.groups\(seen, invocations='layers'\) shows each"):
-        assert look.AttentionMaps.of(seen).shape == (2, HEADS, 9, 9)
+        assert look.AttentionMaps.from_capture(seen).shape == (2, HEADS, 9, 9)
     with pytest.raises(ValueError, match=r"look\.groups\(seen, invocations='layers'\) has those that are alike"):
-        look.AttentionMaps.of(seen, invocations="layers")
+        look.AttentionMaps.from_capture(seen, invocations="layers")
     assert list(look.groups(seen, invocations="last")) == ["blocks.*"]
 
 
 def test_groups_assign_words_by_invocation_name():
     *_, seen = pictures([2, 3])
     found = look.groups(seen, {"*1 of 2": ["a", "b"], "*2 of 2": ["c", "d", "e"]})
-    assert [maps.rows for maps in found.values()] == [["a", "b"], ["c", "d", "e"]]
+    assert [maps.query_tokens for maps in found.values()] == [["a", "b"], ["c", "d", "e"]]
 
 
 def test_cached_decoding_stays_one_group():
@@ -175,7 +175,7 @@ def test_groups_assign_words_to_encoder_and_decoder(prefix):
         model(torch.randn(1, 5, 6), torch.randn(1, 3, 6))
     source, target = list("abcde"), list("xyz")
     made = look.groups(seen, {f"{prefix}encoder*": source, f"{prefix}decoder*": target})
-    words = {name: (maps.rows, maps.cols) for name, maps in made.items()}
+    words = {name: (maps.query_tokens, maps.key_tokens) for name, maps in made.items()}
     assert words == {
         "model.encoder.self_attn": (source, source),
         "model.decoder.self_attn": (target, target),
@@ -183,7 +183,9 @@ def test_groups_assign_words_to_encoder_and_decoder(prefix):
     }
     only = look.groups(seen, {"encoder*": source})
     assert only["model.decoder.encoder_attn"].rows == ["0", "1", "2"]
-    with pytest.raises(LookupError, match=r"rows: no group matches 'decodr.'; there are: model.encoder.self_attn, "):
+    with pytest.raises(
+        LookupError, match=r"query_tokens: no group matches 'decodr.'; there are: model.encoder.self_attn, "
+    ):
         look.groups(seen, {"encoder*": source, "decodr*": target})
 
 

@@ -76,7 +76,7 @@ def test_implicit_map_reproduces_the_output(way):
     expected = query @ key.transpose(-2, -1)
     assert torch.allclose(weights, expected / expected.sum(-1, keepdim=True), atol=1e-6)
     assert torch.allclose((weights @ value).transpose(1, 2).flatten(2), output, atol=1e-5)
-    assert look.AttentionMaps.of(seen, batch=1).shape == (1, HEADS, TOKENS, TOKENS)
+    assert look.AttentionMaps.from_capture(seen, batch=1).shape == (1, HEADS, TOKENS, TOKENS)
     assert list(look.groups(seen)) == ["implicit"]
 
 

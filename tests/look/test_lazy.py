@@ -81,7 +81,7 @@ def test_lazy_maps_match_eager_maps(name):
     assert repr(lazy) == repr(whole)
     torch.testing.assert_close(lazy["pattern"], whole["pattern"])
     for text in range(TEXTS):
-        plain, made = (AttentionMaps.of(seen, batch=text) for seen in (whole, lazy))
+        plain, made = (AttentionMaps.from_capture(seen, batch=text) for seen in (whole, lazy))
         assert isinstance(made.layers[0], LazyAttention)
         torch.testing.assert_close(made.weights, plain.weights)
         for head in (0, 4):
@@ -107,7 +107,7 @@ def test_allowed_blocks_match_allowed_cells(name):
     with capture(MODELS[name], lazy=True) as seen:
         MODELS[name]()
     for text in range(TEXTS):
-        (layer,) = AttentionMaps.of(seen, batch=text).layers
+        (layer,) = AttentionMaps.from_capture(seen, batch=text).layers
         for head, block in ((head, block) for head in (0, 4) for block in (1, 2, 3, 5)):
             allowed, found = layer.allowed(head), layer.allowed_blocks(head, block)
             if allowed is None:
@@ -124,7 +124,7 @@ def test_lazy_maps_round_trip(name, tmp_path):
     model = MODELS[name]
     with capture(nn.ModuleList([model, MODELS["causal"]]), lazy=True) as seen:
         model(), MODELS["causal"](), model()
-    maps = AttentionMaps.of(seen, invocations="layers", batch=1)
+    maps = AttentionMaps.from_capture(seen, invocations="layers", batch=1)
     again = AttentionMaps.load(maps.save(tmp_path / "maps.safetensors"))
     assert all(isinstance(layer, LazyAttention) for layer in again.layers)
     assert again.sites == maps.sites
@@ -146,7 +146,7 @@ def test_mixed_lazy_and_eager_maps_round_trip(tmp_path):
     model = Both()
     with capture(model, lazy=True) as seen:
         model()
-    maps = AttentionMaps.of(seen)
+    maps = AttentionMaps.from_capture(seen)
     assert [type(layer) for layer in maps.layers] == [LazyAttention, torch.Tensor]
     assert maps.allowed(0, 2).sum() == 28
     assert torch.equal(maps.allowed(1, 2), CAUSAL)
@@ -195,7 +195,7 @@ def test_lazy_flex_attention_matches_eager(tmp_path):
     with capture(model, lazy=True) as lazy:
         model()
     for text in range(TEXTS):
-        plain, made = (AttentionMaps.of(seen, batch=text) for seen in (whole, lazy))
+        plain, made = (AttentionMaps.from_capture(seen, batch=text) for seen in (whole, lazy))
         for head in (0, 5):
             assert_same_maps(plain, made, head)
     with pytest.raises(ValueError, match="no file can hold"):
@@ -238,7 +238,7 @@ def test_key_ranges_match_masks_without_gaps(rows, keys, data):
     mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * rows * keys, max_size=2 * rows * keys)))
     mask = mask.bool().view(2, 1, rows, keys)
     gaps = [text[0][i].diff().nonzero().numel() for text in mask for i in range(rows)]
-    found = KeyRanges.of(mask)
+    found = KeyRanges.from_mask(mask)
     texts = ["".join("01"[int(cell)] for cell in text[0][i]) for text in mask for i in range(rows)]
     assert (found is None) == any("0" in text.strip("0") for text in texts), gaps
     if found:

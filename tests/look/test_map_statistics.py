@@ -45,7 +45,7 @@ def statistics(maps):
         **measures.head_scores(maps),
         "entropy": measures.entropy(maps),
         "distance": measures.distance(maps),
-        "change": measures.change(maps, AttentionMaps(maps.weights.flip(1), maps.rows, mask=maps.mask)),
+        "change": measures.change(maps, AttentionMaps(maps.weights.flip(1), maps.query_tokens, mask=maps.mask)),
     }
 
 
@@ -138,7 +138,7 @@ def test_measures_do_not_depend_on_other_texts_in_the_batch(dtype, lazy):
     def maps(x, padding, row, words):
         with torch.no_grad(), capture(layer, dtype=dtype, lazy=lazy) as seen:
             layer(x, x, x, key_padding_mask=padding, need_weights=False)
-        return AttentionMaps.of(seen, words, batch=row)
+        return AttentionMaps.from_capture(seen, words, batch=row)
 
     x = torch.randn(1, LENGTH, 6)
     alone = statistics(maps(x, None, 0, WORDS))

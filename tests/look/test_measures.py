@@ -115,7 +115,7 @@ def test_measures_of_captures_match_their_maps():
         model(IDS[:1])
     with capture(model, device="cpu") as other:
         model(IDS[1:])
-    maps, others = AttentionMaps.of(seen), AttentionMaps.of(other)
+    maps, others = AttentionMaps.from_capture(seen), AttentionMaps.from_capture(other)
     for measure in (measures.entropy, measures.distance):
         torch.testing.assert_close(measure(seen), measure(maps))
         torch.testing.assert_close(measure(lazy), measure(maps))

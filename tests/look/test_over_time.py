@@ -38,7 +38,7 @@ def translator(attention=AdditiveAttention):
 def test_over_time_joins_decoder_steps(attention, batch):
     seen = capture_call(translator(attention), SOURCE, TARGET)
     maps = AttentionMaps.over_time(seen, *WORDS, batch=batch, provenance={"step": 7})
-    assert (maps.shape, maps.rows, maps.cols, maps.sites) == ((1, 1, 3, 5), *WORDS, ["attention.pattern"])
+    assert (maps.shape, maps.query_tokens, maps.key_tokens, maps.sites) == ((1, 1, 3, 5), *WORDS, ["attention.pattern"])
     assert maps.provenance == {"model": "Seq2Seq", "step": 7}
     invocations = seen.over_time("attention.pattern")
     for row in range(3):
@@ -73,8 +73,8 @@ def test_future_keys_are_zero_and_masked():
         assert torch.equal(maps[0, 0][row, : row + 1], invocations[row][1, 0, 0])
         assert not maps[0, 0][row, row + 1 :].any()
     assert torch.equal(maps.allowed(0, 0), torch.ones(6, 6).tril().bool())
-    assert maps.rows[2] == "c"
-    assert maps.cols[:3] == ["<s>", "a", "b"]  # what it could look at
+    assert maps.query_tokens[2] == "c"
+    assert maps.key_tokens[:3] == ["<s>", "a", "b"]  # what it could look at
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
@@ -84,20 +84,20 @@ def test_generated_text_matches_one_pass(dtype):
         written = list(generate.ids(model, prompt, 4))
     read = torch.tensor([[*prompt.tolist(), *written[:-1]]])
     words = [str(token) for token in read[0].tolist()]
-    maps, whole = AttentionMaps.over_time(seen, words), AttentionMaps.of(capture_call(model, read), words)
+    maps, whole = AttentionMaps.over_time(seen, words), AttentionMaps.from_capture(capture_call(model, read), words)
     assert maps.shape == whole.shape == (2, 3, 6, 6)
     torch.testing.assert_close(maps.weights, whole.weights, rtol=0, atol=1e-5 if dtype is torch.float32 else 0.005)
     assert maps.layers[0].dtype == dtype
     for layer, head in ((0, 0), (1, 2)):
         assert torch.equal(maps.allowed(layer, head), whole.allowed(layer, head))
-    assert (maps.rows, maps.cols) == (whole.rows, whole.cols)
-    last = AttentionMaps.of(seen, cols=whole.cols, invocations="last")
+    assert (maps.query_tokens, maps.key_tokens) == (whole.query_tokens, whole.key_tokens)
+    last = AttentionMaps.from_capture(seen, key_tokens=whole.key_tokens, invocations="last")
     assert torch.equal(last[1, 2], unpack(seen.over_time("blocks.1.attention.pattern")[-1][0, 2]))
 
 
 def test_over_time_of_one_invocation_matches_plain_maps():
     seen = capture_call(random(GPT(11, layers=2, heads=3, dim=6)), SOURCE)
-    plain, joined = AttentionMaps.of(seen, batch=1), AttentionMaps.over_time(seen, batch=1)
+    plain, joined = AttentionMaps.from_capture(seen, batch=1), AttentionMaps.over_time(seen, batch=1)
     assert torch.equal(joined.weights, plain.weights)
     assert torch.equal(joined.mask, plain.mask)
     assert joined.sites == plain.sites
@@ -132,7 +132,7 @@ def test_over_time_rejects_incompatible_invocations(shapes):
 
 def test_over_time_rejects_invalid_arguments():
     seen = capture_call(translator(), SOURCE, TARGET)
-    with pytest.raises(ValueError, match="rows has 5 words, the maps have 3 queries"):
+    with pytest.raises(ValueError, match="query_tokens has 5 words, the maps have 3 queries"):
         AttentionMaps.over_time(seen, WORDS[1], WORDS[0])
     with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
         AttentionMaps.over_time(seen, batch=2)

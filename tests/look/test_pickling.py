@@ -44,7 +44,7 @@ def test_pickled_or_copied_capture_matches_original(options, way):
     for site in sites:
         assert (other.allowed(site) is None) == (seen.allowed(site) is None)
         assert seen.allowed(site) is None or torch.equal(other.allowed(site), seen.allowed(site))
-    maps = [AttentionMaps.of(found, list("abcde"), batch=1) for found in (seen, other)]
+    maps = [AttentionMaps.from_capture(found, list("abcde"), batch=1) for found in (seen, other)]
     assert torch.equal(maps[0].weights[1, 2], maps[1].weights[1, 2])
     assert len(pickle.dumps(other)) < 60_000  # the weights of the model are not in it
 

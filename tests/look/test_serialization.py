@@ -25,13 +25,13 @@ def files(tmp_path_factory):
     model, ids = models.GPT(11, context=9, layers=2, heads=3, dim=12), torch.ones(1, 5, dtype=torch.long)
     with look.capture(model, lazy=True) as seen:
         model(ids)
-    AttentionMaps.of(seen, list("abcde")).save(folder / "key_ranges")
+    AttentionMaps.from_capture(seen, list("abcde")).save(folder / "key_ranges")
     mask = torch.tensor([[True, False, True, True, True]]).expand(5, 5)
     encoder = torch.nn.MultiheadAttention(12, 3, batch_first=True)
     x = torch.rand(1, 5, 12)
     with look.capture(encoder, lazy=True) as seen:
         encoder(x, x, x, attn_mask=~mask, need_weights=False)
-    AttentionMaps.of(seen).save(folder / "rules")
+    AttentionMaps.from_capture(seen).save(folder / "rules")
     return folder
 
 
@@ -63,10 +63,18 @@ def layer(**values):
 
 
 SPOILT = {  # file, what is changed, what is said
-    "no rows": ("whole", plain("rows", GONE), "metadata has no 'rows'; it must have rows, cols, sites, provenance"),
-    "rows of numbers": ("whole", plain("rows", [1, 2, 3, 4, 5]), r"metadata\.rows\[0\] is 1; it must be a text"),
-    "rows too few": ("whole", plain("rows", ["a"]), "rows has 1 members; the maps have 5"),
-    "cols too many": ("whole", plain("cols", ["a"] * 8), "cols has 8 members; the maps have 7"),
+    "no rows": (
+        "whole",
+        plain("query_tokens", GONE),
+        "metadata has no 'query_tokens'; it must have query_tokens, key_tokens, sites, provenance",
+    ),
+    "rows of numbers": (
+        "whole",
+        plain("query_tokens", [1, 2, 3, 4, 5]),
+        r"metadata\.query_tokens\[0\] is 1; it must be a text",
+    ),
+    "rows too few": ("whole", plain("query_tokens", ["a"]), "query_tokens has 1 members; the maps have 5"),
+    "cols too many": ("whole", plain("key_tokens", ["a"] * 8), "key_tokens has 8 members; the maps have 7"),
     "sites that are a text": ("whole", plain("sites", "ab"), r"metadata\.sites is 'ab'; it must be a list"),
     "more than is known": ("whole", plain("more", 3), "metadata has the key 'more', which is not known"),
     "provenance of a list": ("whole", plain("provenance", [1]), r"metadata\.provenance is a list; it must be a dict"),
@@ -134,8 +142,8 @@ def test_maps_round_trip(files, name):
     maps = AttentionMaps.load(files / name)
     again = AttentionMaps.load(maps.save(files / "again"))
     assert torch.equal(again.weights, maps.weights)
-    assert (again.rows, again.cols, again.sites, again.provenance) == (
-        maps.rows, maps.cols, maps.sites, maps.provenance)  # fmt: skip
+    assert (again.query_tokens, again.key_tokens, again.sites, again.provenance) == (
+        maps.query_tokens, maps.key_tokens, maps.sites, maps.provenance)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["whole", "key_ranges", "rules"])
@@ -156,7 +164,7 @@ def test_load_rejects_invalid_content(case, files, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "x"])
-@pytest.mark.parametrize("key", ["rows", "provenance", "made"])
+@pytest.mark.parametrize("key", ["query_tokens", "provenance", "made"])
 def test_load_rejects_invalid_json(text, key, files, tmp_path):
     tensors, said = load_tensors(files / "key_ranges")
     save_tensors(tmp_path / "x", tensors, {**said, key: text})
@@ -176,7 +184,7 @@ def test_lazy_maps_broadcast_single_row_masks(tmp_path):
     wanted = (x[0] @ x[0].mT / 2)[:, 3:5, :3].softmax(-1)
     with look.capture(model, lazy=True) as seen:
         model(x)
-    maps = AttentionMaps.of(seen)
+    maps = AttentionMaps.from_capture(seen)
     for one in (maps, AttentionMaps.load(maps.save(tmp_path / "x"))):
         for head in range(2):
             made = one.tile(0, head, slice(3, 5))

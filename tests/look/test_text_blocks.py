@@ -119,7 +119,7 @@ def test_joined_map_reproduces_block_attention(cut, dtype):
         with capture(model, dtype=dtype) as seen:
             assert torch.equal(model(X), plain)
         for batch in range(B):
-            maps = AttentionMaps.of(seen, batch=batch)
+            maps = AttentionMaps.from_capture(seen, batch=batch)
             assert maps.shape == (1, H, T, T)
             value = model.projected(X)[2][batch]
             near = 1e-6 if dtype == torch.float32 else 0.05
@@ -129,7 +129,7 @@ def test_joined_map_reproduces_block_attention(cut, dtype):
             assert torch.equal(grouped.weights, maps.weights)
             assert torch.equal(AttentionMaps.over_time(seen, batch=batch).weights, maps.weights)
     with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
-        AttentionMaps.of(seen, batch=B)
+        AttentionMaps.from_capture(seen, batch=B)
 
 
 def test_layers_and_calls_are_joined_separately():
@@ -138,7 +138,7 @@ def test_layers_and_calls_are_joined_separately():
         model(X)
         model(2 * X)
     assert len(seen.over_time("0.pattern")) == 4
-    maps = AttentionMaps.of(seen, invocations="layers")
+    maps = AttentionMaps.from_capture(seen, invocations="layers")
     assert maps.sites == [f"{layer}.pattern, {number} of 2" for layer in (0, 1) for number in (1, 2)]
     torch.testing.assert_close(maps.weights.sum(-1), torch.ones(4, H, T))
 
@@ -148,7 +148,7 @@ def test_edits_of_blocks_appear_in_the_joined_map(cut):
     model = Local(cut)
     with capture(model, ["pattern"], edit={"pattern": lambda weights: weights * 0.5}) as seen:
         model(X)
-    torch.testing.assert_close(AttentionMaps.of(seen).weights.sum(-1), torch.full((1, H, T), 0.5))
+    torch.testing.assert_close(AttentionMaps.from_capture(seen).weights.sum(-1), torch.full((1, H, T), 0.5))
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -174,7 +174,7 @@ def test_blocks_of_unknown_position_raise():
     with capture(model) as seen:
         model(X)
     says = "blocks of a text of 20 words"
-    for make in (AttentionMaps.of, AttentionMaps.over_time, groups):
+    for make in (AttentionMaps.from_capture, AttentionMaps.over_time, groups):
         with pytest.raises(ValueError, match=says):
             make(seen)
     assert seen["pattern"].shape[-2:] == (W, W + 1)  # as they are
@@ -187,7 +187,7 @@ def test_full_attention_has_no_block_sites():
     with capture(model := Local(whole)) as seen:
         model(X)
     assert seen.block_sites == []
-    assert AttentionMaps.of(seen).shape == (1, H, T, T)
+    assert AttentionMaps.from_capture(seen).shape == (1, H, T, T)
 
 
 transformers = pytest.importorskip("transformers")
@@ -222,7 +222,7 @@ def test_hugging_face_block_attention_is_joined(make):
     with torch.no_grad(), capture(model, ["*.pattern", "*.self", "*.self.value"]) as seen:
         model(input_ids=IDS, attention_mask=OPEN)
     for batch, words in ((0, 64), (1, 50)):
-        maps = AttentionMaps.of(seen, batch=batch)
+        maps = AttentionMaps.from_capture(seen, batch=batch)
         assert maps.shape == (2, 4, 64, 64)
         for layer in range(2):
             site = f"encoder.layer.{layer}.attention.self"
@@ -238,7 +238,7 @@ def test_longformer_global_attention_is_joined():
     with torch.no_grad(), capture(model) as seen:
         output = model(input_ids=IDS, attention_mask=OPEN, global_attention_mask=everywhere, output_attentions=True)
     for batch, words in ((0, [0]), (1, [0, 5])):
-        maps = AttentionMaps.of(seen, batch=batch)
+        maps = AttentionMaps.from_capture(seen, batch=batch)
         for layer in range(2):
             for number, word in enumerate(words):  # [batch, head, key, global word], as the model returns them
                 own = output.global_attentions[layer][batch, :, :, number]
@@ -259,7 +259,7 @@ def test_longt5_local_attention_is_joined():
     kinds = [f"encoder.block.{layer}.layer.0.LocalSelfAttention" for layer in (0, 1)]
     with torch.no_grad(), capture(model, ["*.pattern", *kinds, *(f"{kind}.v" for kind in kinds)]) as seen:
         model(input_ids=IDS, attention_mask=OPEN)
-    maps = AttentionMaps.of(seen)
+    maps = AttentionMaps.from_capture(seen)
     for layer, kind in enumerate(kinds):
         module = model.encoder.block[layer].layer[0].LocalSelfAttention
         value = seen[f"{kind}.v"][0].unflatten(-1, (4, 6))
@@ -275,4 +275,4 @@ def test_longt5_transient_global_attention_raises():
     with torch.no_grad(), capture(model := eval_model(transformers.LongT5EncoderModel(config))) as seen:
         model(input_ids=IDS)
     with pytest.raises(ValueError, match="blocks of a text of 64 words"):
-        AttentionMaps.of(seen)
+        AttentionMaps.from_capture(seen)

@@ -52,7 +52,7 @@ def generate_with_capture(model, *given, sites="*.pattern", **how):
 def one_pass(model, sites="*", **given):
     with torch.no_grad(), capture(model) as seen:
         model(**given)
-    return AttentionMaps.of(seen, sites=sites)
+    return AttentionMaps.from_capture(seen, sites=sites)
 
 
 def assert_same_maps(maps, expected):
@@ -231,7 +231,7 @@ def test_over_time_supports_prefilled_caches():
         with capture(model) as seen:
             for place in range(4, 7):
                 model(IDS[:1, place : place + 1], past_key_values=cache)
-    maps, whole = AttentionMaps.over_time(seen, cols=list("abcdefg")), one_pass(model, input_ids=IDS[:1])
+    maps, whole = AttentionMaps.over_time(seen, key_tokens=list("abcdefg")), one_pass(model, input_ids=IDS[:1])
     assert maps.shape == (2, 4, 3, 7)
     torch.testing.assert_close(maps.weights, whole.weights[:, :, 4:], rtol=1e-4, atol=1e-6)
 
@@ -292,4 +292,4 @@ def test_over_time_follows_tfviz_beam_search(width):
             maps = AttentionMaps.over_time(seen, sites=sites, batch=row, beams=rows)
             with torch.no_grad(), capture(model) as one:
                 model(source[row, None], read)
-            assert_same_maps(maps, AttentionMaps.of(one, sites=sites))
+            assert_same_maps(maps, AttentionMaps.from_capture(one, sites=sites))

@@ -456,7 +456,7 @@ def test_uint8_patterns_match_float_patterns(kind):
         with capture(model, dtype=torch.uint8, edit=edit) as small:
             model()
         torch.testing.assert_close(unpack(small["pattern"]), exact["pattern"], equal_nan=True, rtol=0, atol=0.004)
-    maps = AttentionMaps.of(small, batch=1)
+    maps = AttentionMaps.from_capture(small, batch=1)
     with pytest.raises(ValueError, match="NaN"):
         maps.packed(0, 2)
     for wrong in (torch.tensor([0.5, torch.nan]), torch.tensor([1.5]), torch.tensor([-0.1])):

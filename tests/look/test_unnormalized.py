@@ -131,7 +131,7 @@ def test_views_note_unnormalized_weights():
     model = Model(MADE["softmax off by one"])
     with capture(model, "layers.0.pattern", dtype=torch.uint8) as seen:
         model(X)
-    maps = AttentionMaps.of(seen)
+    maps = AttentionMaps.from_capture(seen)
     assert maps.layers[0].dtype == torch.uint8
     says = "rows need not add up to 1 in layers.0.pattern"
     assert says in repr(maps)
@@ -152,5 +152,5 @@ def test_saved_maps_keep_the_unnormalized_caveat(tmp_path):
     model = Model(MADE["relu over n"])
     with capture(model, "layers.0.pattern") as seen:
         model(X)
-    maps = AttentionMaps.load(AttentionMaps.of(seen).save(tmp_path / "x.safetensors"))
+    maps = AttentionMaps.load(AttentionMaps.from_capture(seen).save(tmp_path / "x.safetensors"))
     assert maps.caveat == "rows need not add up to 1 in layers.0.pattern"

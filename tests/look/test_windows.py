@@ -55,7 +55,7 @@ def test_joined_map_reproduces_window_attention(case, batch, how, near):
     with torch.no_grad(), look.capture(block, **how) as seen:
         expected = block(x)
     for row in range(batch):
-        maps = look.AttentionMaps.of(seen, batch=row)
+        maps = look.AttentionMaps.from_capture(seen, batch=row)
         assert maps.shape == (1, HEADS, x[0, ..., 0].numel(), x[0, ..., 0].numel())
         assert (block.whole(x[row : row + 1], maps.weights) - expected[row]).abs().max() < near
         assert maps.layers[0].dtype == how.get("dtype", torch.float32)
@@ -69,7 +69,7 @@ def test_padded_windows_keep_only_weights_inside_the_image():
     block, x = Block(4), torch.randn(1, 6, 7, DIM)
     with torch.no_grad(), look.capture(block) as seen:
         block(x)
-    maps = look.AttentionMaps.of(seen)
+    maps = look.AttentionMaps.from_capture(seen)
     assert maps.shape[2:] == (42, 42)
     sums = maps.weights[0].sum(-1).view(HEADS, 6, 7)
     assert torch.allclose(sums[:, :4, :4], torch.ones(1), atol=1e-6)
@@ -87,7 +87,7 @@ def test_flat_image_uses_the_sides_passed_to_its_module():
     block, x, sides = Flat(4, 2), torch.randn(1, 8 * 32, DIM), (8, 32)  # as many places as 16 x 16
     with torch.no_grad(), look.capture(block) as seen:
         output = block(x, sides)
-    whole = block.whole(x.unflatten(1, sides), look.AttentionMaps.of(seen).weights)
+    whole = block.whole(x.unflatten(1, sides), look.AttentionMaps.from_capture(seen).weights)
     assert (whole.flatten(1, 2) - output).abs().max() < 1e-6
 
 

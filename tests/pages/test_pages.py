@@ -59,7 +59,7 @@ def changed(before, after):
 def test_arrow_keys_read_every_cell(open_view, causal):
     some = maps(queries=6, keys=6, causal=True, rows=SIX) if causal else cross_attention_maps()
     page = open_view(view.head(some, 1, 2))
-    rows, cols, expected = some.rows, some.cols, shown(weights(some, 1, 2)).tolist()
+    rows, cols, expected = some.query_tokens, some.key_tokens, shown(weights(some, 1, 2)).tolist()
     found = walk(page, len(rows), len(cols))
     assert {cell[:2] for cell in found} == {(row, col) for row in rows for col in cols}
     for query, key, number in found:

@@ -117,7 +117,7 @@ def test_page_does_not_scroll_horizontally(open_view, kind, width):
 
 
 def test_page_follows_color_scheme(open_view):
-    eye = AttentionMaps(torch.eye(5, 5).expand(1, 1, 5, 5), rows=ROWS)
+    eye = AttentionMaps(torch.eye(5, 5).expand(1, 1, 5, 5), query_tokens=ROWS)
     page = open_view(view.head(eye, 0, 0), scheme="dark")
     places, seen = spots(page, ROWS, ROWS), {}
     for scheme in ("dark", "light", "dark"):

@@ -414,7 +414,7 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio, weights, atol):
             page.get_by_role("tab").nth(which // 2).click()
             assert page.locator(".sides .shares").count() == 2
             top = scores.softmax(0).topk(7)
-            expected = dict(zip(map(spoken, WORDS.words(top.indices)), map(said, top.values.tolist())))
+            expected = dict(zip(map(spoken, WORDS.tokens(top.indices)), map(said, top.values.tolist())))
             expected.setdefault(typed, said(scores.softmax(0)[WORDS[typed]].item()))
             assert shares(page, f".shares >> nth={which % 2}") == expected
     switch(page, 1, 0)
@@ -477,7 +477,7 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     wait_until_idle(page)
     ids[10] = int(second)
     check_against_torch(page, bert, ids)
-    put = WORDS.words(second[None])[0]
+    put = WORDS.tokens(second[None])[0]
     assert words(page)[9] == put
     assert page.get_by_role("tab").count() == 0  # one gap is left
     assert page.get_by_role("group", name="Guesses for “\u2068not\u2069”").count() == 1
@@ -505,8 +505,8 @@ def test_fill_handles_multi_token_words_and_a_second_vocabulary(studio):
     lists = page.locator(".sides .shares")
     assert lists.count() == each[1] + 1
     assert len(shares(page, f".shares >> nth={each[1]}")) >= 7
-    assert next(iter(shares(page, ".shares >> nth=0"))) == PIECES.words(guesses[1 + each[0]].argmax()[None])[0]
-    assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.words(left.argmax()[None])[0]
+    assert next(iter(shares(page, ".shares >> nth=0"))) == PIECES.tokens(guesses[1 + each[0]].argmax()[None])[0]
+    assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.tokens(left.argmax()[None])[0]
     assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
     click_word(page, "the")
     assert page.locator(".gap").first.locator(".shares").last.text_content() == "Left side onlynothing stands there"
@@ -552,7 +552,7 @@ def test_fill_hides_words_of_hostile_text(studio):
     assert page.locator(".passage :is(b, img, script)").count() == 0
     click_word(page, "שלום")
     ids = encode_with_specials(hostile)[:23]
-    assert WORDS.words(torch.tensor(ids)).count("[UNK]") > 4
+    assert WORDS.tokens(torch.tensor(ids)).count("[UNK]") > 4
     assert page.locator(".gap").count() == 1
     types(page, "plot 😀 " * 2000)
     assert says(page) == "the text is longer than the model reads: its first 22 words are shown"
@@ -648,7 +648,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         if kind == "classify":
             assert page.locator(".pane.text .scale").text_content() == "attention0 %100 %"
         assert plain(page.locator(".pane.text small").first.text_content()) == (
-            f"Where “{WORDS.words([ids[i + 1]])[0]}” looks: layer 1, head 2"
+            f"Where “{WORDS.tokens([ids[i + 1]])[0]}” looks: layer 1, head 2"
         )
     pointed = backgrounds(page)
     switch(page, 1, 2)  # a head that is off looks at nothing

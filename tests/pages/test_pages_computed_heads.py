@@ -35,7 +35,7 @@ def treat_maps_as_large(monkeypatch):
 def make_maps(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
     draw = torch.Generator().manual_seed(3)
     mask = RULES[rule]
-    key_ranges = None if mask is None else KeyRanges.of(mask.view(1, -1, QUERIES, KEYS))
+    key_ranges = None if mask is None else KeyRanges.from_mask(mask.view(1, -1, QUERIES, KEYS))
     assert (key_ranges is None) == (mask is None)
     layers = []
     for _ in range(LAYERS):
@@ -116,7 +116,7 @@ def test_huge_head_is_zoomed_from_block_maxima_to_exact_cells(open_view, tmp_pat
     """From all of it to single cells, which are exact; rows that are locked are exact, too."""
     size, draw = 4800, torch.Generator().manual_seed(5)
     query, key = (1.5 * torch.randn(1, 1, size, 4, generator=draw) for _ in range(2))
-    maps = AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))])
+    maps = AttentionMaps([LazyAttention(AttentionCall.from_arguments(query, key, key, None, None, causal=True))])
     page = open_view(view.head(maps, 0, 0, budget=3e5))
     wait_until_computed(page)
     page.locator("canvas").focus()

@@ -41,7 +41,7 @@ def test_write_encodes_typed_text_like_python(new_page, kind):
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
     with torch.no_grad():
         logits = model(vocab.encode(HOSTILE)[None])[0, -1, : len(vocab)]
-    assert vocab.words(logits.argmax()[None])[0] in bars(page)
+    assert vocab.tokens(logits.argmax()[None])[0] in bars(page)
     if kind == "regex":  # what no tokenizer lacks can be written on, token by token
         click(page, *["One token"] * 3)
         assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
@@ -175,7 +175,7 @@ def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path, kernel
         logits = model(letters.encode("abcd")[None])[0]
     shares = logits[-1, :20].softmax(-1)
     assert sum(float(said(share).split()[0]) for share in shares) > 90
-    assert bars(page)[letters.words(shares.argmax()[None])[0]] == said(1.0)  # temperature 0 takes the likeliest
+    assert bars(page)[letters.tokens(shares.argmax()[None])[0]] == said(1.0)  # temperature 0 takes the likeliest
     cost = torch.nn.functional.cross_entropy(logits[:-1, :20], letters.encode("abcd")[1:])
     choices = f"{float(f'{cost.exp().item():.1e}'):g}"
     assert page.locator(".cost").text_content() == (

@@ -102,7 +102,7 @@ def test_steps_leave_future_tokens_blank(open_view):
         control(page, "Step").fill(str(at))
         settled(page)
         assert named(page) == f"{name.capitalize()}, layer 1, head 2"
-        n = len(some.rows)
+        n = len(some.query_tokens)
         texts = page.locator("canvas").evaluate(READ, [list(places[cell][0]) for cell in places])
         own, seen = shown(weights(parts["step 9"], 1, 2)).tolist(), colours(page, places)
         for (row, col), text in zip(places, texts):
@@ -258,7 +258,7 @@ def test_exports_match_displayed_head(open_view, new_page, tmp_path):
     assert {"<a>", "b&", '"c"', "d'", "e", "f"} <= {word.removesuffix("●").strip() for word in words}
     assert words[0].startswith("Layer 1, head 2")
     head, *lines = csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines())
-    assert (head[1:], [line[0] for line in lines]) == (some.cols, some.rows)
+    assert (head[1:], [line[0] for line in lines]) == (some.key_tokens, some.query_tokens)
     found = torch.tensor([[float(cell or "nan") for cell in line[1:]] for line in lines], dtype=torch.double)
     expected = weights(some, 1, 2).where(some.mask[1, 2], torch.nan)
     torch.testing.assert_close(found, expected, rtol=5.1e-4, atol=0, equal_nan=True)

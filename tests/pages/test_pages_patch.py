@@ -175,7 +175,7 @@ def test_metric_follows_chosen_answers(studio):
         clean, corrupt = (model(one)[0, -1] for one in ids)
     answer = clean.argmax().item()
     other = next(one for one in corrupt.topk(2).indices.tolist() if one != answer)
-    words = TOKENIZER.words(torch.tensor([answer, other]))
+    words = TOKENIZER.tokens(torch.tensor([answer, other]))
     table = study_patch(model, "*.output_heads", words)
     assert signed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
     control(page, "Clean answer").fill("a")

@@ -96,7 +96,7 @@ def test_masked_keys_are_forbidden_not_omitted(open_view):
 def test_long_text_opens_as_blocks_and_shows_exact_rows(open_view, tmp_path):
     draw = torch.Generator().manual_seed(0)
     query, key = (torch.randn(1, 4, 2500, 8, generator=draw) for _ in range(2))
-    some = AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))] * 2)
+    some = AttentionMaps([LazyAttention(AttentionCall.from_arguments(query, key, key, None, None, causal=True))] * 2)
     page = open_view(view.heads(some, top=4))
     assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelector('canvas').width > 100")
     page.get_by_role("tab", name="One head").click()

@@ -45,7 +45,7 @@ def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
     torch.testing.assert_close(heights(page), as_heights(now, before), rtol=0, atol=1e-2)
     torch.testing.assert_close(heights(page, "--unedited"), as_heights(before, now), rtol=0, atol=1e-2)
     assert "all heads on" in page.locator(".costs figcaption").text_content()
-    costliest = TOKENIZER.words(TOKENIZER.encode(PROMPT)[1:][now.argmax()][None])[0]
+    costliest = TOKENIZER.tokens(TOKENIZER.encode(PROMPT)[1:][now.argmax()][None])[0]
     assert f"most: “{costliest}” {now.max():.2f}" in plain(page.locator(".costs .bars").get_attribute("aria-label"))
 
 

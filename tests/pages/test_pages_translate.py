@@ -45,7 +45,7 @@ def expected_nodes(columns):
     made = []
     for step, column in enumerate(columns):
         fresh = [(tokens, score) for tokens, _, score in column if len(tokens) == step + 1]
-        made.append([(target.words([tokens[-1]])[0], score) for tokens, score in fresh])
+        made.append([(target.tokens([tokens[-1]])[0], score) for tokens, score in fresh])
     return made
 
 
@@ -118,7 +118,7 @@ def test_bars_and_attention_maps_match_python(studio):
         shares = logits[place].softmax(-1)
         shares[[0, target["[BOS]"]]] = 0
         top = shares.topk(len(bars(page)))
-        assert [name for name, _ in bars(page)] == target.words(top.indices)
+        assert [name for name, _ in bars(page)] == target.tokens(top.indices)
         percents = [100 * float(p) for p in top.values[:5]]
         assert [share for _, share in bars(page)][:5] == pytest.approx(percents, rel=0.06)
 
@@ -131,7 +131,7 @@ def test_sharpest_cross_attention_opens_first_with_predicted_words_as_rows(studi
     heads, rows, cells = table_of(page, page.locator(".inner"))
     tokens = search(made, "one two three")[-1][0][0]
     assert heads == ["one", "two", "three", "[EOS]"]
-    assert rows == target.words(tokens)
+    assert rows == target.tokens(tokens)
     with torch.no_grad(), look.capture(made) as seen:
         made(source_ids("one two three"), torch.tensor([[target["[BOS]"], *tokens[:-1]]]))
     heads_of_all = torch.cat([seen[f"decoder.{layer}.cross.pattern"][0] for layer in range(2)])
@@ -158,14 +158,14 @@ def test_forced_word_continues_search_from_its_prefix(studio, width, alpha):
     page.locator(".written .word").nth(1).click()
     wait_until_idle(page)
     names = [name for name, _ in bars(page)]
-    pick = next(i for i, name in enumerate(names) if name not in ("[EOS]", target.words([written[1]])[0]))
+    pick = next(i for i, name in enumerate(names) if name not in ("[EOS]", target.tokens([written[1]])[0]))
     page.locator(".shares .share").nth(pick).click()
     wait_until_idle(page)
     prefix = [written[0], target[names[pick]]]
     columns = search(made, "one two three", prefix, width, alpha)
     assert texts(page) == decoded_texts(columns)
     check_tree(page, columns)
-    assert page.locator(".written .forced").all_text_contents() == target.words(prefix)
+    assert page.locator(".written .forced").all_text_contents() == target.tokens(prefix)
     click(page, "nothing")  # back to the free search
     assert texts(page) == decoded_texts(search(made, "one two three", width=width, alpha=alpha))
 
@@ -193,12 +193,12 @@ def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
     columns = search(made, "one two three", width=3, alpha=0.6)
     page.locator(".node[data-place='1 2']").click()
     wait_until_idle(page)
-    assert word(page) == [*target.words(columns[1][2][0]), "…"]
+    assert word(page) == [*target.tokens(columns[1][2][0]), "…"]
     asked = page.evaluate("window.told.at(-1).inputs.target.data")
     assert asked == [target["[BOS]"], *columns[1][2][0]]
     press(page, "ArrowUp", "ArrowUp", "Enter")
     wait_until_idle(page)
-    assert word(page) == [*target.words(columns[1][0][0]), "…"]
+    assert word(page) == [*target.tokens(columns[1][0][0]), "…"]
     press(page, "ArrowLeft", "Enter")
     wait_until_idle(page)
     assert len(word(page)) == 2
@@ -218,7 +218,7 @@ def test_translate_works_by_keyboard_alone(studio):
     page.locator(".editor").dispatch_event("keydown", option_s)
     wait_until_idle(page)
     columns = search(made, "four nine")
-    assert word(page)[:2] == target.words(columns[1][0][0])
+    assert word(page)[:2] == target.tokens(columns[1][0][0])
     press(page, "Alt+b")
     wait_until_idle(page)
     assert len(word(page)) == 2
@@ -232,7 +232,7 @@ def test_translate_works_by_keyboard_alone(studio):
         read = torch.tensor([[target["[BOS]"], *columns[0][0][0]]])
         logits = made(source_ids("four nine"), read)[0, -1].index_fill(-1, read[0, 0], -torch.inf)
     forced = [*columns[0][0][0], int(logits[1:].topk(2).indices[1]) + 1]
-    assert [token(one) for one in page.locator(".written .forced").all_text_contents()] == target.words(forced)
+    assert [token(one) for one in page.locator(".written .forced").all_text_contents()] == target.tokens(forced)
     press(page, "Alt+r")
     wait_until_idle(page)
     assert texts(page) == decoded_texts(search(made, "four nine", forced))
@@ -463,7 +463,7 @@ def test_a_step_after_the_end_begins_with_the_first_word(studio):
     written = search(made, "one two three")[-1][0][0]
     for count in (1, 2):
         click(page, "Step")
-        assert word(page) == [*target.words(written[:count]), "…"]
+        assert word(page) == [*target.tokens(written[:count]), "…"]
 
 
 def test_axe_reports_no_serious_violations(studio):

@@ -111,7 +111,7 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
         shares = generate.Sampler(**given).probabilities(logits(model, "abc")[-1])
         order = logits(model, "abc")[-1].argsort(descending=True)[:LIKELIEST]
         assert list(bars(page).values()) == [said(share) for share in shares[order].tolist()]
-        assert next(iter(bars(page))) == TOKENIZER.words(order)[0].replace("\u202e", "⟨202E⟩")
+        assert next(iter(bars(page))) == TOKENIZER.tokens(order)[0].replace("\u202e", "⟨202E⟩")
 
     same()
     control(page, "Temperature").fill("0.4")
@@ -652,7 +652,7 @@ def test_bytes_and_word_vocabularies_match_generate_ids(studio, tmp_path):
         ids = list(generate.ids(model, tokenizer.encode(prompt), 5, seed=4))
         assert path_of(saved_state(page, tmp_path)) == ids
         assert tokenizer is not words or shown(page).split() == [
-            words.words(torch.tensor([i]))[0] for i in [*tokenizer.encode(prompt).tolist(), *ids]
+            words.tokens(torch.tensor([i]))[0] for i in [*tokenizer.encode(prompt).tolist(), *ids]
         ]
 
 

@@ -103,9 +103,9 @@ def use_translate(expect, view, models_scope):
         shares = model(source, torch.tensor([[tokenizer["[BOS]"]]]))[0, 0].softmax(-1)
     shares[[0, tokenizer["[BOS]"]]] = 0
     first = view.locator(".written .word").first
-    expect(first).to_have_text(spoken(tokenizer.words([int(shares.argmax())])[0]))
+    expect(first).to_have_text(spoken(tokenizer.tokens([int(shares.argmax())])[0]))
     first.click()
-    check_top_share(expect, view, shares, tokenizer.words(range(len(tokenizer))))
+    check_top_share(expect, view, shares, tokenizer.tokens(range(len(tokenizer))))
 
 
 def type_text(view, text):
@@ -132,7 +132,7 @@ def use_fill(expect, view, models_scope):
     ids = [tokenizer["[CLS]"], *tokenizer.encode("the music was").tolist(), tokenizer["[MASK]"], tokenizer["[SEP]"]]
     with torch.no_grad():
         tokens = models_scope["bert"](torch.tensor([ids])).logits[0, 4]
-    check_top_share(expect, view, tokens.softmax(-1), tokenizer.words(range(len(tokenizer))))
+    check_top_share(expect, view, tokens.softmax(-1), tokenizer.tokens(range(len(tokenizer))))
 
 
 def use_interact(expect, view, models_scope):

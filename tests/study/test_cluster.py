@@ -72,7 +72,7 @@ def test_no_more_batches_are_sent_than_workers_need(client):
     def batches():
         for number in range(20):
             read.append(number)
-            yield number, Inputs.of("texts", DATA[:1], model)
+            yield number, Inputs.from_prompt("texts", DATA[:1], model)
 
     model = gpt().eval()
     measurement = BatchMeasurement(model, lambda seen, inputs: inputs.tensors[0][:, 0], [], top=1)

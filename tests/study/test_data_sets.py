@@ -32,7 +32,7 @@ def values(model, measure=first_key):
     for row in DATA:
         with torch.no_grad(), capture(model) as seen:
             model(row[None])
-        found.append(measure(seen, Inputs.of("ids", row[None], model)))
+        found.append(measure(seen, Inputs.from_prompt("ids", row[None], model)))
     return torch.cat(found).double().numpy()
 
 
@@ -107,7 +107,7 @@ def test_merged_halves_match_the_whole(cut):
     check(halves[0].merge(halves[1]), values(model))
     with pytest.raises(ValueError, match="the axes changed from 2 axis 1 x 3 axis 2 to 2 x"):
         halves[0].merge(
-            Statistics.of(Table(torch.ones(2, 2), {"text": ["0", "1"], "x": ["a", "b"]}), torch.arange(2), 5)
+            Statistics.from_batch(Table(torch.ones(2, 2), {"text": ["0", "1"], "x": ["a", "b"]}), torch.arange(2), 5)
         )
 
 

@@ -34,7 +34,7 @@ def single(model, text):
     """Maps of one text without padding."""
     with torch.no_grad(), capture(model) as seen:
         model(torch.tensor([text]))
-    return AttentionMaps.of(seen, [str(number) for number in text])
+    return AttentionMaps.from_capture(seen, [str(number) for number in text])
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -179,7 +179,7 @@ def test_marks_of_any_number_in_layers_with_masks_of_their_own(side, lazy):
     }
     with torch.no_grad(), capture(model, lazy=lazy) as seen:
         model(**batch)
-    found = HeadScores(kinds)(seen, Inputs.of("texts", batch, model))
+    found = HeadScores(kinds)(seen, Inputs.from_prompt("texts", batch, model))
     assert found["none"].values.isnan().all()
     for layer, site in enumerate(seen):
         for text, counts in enumerate(batch["attention_mask"].bool()):
@@ -360,7 +360,7 @@ def test_film_accepts_any_iterable():
 
 def maps(seed=0, keys=3):
     weights = torch.rand(2, 4, keys, keys, generator=torch.Generator().manual_seed(seed)).softmax(-1)
-    return AttentionMaps(weights, rows=[f"w{number}" for number in range(keys)])
+    return AttentionMaps(weights, query_tokens=[f"w{number}" for number in range(keys)])
 
 
 def test_map_store_round_trips(tmp_path):

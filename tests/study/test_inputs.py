@@ -71,7 +71,7 @@ def test_inputs_repeat_and_text_keep_shared_rows():
 
 
 def test_word_mask_accepts_any_attention_mask():
-    inputs = Inputs.of("ids", {"input_ids": IDS}, build(*FAMILIES["GPT-2"][:2]))
+    inputs = Inputs.from_prompt("ids", {"input_ids": IDS}, build(*FAMILIES["GPT-2"][:2]))
     seen = ~LATER & (MASK[:, None, None] == 1)
     lowest = torch.where(seen, 0.0, torch.finfo(torch.float32).min)
     for mask in (MASK, MASK.bool(), seen, seen.long(), lowest, torch.where(seen, 0.0, -torch.inf)):

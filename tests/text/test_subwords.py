@@ -45,7 +45,7 @@ def test_bpe_round_trips_any_text(written):
     tokenizer = BUILT["bpe"]
     ids = tokenizer.encode(written)
     assert tokenizer.decode(ids) == "".join(tokenizer.pieces(ids)) == written
-    assert len(tokenizer.words(ids)) == len(tokenizer.spans(written)) == len(ids)
+    assert len(tokenizer.tokens(ids)) == len(tokenizer.spans(written)) == len(ids)
 
 
 @pytest.mark.parametrize("name", ["bpe", "letters"])
@@ -54,7 +54,7 @@ def test_every_script_round_trips_with_visible_words(name):
     ids = tokenizer.encode(WRITINGS)
     assert tokenizer.decode(ids) == WRITINGS
     assert ids.dtype == torch.long
-    assert all(word.strip() == word != "" and word.isprintable() for word in tokenizer.words(ids))
+    assert all(word.strip() == word != "" and word.isprintable() for word in tokenizer.tokens(ids))
 
 
 def test_whole_words_round_trip_with_spaces():
@@ -75,7 +75,7 @@ def test_lower_controls_case_folding():
 def test_special_tokens_come_first(tokenizer):
     assert [tokenizer[special] for special in subwords.SPECIAL_TOKENS] == list(range(7))
     assert [subwords.PAD, subwords.BOS, subwords.EOS, subwords.CLS, subwords.SEP, subwords.MASK] == [0, 2, 3, 4, 5, 6]
-    assert tuple(tokenizer.words(range(7))) == subwords.SPECIAL_TOKENS
+    assert tuple(tokenizer.tokens(range(7))) == subwords.SPECIAL_TOKENS
     assert tokenizer.decode(range(7)) == ""
     assert tokenizer[tokenizer.backend_tokenizer.id_to_token(len(tokenizer) - 1)] == len(tokenizer) - 1
 
@@ -103,7 +103,7 @@ def test_save_and_load_round_trips(tokenizer, tmp_path):
         assert [row.tolist() for row in again.encode_all(TEXTS)] == [
             row.tolist() for row in tokenizer.encode_all(TEXTS)
         ]
-        assert again.words(ids) == tokenizer.words(ids)
+        assert again.tokens(ids) == tokenizer.tokens(ids)
         assert again.decode(ids) == tokenizer.decode(ids)
         assert again.merges() == tokenizer.merges()
         assert repr(again) == repr(tokenizer)
@@ -133,7 +133,7 @@ def test_pieces_yield_whole_characters():
 
 def test_bpe_words_show_spaces_and_bytes():
     tokenizer = train_bpe("né né né\n\n\n\n", 269)
-    words = tokenizer.words(tokenizer.encode("né né\n\n x漢\x07"))
+    words = tokenizer.tokens(tokenizer.encode("né né\n\n x漢\x07"))
     assert words == ["né", "␣né", "⏎⏎", "␣", "x", "e6", "bc", "a2", "07"]
     assert train_bpe("a##b", 264).words(train_bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
 
@@ -141,7 +141,7 @@ def test_bpe_words_show_spaces_and_bytes():
 def test_words_keep_letters_of_the_byte_alphabet():
     for name in ("letters", "whole words", "cased wordpiece"):
         tokenizer = BUILT[name]
-        assert "".join(tokenizer.words(tokenizer.encode("für"))) == "für"
+        assert "".join(tokenizer.tokens(tokenizer.encode("für"))) == "für"
         assert tokenizer["ü" if name == "letters" else "für"] > UNKNOWN
 
 
@@ -150,8 +150,8 @@ def test_wordpiece_words_mark_continuations():
         "sat sat sat mat mats", 19
     )  # 7, then ##a ##m ##s ##t, a m s t, then what is joined most often
     pieces = "##a ##m ##s ##t a m s t ##at sat mat mats"
-    assert " ".join(tokenizer.words(range(7, len(tokenizer)))) == pieces
-    assert tokenizer.words(tokenizer.encode("satmats, tam")) == [
+    assert " ".join(tokenizer.tokens(range(7, len(tokenizer)))) == pieces
+    assert tokenizer.tokens(tokenizer.encode("satmats, tam")) == [
         "sat",
         "##m",
         "##at",
@@ -166,7 +166,7 @@ def test_wordpiece_words_mark_continuations():
 
 def test_spans_match_expected_values():
     tokenizer = train_bpe("a", 264)
-    assert tokenizer.words(tokenizer.encode("\n Té\tb漢 ")) == [
+    assert tokenizer.tokens(tokenizer.encode("\n Té\tb漢 ")) == [
         "⏎",
         "␣",
         "T",
@@ -236,7 +236,7 @@ def test_wordpiece_matches_bert_tokenizer(lower):
         "",
     ]:
         assert tokenizer.encode(written).tolist() == bert(written, add_special_tokens=False)["input_ids"]
-        assert tokenizer.words(tokenizer.encode(written)) == bert.tokenize(written)
+        assert tokenizer.tokens(tokenizer.encode(written)) == bert.tokenize(written)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_encode_all_matches_encode(tokenizer):
     ids = tokenizer.encode("")
     assert (ids.dtype, ids.shape) == (torch.long, (0,))
     assert tokenizer.decode(ids) == "".join(tokenizer.pieces(ids)) == ""
-    assert tokenizer.words(ids) == tokenizer.encode_all([]) == []
+    assert tokenizer.tokens(ids) == tokenizer.encode_all([]) == []
 
 
 def test_vocabulary_has_the_requested_size():

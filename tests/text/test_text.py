@@ -14,7 +14,7 @@ WRITINGS = "né 漢字 👩‍👧 שלום\n\t\0🏳️‍🌈"
 @quick
 @given(st.text(min_size=1))
 def test_characters_round_trip(text):
-    tokenizer = Characters.of(text)
+    tokenizer = Characters.from_text(text)
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert len(ids) == len(text)
@@ -28,22 +28,22 @@ def test_bytes_round_trip(text):
     ids = Bytes().encode(text)
     assert bytes(ids.tolist()) == text.encode()
     assert Bytes().decode(ids) == text
-    assert len(Bytes().words(ids)) == len(ids)
+    assert len(Bytes().tokens(ids)) == len(ids)
 
 
-@pytest.mark.parametrize("tokenizer", [Characters.of(WRITINGS), Bytes()], ids=repr)
+@pytest.mark.parametrize("tokenizer", [Characters.from_text(WRITINGS), Bytes()], ids=repr)
 def test_every_script_round_trips_with_visible_words(tokenizer):
     ids = tokenizer.encode(WRITINGS)
     assert tokenizer.decode(ids) == WRITINGS
     assert ids.dtype == torch.long
-    assert not set(" \n\t\0") & set("".join(tokenizer.words(ids)))
+    assert not set(" \n\t\0") & set("".join(tokenizer.tokens(ids)))
 
 
 def test_characters_keep_their_order():
     tokenizer = Characters("cab")
     assert tokenizer.encode("abcab").tolist() == [1, 2, 0, 1, 2]
     assert tokenizer.decode(torch.tensor([2, 0])) == "bc"
-    assert tokenizer.words(torch.tensor([0])) == ["c"]
+    assert tokenizer.tokens(torch.tensor([0])) == ["c"]
     with pytest.raises(ValueError, match="id 3 is not one of the 3 tokens"):
         tokenizer.decode(torch.tensor([3]))
 

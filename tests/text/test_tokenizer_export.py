@@ -135,7 +135,7 @@ def test_decoding_spec_matches_tokenizer_decode(tokenizer, written):
 def test_decoding_spec_names_match_python_words(tokenizer):
     vocab = Subwords(tokenizer)
     spec = vocab.to_decoding_spec()
-    for index, word in enumerate(vocab.words(range(len(vocab)))):
+    for index, word in enumerate(vocab.tokens(range(len(vocab)))):
         shown = "".join(VISIBLE_SIGNS.get(sign, sign) for sign in spec["texts"][index])
         assert word == spec["names"].get(index, bytes(spec["bytes"].get(index, [])).hex(" ") or shown)
 
@@ -148,7 +148,7 @@ def test_to_spec_rejects_unportable_tokenizers(tokenizer):
 
 def test_sentencepiece_spaces_and_bytes_are_visible():
     vocab = Subwords(KINDS["fallback"])
-    assert vocab.words(vocab.encode("the é")) == ["␣the", "␣", "c3", "a9"]
+    assert vocab.tokens(vocab.encode("the é")) == ["␣the", "␣", "c3", "a9"]
     assert vocab.to_decoding_spec()["bytes"][3 + 0xC3] == [0xC3]
 
 

@@ -14,7 +14,7 @@ TEXT = "the red house by the sea. " * 20
 
 
 def train() -> tuple[models.GPT, text.Characters]:
-    letters = text.Characters.of(TEXT)
+    letters = text.Characters.from_text(TEXT)
     model = models.GPT(len(letters), layers=2, heads=2, dim=8, context=16, positions=layers.positions.Rotary)
     batches = text.Windows(letters.encode(TEXT), 16, 4)
     for step in learn.fit(model, batches, steps=2, lr=3e-3, progress=False):
@@ -31,7 +31,7 @@ def watch(model: nn.Module, letters: text.Characters) -> look.AttentionMaps:
     assert_type(seen, look.Capture)
     assert_type(seen.summary, str)
     assert_type(list(seen), list[str])
-    maps = look.AttentionMaps.of(seen, rows=letters.words(ids))
+    maps = look.AttentionMaps.from_capture(seen, query_tokens=letters.tokens(ids))
     assert_type(maps, look.AttentionMaps)
     maps.save(Path("maps.safetensors"))
     return tfviz.look.AttentionMaps.load("maps.safetensors")

@@ -75,7 +75,7 @@ def test_attention_data_is_stored_once_in_four_decimals():
     for some in (maps(rows=WORDS), AttentionMaps((torch.rand(1, 2, 3, 4) * 255).to(torch.uint8), "abc", "wxyz")):
         (data,) = params(bertviz(some))["attention"]
         torch.testing.assert_close(torch.tensor(data["attn"]), some.weights, atol=5.1e-5, rtol=0)
-        assert (data["left_text"], data["right_text"]) == (some.rows, some.cols)
+        assert (data["left_text"], data["right_text"]) == (some.query_tokens, some.key_tokens)
         weights = re.findall(r"0\.\d+", json.dumps(data["attn"]))
         assert max(map(len, weights)) <= 6
 

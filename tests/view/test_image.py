@@ -92,7 +92,7 @@ def test_cross_attention_of_several_resolutions():
     weights[-1, 0, :20] = torch.tensor(
         [0.025, 0.025, 0.025, 0.9, 0.025]
     )  # the word whose weights differ most over the picture
-    parts["fine"] = AttentionMaps(weights, cols=words)
+    parts["fine"] = AttentionMaps(weights, key_tokens=words)
     made = view.image(parts, picture())
     state = made.document["state"]
     assert (state["direction"], state["cols"], state["rows"]) == ("to", [3], [])
@@ -290,7 +290,7 @@ def test_captured_hugging_face_vit_is_shown_in_patches():
     model, pixels = transformers.ViTModel(config).eval(), torch.randn(1, 3, 32, 32)
     with look.capture(model) as seen:
         model(pixel_values=pixels)
-    made = view.image(AttentionMaps.of(seen), pixels[0])
+    made = view.image(AttentionMaps.from_capture(seen), pixels[0])
     assert made.document["note"] == "Taken as 1 token and 4 × 4 cells."
 
 

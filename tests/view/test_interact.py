@@ -153,7 +153,7 @@ def test_arguments_without_control_keep_defaults():
 
 
 def test_special_controls_return_expected_tensors():
-    tokenizer = text.Characters.of("the cat")
+    tokenizer = text.Characters.from_text("the cat")
     given = {
         "points": view.controls.points({"a": (1, 2), "b": (3, -4)}),
         "cells": view.controls.cells([[1, 2, 3], [4, 5, 6]], ["r", "s"]),
@@ -173,7 +173,7 @@ def test_special_controls_return_expected_tensors():
     torch.testing.assert_close(tensors["angle"], torch.tensor(math.pi / 2))
     torch.testing.assert_close(tensors["turned"], torch.tensor(1.0))
     assert given["order"].labels([2, 0, 1]) == (["z", "x", "y"],) * 2
-    assert given["text"].labels("the cat")[0] == tokenizer.words(tokenizer.encode("the cat"))
+    assert given["text"].labels("the cat")[0] == tokenizer.tokens(tokenizer.encode("the cat"))
     assert given["cells"].labels(None) == (["r", "s"], ["0", "1", "2"])
 
 
@@ -244,7 +244,7 @@ def test_filled_graph_colours_nodes_and_omits_loops():
 
 
 def test_text_inputs_have_dynamic_lengths():
-    tokenizer = text.Characters.of("the cat sat")
+    tokenizer = text.Characters.from_text("the cat sat")
     torch.manual_seed(2)
     table = nn.Embedding(len(tokenizer), 3)
 
@@ -518,7 +518,7 @@ def test_still_writes_controls_whole_and_with_spaces(words, lines):
     def drawn(in_8_bits=0.5, *, text):
         return {"n": in_8_bits + text.sum()}
 
-    tokenizer = text.Characters.of("fewmany ")
+    tokenizer = text.Characters.from_text("fewmany ")
     controls = {"text": view.controls.text(words, tokenizer), "in_8_bits": (0.0, 1.0)}
     figure = view.interact(drawn, title="What is it? Type a text of any length", **controls).figure()
     said = [one.get_text() for one in figure.texts]

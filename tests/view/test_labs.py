@@ -28,7 +28,7 @@ def bits(lab, number):
 
 def test_masks_document_contains_every_rule_at_every_size():
     sizes = {size: masks.window(size).dense(5, 7) for size in (1, 2, 6)}
-    lab = view.masks({"causal": masks.causal.dense(5, 7), "window": sizes}, WORDS, cols=list("abcdefg"))
+    lab = view.masks({"causal": masks.causal.dense(5, 7), "window": sizes}, WORDS, key_tokens=list("abcdefg"))
     causal, window = lab.document["predicates"]
     assert (causal["sizes"], window["sizes"]) == ([""], ["1", "2", "6"])
     assert (bits(lab, causal["masks"][0]) == masks.causal.dense(5, 7)[0, 0].numpy()).all()

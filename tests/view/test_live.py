@@ -76,7 +76,7 @@ def test_unknown_keyword_raises():
 
 def lazy_maps(size=40):
     query, key = (torch.randn(1, 3, size, 4, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
-    return AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))] * 2)
+    return AttentionMaps([LazyAttention(AttentionCall.from_arguments(query, key, key, None, None, causal=True))] * 2)
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,12 @@ def test_head_parts_match_model_scores_and_weights(kind):
         model(IDS)
     with capture(model, lazy=True) as lazily:
         model(IDS)
-    maps = AttentionMaps.of(lazily, TOKENIZER.words(IDS[0]))
+    maps = AttentionMaps.from_capture(lazily, TOKENIZER.tokens(IDS[0]))
     found = 0
     for number, layer in enumerate(maps.layers):
         scores, pattern = scores_and_pattern(seen, number)
         for head in range(layer.shape[0]):
-            parts = HeadParts.of(layer, head)
+            parts = HeadParts.from_layer(layer, head)
             assert (parts.bias is not None) == (kind == "alibi")
             for row in range(layer.shape[1]):
                 open_cells = scores[0, head, row] > -1e30
@@ -83,7 +83,7 @@ def test_page_matches_python(open_view, tmp_path):
     control(page, "Head").select_option("3")
     page.locator(".word").nth(4).click()
     settled(page)
-    parts = HeadParts.of(maps.layers[0], 3)
+    parts = HeadParts.from_layer(maps.layers[0], 3)
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
     assert rows[1][1:] == ["sum of q × k", "scale", "bias", "score", "weight"]
     scores, weights = parts.scores(4), parts.weights(4)
@@ -105,7 +105,7 @@ def test_page_matches_python(open_view, tmp_path):
 def test_keys_and_dimensions_are_read_by_keyboard(open_view):
     maps = multiplied()
     page = open_view(view.neurons(maps, 1, 0, 4))
-    parts = HeadParts.of(maps.layers[1], 0)
+    parts = HeadParts.from_layer(maps.layers[1], 0)
     best = COLS[int(parts.weights(4).argmax())]
     assert plain(status(page)).startswith(f"query “{ROWS[4]}”, key “{best}”: ")
     page.locator("canvas").focus()
@@ -130,13 +130,13 @@ def long_maps():
     layer = maps.layers[0]
     key = torch.randn(1, 2, 90, 6, generator=torch.Generator().manual_seed(1))
     call = type(layer.call)(layer.call.query, key, key, None, 0.4)
-    return AttentionMaps([type(layer).of(call, 0)], ROWS, [f"word{number}" for number in range(90)])
+    return AttentionMaps([type(layer).from_call(call, 0)], ROWS, [f"word{number}" for number in range(90)])
 
 
 def test_summary_names_most_attended_key():
     maps = multiplied()
     made = view.neurons(maps, 0, 1, 3)
-    weights = HeadParts.of(maps.layers[0], 1).weights(3)
+    weights = HeadParts.from_layer(maps.layers[0], 1).weights(3)
     assert made.summary.startswith("Layer 0, head 1\n'd' looks most at ")
     assert repr(COLS[int(weights.argmax())]) in made.summary
     assert made._png("dark")[:4] == b"\x89PNG"

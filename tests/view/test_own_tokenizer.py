@@ -100,7 +100,7 @@ def test_write_summary_normalizes_over_vocabulary_tokens():
     made = view.write(model, LETTERS, "abc", weights="float32")
     with torch.no_grad():
         shares = model(LETTERS.encode("abc")[None])[0, -1, :28].softmax(-1)
-    top = LETTERS.words(shares.argmax()[None])[0]
+    top = LETTERS.tokens(shares.argmax()[None])[0]
     assert f"probability: {top!r} {float(shares.max()):.3f}".rstrip("0") in made.summary
 
 
@@ -109,7 +109,7 @@ def test_subwords_with_gaps_in_ids_count_up_to_largest_id():
     tokenizer.pre_tokenizer = unigram().pre_tokenizer.__class__()
     vocab = Subwords(tokenizer)
     assert len(vocab) == 7
-    assert vocab.words([0, 4, 6]) == ["a", "⟨4⟩", "z"]
+    assert vocab.tokens([0, 4, 6]) == ["a", "⟨4⟩", "z"]
     told = vocab.to_decoding_spec()
     assert len(told["texts"]) == 7
     assert told["names"][4] == "⟨4⟩"

@@ -64,8 +64,8 @@ def test_document_contains_every_weight_and_mask(name):
             assert abs(weights - some[layer, head].numpy()).max() <= 0.004
             if some.mask is not None:
                 assert (allowed == some.allowed(layer, head).numpy()).all()
-    assert part["rows"] == some.rows
-    assert part["cols"] == some.cols
+    assert part["rows"] == some.query_tokens
+    assert part["cols"] == some.key_tokens
     assert described["note"] == ""
 
 

@@ -85,7 +85,9 @@ def test_names_in_planes_do_not_cross_paths():
 
 def test_words_of_tall_film_stand_above_its_first_and_below_its_last_panel():
     words = [*"abcdefghijklmnop"]
-    film = {f"step {n}": AttentionMaps(torch.rand(1, 1, 2, 16), rows=["x", "y"], cols=words) for n in range(4)}
+    film = {
+        f"step {n}": AttentionMaps(torch.rand(1, 1, 2, 16), query_tokens=["x", "y"], key_tokens=words) for n in range(4)
+    }
     panels = view.steps(film).figure().axes[:4]
     shown = [[label.get_text() for label in axes.get_xticklabels()] for axes in panels]
     assert shown == [words, [], [], words]

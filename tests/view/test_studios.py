@@ -42,7 +42,7 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
     assert {"a", "b", "c", "head 0", "layer 1", "shaded: what layer 0, head 0 looks at, from “c”"} <= set(texts)
     shares = logits.softmax(-1)
     assert said(shares.max()) in texts
-    assert TOKENIZER.words(shares.argmax()[None])[0] in texts
+    assert TOKENIZER.tokens(shares.argmax()[None])[0] in texts
 
 
 @pytest.mark.parametrize(("temperature", "top_k", "top_p"), [(0.5, 4, 0.9), (0.0, None, None), (2.0, None, 0.6)])

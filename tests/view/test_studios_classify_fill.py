@@ -97,7 +97,7 @@ def test_fill_masks_words_by_number_and_matches_model(hidden, places):
     made = view.fill(bert(), TOKENIZER, TEXT, masked=hidden, weights="float32")
     assert made.document["state"]["masked"] == places
     word = TEXT.split()[places[0]]
-    guess = TOKENIZER.words(share.argmax()[None])[0]
+    guess = TOKENIZER.tokens(share.argmax()[None])[0]
     assert (
         made.summary
         == f"Which word is hidden? in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
@@ -120,7 +120,7 @@ def test_fill_compare_with_predicts_from_left_context():
     gpt = seeded(lambda: GPT(len(TOKENIZER), context=7, layers=1, heads=2, dim=8))
     made = view.fill(bert(), TOKENIZER, TEXT, masked=3, compare_with=(gpt, TOKENIZER, CLS), weights="float32")
     share = gpt(torch.tensor([[CLS, *TOKENIZER.encode("the plot was")]]))[0, -1].softmax(-1)
-    guess = TOKENIZER.words(share.argmax()[None])[0]
+    guess = TOKENIZER.tokens(share.argmax()[None])[0]
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
     assert made.document["compare_with"] == {"tokenizer": 0, "before": CLS, "context": 7}
     assert len(made.document["tokenizers"]) == 1

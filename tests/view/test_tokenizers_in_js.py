@@ -31,7 +31,7 @@ ASK = """given => {
     return JSON.stringify({ size: room.size, special: room.special,
         ids: texts.map(text => told(String.fromCharCode(...text), text => room.encode(text))),
         texts: rows.map(row => told(row, row => units(room.decode(row)))),
-        words: shown.map(row => told(row, row => room.words(row).map(units))) }); }"""
+        words: shown.map(row => told(row, row => room.tokens(row).map(units))) }); }"""
 STORY = ["The cat sat on the mat.", "The dog sat on the cats' mats, for years.", "Für die Straße ΟΔΟΣ İstanbul 12 ½"]
 HOSTILE = [
     "",
@@ -97,7 +97,7 @@ def bpe_joining(signs):
 
 
 BUILT = {
-    "characters": Characters.of("".join(EVERY + HALVES)),
+    "characters": Characters.from_text("".join(EVERY + HALVES)),
     "few characters": Characters("the ca😀\ud83d\n"),
     "bytes": Bytes(),
     "bpe": train_bpe([*STORY, *HOSTILE], 600),
@@ -157,7 +157,7 @@ def decoded(vocab, ids):
 
 
 def words(vocab, ids):
-    return [units(word) for word in vocab.words(torch.tensor(ids, dtype=torch.long))]
+    return [units(word) for word in vocab.tokens(torch.tensor(ids, dtype=torch.long))]
 
 
 def errors_to_none(answers):

@@ -158,7 +158,7 @@ def test_head_draws_any_word(words, caplog, tmp_path):
     [
         lambda: view.bars(NASTY, {"漢 $x$": torch.rand(len(NASTY))}, "bars"),
         lambda: view.bar_table(NASTY, {"漢 $x$": torch.rand(len(NASTY)), "b": [0.0] * len(NASTY)}, "rows"),
-        lambda: view.mask(masks.causal.dense(len(NASTY), len(NASTY)), rows=NASTY),
+        lambda: view.mask(masks.causal.dense(len(NASTY), len(NASTY)), query_tokens=NASTY),
         lambda: view.head(hostile_maps(), 0, 0, title="漢字"),
         lambda: view.heads(hostile_maps(), title="שלום 👩"),
         lambda: view.head_table({"$x_$ 漢": torch.rand(2, 3)}),
@@ -583,13 +583,13 @@ def test_colour_bar_says_what_it_measures_and_how(make, said):
 def test_sheet_of_letters_names_its_words_at_their_beginnings():
     line = "a line of so many letters"
     weights = torch.ones(2, 3, len(line), len(line)).tril().softmax(-1)
-    letters = AttentionMaps(weights, rows=list(line))
+    letters = AttentionMaps(weights, query_tokens=list(line))
     first, *others = (axes for axes in view.heads(letters).figure().axes if axes.images)
     assert [tick.get_text() for tick in first.get_xticklabels()] == line.split()
     assert first.get_xticks().tolist() == [0, 2, 7, 10, 13, 18]
     assert [tick.get_text() for tick in first.get_yticklabels()] == line.split()
     assert all(len(axes.get_yticks()) == 0 for axes in others[:2])
-    tokens = AttentionMaps(weights, rows=[f"w{n}" for n in range(len(line))])
+    tokens = AttentionMaps(weights, query_tokens=[f"w{n}" for n in range(len(line))])
     assert not any(axes.get_xticks().size for axes in view.heads(tokens).figure().axes if axes.images)
 
 

@@ -190,7 +190,7 @@ class Checkpoint:
     def tokens(self, ids: Tensor) -> list[str]:
         """Return a readable token for each id."""
         tokenizer = subwords.as_tokenizer(self.tokenizer)
-        convert = tokenizer.words if isinstance(tokenizer, subwords.Subwords) else tokenizer.convert_ids_to_tokens
+        convert = tokenizer.tokens if isinstance(tokenizer, subwords.Subwords) else tokenizer.convert_ids_to_tokens
         return list(convert(ids.tolist()))
 
     def attention(self, inputs: Inputs) -> tuple[dict[str, look.AttentionMaps], str]:

@@ -89,7 +89,9 @@ def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
     if inputs.picture is None:
         return {"": view.groups(**groups)}
     size = (inputs.picture.shape[1], inputs.picture.shape[2])
-    over = {name: maps for name, maps in groups.items() if any(find_grids(maps.rows, maps.cols, size, None))}
+    over = {
+        name: maps for name, maps in groups.items() if any(find_grids(maps.query_tokens, maps.key_tokens, size, None))
+    }
     rest = {name: maps for name, maps in groups.items() if name not in over}
     views: dict[str, View] = {"On the picture": view.image(over, inputs.picture)} if over else {}
     return {**views, **({"Elsewhere": view.groups(**rest)} if rest else {})}

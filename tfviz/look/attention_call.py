@@ -46,7 +46,7 @@ class AttentionCall:
     leading_shape: tuple[int, ...] = ()
 
     @classmethod
-    def of(
+    def from_arguments(
         cls, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None, causal: bool = False
     ) -> AttentionCall:
         """Build a call from the arguments of `scaled_dot_product_attention`, whose axes may be missing or broadcast.

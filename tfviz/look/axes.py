@@ -77,7 +77,7 @@ class OutputAxes(NamedTuple):
     permutation: tuple[int, ...]
 
     @classmethod
-    def of_product(cls, layout: Layout, product: Product, place: int, keys: int, output: Tensor) -> OutputAxes | None:
+    def from_product(cls, layout: Layout, product: Product, place: int, keys: int, output: Tensor) -> OutputAxes | None:
         """Return the axes of weights times values; None where the product averages or repeats heads or texts.
 
         Args:
@@ -129,7 +129,9 @@ class Heads:
     batch_sizes: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, modules: Sequence[nn.Module], count: int | None = None, batch_sizes: Iterable[int] = ()) -> Heads:
+    def from_modules(
+        cls, modules: Sequence[nn.Module], count: int | None = None, batch_sizes: Iterable[int] = ()
+    ) -> Heads:
         """Look up the counts in modules, innermost first, and their configs; keep `count` if it is known."""
         return cls(
             count or _attribute(modules, HEAD_COUNT_NAME),

@@ -74,7 +74,7 @@ class CaptureState:
         state = self.stack.state
         near = (*(frame.path for frame in state.frames[-MAX_MODULES_ASKED:]), state.num_heads)
         if near not in self._heads:
-            self._heads[near] = Heads.of(
+            self._heads[near] = Heads.from_modules(
                 self.stack.innermost(MAX_MODULES_ASKED), state.num_heads, self.stack.first_sizes
             )
         return self._heads[near]

@@ -72,7 +72,7 @@ class EagerWeights:
 
     def output_axes(self, output: Tensor) -> OutputAxes | None:
         """Return the axes of the product; None if it does not hold the outputs of single heads."""
-        return OutputAxes.of_product(self.layout, self.product, self.place, self.known.axis or 0, output)
+        return OutputAxes.from_product(self.layout, self.product, self.place, self.known.axis or 0, output)
 
     def block(self, tracker: BlockTracker) -> Block | None:
         """Return the part of a text that the weights cover; None for all of it."""
@@ -100,7 +100,7 @@ class EagerAttention:
 
     def call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a torch call of the model and return its output, edited where edits apply."""
-        op = Operation.of(func, args, kwargs)
+        op = Operation.from_call(func, args, kwargs)
         if op.name in SOFTMAX_OPS:
             return self._softmax(SOFTMAX_OPS[op.name], func, *args, **kwargs)
         if op.name == "sum" and self.finder.lineage.known:

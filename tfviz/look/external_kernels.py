@@ -91,7 +91,7 @@ class Kernel:
             mask = None if allowed.all() else allowed
         else:
             mask = mask & allowed if mask.dtype == torch.bool else mask.masked_fill(~allowed, -torch.inf)
-        return AttentionCall.of(query, key, value, mask, scale)
+        return AttentionCall.from_arguments(query, key, value, mask, scale)
 
     def to_bhnd(self, tensor: Tensor) -> Tensor:
         """Reorder a tensor from the kernel's axes to [batch, head, position, dim]."""

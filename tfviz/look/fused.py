@@ -61,7 +61,7 @@ class FusedAttention:
         if query.is_nested or key.is_nested:
             self.state.stack.unseen[site] = "nested tensors"
             return kernel()
-        make = partial(AttentionCall.of, query, key, value, attn_mask, scale, is_causal)
+        make = partial(AttentionCall.from_arguments, query, key, value, attn_mask, scale, is_causal)
         off = self._zeroed_heads(make, inputs, is_repeated)
         edited = None if off is not None else self.observe(make, inputs, dropout_p, is_repeated)
         if edited is not None:
@@ -95,7 +95,7 @@ class FusedAttention:
             return torch.where(mask_mod(*cell), score_mod(score, *cell), -torch.inf)
 
         def make() -> AttentionCall:
-            return replace(AttentionCall.of(query, key, value, None, scale), score_mod=masked_score)
+            return replace(AttentionCall.from_arguments(query, key, value, None, scale), score_mod=masked_score)
 
         off = self._zeroed_heads(make, inputs)
         edited = None if off is not None else self.observe(make, inputs)

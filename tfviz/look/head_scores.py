@@ -137,26 +137,26 @@ def head_scores(
         ValueError: `kinds` is empty; the maps are not square, have fewer than 3 words, or lack the words that a kind
             needs.
 
-    >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], rows=["a", "b", "c"])
+    >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], query_tokens=["a", "b", "c"])
     >>> round(head_scores(maps)["previous"].item(), 2), head_scores(maps)["current"].item()
     (1.0, 0.0)
     """
     named = check_kinds(kinds)
     maps = as_maps(maps)
-    positions = CountedPositions.of(maps)
+    positions = CountedPositions.from_maps(maps)
     queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
     if maps.shape[2] != maps.shape[3] or queries != keys or keys < 3:
         raise ValueError(f"head scores are defined for square maps of at least 3 words, not {(queries, keys)}")
-    if maps.rows != maps.cols:
+    if maps.query_tokens != maps.key_tokens:
         raise ValueError("the maps look from one text at another; head scores are of a text that looks at itself")
     comparing = next((kind for kind in kinds if kind in COMPARE_WORDS), None)
-    if comparing and are_numbers(maps.rows):
+    if comparing and are_numbers(maps.query_tokens):
         others = [kind for kind in kinds if kind not in COMPARE_WORDS] or ["previous"]
         raise ValueError(
-            f"the maps have no words, and {comparing!r} compares them: give AttentionMaps(..., rows=words), or leave "
-            f"it out, head_scores(maps, {others})"
+            f"the maps have no words, and {comparing!r} compares them: give AttentionMaps(..., query_tokens=words), or "
+            f"leave it out, head_scores(maps, {others})"
         )
-    words = [word for word, counts in zip(maps.rows, positions.queries.tolist()) if counts]
+    words = [word for word, counts in zip(maps.query_tokens, positions.queries.tolist()) if counts]
 
     numbers: dict[str, int] = {}
     codes = torch.tensor([[numbers.setdefault(word, len(numbers)) for word in words]])

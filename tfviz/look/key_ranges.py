@@ -34,10 +34,10 @@ class KeyRanges(NamedTuple):
         return cls(torch.zeros_like(stop), stop, keys, True)
 
     @classmethod
-    def of(cls, mask: Bool[Tensor, "#batch #head query #key"]) -> KeyRanges | None:
+    def from_mask(cls, mask: Bool[Tensor, "#batch #head query #key"]) -> KeyRanges | None:
         """Return the key ranges of a dense mask; None if some row has a gap.
 
-        >>> KeyRanges.of(torch.tensor([[[[True, True, False], [False, True, True]]]])).stop.tolist()
+        >>> KeyRanges.from_mask(torch.tensor([[[[True, True, False], [False, True, True]]]])).stop.tolist()
         [[[2, 3]]]
         """
         parts = []

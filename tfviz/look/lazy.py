@@ -55,7 +55,7 @@ class LazyStore:
         known = (*memory_view(mask), version)
         if version is None or known not in self._masks:
             boolean = mask if mask.dtype == torch.bool else _as_boolean(mask)
-            key_ranges = None if boolean is None else KeyRanges.of(unexpanded(boolean, axes=2))
+            key_ranges = None if boolean is None else KeyRanges.from_mask(unexpanded(boolean, axes=2))
             copy = (
                 self._copy_mask(unexpanded(mask, axes=2))
                 if key_ranges is None
@@ -96,7 +96,7 @@ class LazyAttention:
         self._logsumexp: dict[int, Tensor] = {}  # by head, of each row; NaN: not yet computed
 
     @classmethod
-    def of(cls, call: AttentionCall, batch: int) -> LazyAttention:
+    def from_call(cls, call: AttentionCall, batch: int) -> LazyAttention:
         """Build the lazy weights of one batch element of a call."""
         return cls(_select(call, batch=batch))
 

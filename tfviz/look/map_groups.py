@@ -23,8 +23,8 @@ Shape = tuple[int, ...]
 
 def groups(
     seen: Capture,
-    rows: Words | None = None,
-    cols: Words | None = None,
+    query_tokens: Words | None = None,
+    key_tokens: Words | None = None,
     *,
     batch: int = 0,
     invocations: str | None = None,
@@ -35,12 +35,13 @@ def groups(
 
     Args:
         seen: the capture.
-        rows: words of the queries, for groups whose maps have that size; or words by glob of the group's name, which
+        query_tokens: words of the queries, for groups whose maps have that size; or words by glob of the group's name,
+            which
             may start at any part of its path: "encoder*" also matches "model.encoder...".
-        cols: the same for keys. Without `cols`, cross-attention takes the words that `rows` has for another group: for
-            an encoder-decoder, `rows={"encoder*": source, "decoder*": target}` is enough.
-        batch: as in `AttentionMaps.of`.
-        invocations: as in `AttentionMaps.of`. Invocations of different shapes form separate groups, such as
+        key_tokens: the same for keys. Without `key_tokens`, cross-attention takes the words that `query_tokens` has for
+            another group: for an encoder-decoder, `query_tokens={"encoder*": source, "decoder*": target}` is enough.
+        batch: as in `AttentionMaps.from_capture`.
+        invocations: as in `AttentionMaps.from_capture`. Invocations of different shapes form separate groups, such as
             `visual.blocks.*.attn, 1 of 2`; with None, this also holds for invocations that attend only to themselves,
             such as those of several pictures.
 
@@ -64,11 +65,11 @@ def groups(
         name = _group_name(list(members))
         name = f"{name} ({' x '.join(map(str, shape))})" if name in named else name
         named[name], shapes[name] = members, shape
-    _check_words({name: shape[1] for name, shape in shapes.items()}, rows, "rows")
-    _check_words({name: shape[2] for name, shape in shapes.items()}, cols, "cols")
+    _check_words({name: shape[1] for name, shape in shapes.items()}, query_tokens, "query_tokens")
+    _check_words({name: shape[2] for name, shape in shapes.items()}, key_tokens, "key_tokens")
     return {
         name: AttentionMaps._from_invocations(
-            seen, members, *_words_of_both_axes(rows, cols, name, shapes[name]), batch
+            seen, members, *_words_of_both_axes(query_tokens, key_tokens, name, shapes[name]), batch
         )
         for name, members in named.items()
     }
@@ -119,15 +120,15 @@ def _group_name(labels: Sequence[str]) -> str:
 
 
 def _words_of_both_axes(
-    rows: Words | None, cols: Words | None, name: str, shape: Shape
+    query_tokens: Words | None, key_tokens: Words | None, name: str, shape: Shape
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """Return the words of a group's rows and columns."""
+    """Return the words of a group's queries and keys."""
     _, queries, keys = shape
-    if cols is None and isinstance(rows, Mapping) and CROSS_ATTENTION_NAME.search(name):
-        row_glob = _best_glob(rows, name)
-        others = (some for glob, some in rows.items() if glob != row_glob and len(some) == keys)
-        return _words_for_group(rows, name, queries), next(others, None)
-    return _words_for_group(rows, name, queries), _words_for_group(cols, name, keys)
+    if key_tokens is None and isinstance(query_tokens, Mapping) and CROSS_ATTENTION_NAME.search(name):
+        query_glob = _best_glob(query_tokens, name)
+        others = (some for glob, some in query_tokens.items() if glob != query_glob and len(some) == keys)
+        return _words_for_group(query_tokens, name, queries), next(others, None)
+    return _words_for_group(query_tokens, name, queries), _words_for_group(key_tokens, name, keys)
 
 
 def _words_for_group(words: Words | None, name: str, count: int) -> Sequence[str] | None:

@@ -37,7 +37,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
 
 
 def choose_invocations(every: Mapping[str, Sequence[Invocation]], invocations: str | None) -> dict[str, Invocation]:
-    """Return one invocation of each site: the last, or all as separate layers; see `AttentionMaps.of`."""
+    """Return one invocation of each site: the last, or all as separate layers; see `AttentionMaps.from_capture`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
     if invocations == "layers":  # `INVOCATION_INDEX` finds these names
         return {
@@ -97,14 +97,14 @@ def layers_over_time(
         if known is None or len(known.invocations) != len(some):
             raise ValueError(
                 f"{site} was computed {len(some)} times, and what its keys are could not be followed; "
-                "AttentionMaps.of(seen, invocations='layers') shows each"
+                "AttentionMaps.from_capture(seen, invocations='layers') shows each"
             )
         sequences = (
             sequences
             if sequences is not None and sequences.row == row
             else SequenceSelector(history, row, beams, generation)
         )
-        joined[site] = _join(some, sequences.of(site))
+        joined[site] = _join(some, sequences.timeline(site))
     return _check_shapes(joined)
 
 
@@ -130,7 +130,7 @@ def _layer(invocation: Invocation, batch: int) -> tuple[Layer, Bool[Tensor, "#he
     """Return the weights and the mask of one invocation."""
     stored, allowed = invocation
     if isinstance(stored, AttentionCall):
-        return LazyAttention.of(stored, batch), None
+        return LazyAttention.from_call(stored, batch), None
     return stored[batch].cpu(), None if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
 
 

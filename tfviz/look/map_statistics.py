@@ -35,7 +35,7 @@ class CountedPositions(NamedTuple):
     sees: Bool[Tensor, "#layer #head query"] | None
 
     @classmethod
-    def of(cls, *several: AttentionMaps) -> CountedPositions:
+    def from_maps(cls, *several: AttentionMaps) -> CountedPositions:
         """Return the positions of the text of these maps; padding known from one of them is padding in all."""
         queries, keys = (torch.ones(count, dtype=torch.bool) for count in several[0].shape[2:])
         known = [attended for maps in several if (attended := _attended(maps)) is not None]
@@ -70,7 +70,7 @@ def is_self_attention(maps: AttentionMaps) -> bool:
     """Return whether queries and keys are the positions of one text."""
     return (
         maps.shape[2] == maps.shape[3]
-        and maps.rows == maps.cols
+        and maps.query_tokens == maps.key_tokens
         and not any(map(CROSS_ATTENTION_NAME.search, maps.sites))
     )
 
@@ -122,7 +122,7 @@ def statistic(
     Raises:
         ValueError: every position is padding.
     """
-    positions = positions or CountedPositions.of(maps)
+    positions = positions or CountedPositions.from_maps(maps)
     if not (positions.queries.any() and positions.keys.any()):
         raise ValueError("every position of these maps is padding, by their mask: there is nothing to measure")
     rows = []

@@ -30,13 +30,13 @@ class AttentionMaps:
     Args:
         weights: [layer, head, query, key], or a list with a tensor [head, query, key] for each layer; float, or uint8
             as `capture` stores it.
-        rows: a word for each query; numbers are converted to strings.
-        cols: a word for each key; default: `rows`, where the map is square.
+        query_tokens: a word for each query; numbers are converted to strings.
+        key_tokens: a word for each key; default: `query_tokens`, where the map is square.
         mask: True where a query might look; broadcastable to the weights.
         sites: a name for each layer.
         provenance: the origin of the maps, as any values that JSON can hold.
 
-    >>> maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["the", "cat", "sat"])
+    >>> maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), query_tokens=["the", "cat", "sat"])
     >>> maps
     AttentionMaps: 2 layers x 4 heads x 3 queries x 3 keys
     >>> maps[1, 0].diagonal()
@@ -46,8 +46,8 @@ class AttentionMaps:
     def __init__(
         self,
         weights: Tensor | Sequence[Tensor | LazyAttention | None],
-        rows: Sequence[Any] | None = None,
-        cols: Sequence[Any] | None = None,
+        query_tokens: Sequence[Any] | None = None,
+        key_tokens: Sequence[Any] | None = None,
         mask: Tensor | None = None,
         sites: Sequence[str] | None = None,
         provenance: Mapping[str, Any] | None = None,
@@ -60,8 +60,12 @@ class AttentionMaps:
         check_layers(layers)
         self.layers = [layer if isinstance(layer, LazyAttention) else layer.detach().cpu() for layer in layers]
         _, queries, keys = self.layers[0].shape
-        self.rows = axis_labels(rows, queries, "rows", "queries")
-        self.cols = list(self.rows) if cols is None and queries == keys else axis_labels(cols, keys, "cols", "keys")
+        self.query_tokens = axis_labels(query_tokens, queries, "query_tokens", "queries")
+        self.key_tokens = (
+            list(self.query_tokens)
+            if key_tokens is None and queries == keys
+            else axis_labels(key_tokens, keys, "key_tokens", "keys")
+        )
         if mask is not None:
             materialized(mask=mask)
         self.mask = None if mask is None else broadcast_mask(mask.cpu(), self.shape)
@@ -71,11 +75,11 @@ class AttentionMaps:
 
     @classmethod
     @validated
-    def of(
+    def from_capture(
         cls,
         seen: Capture,
-        rows: Sequence[str] | None = None,
-        cols: Sequence[str] | None = None,
+        query_tokens: Sequence[str] | None = None,
+        key_tokens: Sequence[str] | None = None,
         *,
         sites: str | Sequence[str] = "*",
         batch: int = 0,
@@ -86,8 +90,8 @@ class AttentionMaps:
 
         Args:
             seen: the capture.
-            rows: words of the queries; by default numbers.
-            cols: words of the keys; by default those of the queries or numbers.
+            query_tokens: words of the queries; by default numbers.
+            key_tokens: words of the keys; by default those of the queries or numbers.
             sites: a glob that selects patterns, such as `decoder.*.cross.*`; or their names.
             batch: the index of the batch element.
             invocations: for a site that was computed several times, "last", or "layers" for a layer for each
@@ -109,30 +113,30 @@ class AttentionMaps:
         if not names:
             raise ValueError("sites is empty; give a glob or the names of some")
         chosen = map_layers.choose_invocations({site: seen.assembled(site, batch) for site in names}, invocations)
-        return cls._from_invocations(seen, chosen, rows, cols, batch, provenance)
+        return cls._from_invocations(seen, chosen, query_tokens, key_tokens, batch, provenance)
 
     @classmethod
     def _from_invocations(
         cls,
         seen: Capture,
         invocations: Mapping[str, Invocation],
-        rows: Sequence[str] | None = None,
-        cols: Sequence[str] | None = None,
+        query_tokens: Sequence[str] | None = None,
+        key_tokens: Sequence[str] | None = None,
         batch: int = 0,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return maps with a layer for each named invocation: the result of `of` and `look.groups`."""
+        """Return maps with a layer for each named invocation: the result of `from_capture` and `look.groups`."""
         weights, mask = map_layers.layers(invocations, batch)
         known = seen.provenance(map_layers.INVOCATION_INDEX.sub("", name) for name in invocations)
-        return cls(weights, rows, cols, mask, list(invocations), {**known, **(provenance or {})})
+        return cls(weights, query_tokens, key_tokens, mask, list(invocations), {**known, **(provenance or {})})
 
     @classmethod
     @validated
     def over_time(
         cls,
         seen: Capture,
-        rows: Sequence[str] | None = None,
-        cols: Sequence[str] | None = None,
+        query_tokens: Sequence[str] | None = None,
+        key_tokens: Sequence[str] | None = None,
         *,
         sites: str = "*",
         batch: int = 0,
@@ -154,8 +158,8 @@ class AttentionMaps:
 
         Args:
             seen: the capture.
-            rows: words of the queries; by default numbers.
-            cols: words of the keys; by default numbers.
+            query_tokens: words of the queries; by default numbers.
+            key_tokens: words of the keys; by default numbers.
             sites: a glob of the sites.
             batch: the index of the batch element.
             beams: after a beam search, the row of the batch in which each token of each returned text was chosen,
@@ -163,18 +167,25 @@ class AttentionMaps:
                 `generate(return_dict_in_generate=True, output_scores=True)`. `batch` is then the index of a returned
                 text.
             generation: index of the text, if several were captured one after the other; None: the last, with a warning.
-            provenance: as in `of`.
+            provenance: as in `from_capture`.
 
         Raises:
             LookupError: no pattern was captured.
-            ValueError: as in `of`; or the invocations of one text cannot be determined: the rows of the batch were
-                reordered and `beams` is missing, keys were computed by none of the invocations, or the invocations are
-                layers, not steps.
+            ValueError: as in `from_capture`; or the invocations of one text cannot be determined: the rows of the batch
+                were reordered and `beams` is missing, keys were computed by none of the invocations, or the invocations
+                are layers, not steps.
         """
         chosen, blocks = map_layers.patterns(seen, sites), seen.block_sites
         invocations = {site: seen.assembled(site, batch) if site in blocks else seen.stored(site) for site in chosen}
         weights, mask = map_layers.layers_over_time(invocations, seen.history, batch, beams, generation)
-        return cls(weights, rows, cols, mask, list(invocations), {**seen.provenance(invocations), **(provenance or {})})
+        return cls(
+            weights,
+            query_tokens,
+            key_tokens,
+            mask,
+            list(invocations),
+            {**seen.provenance(invocations), **(provenance or {})},
+        )
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -287,7 +298,12 @@ class AttentionMaps:
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file, atomically; the path does not end in that of another format, such as ".csv"."""
         check_safetensors_name(path, "maps are")
-        words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
+        words = {
+            "query_tokens": self.query_tokens,
+            "key_tokens": self.key_tokens,
+            "sites": self.sites,
+            "provenance": self.provenance,
+        }
         return serialization.write(path, self.layers, self.mask, words)
 
     @classmethod
@@ -312,5 +328,7 @@ def as_maps(attention: T | Capture) -> T | AttentionMaps:
         return attention
     texts = max((attention.shapes[site][0] for site in map_layers.patterns(attention, "*")), default=1)
     if texts > 1:
-        raise ValueError(f"the capture holds {texts} texts; give one of them, AttentionMaps.of(seen, batch=0)")
-    return AttentionMaps.of(attention)
+        raise ValueError(
+            f"the capture holds {texts} texts; give one of them, AttentionMaps.from_capture(seen, batch=0)"
+        )
+    return AttentionMaps.from_capture(attention)

@@ -52,7 +52,7 @@ def _distances(weights: Tensor | AttentionMaps) -> Tensor:
     if isinstance(weights, AttentionMaps):
         queries, keys = weights.shape[2:]
         offset = keys - queries  # the queries may be the last of the keys' text, as in a step of generation
-        if offset < 0 or (offset and weights.rows != weights.cols[offset:]):
+        if offset < 0 or (offset and weights.query_tokens != weights.key_tokens[offset:]):
             raise ValueError(f"no distance is known where {queries} queries look at {keys} keys of another text")
         return _per_query(weights, lambda checked: _mean_distances(checked, offset))
     if weights.dim() < 2:
@@ -96,10 +96,10 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
     first, second = as_maps(first), as_maps(second)
     if first.shape != second.shape:
         raise ValueError(f"the shapes differ: {first!r}, and {second!r}; capture both on one text")
-    for words, others in ((first.rows, second.rows), (first.cols, second.cols)):
+    for words, others in ((first.query_tokens, second.query_tokens), (first.key_tokens, second.key_tokens)):
         if words != others and not (are_numbers(words) or are_numbers(others)):
             raise ValueError(f"the words differ: {words[:5]} and {others[:5]}; capture both on one text")
-    positions, changes = CountedPositions.of(first, second), []
+    positions, changes = CountedPositions.from_maps(first, second), []
     for layer in range(first.shape[0]):
         for (head, before), (_, after) in zip(iterate_heads(first, layer), iterate_heads(second, layer)):
             before, after = positions.select(before), positions.select(after)

@@ -54,7 +54,7 @@ class Operation(NamedTuple):
     product: Product | None
 
     @classmethod
-    def of(cls, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operation:
+    def from_call(cls, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operation:
         name = getattr(func, "__name__", "")
         name = getattr(getattr(func, "__self__", None), "__name__", name) if name == "__get__" else name
         return cls(name, func, args, kwargs, product(name, func, args, kwargs))

@@ -17,15 +17,15 @@ from tfviz.look.map_arguments import memory_view, unexpanded
 
 FORMAT = "tfviz.AttentionMaps/2"
 LAZY_FORMAT = "tfviz.AttentionMaps/3"  # for maps with lazy layers
-LABEL_KEYS = ("rows", "cols", "sites", "provenance")
+LABEL_KEYS = ("query_tokens", "key_tokens", "sites", "provenance")
 FLOAT_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 INTEGER_DTYPES = (torch.int32, torch.int64)
 _LAYER_SCHEMA = schema.object_of({"scale": schema.number, "rule": schema.optional(schema.integer(0))})
 _NAMES_SCHEMA = schema.list_of(schema.string(10**7))
 METADATA_SCHEMA = schema.object_of(
     {
-        "rows": _NAMES_SCHEMA,
-        "cols": _NAMES_SCHEMA,
+        "query_tokens": _NAMES_SCHEMA,
+        "key_tokens": _NAMES_SCHEMA,
         "sites": _NAMES_SCHEMA,
         "provenance": schema.dict_of(schema.json_value),
     },
@@ -180,7 +180,7 @@ def _check_fit(arguments: Mapping[str, Any]) -> None:
     if len(shapes) != 1:
         raise ValueError(f"its layers have the shapes {sorted(shapes)}; there must be one, head query key")
     shape = (len(arguments["weights"]), *shapes.pop())
-    for name, count in {"sites": shape[0], "rows": shape[2], "cols": shape[3]}.items():
+    for name, count in {"sites": shape[0], "query_tokens": shape[2], "key_tokens": shape[3]}.items():
         if len(arguments[name]) != count:
             raise ValueError(f"{name} has {len(arguments[name])} members; the maps have {count}")
     if (mask := arguments["mask"]) is not None:

@@ -67,7 +67,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, each: Literal["p
     if unit_of(target) == LOG_PROBABILITY_UNIT:
         raise ValueError(f"a log-probability is {NOT_LINEAR}")
     model = uncompiled(model)
-    inputs = Inputs.of("ids", ids, model)
+    inputs = Inputs.from_prompt("ids", ids, model)
     with eval_mode(model):
         run = _AttributedRun(model, inputs, target, each == "head")
         values, axes = run.by_head() if each == "head" else run.by_part()
@@ -109,7 +109,7 @@ class _AttributedRun:
                 f"no gradient of the target reaches {norm}: what the model computes after it (quantized layers, such "
                 "as quantize_dynamic makes) has none"
             )
-        frozen = FrozenNorm.of(model.get_submodule(norm), stream, normed)
+        frozen = FrozenNorm.from_module(model.get_submodule(norm), stream, normed)
         if frozen is None:
             kind = type(model.get_submodule(norm)).__name__
             raise ValueError(f"{norm} ({kind}) is neither a LayerNorm nor an RMSNorm that is known")

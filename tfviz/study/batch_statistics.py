@@ -55,7 +55,7 @@ class BatchMeasurement:
                 inputs.run(self.model)
             numbers = first + torch.arange(inputs.size)
             tables = _tables(self.measure, seen, inputs)
-            return {name: Statistics.of(table, numbers, self.top) for name, table in tables}
+            return {name: Statistics.from_batch(table, numbers, self.top) for name, table in tables}
 
 
 def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:

@@ -26,7 +26,7 @@ class FrozenNorm(NamedTuple):
     bias: Tensor | float
 
     @classmethod
-    def of(cls, module: nn.Module, x: Tensor, output: Tensor) -> FrozenNorm | None:
+    def from_module(cls, module: nn.Module, x: Tensor, output: Tensor) -> FrozenNorm | None:
         """Return a norm as an affine map, from its input and output in a run.
 
         Args:

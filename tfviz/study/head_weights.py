@@ -166,7 +166,7 @@ def head_weights(
     """
     model = uncompiled(model)
     with eval_mode(model):
-        inputs = _one_word(model) if ids is None else Inputs.of("ids", ids, model).text(0)
+        inputs = _one_word(model) if ids is None else Inputs.from_prompt("ids", ids, model).text(0)
         responses = HeadResponses(model, inputs, [sites] if isinstance(sites, str) else sites)
         query, key, value = (torch.stack([rows.movedim(1, 0) for rows in maps]) for maps in responses.of_inputs())
         output = torch.stack(responses.of_heads())
@@ -178,7 +178,7 @@ def head_weights(
 def _one_word(model: nn.Module) -> Inputs:
     """Return a text of one word that is not padding; raise ValueError if the model does not run on it."""
     padding = getattr(getattr(model, "config", None), "pad_token_id", None)
-    inputs = Inputs.of("ids", torch.tensor([[0 if padding == 1 else 1]]), model)
+    inputs = Inputs.from_prompt("ids", torch.tensor([[0 if padding == 1 else 1]]), model)
     try:
         inputs.run(model)
     except Exception as error:

@@ -45,7 +45,7 @@ class Inputs:
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, prompt: Prompt, model: nn.Module) -> Inputs:
+    def from_prompt(cls, name: str, prompt: Prompt, model: nn.Module) -> Inputs:
         """Return the inputs that a prompt stands for, on the model's device.
 
         Args:

@@ -130,7 +130,7 @@ def lens(
     """
     checks.at_least(1, top=top)
     model = uncompiled(model)
-    inputs = Inputs.of("ids", ids, model)
+    inputs = Inputs.from_prompt("ids", ids, model)
     with eval_mode(model):
         replay, logits = _observed(model, inputs)
         if logits.dim() != 3:
@@ -193,7 +193,7 @@ def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
     """
     check_callable("logits", metric=metric)
     model = uncompiled(model)
-    inputs = Inputs.of("ids", ids, model)
+    inputs = Inputs.from_prompt("ids", ids, model)
     with eval_mode(model):
         replay, logits = _observed(model, inputs)
         axes = text_axis(measure(metric, logits))

@@ -137,7 +137,7 @@ class Sweep:
         Raises:
             ValueError: the sites have no heads; there are more or fewer words than positions.
         """
-        self.units = Places.of(self.sites[0], each, positions)
+        self.units = Places.from_site(self.sites[0], each, positions)
         self.places = self.units.among(list(self.heads.values()))
         name, labels = site_axis([site.name for site in self.sites])
         self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.places, words)}

@@ -131,7 +131,7 @@ def patch(
 def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
     """Return the inputs of both runs by name, with only the last position's logits if the metric reads no others."""
     named = {"clean": clean} if corrupt is None else {"clean": clean, "corrupt": corrupt}
-    inputs = {name: Inputs.of(name, prompt, model) for name, prompt in named.items()}
+    inputs = {name: Inputs.from_prompt(name, prompt, model) for name, prompt in named.items()}
     return {name: prompt.with_last_logits(model) for name, prompt in inputs.items()} if reads_last(metric) else inputs
 
 

@@ -67,7 +67,7 @@ class Places:
     positions: list[int]
 
     @classmethod
-    def of(cls, site: ActivationSite, each: Each | None, positions: Sequence[int] | None) -> Places:
+    def from_site(cls, site: ActivationSite, each: Each | None, positions: Sequence[int] | None) -> Places:
         """Return the places for `each` and `positions`.
 
         Raises:

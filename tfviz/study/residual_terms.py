@@ -125,7 +125,7 @@ class ResidualTerms(TorchFunctionMode):
     def _freeze(self, path: str, norm: nn.Module, first_input: Tensor, returned: Tensor) -> Tensor:
         """Return the output of a norm with the gradient of the linear map that it is with constant statistics."""
         with torch._C.DisableTorchFunction():  # these sums are not the model's
-            frozen = FrozenNorm.of(norm, first_input, returned)
+            frozen = FrozenNorm.from_module(norm, first_input, returned)
             if frozen is None:
                 return returned
             self.frozen.add(path)

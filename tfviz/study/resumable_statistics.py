@@ -54,7 +54,7 @@ class ResumableStatistics:
         total = length_hint(batches) or None
         with tqdm(batches, total=total, unit="batch", disable=not progress or self.rank > 0, mininterval=0.5) as bar:
             for number, batch in enumerate(bar):
-                inputs = Inputs.of("a batch of texts", batch, model)
+                inputs = Inputs.from_prompt("a batch of texts", batch, model)
                 if number == 0 and self.path is not None:
                     self._check_first(fingerprint(nn.Identity(), *inputs.tensors), self.path)
                 if number % self.world == self.rank:

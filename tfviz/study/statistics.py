@@ -43,7 +43,7 @@ class Statistics:
     top_indices: Tensor
 
     @classmethod
-    def of(cls, values: Table, numbers: Tensor, top: int) -> Statistics:
+    def from_batch(cls, values: Table, numbers: Tensor, top: int) -> Statistics:
         """Return the statistics of one batch.
 
         Args:

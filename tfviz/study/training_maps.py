@@ -20,8 +20,8 @@ def maps_during_training(
     probe: Prompt,
     *,
     every: int,
-    rows: Sequence[str] | None = None,
-    cols: Sequence[str] | None = None,
+    query_tokens: Sequence[str] | None = None,
+    key_tokens: Sequence[str] | None = None,
     sites: str = "*.pattern",
 ) -> dict[str, AttentionMaps]:
     """Train to the end, and return maps of a text from before the first step, every `every` steps, and at the end.
@@ -33,8 +33,8 @@ def maps_during_training(
         model: the model that is trained.
         probe: ids of one text, [1, position], or the model's arguments by name.
         every: the number of steps between two captures.
-        rows: words of queries, as for `AttentionMaps`.
-        cols: words of keys, as for `AttentionMaps`.
+        query_tokens: words of queries, as for `AttentionMaps`.
+        key_tokens: words of keys, as for `AttentionMaps`.
         sites: a glob of the sites.
 
     Returns:
@@ -51,8 +51,10 @@ def maps_during_training(
 
     def take(number: int) -> None:
         with eval_mode(model), capture(model, sites) as seen:
-            Inputs.of("probe", probe, model).run(model)
-        frames[f"step {number}"] = AttentionMaps.of(seen, rows, cols, sites=sites, provenance={"step": number})
+            Inputs.from_prompt("probe", probe, model).run(model)
+        frames[f"step {number}"] = AttentionMaps.from_capture(
+            seen, query_tokens, key_tokens, sites=sites, provenance={"step": number}
+        )
 
     take(0)
     number = 0

@@ -19,7 +19,7 @@ from tfviz.validation import describe, validated
 class Characters:
     """A tokenizer of single characters; a character's id is its place in `characters`.
 
-    >>> tokenizer = Characters.of("the cat")
+    >>> tokenizer = Characters.from_text("the cat")
     >>> tokenizer.encode("cat").tolist(), len(tokenizer)
     ([2, 1, 5], 6)
     >>> tokenizer.decode(tokenizer.encode("the cat"))
@@ -30,14 +30,16 @@ class Characters:
         if not characters:
             raise ValueError("the text is empty; a tokenizer needs at least one character")
         if len(set(characters)) != len(characters):
-            raise ValueError("the characters of a tokenizer must all differ; build one of a text with Characters.of")
+            raise ValueError(
+                "the characters of a tokenizer must all differ; build one of a text with Characters.from_text"
+            )
         self.characters = characters
         self._points = _code_points(characters)
         self._order = numpy.argsort(self._points)
 
     @classmethod
     @validated
-    def of(cls, text: str) -> Characters:
+    def from_text(cls, text: str) -> Characters:
         """Build the tokenizer of all characters in `text`, in code-point order."""
         return cls("".join(sorted(set(text))))
 
@@ -73,7 +75,7 @@ class Characters:
         """Yield the text of ids one by one, as soon as it is known."""
         return (self.characters[index] for index in check_ids(ids, len(self)))
 
-    def words(self, ids: Int[Tensor, "position"]) -> list[str]:
+    def tokens(self, ids: Int[Tensor, "position"]) -> list[str]:
         """Return a visible label for each id, for the axes of a picture."""
         return [VISIBLE_SIGNS.get(character, character) for character in self.decode(ids)]
 
@@ -85,7 +87,7 @@ class Characters:
 class Bytes:
     """The 256 byte values of UTF-8: encodes any text, in any script, without a vocabulary to build.
 
-    >>> Bytes().encode("né").tolist(), Bytes().words(Bytes().encode("né!"))
+    >>> Bytes().encode("né").tolist(), Bytes().tokens(Bytes().encode("né!"))
     ([110, 195, 169], ['n', 'c3', 'a9', '!'])
     """
 
@@ -120,7 +122,7 @@ class Bytes:
         if rest := decoder.decode(b"", final=True):
             yield rest
 
-    def words(self, ids: Int[Tensor, "position"]) -> list[str]:
+    def tokens(self, ids: Int[Tensor, "position"]) -> list[str]:
         """Return a visible label for each byte: the ASCII character, or two hexadecimal digits."""
         return [VISIBLE_SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in check_ids(ids, len(self))]
 

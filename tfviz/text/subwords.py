@@ -136,9 +136,9 @@ class Subwords:
         if rest := self.decode(seen)[length:]:  # bytes of a character that never became complete
             yield rest
 
-    def words(self, ids: Ids) -> list[str]:
+    def tokens(self, ids: Ids) -> list[str]:
         """Return a visible label for each id, for the axes of a picture: `␣` for a space, `##` inside a word."""
-        return [self._labels.of(index) for index in check_ids(ids, len(self))]
+        return [self._labels.id_label(index) for index in check_ids(ids, len(self))]
 
     @validated
     def spans(self, text: str) -> list[int]:
@@ -151,7 +151,7 @@ class Subwords:
         return [max(0, min(bisect(ends, start), len(ends) - 1)) for start, _ in offsets]
 
     def merges(self) -> list[tuple[str, str]]:
-        """Return the pairs that byte-pair encoding merged, in the order learned; labelled as in `words`."""
+        """Return the pairs that byte-pair encoding merged, in the order learned; labelled as in `tokens`."""
         pairs = json.loads(self.backend_tokenizer.to_str())["model"].get("merges", [])
         return [(self._labels.label(left), self._labels.label(right)) for left, right in pairs]
 

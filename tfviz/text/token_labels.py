@@ -27,7 +27,7 @@ class TokenLabels:
         self._metaspace = decoder is not None and decoder.decode(["a", "▁b"]) == "a b"
         self._byte_fallback = decoder is not None and decoder.decode(["a", "<0x62>"]) == "ab"
 
-    def of(self, index: int) -> str:
+    def id_label(self, index: int) -> str:
         """Return the label of an id; for an id without a token, the id in ⟨⟩."""
         token = self._tokenizer.id_to_token(index)
         return f"⟨{index}⟩" if token is None else self.label(token)
@@ -69,7 +69,7 @@ def decoding_spec(tokenizer: Any) -> dict[str, Any]:
     partial = {i: list(labels.to_bytes(tokens[i] or "")) for i, text in enumerate(texts) if "\ufffd" in text}
     names = {}
     for index, text in enumerate(texts):
-        label = labels.of(index)
+        label = labels.id_label(index)
         if index not in partial and label != "".join(VISIBLE_SIGNS.get(sign, sign) for sign in text):
             names[index] = label
     return {"kind": "kernel", "texts": texts, "bytes": partial, "names": names}

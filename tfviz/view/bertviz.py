@@ -126,7 +126,12 @@ def _params(parts: Mapping[str, AttentionMaps]) -> dict[str, Any]:
     """Return the parameters that bertviz's Python passes to its JavaScript."""
     layers, heads, *_ = next(iter(parts.values())).shape
     attention = [
-        {"name": part, "attn": _weights(some), "left_text": _words(some.rows), "right_text": _words(some.cols)}
+        {
+            "name": part,
+            "attn": _weights(some),
+            "left_text": _words(some.query_tokens),
+            "right_text": _words(some.key_tokens),
+        }
         for part, some in parts.items()
     ]
     return {

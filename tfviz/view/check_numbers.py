@@ -45,7 +45,7 @@ class Spread:
     several: bool
 
     @classmethod
-    def of(cls, name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Spread:
+    def from_values(cls, name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Spread:
         """Compute the spread over training runs, [training, number], or of a single run, [number], in float64.
 
         Raises:

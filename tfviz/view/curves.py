@@ -152,7 +152,8 @@ def _check_lines(
         raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {counts}")
     check_at_most(len(series), MAX_LINES, "lines", "give fewer of them")
     drawn = {
-        name: Line(check_finite(name, xs).tolist(), Spread.of(name, ys, gaps=True)) for name, (xs, ys) in series.items()
+        name: Line(check_finite(name, xs).tolist(), Spread.from_values(name, ys, gaps=True))
+        for name, (xs, ys) in series.items()
     }
     try:
         Figure().subplots().set(**settings)

@@ -109,7 +109,7 @@ class _Tracer:
     def _begin(self, statement: ast.stmt | None) -> None:
         self.statement = statement
         if statement is not None and not isinstance(statement, ast.Return):
-            self.names = Names.of(statement, self.self_name)
+            self.names = Names.from_node(statement, self.self_name)
             self.parents = self._parents(self.names)
             self.before = {name: _value_state(self._lookup(name)) for name in [*self.names.assigned, *self.sources]}
 
@@ -145,7 +145,7 @@ class _Tracer:
             if isinstance(node, ast.Name) and node.id in self.sources:
                 (traced,) = self.sources[node.id]
             else:
-                parents = self._parents(Names.of(node, self.self_name))
+                parents = self._parents(Names.from_node(node, self.self_name))
                 traced = Value(name, expression(node, self.self_name), shape, False, parents)
             self._index(traced)
             traced.output = True

@@ -42,9 +42,9 @@ def image(
 
         with look.capture(model, "*.pattern") as seen:
             model(pixel_values=pixels)
-        view.image(look.AttentionMaps.of(seen), pixels[0])
+        view.image(look.AttentionMaps.from_capture(seen), pixels[0])
 
-    Words over a picture, in several resolutions: `view.image(look.groups(seen, cols=words), picture)`.
+    Words over a picture, in several resolutions: `view.image(look.groups(seen, key_tokens=words), picture)`.
 
     Args:
         maps: the attention maps, or several by name.
@@ -125,7 +125,7 @@ def _view(
         at_least(1, rows=shape[0], columns=shape[1])
     for part in parts.values():
         check_drawable(part)
-    placed = {name: MapsOnImage.of(part, size, shapes.get(name), names, name) for name, part in parts.items()}
+    placed = {name: MapsOnImage.from_maps(part, size, shapes.get(name), names, name) for name, part in parts.items()}
     _check_grid(grid, placed)
     before = max(found.first for one in placed.values() for found in one.grids)
     if len(names) > before:

@@ -27,10 +27,10 @@ Rule = Tensor | Mapping[Any, Tensor]
 
 def masks(
     rules: Mapping[str, Rule],
-    words: Sequence[str] | None = None,
+    query_tokens: Sequence[str] | None = None,
     title: str = "Masks",
     *,
-    cols: Sequence[str] | None = None,
+    key_tokens: Sequence[str] | None = None,
     use: Mapping[str, str] | None = None,
 ) -> View:
     """Show masks to combine, with a slider for predicates that have a size, and the reasons why a cell is forbidden.
@@ -39,9 +39,9 @@ def masks(
         rules: a table (query key), True where a query may look, for each predicate; or such a table for each
             value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`
             with the predicates of `tfviz.layers.masks`. Leading axes of size 1 are dropped.
-        words: a word for each query, and each key unless `cols` says otherwise.
+        query_tokens: a label for each query, and each key unless `key_tokens` says otherwise.
         title: the title.
-        cols: words of the keys; None: those of the queries.
+        key_tokens: labels of the keys; None: those of the queries.
         use: initial use of each rule: `all` (must hold), `any` (one of these is enough), `not` (must not hold) or
             `off` (unused); by default the first rule is `all`, the others `off`.
 
@@ -55,8 +55,12 @@ def masks(
     tables = {name: _values(name, rule) for name, rule in rules.items()}
     queries, keys = one_shape([table for values in tables.values() for table in values.values()])
     check_at_most(queries * keys, MAX_CELLS, "cells", "give fewer queries or keys")
-    rows = axis_labels(words, queries, "words", "queries", "tables")
-    columns = axis_labels(cols, keys, "cols", "keys", "tables") if cols is not None or queries != keys else rows
+    rows = axis_labels(query_tokens, queries, "query_tokens", "queries", "tables")
+    columns = (
+        axis_labels(key_tokens, keys, "key_tokens", "keys", "tables")
+        if key_tokens is not None or queries != keys
+        else rows
+    )
     roles: Any = dict(use if use is not None else {next(iter(rules)): "all"})
     for name, role in roles.items():
         if name not in tables or role not in ("all", "any", "not", "off"):
@@ -77,8 +81,8 @@ def masks(
     picture = still.mask_lab(
         {name: (f"{name} = {size}" if len(tables[name]) > 1 else name, table) for name, (size, table) in first.items()},
         title,
-        rows if words is not None else (),
-        columns if words is not None or cols is not None else (),
+        rows if query_tokens is not None else (),
+        columns if query_tokens is not None or key_tokens is not None else (),
         use,
     )
     return View(picture, document, blobs.data)
@@ -86,8 +90,8 @@ def masks(
 
 def mask(
     allowed: Bool[Tensor, "... query key"],
-    rows: Sequence[str] | None = None,
-    cols: Sequence[str] | None = None,
+    query_tokens: Sequence[str] | None = None,
+    key_tokens: Sequence[str] | None = None,
     title: str = "Mask",
 ) -> View:
     """Show the keys that each query may look at (filled) or not (hatched), for the first batch element and head.
@@ -101,7 +105,7 @@ def mask(
             f"a mask is query key, with at least one of each; this one has the shape {list(allowed.shape)}"
         )
     allowed = allowed.reshape(-1, *allowed.shape[-2:])[0]
-    lab = masks({"the mask": allowed}, rows, title, cols=cols)
+    lab = masks({"the mask": allowed}, query_tokens, title, key_tokens=key_tokens)
     labels: Any = lab.document
     return View(still.mask(allowed, labels["rows"], labels["cols"], title), lab.document, lab.data)
 

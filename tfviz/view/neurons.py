@@ -37,7 +37,7 @@ class HeadParts:
     allowed: Bool[Tensor, "query key"] | None
 
     @classmethod
-    def of(cls, layer: LazyAttention, head: int) -> HeadParts:
+    def from_layer(cls, layer: LazyAttention, head: int) -> HeadParts:
         """Return the parts of one head of a layer that keeps its queries and keys."""
         call = layer.head_call(head)
         query, key, allowed = call.query[0, 0].cpu(), call.key[0, 0].cpu(), layer.allowed(head)
@@ -76,7 +76,7 @@ def neurons(
     shared by groups of heads, with what ALiBi or a mask adds. In the page any word, layer and head can be chosen.
 
     Args:
-        maps: of a lazy capture, which keeps queries and keys: `AttentionMaps.of(seen, words)` with
+        maps: of a lazy capture, which keeps queries and keys: `AttentionMaps.from_capture(seen, words)` with
             `look.capture(model, lazy=True)`.
         layer: the layer that is shown first.
         head: the head that is shown first.
@@ -101,16 +101,16 @@ def neurons(
     if takes > budget:
         raise ValueError(
             f"queries and keys take {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: give maps of fewer "
-            "layers, AttentionMaps.of(seen, words, sites='*.1.*'), a shorter text, or a larger budget"
+            "layers, AttentionMaps.from_capture(seen, words, sites='*.1.*'), a shorter text, or a larger budget"
         )
-    rows, cols = ([str(word) for word in words] for words in (maps.rows, maps.cols))
+    rows, cols = ([str(word) for word in words] for words in (maps.query_tokens, maps.key_tokens))
     blobs = BlobStore()
     document: NeuronsDocument = {
         "kind": "neurons", "title": title or "", "rows": rows, "cols": cols,
         "layers": [_layer_document(one, blobs) for one in layers], "masks": blobs.masks,
         "state": {"layer": chosen["layer"], "head": chosen["head"], "query": chosen["row"]},
     }  # fmt: skip
-    parts, at = HeadParts.of(layers[chosen["layer"]], chosen["head"]), chosen["row"]
+    parts, at = HeadParts.from_layer(layers[chosen["layer"]], chosen["head"]), chosen["row"]
     named = title or f"Layer {chosen['layer']}, head {chosen['head']}"
     picture = still.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
     return View(picture, document, blobs.data)
@@ -142,7 +142,7 @@ def _place(name: str, number: int, count: int) -> int:
 
 def _layer_document(layer: LazyAttention, blobs: BlobStore) -> NeuronsLayer:
     heads, groups = layer.shape[0], layer.call.key.shape[1]
-    parts = [HeadParts.of(layer, head) for head in range(heads)]
+    parts = [HeadParts.from_layer(layer, head) for head in range(heads)]
     shared = parts[:: heads // groups]
     return {
         "dim": parts[0].query.shape[1],

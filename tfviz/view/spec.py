@@ -131,7 +131,7 @@ def attention_heatmap(
     **more: Any,
 ) -> Heatmap:
     """Specify one head with its words: linear scale and numbers for few weights, square-root scale for many."""
-    rows, columns = Axis(axes[0], maps.rows), Axis(axes[1], maps.cols)
+    rows, columns = Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens)
     few = is_numbered(*maps.shape[2:])
     return Heatmap(
         values, rows, columns, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, allowed, block=block, numbered=few, **more

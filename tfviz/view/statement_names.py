@@ -46,7 +46,7 @@ class Names(ast.NodeVisitor):
         self._inner = False
 
     @classmethod
-    def of(cls, node: ast.AST, self_name: str) -> Names:
+    def from_node(cls, node: ast.AST, self_name: str) -> Names:
         """Collect the names of a statement.
 
         Args:

@@ -158,7 +158,7 @@ class Text(Control[TextSpec]):
         return repr(value)
 
     def labels(self, value: str) -> tuple[list[str], list[str]]:
-        words = self.tokenizer.words(self.tensor(value)[0])
+        words = self.tokenizer.tokens(self.tensor(value)[0])
         return words, words
 
 

@@ -113,7 +113,7 @@ export interface Tokenizer {
   encode(text: string): number[];
   decode(ids: Iterable<number>): string;
   /** One visible sign for each id. */
-  words(ids: Iterable<number>): string[];
+  tokens(ids: Iterable<number>): string[];
   /** How tokens become a text, of subwords. */
   joiner?: { kind: string };
   /** Encode texts in Python; resolves to whether any was new. */

@@ -48,7 +48,7 @@ class BlobStore:
             if isinstance(one.call.mask, KeyRanges):
                 key_ranges = one.call.mask.select(0, head)
         elif (allowed := maps.allowed(layer, head)) is not None:
-            key_ranges = KeyRanges.of(allowed[None, None])
+            key_ranges = KeyRanges.from_mask(allowed[None, None])
         if key_ranges is None:
             return None
         ends = torch.cat([key_ranges.first, key_ranges.stop], -1)

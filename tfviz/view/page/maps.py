@@ -17,10 +17,11 @@ def maps_part(
 ) -> MapsPart:
     """Return the maps of a document; `weights`, `masks` and `key_ranges` hold an index into its blobs for each head."""
     layers, heads, *_ = maps.shape
-    rows, cols = token_groups(maps.rows), token_groups(maps.cols)
+    rows, cols = token_groups(maps.query_tokens), token_groups(maps.key_tokens)
     in_pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
     return {
-        "name": str(name), "rows": maps.rows, "cols": maps.cols, "sites": maps.sites, "layers": layers, "heads": heads,
+        "name": str(name), "rows": maps.query_tokens, "cols": maps.key_tokens, "sites": maps.sites,
+        "layers": layers, "heads": heads,
         "groups": {"rows": rows, "cols": cols} if in_pieces else None, "weights": weights, "masks": masks,
         "key_ranges": key_ranges,
     }  # fmt: skip

@@ -36,7 +36,7 @@ class Quantized(NamedTuple):
     scale: Tensor | None
 
     @classmethod
-    def of(cls, heads: Tensor, levels: int | None) -> list[Quantized]:
+    def from_heads(cls, heads: Tensor, levels: int | None) -> list[Quantized]:
         """Quantize queries or keys, [head, position, dim], to this many steps on either side of 0; None: float16."""
         if levels is None:
             return [cls(head.half(), None) for head in heads.cpu()]
@@ -117,7 +117,7 @@ def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple
     """
     documents, worst = list[QueriesAndKeys](), 0.0
     for layer in layers:
-        query, key = (Quantized.of(part[0].float(), levels) for part in (layer.call.query, layer.call.key))
+        query, key = (Quantized.from_heads(part[0].float(), levels) for part in (layer.call.query, layer.call.key))
         stored = [[head.add_to(blobs) for head in part] for part in (query, key)]
         documents.append({"scale": layer.call.scale, "query": stored[0], "key": stored[1]})
         worst = max(worst, _error(layer, query, key))

@@ -80,7 +80,7 @@ def heads(
     marked = NO_OUTLINE if step > 1 else outlined
 
     def draw() -> Figure:
-        pixels, named_axes = int(side * DPI), (Axis(axes[0], maps.rows), Axis(axes[1], maps.cols))
+        pixels, named_axes = int(side * DPI), (Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens))
         scale = replace(WEIGHT_SCALE, name=unit)
         grid = [
             [
@@ -132,7 +132,7 @@ def head(
         return draw_single_heatmap(heatmap, title)[0]
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
-    finding = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[column]!r}: {formatted(most)}"
+    finding = f"{maps.query_tokens[row]!r} looks most sharply, at {maps.key_tokens[column]!r}: {formatted(most)}"
     more = f"; {maps.caveat}" if maps.caveat else ""
     return Picture(draw, f"{title}\n{size(queries, keys)}; {finding}{more}")
 
@@ -196,7 +196,7 @@ def compare(
     (a, _), (b, _) = pair = [head_and_mask(one, layer, head) for one in maps]
     title = title or f"Layer {layer}, head {head}: {names[0]} and {names[1]}"
     panels = [
-        Heatmap(weights, Axis(QUERY, one.rows), Axis(KEY, one.cols), allowed=allowed, title=name)
+        Heatmap(weights, Axis(QUERY, one.query_tokens), Axis(KEY, one.key_tokens), allowed=allowed, title=name)
         for one, (weights, allowed), name in zip(maps, pair, names)
     ]
     if a.shape != b.shape:
@@ -207,7 +207,7 @@ def compare(
     panels.append(_difference(*panels))
     row, column = divmod(int((b - a).abs().argmax()), a.shape[1])
     was, now = (formatted(float(weights[row, column])) for weights in (a, b))
-    finding = f"{first.rows[row]!r} looks at {first.cols[column]!r}: {was}, then {now}"
+    finding = f"{first.query_tokens[row]!r} looks at {first.key_tokens[column]!r}: {was}, then {now}"
     summary = f"{title}\n{size(*a.shape)}; the greatest difference: {finding}"
     return Picture(lambda: renderer.side_by_side(panels, title), summary)
 
@@ -260,7 +260,9 @@ def steps(
     if not parts:
         raise ValueError("there is no step to draw")
     every = [
-        Heatmap(weights, Axis(axes[0], maps.rows), Axis(axes[1], maps.cols), allowed=allowed, title=str(name))
+        Heatmap(
+            weights, Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens), allowed=allowed, title=str(name)
+        )
         for name, maps in parts.items()
         for weights, allowed in [head_and_mask(maps, layer, head)]
     ]

@@ -271,7 +271,7 @@ def _check_series(
         raise ValueError("there is nothing to draw: give names, and numbers for each")
     check_at_most(len(names), max_names, "names", "give those you mean, such as the 20 highest")
     check_at_most(len(series), MAX_SERIES, "series", "give fewer of them")
-    spreads = {name: Spread.of(name, values) for name, values in series.items()}
+    spreads = {name: Spread.from_values(name, values) for name, values in series.items()}
     for name, spread in spreads.items():
         if spread.mean.shape != (len(names),):
             raise ValueError(f"{name!r} must be {len(names)} numbers, one for each name; got {series[name]}")

@@ -52,7 +52,9 @@ def translation_steps(
         if not few:
             draw_colourbar(figure, image, [cells], heatmap.scale)
         bars.barh(range(len(words)), shares, color="C5", height=0.72)
-        for row, (share, number) in enumerate(zip(shares, format_column(Spread.of("probability", shares), 1.0))):
+        for row, (share, number) in enumerate(
+            zip(shares, format_column(Spread.from_values("probability", shares), 1.0))
+        ):
             bars.annotate(number, (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
         bars.set(xlim=(0, 1.3), xticks=[])
         bars.set_title("probability", loc="left")

@@ -45,7 +45,7 @@ class MapsOnImage:
     has_class_token: bool = False
 
     @classmethod
-    def of(
+    def from_maps(
         cls,
         maps: AttentionMaps,
         size: tuple[int, int] | None,
@@ -58,7 +58,7 @@ class MapsOnImage:
         Raises:
             ValueError: neither side is on the picture.
         """
-        rows, cols = find_grids(maps.rows, maps.cols, size, shape)
+        rows, cols = find_grids(maps.query_tokens, maps.key_tokens, size, shape)
         if not rows and not cols:
             *_, queries, keys = maps.shape
             cells = "no grid" if shape is None else f"no {shape[0]} x {shape[1]} cells"
@@ -66,9 +66,12 @@ class MapsOnImage:
                 f"{title or 'maps'}: {queries} queries and {keys} keys fit {cells} of the picture, or have their own "
                 "words; give grid=(rows, columns) of cells, and leave away the words of the side that lies on it"
             )
-        words = [grid.words(own, names) if grid else own for grid, own in ((rows, maps.rows), (cols, maps.cols))]
+        words = [
+            grid.words(own, names) if grid else own
+            for grid, own in ((rows, maps.query_tokens), (cols, maps.key_tokens))
+        ]
         more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
-        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, are_numbers(maps.rows))
+        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, are_numbers(maps.query_tokens))
 
     @property
     def grids(self) -> list[PatchGrid]:

@@ -52,13 +52,13 @@ def links(
     title = title or f"Layer {layer}, head{'s' * (len(several) > 1)} {', '.join(map(str, several))}"
 
     def draw() -> Figure:
-        height = min(MAX_AXIS_LABELS + 1, max(len(maps.rows), len(maps.cols)))
+        height = min(MAX_AXIS_LABELS + 1, max(len(maps.query_tokens), len(maps.key_tokens)))
         figure = Figure(figsize=(4.6, 0.2 * height + 0.85 + 0.25 * (len(several) > 1)), layout="constrained")
         axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
         for place, (head, values) in enumerate(weights.items()):
             # lines of several heads between the same two words lie side by side, not on each other
             axes.add_collection(_lines(values, head, (place - (len(several) - 1) / 2) * apart, min_weight))
-        _columns(axes, maps.rows, maps.cols, height)
+        _columns(axes, maps.query_tokens, maps.key_tokens, height)
         if len(several) > 1:
             handles = [
                 Line2D([], [], color=f"C{head % 8}", linestyle=STROKES[head // 8 % len(STROKES)]) for head in several
@@ -69,9 +69,9 @@ def links(
         return figure
 
     summary = f"{counted(count, 'weight')} of at least {formatted(min_weight, 3)}, a line each"
-    if max(len(maps.rows), len(maps.cols)) > MAX_AXIS_LABELS:
+    if max(len(maps.query_tokens), len(maps.key_tokens)) > MAX_AXIS_LABELS:
         summary += f", among the first {MAX_AXIS_LABELS} words"
-    return Picture(draw, f"{title}\n{size(len(maps.rows), len(maps.cols))}; {summary}")
+    return Picture(draw, f"{title}\n{size(len(maps.query_tokens), len(maps.key_tokens))}; {summary}")
 
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:

@@ -29,9 +29,11 @@ ALLOWED_SHADE = 0.25  # of an allowed cell, as a weight from 0 to 1
 UNUSED_SHADE = 0.03  # the same, of a rule that is not in use
 
 
-def mask(allowed: Bool[Tensor, "query key"], rows: Sequence[str], cols: Sequence[str], title: str) -> Picture:
+def mask(
+    allowed: Bool[Tensor, "query key"], query_tokens: Sequence[str], key_tokens: Sequence[str], title: str
+) -> Picture:
     """Draw which keys each query may look at; masked cells are hatched."""
-    axes = Axis(QUERY, rows), Axis(KEY, cols)
+    axes = Axis(QUERY, query_tokens), Axis(KEY, key_tokens)
 
     def render() -> Figure:
         height, width = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
@@ -46,8 +48,8 @@ def mask(allowed: Bool[Tensor, "query key"], rows: Sequence[str], cols: Sequence
 def mask_lab(
     rules: Mapping[str, tuple[str, Bool[Tensor, "query key"]]],
     title: str = "Masks",
-    rows: Sequence[str] = (),
-    cols: Sequence[str] = (),
+    query_tokens: Sequence[str] = (),
+    key_tokens: Sequence[str] = (),
     use: Mapping[str, str] | None = None,
 ) -> Picture:
     """Draw which keys each query may look at, under each rule alone and under all; masked cells are hatched.
@@ -55,13 +57,13 @@ def mask_lab(
     Args:
         rules: rule -> (its name with its size, such as "window = 2"; allowed), all of one shape.
         title: the title.
-        rows: a word for each query; by default numbers.
-        cols: a word for each key; by default numbers.
+        query_tokens: a word for each query; by default numbers.
+        key_tokens: a word for each key; by default numbers.
         use: the rules that are combined in the last picture, and how: "all", "any" or "not".
     """
     formula, joined = join_masks(rules, dict.fromkeys(rules, "all") if use is None else use)
     name = "all together" if use is None else formula
-    axes = Axis(QUERY, rows), Axis(KEY, cols)
+    axes = Axis(QUERY, query_tokens), Axis(KEY, key_tokens)
     used = [use is None or use.get(rule, "off") != "off" for rule in rules] + [True]
     specs = [
         Heatmap(one * (ALLOWED_SHADE if on else UNUSED_SHADE), *axes, WEIGHT_SCALE, one, title=title)
@@ -79,7 +81,7 @@ def mask_lab(
             caption_panel(panel, spec, width, height)
             if use is not None:
                 _mark_use(panel, spec is specs[-1], on)
-            if not rows:
+            if not query_tokens:
                 use_integer_ticks(panel.xaxis, 5)
                 use_integer_ticks(panel.yaxis, 5)
         figure.align_xlabels(grid.flat[: len(specs)])

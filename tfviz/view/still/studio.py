@@ -85,7 +85,7 @@ class StudioPicture:
             limit = formatted(self.effect_limit)
             ends = f"blue −{limit}, orange +{limit} log-odds"
             return f"shaded: what each token adds to “{self.answer}”\n({ends})"
-        where = "on average" if self.row is None else f"from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
+        where = "on average" if self.row is None else f"from “{shorten(self.maps.query_tokens[self.row].strip(), 20)}”"
         return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
 
     @property
@@ -93,14 +93,16 @@ class StudioPicture:
         """Which token adds most to the answer, or what the chosen head looks at most, in a sentence."""
         if self.effects is not None:
             most = int(self.effects.argmax())
-            word = f"“{shorten(self.maps.cols[most].strip(), 20)}”"
+            word = f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
             if self.effects[most] <= 0:
                 return f"No token adds to “{self.answer}”."
             return f"Most is added to “{self.answer}” by {word}: +{formatted(float(self.effects[most]))} log-odds."
         weights = self.shading_weights
         most = int(weights.argmax())
-        word = "itself" if most == self.row else f"“{shorten(self.maps.cols[most].strip(), 20)}”"
-        where = ", on average" if self.row is None else f", from “{shorten(self.maps.rows[self.row].strip(), 20)}”"
+        word = "itself" if most == self.row else f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
+        where = (
+            ", on average" if self.row is None else f", from “{shorten(self.maps.query_tokens[self.row].strip(), 20)}”"
+        )
         share = percent(float(weights[most]))
         return f"Layer {self.layer}, head {self.head} looks most at {word}{where}: {share} of its attention."
 

@@ -53,20 +53,20 @@ def words(
     weights, allowed = head_and_mask(maps, layer, head)
     check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
     numbers, allowed_keys = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
-    title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.rows[row].strip(' '))}” looks at"
-    same = maps.rows == maps.cols
+    title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.query_tokens[row].strip(' '))}” looks at"
+    same = maps.query_tokens == maps.key_tokens
     first = max(0, row - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
 
     def draw() -> Figure:
         axes, top = Figure().add_axes((0, 0, 1, 1)), TOP_INCHES
         if not same:
-            top = running_text(axes, top, maps.rows, first, row, name="query")
+            top = running_text(axes, top, maps.query_tokens, first, row, name="query")
         start, marked, name = (first, row, "") if same else (0, None, "key")
-        height = running_text(axes, top, maps.cols, start, marked, numbers, allowed_keys, name) + 0.45
+        height = running_text(axes, top, maps.key_tokens, start, marked, numbers, allowed_keys, name) + 0.45
         return _with_legend(axes, height, title)
 
-    summary = f"query {row} of {len(weights)}, looks most at: {_largest_weights(maps.cols, numbers)}"
-    return Picture(draw, f"{title}\n{maps.rows[row]!r}, {summary}")
+    summary = f"query {row} of {len(weights)}, looks most at: {_largest_weights(maps.key_tokens, numbers)}"
+    return Picture(draw, f"{title}\n{maps.query_tokens[row]!r}, {summary}")
 
 
 def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> Picture:

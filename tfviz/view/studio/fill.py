@@ -93,7 +93,7 @@ def fill(
     }  # fmt: skip
     tokenizers, programs, guesses = [tokenizer], {"read": program}, {"both sides": logits[0, gap]}
     if compare_with is not None:
-        other = _Comparison.of(compare_with, text, stored)
+        other = _Comparison.from_parts(compare_with, text, stored)
         programs["comparison"] = other.program
         if is_shared := other.tokenizer_spec == tokenizer_spec:
             guesses |= other.guess(ids[: places[0]].tolist())
@@ -103,7 +103,7 @@ def fill(
         number = 0 if is_shared else 1
         document["compare_with"] = {"tokenizer": number, "before": other.before, "context": other.context}
     if not kernel:
-        hidden_word = tokenizer.words(ids[places[0]][None])[0]
+        hidden_word = tokenizer.tokens(ids[places[0]][None])[0]
         bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
         answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
         picture = with_heads(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
@@ -157,7 +157,7 @@ class _Comparison(NamedTuple):
     context: int
 
     @classmethod
-    def of(cls, parts: Sequence[Any], text: str, weights: str | None) -> _Comparison:
+    def from_parts(cls, parts: Sequence[Any], text: str, weights: str | None) -> _Comparison:
         """Return a model, its tokenizer and perhaps its first id, checked; without `weights` the local model.
 
         Raises:
@@ -210,4 +210,4 @@ def _likeliest(tokenizer: Any, guesses: Mapping[str, Tensor]) -> tuple[list[str]
     """Return the likeliest words of all models together, and the probabilities that each gives them."""
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(tokenizer))).indices
-    return tokenizer.words(top), {name: share[top] for name, share in shares.items()}
+    return tokenizer.tokens(top), {name: share[top] for name, share in shares.items()}

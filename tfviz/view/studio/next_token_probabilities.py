@@ -32,4 +32,4 @@ def next_answer(
         *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
     ]
     before = unfiltered[top] if len(names) > 1 else None
-    return Answer("What comes next", tokenizer.words(top), {"": filtered[top]}, ", ".join(names), before)
+    return Answer("What comes next", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)

@@ -135,9 +135,9 @@ def _encode(tokenizer: Any, context: int, **texts: str) -> list[Tensor]:
     clean, corrupt = ids.values()
     if len(clean) != len(corrupt):
         raise ValueError(
-            f"clean has {counted(len(clean), 'token')} and corrupt {formatted(len(corrupt))}: {tokenizer.words(clean)} "
-            f"and {tokenizer.words(corrupt)}; give texts of as many tokens, in which what corresponds has the same "
-            "position"
+            f"clean has {counted(len(clean), 'token')} and corrupt {formatted(len(corrupt))}: "
+            f"{tokenizer.tokens(clean)} and {tokenizer.tokens(corrupt)}; give texts of as many tokens, in which what "
+            "corresponds has the same position"
         )
     return [clean, corrupt]
 
@@ -155,7 +155,7 @@ def _answer_ids(tokenizer: Any, answers: Sequence[str | int]) -> list[int]:
         tokens = tokenizer.encode(answer) if isinstance(answer, str) else torch.tensor([answer])
         if len(tokens) != 1:
             raise ValueError(
-                f"the answer of {name}, {answer!r}, has {counted(len(tokens), 'token')}: {tokenizer.words(tokens)}; "
+                f"the answer of {name}, {answer!r}, has {counted(len(tokens), 'token')}: {tokenizer.tokens(tokens)}; "
                 "give a text of one token, or the id of its first"
             )
         at_least(0, answer=int(tokens[0]))
@@ -192,8 +192,8 @@ def _patched_places(
         answers: their next tokens.
         bars: the picture of the next tokens, whose title and summary are kept.
     """
-    right, other = tokenizer.words(torch.tensor(list(answers)))
-    words = [a if a == b else f"{a}/{b}" for a, b in zip(*map(tokenizer.words, ids))]
+    right, other = tokenizer.tokens(torch.tensor(list(answers)))
+    words = [a if a == b else f"{a}/{b}" for a, b in zip(*map(tokenizer.tokens, ids))]
     clean, corrupt = (one.to(model_device(model)) for one in ids)
 
     def difference(source: Tensor, place: tuple[int, int]) -> float:
@@ -219,7 +219,7 @@ def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], log
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
     columns = {COLUMNS[name]: one[tokens].round(decimals=3) for name, one in shares.items()}
     return bar_table(
-        tokenizer.words(torch.tensor(tokens)),
+        tokenizer.tokens(torch.tensor(tokens)),
         columns,
         subtitled(title, f"clean is {shorten(clean, 40)!r}"),
         top=1.0,

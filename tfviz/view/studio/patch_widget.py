@@ -50,7 +50,7 @@ class PatchWidget(ModelWidget):
         self._draw = draw
 
         def read(ids: Tensor) -> dict[str, Tensor]:
-            logits = Inputs.of("ids", ids, model).with_last_logits(model).logits(model)
+            logits = Inputs.from_prompt("ids", ids, model).with_last_logits(model).logits(model)
             return {"logits": logits[0, -1].float()}
 
         def patch(texts: Tensor, place: Tensor) -> dict[str, Tensor]:

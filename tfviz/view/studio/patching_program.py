@@ -64,7 +64,7 @@ def find_sites(model: nn.Module) -> PatchSites:
             differ from layer to layer.
     """
     ids = _example_ids(model)
-    name, inputs = type(model).__name__, Inputs.of("ids", ids, model)
+    name, inputs = type(model).__name__, Inputs.from_prompt("ids", ids, model)
     replay, taken = BlockReplay(model, inputs), dict[str, list[Tensor]]()
     leaves = [(path, module) for path, module in model.named_modules() if not list(module.children())]
 
@@ -147,7 +147,7 @@ def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Progra
 
         hooks = {**_numbered(sites.blocks, stream), **_numbered(sites.projections, head)}
         with _replacing_inputs(model, hooks):
-            logits = Inputs.of("ids", ids, model).with_last_logits(model).logits(model)
+            logits = Inputs.from_prompt("ids", ids, model).with_last_logits(model).logits(model)
         return {"logits": logits[0, -1], **{name: torch.stack(tensors) for name, tensors in own.items()}}
 
     example = (
@@ -192,7 +192,7 @@ def patched_logits(
         return changed
 
     with _replacing_inputs(model, {paths[layer]: copied}):
-        logits = Inputs.of("texts", texts, model).with_last_logits(model).logits(model)
+        logits = Inputs.from_prompt("texts", texts, model).with_last_logits(model).logits(model)
     return logits[1, -1]
 
 

@@ -137,7 +137,7 @@ def text_axes(tokenizer: Any) -> AxisWords:
     """Return a function that returns the words of the maps of one text, from its ids."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
-        text = tokenizer.words(inputs["read"][0][0])
+        text = tokenizer.tokens(inputs["read"][0][0])
         return {"": (text, text)}
 
     return words

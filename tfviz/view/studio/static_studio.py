@@ -34,7 +34,7 @@ def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionM
     with eval_mode(model), capture(model, "*.pattern") as seen:
         model(ids.to(next(model.parameters()).device))
     try:
-        maps = AttentionMaps.of(seen, rows=words, invocations="last")
+        maps = AttentionMaps.from_capture(seen, query_tokens=words, invocations="last")
     except (LookupError, ValueError):
         return None
     return maps if maps.weights.shape[2:] == (len(words), len(words)) else None
@@ -42,7 +42,7 @@ def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionM
 
 def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
     """Return the text of each token, and for one without a text its word."""
-    return [tokenizer.decode(ids[place : place + 1]) or word for place, word in enumerate(tokenizer.words(ids))]
+    return [tokenizer.decode(ids[place : place + 1]) or word for place, word in enumerate(tokenizer.tokens(ids))]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def with_heads(
         row: the position that looks; None: the mean of all.
         answer: what the model says.
     """
-    maps = text_maps(model, ids, tokenizer.words(ids[0]))
+    maps = text_maps(model, ids, tokenizer.tokens(ids[0]))
     if maps is None:
         return bars
     check_head(maps, chosen["layer"], chosen["head"])

@@ -130,9 +130,9 @@ def _view_in_page(
     maps = _cross_attention(programs, ids, [document["begin"], *tokens[:-1]])
     document["state"].update(_sharpest_head(maps))
     weights = torch.stack([layer.mean(0) for layer in maps]).mean(0)
-    written, title = target.words(torch.tensor(tokens)), document["title"]
+    written, title = target.tokens(torch.tensor(tokens)), document["title"]
     heading = text_heading(title, document["state"]["sentence"])
-    picture = translation_steps(written, shares, source.words(ids), weights, title, heading)
+    picture = translation_steps(written, shares, source.tokens(ids), weights, title, heading)
     return studio_view(document, picture, programs, budget)
 
 
@@ -143,7 +143,7 @@ def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawS
         shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
         likeliest = {"probability of the likeliest word": shares.amax(-1)}
         text = target.decode(request.inputs[0][0])
-        return probability_picture(target.words(shares.argmax(-1)), likeliest, title, text)
+        return probability_picture(target.tokens(shares.argmax(-1)), likeliest, title, text)
 
     return draw_static
 
@@ -157,7 +157,7 @@ def _cross_words(source: Any, target: Any) -> AxisWords:
     """Return a function that returns the words of the cross-attention: written and next, and read."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
-        return {"cross": ([*target.words(inputs["decode"][0][0][1:]), "…"], source.words(inputs["encode"][0][0]))}
+        return {"cross": ([*target.tokens(inputs["decode"][0][0][1:]), "…"], source.tokens(inputs["encode"][0][0]))}
 
     return words
 

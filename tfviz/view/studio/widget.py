@@ -111,7 +111,9 @@ class ModelWidget(KernelWidget):
         request = self._shown()
         outputs, seen = self._programs[request.program].run(request.inputs, request.off)
         words = self._axis_words({**self._inputs, request.program: request.inputs})
-        parts = {part: AttentionMaps.of(seen, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()}
+        parts = {
+            part: AttentionMaps.from_capture(seen, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()
+        }
         picture = self._draw_static(request, outputs)
         return heads_view(picture, parts, {}, picture.summary.partition("\n")[0], note=NOTE_STATIC)
 

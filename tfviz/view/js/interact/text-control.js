@@ -67,7 +67,7 @@ export class TextControl extends Control {
 
   /** @param {TextSpec["start"]} value */
   words(value) {
-    return this.tokenizer.words(this.ids(value));
+    return this.tokenizer.tokens(this.ids(value));
   }
 
   /** @param {TextSpec["start"]} value */

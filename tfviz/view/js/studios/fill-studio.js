@@ -183,7 +183,7 @@ export class FillStudio extends TextStudio {
     const place = guess.place + this.special.before.length;
     return this.ablation.describe(head, {
       key: `${place} ${ids}`,
-      name: quotedExcerpt(this.tokenizer.words([id])[0], 24),
+      name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),
       share: guess.shares[id],
       ask: async (edits) => {
         const other = await this.ask("ablation", ids, { edits });

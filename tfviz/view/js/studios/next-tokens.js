@@ -82,7 +82,7 @@ export class NextTokens {
     if (unedited) this.about += "; line: all heads on";
     this.tokens = this.order.map((id) => ({
       id,
-      name: this.tokenizer.words([id])[0],
+      name: this.tokenizer.tokens([id])[0],
       share: shares[id],
       unfiltered: unfiltered[id],
       other: others ? others[id] : null,

@@ -37,7 +37,7 @@ export class NextWords {
     const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
     const shares = logs.map((log) => Math.exp(log));
     this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), shares).map((id) => {
-      const name = this.tokenizer.words([id])[0];
+      const name = this.tokenizer.tokens([id])[0];
       return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
     });
     const focused = element.contains(focusedIn(element));
@@ -64,7 +64,7 @@ export class NextWords {
 
   /** @param {number} id */
   phrase(id) {
-    return tokenPhrase(this.tokenizer.words([id])[0]);
+    return tokenPhrase(this.tokenizer.tokens([id])[0]);
   }
 
   get panels() {

@@ -89,7 +89,7 @@ export class PatchingAnswers {
       const ids = text ? this.tokenizer.encode(text) : [-1];
       if (ids.length === 1) return this.choose(role, ids[0]);
       const pieces = this.tokenizer
-        .words(ids)
+        .tokens(ids)
         .map((word) => label(word))
         .join(" · ");
       this.announce(`an answer is one token, and this is ${ids.length}: ${pieces}`);
@@ -107,7 +107,7 @@ export class PatchingAnswers {
   show({ clean, corrupt, patched }, answers) {
     this.answers = answers;
     this.fields.forEach((field, i) => {
-      if (focusedIn(field) !== field) field.value = label(this.tokenizer.words([answers[i]])[0], 40);
+      if (focusedIn(field) !== field) field.value = label(this.tokenizer.tokens([answers[i]])[0], 40);
     });
     const [was, base, now] = [clean, corrupt, patched ?? corrupt].map((logits) => softmax(logits));
     const ids = [...new Set([...answers, ...topK(now, LIKELIEST), ...topK(was, 2)])];
@@ -116,7 +116,7 @@ export class PatchingAnswers {
     this.rows = ids.map((id) => {
       const role = ROLES[answers.indexOf(id)];
       return {
-        name: label(this.tokenizer.words([id])[0], 14),
+        name: label(this.tokenizer.tokens([id])[0], 14),
         share: now[id],
         pale: was[id],
         other: patched ? base[id] : null,

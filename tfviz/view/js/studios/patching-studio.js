@@ -237,7 +237,7 @@ export class PatchingStudio extends Studio {
 
   showSentence() {
     const { place, patchedLogits, metrics } = this;
-    const [answer, other] = this.tokenizer.words(this.answers).map((word) => quoted(word));
+    const [answer, other] = this.tokenizer.tokens(this.answers).map((word) => quoted(word));
     const metric = `logit of ${answer} − logit of ${other}`;
     this.remover.hidden = !place;
     const parts =

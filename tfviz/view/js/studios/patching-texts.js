@@ -66,7 +66,7 @@ export class PatchingTexts {
 
   /** The name of each position: its token, or both where they differ. @param {number[][]} ids */
   positionNames([clean, corrupt]) {
-    const [first, second] = [clean, corrupt].map((ids) => this.tokenizer.words(ids));
+    const [first, second] = [clean, corrupt].map((ids) => this.tokenizer.tokens(ids));
     return first.map((word, i) => (clean[i] === corrupt[i] ? word : `${word}/${second[i]}`));
   }
 

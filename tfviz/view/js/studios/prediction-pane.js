@@ -68,7 +68,7 @@ export class PredictionPane {
     const marked = studio.edits.length ? "the line: with all heads on" : "";
     const parts = both.map(({ place, shares, baseline }) => {
       const original = segment.ids[place - segment.at];
-      const piece = both.length > 1 ? `(${studio.tokenizer.words([original])[0]})` : "";
+      const piece = both.length > 1 ? `(${studio.tokenizer.tokens([original])[0]})` : "";
       const takes = (/** @type {number} */ id) => () => studio.take(place, id);
       return guessBars(
         ["Both sides", joinPresent([piece, marked], " ")],

@@ -27,7 +27,7 @@ const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
 /** @param {Guesses} guesses @returns {Share[]} */
 export const guessesOf = ({ shares, baseline = null, tokenizer }) =>
   likeliest(shares).map((id) => ({
-    name: tokenizer.words([id])[0],
+    name: tokenizer.tokens([id])[0],
     share: shares[id],
     other: baseline && baseline[id],
   }));
@@ -45,7 +45,7 @@ export function guessBars(heading, { shares, baseline = null, tokenizer }, { typ
     ...ids.map((id) => {
       const comparison = baseline && `with all heads on ${percent(baseline[id])}`;
       return {
-        name: quoted(tokenizer.words([id])[0], 24),
+        name: quoted(tokenizer.tokens([id])[0], 24),
         share: shares[id],
         other: baseline && baseline[id],
         title: joinPresent([id === typed && "as typed", takes(id) && "put it in", comparison], "; "),

@@ -44,6 +44,6 @@ export class SourceSentence extends EncodedText {
     const { unk: unknown } = tokenizer.special;
     const lacking = ids.filter((id) => id === unknown).length;
     if (!lacking) return "";
-    return `the vocabulary lacks ${lacking} of these words: the model reads ${quoted(tokenizer.words([unknown])[0])} for each`;
+    return `the vocabulary lacks ${lacking} of these words: the model reads ${quoted(tokenizer.tokens([unknown])[0])} for each`;
   }
 }

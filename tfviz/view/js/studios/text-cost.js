@@ -63,7 +63,7 @@ export class TextCost {
   costsOf(answer) {
     const { ids, logits, unedited, size } = answer;
     if (logits.length !== ids.length * size) return null;
-    const words = this.studio.tokenizer.words(ids);
+    const words = this.studio.tokenizer.tokens(ids);
     answer.costs ??= tokenCosts(logits, ids, size);
     const costsUnedited = unedited && (answer.costsUnedited ??= tokenCosts(unedited, ids, size));
     return { words, now: answer.costs, unedited: costsUnedited, evenGuess: Math.log(size) };

@@ -52,7 +52,7 @@ export class TextPieces {
     const text = this.tokenizer.decode([id]) || pieceText(this.tokenizer, id);
     return {
       text: (spaceSeparated(this.tokenizer) ? " " : "") + text,
-      word: this.tokenizer.words([id])[0],
+      word: this.tokenizer.tokens([id])[0],
       count: 1,
       written: true,
     };

@@ -168,7 +168,7 @@ export class TextStudio extends Studio {
     words.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
     this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.clearShading();
-    this.showShadingHead(`${tokenPhrase(this.tokenizer.words([answer.ids[row]])[0])} looks`);
+    this.showShadingHead(`${tokenPhrase(this.tokenizer.tokens([answer.ids[row]])[0])} looks`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
       span.style.background = colours?.background ?? "";
@@ -285,7 +285,7 @@ export class TextStudio extends Studio {
   showHeads() {
     const { answer } = this;
     if (!answer?.patterns || this.mappedAnswer === answer) return this.showModel();
-    const words = this.tokenizer.words(answer.ids);
+    const words = this.tokenizer.tokens(answer.ids);
     this.showMaps(answer.patterns, () => [words, words]);
     this.mappedAnswer = answer;
   }

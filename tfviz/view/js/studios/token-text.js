@@ -20,5 +20,5 @@ export const spaceSeparated = (tokenizer) => ["spaces", "pieces"].includes(token
  */
 export function pieceText(tokenizer, id) {
   const text = tokenizer.decode([id]);
-  return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(tokenizer.words([id])[0], 40);
+  return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(tokenizer.tokens([id])[0], 40);
 }

@@ -179,7 +179,7 @@ export class TranslateStudio extends Studio {
    */
   leastLikelyPlace(read, answer) {
     const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.described.suppressed)[id]);
-    const words = this.tokenizer.words(read).map((word) => /[\p{L}\p{N}]/u.test(word));
+    const words = this.tokenizer.tokens(read).map((word) => /[\p{L}\p{N}]/u.test(word));
     const places = [...read.keys()].filter((place) => words[place] || !words.includes(true));
     return places.reduce((least, place) => (logs[place] < logs[least] ? place : least), places[0] ?? 0);
   }
@@ -241,9 +241,9 @@ export class TranslateStudio extends Studio {
   /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
     if (this.mappedAnswer === answer) return this.showModel();
-    const source = this.tokenizers[0].words(ids);
-    const target = this.tokenizer.words([this.described.begin, ...read]);
-    const written = [...this.tokenizer.words(text.tokens), ...(ended ? [] : ["…"])];
+    const source = this.tokenizers[0].tokens(ids);
+    const target = this.tokenizer.tokens([this.described.begin, ...read]);
+    const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
     /** @type {Record<string, string[][]>} */
     const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
     const maps = Object.entries(answer.patterns);
@@ -327,7 +327,7 @@ export class TranslateStudio extends Studio {
     const id = text.tokens[place] ?? topK(logs, 1)[0];
     return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, place, id]),
-      name: tokenPhrase(this.tokenizer.words([id])[0]),
+      name: tokenPhrase(this.tokenizer.tokens([id])[0]),
       share: Math.exp(logs[id]),
       ask: async (edits) => {
         const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);

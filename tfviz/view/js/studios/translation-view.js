@@ -144,7 +144,7 @@ export class TranslationView {
 
   showTree() {
     const { columns, chosen, searching, store, tokenizer } = this.studio;
-    const word = (/** @type {number} */ id) => tokenizer.words([id])[0];
+    const word = (/** @type {number} */ id) => tokenizer.tokens([id])[0];
     const forced = store.get("prefix").length;
     this.tree.show({ columns, chosen, searching, word, alpha: store.get("alpha"), forced });
   }

@@ -28,7 +28,7 @@ export function segmentsOf(tokenizer, text) {
     if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens))
       return withOffsets(tokenizer, words);
   }
-  const signs = tokenizer.words(tokens);
+  const signs = tokenizer.tokens(tokens);
   return withOffsets(
     tokenizer,
     tokens.map((id, i) => ({ leadingSpace: "", text: signs[i], raw: tokenizer.decode([id]), ids: [id] })),

@@ -216,7 +216,7 @@ export class WriteStudio extends Studio {
     this.textCost.show(answer, this.answerInput?.off ?? 0);
     this.branches.show(this.store.get("node"));
     if (this.mappedAnswer !== answer) {
-      const words = this.tokenizer.words(answer.ids);
+      const words = this.tokenizer.tokens(answer.ids);
       this.mappedAnswer = answer;
       this.textCost.withoutHeads.clear();
       this.showMaps(answer.patterns, () => [words, words]);
@@ -232,7 +232,7 @@ export class WriteStudio extends Studio {
   showSource() {
     const { row } = this;
     if (!this.heads.groups.length || !this.answer || row === null) return;
-    this.showShadingHead(`“${this.tokenizer.words([this.answer.ids[row]])[0]}” looks`);
+    this.showShadingHead(`“${this.tokenizer.tokens([this.answer.ids[row]])[0]}” looks`);
     this.sourceLabel.title = this.heads.nameOf(this.heads.selected);
   }
 

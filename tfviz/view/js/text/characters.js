@@ -15,7 +15,7 @@ export class CharacterTokenizer {
 
   /** @param {{ tokens: string[] }} described */
   constructor({ tokens }) {
-    this.tokens = tokens;
+    this.vocab = tokens;
     this.size = tokens.length;
     this.places = new Map(tokens.map((token, id) => [token, id]));
   }
@@ -32,13 +32,13 @@ export class CharacterTokenizer {
   /** @param {Iterable<number>} ids */
   decode(ids) {
     return knownIds(ids, this.size)
-      .map((id) => this.tokens[id])
+      .map((id) => this.vocab[id])
       .join("");
   }
 
   /** @param {Iterable<number>} ids */
-  words(ids) {
-    return knownIds(ids, this.size).map((id) => visibleToken(this.tokens[id]));
+  tokens(ids) {
+    return knownIds(ids, this.size).map((id) => visibleToken(this.vocab[id]));
   }
 }
 
@@ -72,7 +72,7 @@ export class ByteTokenizer {
   }
 
   /** @param {Iterable<number>} ids */
-  words(ids) {
+  tokens(ids) {
     return knownIds(ids, this.size).map((id) => {
       const character = String.fromCharCode(id);
       return VISIBLE_SIGNS.get(character) ?? (id > 32 && id < 127 ? character : hexadecimal([id]));

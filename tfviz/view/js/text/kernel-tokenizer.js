@@ -51,7 +51,7 @@ export class KernelTokenizer {
   }
 
   /** @param {Iterable<number>} ids */
-  words(ids) {
+  tokens(ids) {
     return knownIds(ids, this.size).map((id) => {
       if (Object.hasOwn(this.names, id)) return this.names[id];
       return Object.hasOwn(this.bytes, id) ? hexadecimal(this.bytes[id]) : visibleToken(this.texts[id]);

@@ -28,7 +28,7 @@ export class SubwordTokenizer {
   constructor(described) {
     const { tokens, special, silent, joiner, model } = described;
     /** @type {string[]} */
-    this.tokens = tokens;
+    this.vocab = tokens;
     /** @type {Record<string, number>} */
     this.special = special;
     this.joiner = joiner;
@@ -51,7 +51,7 @@ export class SubwordTokenizer {
   decode(ids) {
     const tokens = knownIds(ids, this.size)
       .filter((id) => !this.skippedIds.has(id))
-      .map((id) => this.tokens[id]);
+      .map((id) => this.vocab[id]);
     const { kind, inside, cleanup } = this.joiner;
     if (kind === "bytes") return fromBytes(tokens.flatMap((token) => [...this.raw(token)]));
     if (kind !== "pieces") return tokens.join(kind === "spaces" ? " " : "");
@@ -66,9 +66,9 @@ export class SubwordTokenizer {
   }
 
   /** @param {Iterable<number>} ids */
-  words(ids) {
+  tokens(ids) {
     return knownIds(ids, this.size).map((id) => {
-      const raw = this.raw(this.tokens[id]);
+      const raw = this.raw(this.vocab[id]);
       return this.hexadecimalIds.has(id) ? hexadecimal(raw) : visibleToken(fromBytes(raw));
     });
   }
