@@ -74,7 +74,11 @@ def example(number, shown):
 @pytest.mark.parametrize(
     ("number", "shown", "expected"),
     [
-        (4, "sorted(seen)", sorted(f"transformer.h.{layer}.{part}" for layer in range(12) for part in ("attn", "mlp"))),
+        (
+            4,
+            "sorted(captured)",
+            sorted(f"transformer.h.{layer}.{part}" for layer in range(12) for part in ("attn", "mlp")),
+        ),
         (23, "table.axes['layer']", [str(layer) for layer in range(12)]),
         (24, "attention.axes['layer'] + network.axes['layer']", 2 * [str(layer) for layer in range(12)]),
     ],

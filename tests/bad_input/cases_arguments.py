@@ -8,7 +8,7 @@ maps = look.AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), query_tokens=["a", "b
 gpt = models.GPT(11, context=7, layers=1, heads=2, dim=4)
 class Pipeline: model = gpt
 """
-MAPS = r"AttentionMaps\.from_capture\(seen, rows=words\)"
+MAPS = r"AttentionMaps\.from_capture\(captured, query_tokens=words\)"
 CASES = [
     ("view.alignment(maps, [('cat', 'Katze')])", r"gold holds pairs of numbers"),
     ("view.bars(['a', None], {'x': [1, 2]}, 'x')", "word 1 is None; give a string or a number"),

@@ -17,7 +17,7 @@ const letters = stub({
     return Array.from(text, (letter) => (letter === "?" ? 0 : letter.charCodeAt(0)));
   },
   decode: (/** @type {number[]} */ ids) => String.fromCharCode(...ids),
-  words: (/** @type {number[]} */ ids) => ids.map((id) => (id ? String.fromCharCode(id) : "[UNK]")),
+  tokens: (/** @type {number[]} */ ids) => ids.map((id) => (id ? String.fromCharCode(id) : "[UNK]")),
   special: { unk: 0 },
 });
 

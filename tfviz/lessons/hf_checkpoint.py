@@ -196,10 +196,10 @@ class Checkpoint:
     def attention(self, inputs: Inputs) -> tuple[dict[str, look.AttentionMaps], str]:
         """Return the maps of one forward pass in named groups of one shape, and a one-line summary of the capture."""
         longest = max(len(inputs.tokens), len(inputs.decoder_tokens))
-        with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > MIN_LAZY_TOKENS) as seen:
+        with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > MIN_LAZY_TOKENS) as captured:
             self.model(**inputs.arguments)
-        groups = look.groups(seen, invocations="last")
-        return {name: _with_tokens(name, maps, inputs) for name, maps in groups.items()}, seen.summary
+        groups = look.groups(captured, invocations="last")
+        return {name: _with_tokens(name, maps, inputs) for name, maps in groups.items()}, captured.summary
 
 
 def _check_config(config: Mapping[str, Any], name: str) -> None:

@@ -201,7 +201,7 @@ def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
 def check_single_meaning(name: str, tensor: Tensor, like: Tensor) -> None:
     """Raise ValueError if the first axis of a tensor that lacks axes may be that of positions, or one before them.
 
-    A capture's `seen[site][:, 3]` is [batch, dim], and would be taken for [position, dim].
+    A capture's `captured[site][:, 3]` is [batch, dim], and would be taken for [position, dim].
     """
     place = like.dim() - tensor.dim()  # where broadcasting puts its first axis
     if tensor.dim() < 2 or place < 1 or len(tensor) == 1 or len(tensor) != like.shape[place]:

@@ -54,8 +54,8 @@ def capture(
             gets the site's name.
         axes: the axes of weights that the model computes itself, for all sites or by glob, in case they are not
             recognized correctly: "b h q k", "(b h) q k", "(b h=8) q k", "b q h k" ...
-        grad: keep patterns and outputs in the autograd graph, so that `seen[site].grad` is available after a backward
-            pass; fused attention is then computed unfused.
+        grad: keep patterns and outputs in the autograd graph, so that `captured[site].grad` is available after a
+            backward pass; fused attention is then computed unfused.
         lazy: store queries, keys, mask and scale of fused attention (in the model's own dtype) and compute any part of
             a pattern when it is indexed, so that texts may have any length. Patterns that a model computes itself are
             stored in `dtype`.
@@ -76,9 +76,9 @@ def capture(
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.randn(3, 5, 6)
-    >>> with capture(layer) as seen:
+    >>> with capture(layer) as captured:
     ...     _ = layer(x, x, x)
-    >>> seen["pattern"].shape
+    >>> captured["pattern"].shape
     torch.Size([3, 2, 5, 5])
     """
     edits = dict(edit or {})
@@ -122,8 +122,8 @@ def _check_options(
 class _OpenCapture(AbstractContextManager[Capture]):
     """Context manager of a capture; removes its tracer even if it is interrupted."""
 
-    def __init__(self, model: nn.Module, tracer: AttentionTracer, seen: Capture) -> None:
-        self._model, self._tracer, self._seen = model, tracer, seen
+    def __init__(self, model: nn.Module, tracer: AttentionTracer, captured: Capture) -> None:
+        self._model, self._tracer, self._seen = model, tracer, captured
 
     def __enter__(self) -> Capture:
         try:

@@ -30,7 +30,7 @@ class _StoredState(NamedTuple):
 class Capture(Mapping[str, Tensor]):
     """A mapping from each captured site to its tensor, in the order of the computation.
 
-    If a site was computed several times, as during generation, `seen[site]` is the last invocation and
+    If a site was computed several times, as during generation, `captured[site]` is the last invocation and
     `over_time(site)` returns all of them. A capture can be copied and pickled; files that are safe to open are made by
     `AttentionMaps.save`.
 

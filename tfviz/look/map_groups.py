@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 def groups(
-    seen: Capture,
+    captured: Capture,
     query_tokens: Words | None = None,
     key_tokens: Words | None = None,
     *,
@@ -31,10 +31,10 @@ def groups(
 ) -> dict[str, AttentionMaps]:
     """Return all patterns of a capture, grouped by kind and shape, by names such as `encoder.layer.*.attention`.
 
-    `view.groups(**look.groups(seen))` shows them all.
+    `view.groups(**look.groups(captured))` shows them all.
 
     Args:
-        seen: the capture.
+        captured: the capture.
         query_tokens: words of the queries, for groups whose maps have that size; or words by glob of the group's name,
             which
             may start at any part of its path: "encoder*" also matches "model.encoder...".
@@ -51,7 +51,7 @@ def groups(
     """
     if invocations is not None:
         one_of(("last", "layers"), invocations=invocations)
-    every = {site: seen.assembled(site, batch) for site in map_layers.patterns(seen, "*")}
+    every = {site: captured.assembled(site, batch) for site in map_layers.patterns(captured, "*")}
     pictures = {site: some for site, some in every.items() if invocations is None and _are_pictures(some)}
     others = {site: some for site, some in every.items() if site not in pictures}
     chosen = {**map_layers.choose_invocations(pictures, "layers"), **map_layers.choose_invocations(others, invocations)}
@@ -69,7 +69,7 @@ def groups(
     _check_words({name: shape[2] for name, shape in shapes.items()}, key_tokens, "key_tokens")
     return {
         name: AttentionMaps._from_invocations(
-            seen, members, *_words_of_both_axes(query_tokens, key_tokens, name, shapes[name]), batch
+            captured, members, *_words_of_both_axes(query_tokens, key_tokens, name, shapes[name]), batch
         )
         for name, members in named.items()
     }

@@ -23,16 +23,16 @@ INVOCATION_INDEX = re.compile(r", (\d+) of (\d+)$")  # the suffix of a site with
 Layer = Tensor | LazyAttention
 
 
-def patterns(seen: Iterable[str], sites: str) -> list[str]:
+def patterns(captured: Iterable[str], sites: str) -> list[str]:
     """Return the captured sites that are patterns and match a glob.
 
     Raises:
         LookupError: no captured site matches.
     """
-    chosen = [site for site in seen if site.rpartition(".")[2] in WEIGHT_SUFFIXES and fnmatchcase(site, sites)]
+    chosen = [site for site in captured if site.rpartition(".")[2] in WEIGHT_SUFFIXES and fnmatchcase(site, sites)]
     if not chosen:
         meant = "" if sites == "*" else f" of {sites!r}"
-        raise LookupError(f"no pattern{meant} was captured, only: {', '.join(seen) or 'nothing'}")
+        raise LookupError(f"no pattern{meant} was captured, only: {', '.join(captured) or 'nothing'}")
     return chosen
 
 
@@ -49,7 +49,7 @@ def choose_invocations(every: Mapping[str, Sequence[Invocation]], invocations: s
         site, count = next(iter(several.items()))
         more = f", and {len(several) - 1} more did so" if len(several) > 1 else ""
         same = len({tuple(stored.shape) for stored, _ in every[site]}) == 1
-        each = "invocations='layers'" if same else "look.groups(seen, invocations='layers')"
+        each = "invocations='layers'" if same else "look.groups(captured, invocations='layers')"
         warnings.warn(
             f"{site} was computed {count} times, the last is shown{more}: {each} shows each, invocations='last' is "
             "this without a warning, and AttentionMaps.over_time joins those of a text written word by word",
@@ -97,7 +97,7 @@ def layers_over_time(
         if known is None or len(known.invocations) != len(some):
             raise ValueError(
                 f"{site} was computed {len(some)} times, and what its keys are could not be followed; "
-                "AttentionMaps.from_capture(seen, invocations='layers') shows each"
+                "AttentionMaps.from_capture(captured, invocations='layers') shows each"
             )
         sequences = (
             sequences

@@ -77,7 +77,7 @@ class AttentionMaps:
     @validated
     def from_capture(
         cls,
-        seen: Capture,
+        captured: Capture,
         query_tokens: Sequence[str] | None = None,
         key_tokens: Sequence[str] | None = None,
         *,
@@ -89,7 +89,7 @@ class AttentionMaps:
         """Return maps of one batch element, with a layer for each pattern of a capture.
 
         Args:
-            seen: the capture.
+            captured: the capture.
             query_tokens: words of the queries; by default numbers.
             key_tokens: words of the keys; by default those of the queries or numbers.
             sites: a glob that selects patterns, such as `decoder.*.cross.*`; or their names.
@@ -109,16 +109,16 @@ class AttentionMaps:
         """
         if invocations is not None:
             one_of(("last", "layers"), invocations=invocations)
-        names = map_layers.patterns(seen, sites) if isinstance(sites, str) else list(sites)
+        names = map_layers.patterns(captured, sites) if isinstance(sites, str) else list(sites)
         if not names:
             raise ValueError("sites is empty; give a glob or the names of some")
-        chosen = map_layers.choose_invocations({site: seen.assembled(site, batch) for site in names}, invocations)
-        return cls._from_invocations(seen, chosen, query_tokens, key_tokens, batch, provenance)
+        chosen = map_layers.choose_invocations({site: captured.assembled(site, batch) for site in names}, invocations)
+        return cls._from_invocations(captured, chosen, query_tokens, key_tokens, batch, provenance)
 
     @classmethod
     def _from_invocations(
         cls,
-        seen: Capture,
+        captured: Capture,
         invocations: Mapping[str, Invocation],
         query_tokens: Sequence[str] | None = None,
         key_tokens: Sequence[str] | None = None,
@@ -127,14 +127,14 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Return maps with a layer for each named invocation: the result of `from_capture` and `look.groups`."""
         weights, mask = map_layers.layers(invocations, batch)
-        known = seen.provenance(map_layers.INVOCATION_INDEX.sub("", name) for name in invocations)
+        known = captured.provenance(map_layers.INVOCATION_INDEX.sub("", name) for name in invocations)
         return cls(weights, query_tokens, key_tokens, mask, list(invocations), {**known, **(provenance or {})})
 
     @classmethod
     @validated
     def over_time(
         cls,
-        seen: Capture,
+        captured: Capture,
         query_tokens: Sequence[str] | None = None,
         key_tokens: Sequence[str] | None = None,
         *,
@@ -152,12 +152,13 @@ class AttentionMaps:
         text are found by their keys: tokens that were read and discarded again (assisted generation, `cache.crop`) have
         no row, and a beam is followed through the rows of the batch. The words of the axes are
 
-        * for `models.Seq2Seq` with attention, an invocation for each target word: `over_time(seen, target, source)`;
-        * for `models.LSTMN`, whose first word looks at nothing: `over_time(seen, words[1:], words[:-1])`;
-        * for a text written with a cache, the first invocation being the prompt: `over_time(seen, words_read)`.
+        * for `models.Seq2Seq` with attention, an invocation for each target word: `over_time(captured, target,
+          source)`;
+        * for `models.LSTMN`, whose first word looks at nothing: `over_time(captured, words[1:], words[:-1])`;
+        * for a text written with a cache, the first invocation being the prompt: `over_time(captured, words_read)`.
 
         Args:
-            seen: the capture.
+            captured: the capture.
             query_tokens: words of the queries; by default numbers.
             key_tokens: words of the keys; by default numbers.
             sites: a glob of the sites.
@@ -175,16 +176,18 @@ class AttentionMaps:
                 were reordered and `beams` is missing, keys were computed by none of the invocations, or the invocations
                 are layers, not steps.
         """
-        chosen, blocks = map_layers.patterns(seen, sites), seen.block_sites
-        invocations = {site: seen.assembled(site, batch) if site in blocks else seen.stored(site) for site in chosen}
-        weights, mask = map_layers.layers_over_time(invocations, seen.history, batch, beams, generation)
+        chosen, blocks = map_layers.patterns(captured, sites), captured.block_sites
+        invocations = {
+            site: captured.assembled(site, batch) if site in blocks else captured.stored(site) for site in chosen
+        }
+        weights, mask = map_layers.layers_over_time(invocations, captured.history, batch, beams, generation)
         return cls(
             weights,
             query_tokens,
             key_tokens,
             mask,
             list(invocations),
-            {**seen.provenance(invocations), **(provenance or {})},
+            {**captured.provenance(invocations), **(provenance or {})},
         )
 
     @property
@@ -329,6 +332,6 @@ def as_maps(attention: T | Capture) -> T | AttentionMaps:
     texts = max((attention.shapes[site][0] for site in map_layers.patterns(attention, "*")), default=1)
     if texts > 1:
         raise ValueError(
-            f"the capture holds {texts} texts; give one of them, AttentionMaps.from_capture(seen, batch=0)"
+            f"the capture holds {texts} texts; give one of them, AttentionMaps.from_capture(captured, batch=0)"
         )
     return AttentionMaps.from_capture(attention)

@@ -184,7 +184,7 @@ def join_blocks(
         except (LookupError, RuntimeError) as error:
             raise ValueError(
                 f"{site} was computed {len(numbers)} times, for blocks of a text of {text.words} words, which cannot "
-                f"be put together: {error}; seen.over_time({site!r}) has them"
+                f"be put together: {error}; captured.over_time({site!r}) has them"
             ) from error
         is_packed = invocations[numbers[0]][0].dtype == torch.uint8
         joined.append(((pack(weights) if is_packed else weights).expand(text.batch, *weights.shape), mask[None]))

@@ -100,7 +100,7 @@ class SequenceSelector:
             if any(invocations.infos[number].call == call for number in left):
                 raise ValueError(
                     f"{invocations.site} was computed {len(invocations.infos)} times, more than once on the same "
-                    f"{len(text.keys)} keys: these are not steps in time; AttentionMaps.from_capture(seen, "
+                    f"{len(text.keys)} keys: these are not steps in time; AttentionMaps.from_capture(captured, "
                     "invocations='layers') shows each"
                 )
             if text.is_self_attention:  # invocations of a prefix are earlier invocations of the same text
@@ -120,7 +120,7 @@ class SequenceSelector:
             if len(text.segments) == 1 and len(invocations.infos) > 1:
                 raise ValueError(
                     f"{invocations.site} was computed {len(invocations.infos)} times, and what its last invocation "
-                    "looks at is in none before: these are not steps in time; AttentionMaps.from_capture(seen, "
+                    "looks at is in none before: these are not steps in time; AttentionMaps.from_capture(captured, "
                     "invocations='layers') shows each"
                 )
         return text
@@ -182,7 +182,7 @@ def _map_to_site(
     if len(segments) != len(text.segments):
         raise ValueError(
             f"{invocations.site} was not computed in each of the {len(text.segments)} calls that read the text; "
-            "AttentionMaps.from_capture(seen, invocations='layers') shows each"
+            "AttentionMaps.from_capture(captured, invocations='layers') shows each"
         )
     last = segments[-1]
     keys = invocations.keys[last.invocation][last.row]

@@ -107,7 +107,7 @@ def aggregate(
     >>> import torch
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.randint(0, 11, (4, 5))
-    >>> aggregate(gpt, ids.split(2), lambda seen, inputs: torch.ones(2), sites=[], progress=False).mean.values
+    >>> aggregate(gpt, ids.split(2), lambda captured, inputs: torch.ones(2), sites=[], progress=False).mean.values
     tensor(1.)
     """
     check_callable("capture", "inputs", measure=measure)

@@ -50,17 +50,17 @@ class BatchMeasurement:
             is_lazy = bool(getattr(self.measure, "lazy", False))
             with (
                 warning_of_shifted_positions(self.model, inputs),
-                capture(self.model, self.sites, lazy=is_lazy) as seen,
+                capture(self.model, self.sites, lazy=is_lazy) as captured,
             ):
                 inputs.run(self.model)
             numbers = first + torch.arange(inputs.size)
-            tables = _tables(self.measure, seen, inputs)
+            tables = _tables(self.measure, captured, inputs)
             return {name: Statistics.from_batch(table, numbers, self.top) for name, table in tables}
 
 
-def _tables(measure: Measure, seen: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
+def _tables(measure: Measure, captured: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
     """Yield the tables that a measure returned, by name."""
-    given = measure(seen, inputs)
+    given = measure(captured, inputs)
     for name, value in given.items() if isinstance(given, Mapping) else [(SINGLE_TABLE_NAME, given)]:
         if isinstance(value, Tensor):
             if not value.dim():

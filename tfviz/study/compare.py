@@ -49,22 +49,22 @@ def compare(
     checks.require_weights(second)
     names = [type(model).__name__ for model in (first, second)]
 
-    def measure(seen: Capture, inputs: Inputs) -> dict[str, Table]:
+    def measure(captured: Capture, inputs: Inputs) -> dict[str, Table]:
         with eval_mode(second) as device:
             moved = inputs.map(lambda tensor: tensor.to(device))
             with capture(second, sites) as other:
                 second_logits = moved.logits(second)
-        _check_equal_shapes(names, seen.shapes, other.shapes)
-        _check_patterns(seen)
+        _check_equal_shapes(names, captured.shapes, other.shapes)
+        _check_patterns(captured)
         layers = [
             _total_variation(
                 pattern,
                 other[site].to(pattern.device),
                 attention_mask_at(inputs, site, pattern.shape[2]).to(pattern.device),
             )
-            for site, pattern in seen.items()
+            for site, pattern in captured.items()
         ]
-        name, labels = site_axis(list(seen))
+        name, labels = site_axis(list(captured))
         text = range_labels(inputs.size)
         axes = {"text": text, name: labels, "head": range_labels(layers[0].shape[1])}
         first_logits = inputs.logits(first)
@@ -98,12 +98,12 @@ def _check_equal_shapes(
         )
 
 
-def _check_patterns(seen: Capture) -> None:
+def _check_patterns(captured: Capture) -> None:
     """Raise ValueError unless there are weights, of equally many heads in each layer."""
-    other = next((site for site in seen if site.rpartition(".")[2] != "pattern"), None)
+    other = next((site for site in captured if site.rpartition(".")[2] != "pattern"), None)
     if other is not None:
         raise ValueError(f"{other} holds no weights; name sites that end in .pattern")
-    head_count(tensor.shape[1] for tensor in seen.values())
+    head_count(tensor.shape[1] for tensor in captured.values())
 
 
 def _total_variation(first: Tensor, second: Tensor, words: Tensor) -> Tensor:

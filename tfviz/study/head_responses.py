@@ -45,21 +45,21 @@ class HeadResponses:
 
     def __init__(self, model: nn.Module, inputs: Inputs, sites: Sequence[str]) -> None:
         self.model, self.inputs, self.modules = model, inputs, dict(model.named_modules())
-        with capture(model, ["*.pattern", "*", "*.input"], edit={"*.output_heads": _noise}) as seen:
+        with capture(model, ["*.pattern", "*", "*.input"], edit={"*.output_heads": _noise}) as captured:
             inputs.run(model)
-        found = [site for site in seen if site.rpartition(".")[2] == "output_heads"]
+        found = [site for site in captured if site.rpartition(".")[2] == "output_heads"]
         chosen = [site for site in found if any(matches(site, glob) for glob in sites)]
         if not chosen:
             raise LookupError(f"no site matches {', '.join(sites) or 'no glob'}; this model has {', '.join(found[:6])}")
         self.paths = list(map(module_path, chosen))
-        self._check_fused(seen)
-        widths = [seen[f"{path}.input".removeprefix(".")].shape[-1] for path in self.paths]
-        sizes = {(width, *seen[site].shape[1::2]) for width, site in zip(widths, chosen)}
+        self._check_fused(captured)
+        widths = [captured[f"{path}.input".removeprefix(".")].shape[-1] for path in self.paths]
+        sizes = {(width, *captured[site].shape[1::2]) for width, site in zip(widths, chosen)}
         if len(sizes) > 1:
             listed = "; ".join(f"{heads} heads of {size} for {width} numbers" for width, heads, size in sorted(sizes))
             raise ValueError(f"attentions differ in size ({listed}): name some alike by sites=")
         ((self._dim, self._heads, self._head_dim),) = sizes
-        self._projections = [self._projection(site, seen) for site in chosen]
+        self._projections = [self._projection(site, captured) for site in chosen]
 
     def of_inputs(self) -> list[list[Float[Tensor, "dim head head_dim"]]]:
         """Return, for queries, keys and values, the maps to them from the input of each attention.
@@ -79,9 +79,9 @@ class HeadResponses:
         """
         return [rows.unflatten(0, (self._heads, -1)) for rows in self._maps(self._projections, in_heads=True)]
 
-    def _check_fused(self, seen: Mapping[str, Tensor]) -> None:
+    def _check_fused(self, captured: Mapping[str, Tensor]) -> None:
         for path in self.paths:
-            if self._site(path, "query") not in seen:
+            if self._site(path, "query") not in captured:
                 raise ValueError(
                     f"there is no {self._site(path, 'query')}: attention was computed without a fused kernel, whose "
                     "arguments queries, keys and values are; load a model of Hugging Face with "
@@ -93,11 +93,11 @@ class HeadResponses:
         site = f"{path}.{name}".removeprefix(".")
         return f"{site}_heads" if site in self.modules else site
 
-    def _projection(self, site: str, seen: Mapping[str, Tensor]) -> str:
+    def _projection(self, site: str, captured: Mapping[str, Tensor]) -> str:
         """Return the first module to end after the heads whose output is not just theirs: the projection, or all."""
-        order, joined = list(seen), seen[site].transpose(1, 2).flatten()
+        order, joined = list(captured), captured[site].transpose(1, 2).flatten()
         for later in order[order.index(site) + 1 :]:
-            is_same = seen[later].numel() == len(joined) and torch.equal(seen[later].flatten(), joined)
+            is_same = captured[later].numel() == len(joined) and torch.equal(captured[later].flatten(), joined)
             if later in self.modules and not is_same:
                 return later
         raise ValueError(f"no module projects {site}: make the attention a part of another module")
@@ -169,10 +169,10 @@ class HeadResponses:
         edit = {f"{path}.output_heads".removeprefix("."): partial(_in_heads, row) for path, row in rows.items()}
         with (
             hooked(((path, self.modules[path]) for path in self.paths), before=partial(_in_place_of_inputs, vectors)),
-            capture(self.model, sites, edit=edit, device="cpu") as seen,
+            capture(self.model, sites, edit=edit, device="cpu") as captured,
         ):
             self.inputs.repeat(size).run(self.model)
-        activations = single_invocations(seen)
+        activations = single_invocations(captured)
         return [_first_position(site, activations[site], size) for site in sites]
 
 

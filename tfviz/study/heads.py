@@ -56,15 +56,17 @@ class HeadScores:
     def __repr__(self) -> str:
         return f"HeadScores({list(self.kinds)}, leave_out_first={self.leave_out_first})"
 
-    def __call__(self, seen: Capture, inputs: Inputs) -> dict[str, Table]:
+    def __call__(self, captured: Capture, inputs: Inputs) -> dict[str, Table]:
         """Return kind -> shares, [text, layer, head]; in a decoder, of the text that the decoder reads.
 
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
         """
         texts: dict[tuple[int, int], MarkedTexts] = {}  # by the ids of an encoder's text and of a decoder's
-        scores, uniform = zip(*(self._layer(site, seen, self._text(site, seen, inputs, texts)) for site in seen))
-        label, labels = site_axis(list(seen))
+        scores, uniform = zip(
+            *(self._layer(site, captured, self._text(site, captured, inputs, texts)) for site in captured)
+        )
+        label, labels = site_axis(list(captured))
         heads = head_count(len(layer[0]) for layer in scores)
         axes = {"text": range_labels(inputs.size), label: labels, "head": range_labels(heads)}
         tables = {}
@@ -74,11 +76,13 @@ class HeadScores:
                 tables[title] = unchecked(Table, values, axes, "share of attention")
         return tables
 
-    def _text(self, site: str, seen: Capture, inputs: Inputs, known: dict[tuple[int, int], MarkedTexts]) -> MarkedTexts:
+    def _text(
+        self, site: str, captured: Capture, inputs: Inputs, known: dict[tuple[int, int], MarkedTexts]
+    ) -> MarkedTexts:
         """Return the text at a site, and its marks."""
         if any(map(CROSS_ATTENTION_NAME.search, site.split("."))):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
-        key, ids = self._ids(site, seen, inputs)
+        key, ids = self._ids(site, captured, inputs)
         if key not in known:
             aligned = AlignedTexts(ids, attention_mask_of(inputs, ids, site))
             marked = (_checked(name, kind(aligned.ids), aligned.ids) for name, kind in self.kinds.items())
@@ -86,14 +90,14 @@ class HeadScores:
             known[key] = MarkedTexts(aligned, Marks(map(self._without_first, cells)))
         return known[key]
 
-    def _ids(self, site: str, seen: Capture, inputs: Inputs) -> tuple[tuple[int, int], Tensor]:
+    def _ids(self, site: str, captured: Capture, inputs: Inputs) -> tuple[tuple[int, int], Tensor]:
         """Return the ids at a site, and a key for them; zeros where there are none, as of pictures, and none count."""
         try:
             ids = ids_at(inputs, site)
         except ValueError:
             if self._compares_words:
                 raise
-            length = seen.shapes[site][-1]
+            length = captured.shapes[site][-1]
             return (0, length), torch.zeros(inputs.size, length, dtype=torch.long, device=inputs.tensors[0].device)
         return (id(ids), 0), ids
 
@@ -101,9 +105,9 @@ class HeadScores:
         """Clear the marks of the first key if it is left out; a query with no other mark does not count then."""
         return clear_first_key(cells) if self.leave_out_first else cells
 
-    def _layer(self, site: str, seen: Capture, text: MarkedTexts) -> tuple[Tensor, Tensor]:
+    def _layer(self, site: str, captured: Capture, text: MarkedTexts) -> tuple[Tensor, Tensor]:
         """Return the shares of a layer, and those of uniform attention, [batch, head, kind]."""
-        (weights, allowed), aligned = seen.invocations(site)[-1], text.aligned
+        (weights, allowed), aligned = captured.invocations(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(
                 f"{site} is {list(weights.shape)}; heads are scored on maps of {len(aligned.ids)} texts that look at "

@@ -81,12 +81,12 @@ class _WordSums:
     def __repr__(self) -> str:
         return f"sums, by_position={self.by_position}"
 
-    def __call__(self, seen: Capture, inputs: Inputs) -> Mapping[str, Tensor]:
+    def __call__(self, captured: Capture, inputs: Inputs) -> Mapping[str, Tensor]:
         """Return site -> sums, [text, (head,) position or 1, dim], and the counts, [text, position or 1]."""
         values: dict[str, Tensor] = {}
         if self.by_position:
             self._check_length(inputs)
-        for site, activation in single_invocations(seen).items():
+        for site, activation in single_invocations(captured).items():
             check_activation(site, activation, inputs.size)
             words = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
             sums, counts = torch.where(marked_like(activation, words), activation.double(), 0.0), words.double()

@@ -92,12 +92,12 @@ class Sweep:
         with (
             self.replay.observe(prompt is self.base, keep_inputs=False),
             warning_of_shifted_positions(self.model, prompt),
-            capture(self.model, globs) as seen,
+            capture(self.model, globs) as captured,
         ):
             logits = prompt.logits(self.model)
         self.baselines[name] = measure(self.metric, logits).detach().float().cpu()
         check_position(self.metric, prompt, logits)
-        return logits, single_invocations(seen)
+        return logits, single_invocations(captured)
 
     def _plan_partial_forwards(self, logits: Tensor, is_sweep: bool) -> None:
         """Find out on the unpatched run, whose logits these are, what patched runs need not compute."""

@@ -74,12 +74,12 @@ class PathSweep(Sweep):
         edits = {other: self._hold(other, site, places) for other in {*self.frozen, site.name}}
         with (
             self.replay.skipping(self.replay.before(path), times),
-            capture(self.model, receivers, edit=self._outside_skipped(edits, path)) as seen,
+            capture(self.model, receivers, edit=self._outside_skipped(edits, path)) as captured,
         ):
             logits = self.base.repeat(times).logits(self.model)
         if self.receivers:
             first = min(receivers, key=self._time)
-            arrived = {receiver: self._receive(receiver, seen[receiver], times) for receiver in receivers}
+            arrived = {receiver: self._receive(receiver, captured[receiver], times) for receiver in receivers}
             blocks = self.replay.before(module_path(first))
             with self.replay.skipping(blocks, times), capture(self.model, [], edit=arrived):
                 logits = self.base.repeat(times).logits(self.model)

@@ -70,20 +70,20 @@ def head_count(counts: Iterable[int]) -> int:
     return heads.pop()
 
 
-def single_invocations(seen: Capture) -> dict[str, Tensor]:
+def single_invocations(captured: Capture) -> dict[str, Tensor]:
     """Return the activations of a capture.
 
     Raises:
         ValueError: a site was computed several times, as in a block that a model calls again.
     """
-    times = {site: len(seen.stored(site)) for site in seen}
+    times = {site: len(captured.stored(site)) for site in captured}
     site = next((site for site, count in times.items() if count > 1), None)
     if site is not None:
         raise ValueError(
             f"{site} is computed {times[site]} times in one run, by a module that the model calls again; only what is "
             "computed once can be replaced"
         )
-    return dict(seen)
+    return dict(captured)
 
 
 def module_path(site: str) -> str:

@@ -50,10 +50,10 @@ def maps_during_training(
     frames: dict[str, AttentionMaps] = {}
 
     def take(number: int) -> None:
-        with eval_mode(model), capture(model, sites) as seen:
+        with eval_mode(model), capture(model, sites) as captured:
             Inputs.from_prompt("probe", probe, model).run(model)
         frames[f"step {number}"] = AttentionMaps.from_capture(
-            seen, query_tokens, key_tokens, sites=sites, provenance={"step": number}
+            captured, query_tokens, key_tokens, sites=sites, provenance={"step": number}
         )
 
     take(0)

@@ -289,9 +289,9 @@ def groups(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts:
     An encoder-decoder, captured once:
 
         maps = {
-            "encoder": AttentionMaps.from_capture(seen, source, sites="encoder.*"),
-            "decoder": AttentionMaps.from_capture(seen, target, sites="decoder.*self_attn*"),
-            "cross": AttentionMaps.from_capture(seen, target, source, sites="decoder.*multihead_attn*"),
+            "encoder": AttentionMaps.from_capture(captured, source, sites="encoder.*"),
+            "decoder": AttentionMaps.from_capture(captured, target, sites="decoder.*self_attn*"),
+            "cross": AttentionMaps.from_capture(captured, target, source, sites="decoder.*multihead_attn*"),
         }
         view.groups(**maps)
 

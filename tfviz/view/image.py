@@ -40,11 +40,11 @@ def image(
     Queries, keys or both lie on the picture: an axis without words, or a run of one repeated word, such as `<image>` in
     the prompt of a vision-language model. An example with a vision Transformer:
 
-        with look.capture(model, "*.pattern") as seen:
+        with look.capture(model, "*.pattern") as captured:
             model(pixel_values=pixels)
-        view.image(look.AttentionMaps.from_capture(seen), pixels[0])
+        view.image(look.AttentionMaps.from_capture(captured), pixels[0])
 
-    Words over a picture, in several resolutions: `view.image(look.groups(seen, key_tokens=words), picture)`.
+    Words over a picture, in several resolutions: `view.image(look.groups(captured, key_tokens=words), picture)`.
 
     Args:
         maps: the attention maps, or several by name.
@@ -117,7 +117,7 @@ def _view(
     """Draw maps over a picture; its size (height, width) is None if it is a spectrogram."""
     parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
     if not parts:
-        raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(seen) has them")
+        raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(captured) has them")
     shapes = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(parts, grid)
     if unknown := [name for name in shapes if name not in parts]:
         raise ValueError(f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, parts))}")

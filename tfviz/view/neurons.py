@@ -76,7 +76,7 @@ def neurons(
     shared by groups of heads, with what ALiBi or a mask adds. In the page any word, layer and head can be chosen.
 
     Args:
-        maps: of a lazy capture, which keeps queries and keys: `AttentionMaps.from_capture(seen, words)` with
+        maps: of a lazy capture, which keeps queries and keys: `AttentionMaps.from_capture(captured, words)` with
             `look.capture(model, lazy=True)`.
         layer: the layer that is shown first.
         head: the head that is shown first.
@@ -101,7 +101,7 @@ def neurons(
     if takes > budget:
         raise ValueError(
             f"queries and keys take {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: give maps of fewer "
-            "layers, AttentionMaps.from_capture(seen, words, sites='*.1.*'), a shorter text, or a larger budget"
+            "layers, AttentionMaps.from_capture(captured, words, sites='*.1.*'), a shorter text, or a larger budget"
         )
     rows, cols = ([str(word) for word in words] for words in (maps.query_tokens, maps.key_tokens))
     blobs = BlobStore()

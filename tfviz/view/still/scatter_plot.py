@@ -95,7 +95,7 @@ def _ink(label: int) -> str:
 def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: Sequence[Sequence[int]] = ()) -> None:
     """Write names beside their points, unless they would cover another, a point or a path, or leave the axes.
 
-    The marked come first, each on the far side of its point as seen from the middle, if there is room.
+    The marked come first, each on the far side of its point as captured from the middle, if there is room.
     """
     points, names, marked = scatter.points, scatter.names, scatter.marked
     places = axes.transData.transform(points)

@@ -24,8 +24,8 @@ def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
     if not isinstance(maps, AttentionMaps):
         kind = type(maps).__name__
         raise TypeError(
-            f"this is a {kind}: give AttentionMaps.from_capture(seen, query_tokens=words), or AttentionMaps(weights, "
-            "query_tokens=words)"
+            f"this is a {kind}: give AttentionMaps.from_capture(captured, query_tokens=words), or "
+            "AttentionMaps(weights, query_tokens=words)"
         )
     if 0 in maps.shape:
         raise ValueError(f"there is nothing to draw: {maps!r}")

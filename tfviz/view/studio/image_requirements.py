@@ -79,8 +79,8 @@ def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> Pat
     """
     pixels = pixels.to(weights_device(model))
     height, width = pixels.shape[2:]
-    seen = _captured(model, pixels)
-    tokens = _token_count(type(model).__name__, seen)
+    captured = _captured(model, pixels)
+    tokens = _token_count(type(model).__name__, captured)
     words = [str(token) for token in range(tokens)]
     grid = find_grid(words, (height, width), shape or _square_patches(tokens, height, width))
     fits = grid is not None and shape in (None, (grid.rows, grid.columns))
@@ -90,7 +90,7 @@ def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> Pat
             f"the patches of {type(model).__name__} cannot be found: its {tokens} tokens fit {cells} of "
             f"{height} × {width} pixels; give grid=(rows, columns)"
         )
-    return PatchedPixels(pixels, grid, len(seen))
+    return PatchedPixels(pixels, grid, len(captured))
 
 
 def _captured(model: nn.Module, pixels: Tensor) -> Capture:
@@ -101,7 +101,7 @@ def _captured(model: nn.Module, pixels: Tensor) -> Capture:
     """
     name = type(model).__name__
     try:
-        with eval_mode(model), capture(model, "*.pattern") as seen:
+        with eval_mode(model), capture(model, "*.pattern") as captured:
             model(pixels)
     except LookupError as error:
         raise ValueError(
@@ -109,16 +109,16 @@ def _captured(model: nn.Module, pixels: Tensor) -> Capture:
         ) from error
     except Exception as error:  # a call by the user would raise the same
         raise ValueError(f"{name} cannot read pixels of the shape {list(pixels.shape)}: {error}") from error
-    return seen
+    return captured
 
 
-def _token_count(name: str, seen: Capture) -> int:
+def _token_count(name: str, captured: Capture) -> int:
     """Return the number of tokens, which all attend to each other in all layers.
 
     Raises:
         ValueError: the layers differ in their numbers of tokens, or some attention is not square.
     """
-    shapes = dict.fromkeys(tuple(seen[site].shape) for site in seen)
+    shapes = dict.fromkeys(tuple(captured[site].shape) for site in captured)
     sizes = {shape[-2:] for shape in shapes}
     tokens = next(iter(sizes))[0]
     if sizes != {(tokens, tokens)} or any(len(shape) != 4 or shape[0] != 1 for shape in shapes):

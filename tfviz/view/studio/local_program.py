@@ -36,9 +36,9 @@ class LocalProgram:
 
     def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Capture]:
         """Return the outputs and the captured patterns of all heads."""
-        with capture(self.model, "*.pattern", edit=_head_edits(off)) as seen:
+        with capture(self.model, "*.pattern", edit=_head_edits(off)) as captured:
             outputs = self._outputs(inputs)
-        return outputs, seen
+        return outputs, captured
 
     def _outputs(self, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
         device = model_device(self.model)

@@ -73,13 +73,13 @@ def find_sites(model: nn.Module) -> PatchSites:
             taken.setdefault(path, []).append(args[0])
 
     try:
-        with eval_mode(model), replay.observe(), hooked(leaves, keep), capture(model, f"*{HEADS}") as seen:
+        with eval_mode(model), replay.observe(), hooked(leaves, keep), capture(model, f"*{HEADS}") as captured:
             inputs.run(model)
         blocks = replay.stack()
     except LookupError as error:
         raise ValueError(f"{name} cannot be patched in a page: {error}") from error
     streams = {path: replay.block_inputs[path] for path in blocks}
-    outputs = {site.removesuffix(HEADS): seen[site] for site in seen if len(seen.stored(site)) == 1}
+    outputs = {site.removesuffix(HEADS): captured[site] for site in captured if len(captured.stored(site)) == 1}
     found = {path: _projection_of(taken, path, heads) for path, heads in outputs.items()}
     missing = [path for path, projection in found.items() if projection is None]
     if missing or not outputs:

@@ -31,10 +31,10 @@ def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionM
     """
     if ids.shape[1] > MAX_TOKENS:
         return None
-    with eval_mode(model), capture(model, "*.pattern") as seen:
+    with eval_mode(model), capture(model, "*.pattern") as captured:
         model(ids.to(next(model.parameters()).device))
     try:
-        maps = AttentionMaps.from_capture(seen, query_tokens=words, invocations="last")
+        maps = AttentionMaps.from_capture(captured, query_tokens=words, invocations="last")
     except (LookupError, ValueError):
         return None
     return maps if maps.weights.shape[2:] == (len(words), len(words)) else None

@@ -37,14 +37,14 @@ def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object
         return logits_of(model(inputs)).float().softmax(-1)
 
     with eval_mode(model):
-        with capture(model, "*.pattern") as seen:
+        with capture(model, "*.pattern") as captured:
             whole = probabilities()
-        heads = sum(seen[site].shape[1] if seen[site].dim() == 4 else 1 for site in seen)
-        if not 0 < heads <= MAX_HEADS or len({re.sub(r"\d+", "*", site) for site in seen}) > 1:
+        heads = sum(captured[site].shape[1] if captured[site].dim() == 4 else 1 for site in captured)
+        if not 0 < heads <= MAX_HEADS or len({re.sub(r"\d+", "*", site) for site in captured}) > 1:
             return first
         changes = ablate(model, lambda: (probabilities() - whole).abs().sum().nan_to_num().item())
     worst = 0.0
-    for layer, site in enumerate(seen):
+    for layer, site in enumerate(captured):
         head = int(changes[site].argmax())
         if changes[site][head] > worst:
             first, worst = {"layer": layer, "head": head}, changes[site][head].item()

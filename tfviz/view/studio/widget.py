@@ -83,16 +83,16 @@ class ModelWidget(KernelWidget):
         program = self._programs[request["run"]]
         run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("edits", []))
         if request.get("watch"):
-            outputs, seen = program.run(run.inputs, run.off)
+            outputs, captured = program.run(run.inputs, run.off)
         else:
-            outputs, seen = program(*run.inputs, off=run.off), None
+            outputs, captured = program(*run.inputs, off=run.off), None
         self._inputs[run.program] = run.inputs
         answer = {"outputs": [[name, list(tensor.shape), dtype_name(tensor.dtype)] for name, tensor in outputs.items()]}
         pieces = [_bytes(tensor) for tensor in outputs.values()]
-        if seen is None:
+        if captured is None:
             return answer | {"masks": 0, "patterns": []}, pieces
         self._last = run
-        more, maps = packed_maps(seen)
+        more, maps = packed_maps(captured)
         return answer | more, [*pieces, *maps]
 
     def _encoded(self, texts: Any, number: Any) -> list[list[int]]:
@@ -109,10 +109,10 @@ class ModelWidget(KernelWidget):
     def view(self) -> View:
         """Return the heads of the displayed text, without a kernel: to save, or to leave in a page."""
         request = self._shown()
-        outputs, seen = self._programs[request.program].run(request.inputs, request.off)
+        outputs, captured = self._programs[request.program].run(request.inputs, request.off)
         words = self._axis_words({**self._inputs, request.program: request.inputs})
         parts = {
-            part: AttentionMaps.from_capture(seen, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()
+            part: AttentionMaps.from_capture(captured, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()
         }
         picture = self._draw_static(request, outputs)
         return heads_view(picture, parts, {}, picture.summary.partition("\n")[0], note=NOTE_STATIC)
@@ -121,16 +121,16 @@ class ModelWidget(KernelWidget):
         return f"{self.document['title']}, answered by the kernel"
 
 
-def packed_maps(seen: Capture) -> tuple[dict[str, Any], list[bytes]]:
+def packed_maps(captured: Capture) -> tuple[dict[str, Any], list[bytes]]:
     """Return maps for a page: weights unchanged, or as 8-bit codes if there are many; masks once.
 
     A mask is [query, key] for all heads, or [head, query, key] if heads differ.
     """
     masks: dict[bytes, int] = {}
     patterns, pieces = [], []
-    exact = sum(seen[site].numel() for site in seen) <= MAX_FLOAT32_WEIGHTS
-    for site in seen:
-        weights, allowed = seen.invocations(site)[-1]
+    exact = sum(captured[site].numel() for site in captured) <= MAX_FLOAT32_WEIGHTS
+    for site in captured:
+        weights, allowed = captured.invocations(site)[-1]
         patterns.append([site, list(weights.shape), masks.setdefault(_mask(weights, allowed), len(masks))])
         pieces.append(_bytes(weights.float() if exact else quantize(weights.float())))
     return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]
