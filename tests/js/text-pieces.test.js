@@ -15,7 +15,7 @@ const letters = (joiner) =>
     joiner,
     encode: (/** @type {string} */ text) => Array.from(text, (letter) => LETTERS.indexOf(letter)),
     decode: (/** @type {number[]} */ ids) => ids.map((id) => LETTERS[id]).join(""),
-    words: (/** @type {number[]} */ ids) => ids.map((id) => LETTERS[id]),
+    tokens: (/** @type {number[]} */ ids) => ids.map((id) => LETTERS[id]),
     special: {},
   });
 const prompt = { text: "abc", ids: [0, 1, 2] };

@@ -10,7 +10,7 @@ const cutting = (rule) =>
   stub({
     encode: (/** @type {string} */ text) => text.match(rule) ?? [],
     decode: (/** @type {string[]} */ ids) => ids.join(""),
-    words: (/** @type {string[]} */ ids) => [...ids],
+    tokens: (/** @type {string[]} */ ids) => [...ids],
     special: { unk: "?" },
   });
 /** @param {{ text: string }[]} segments */
