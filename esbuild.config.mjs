@@ -8,10 +8,10 @@ import { build, context, transform } from "esbuild";
 /** @import { BuildOptions, Metafile, Plugin } from "esbuild" */
 
 const SOURCES = "tfviz/view/js";
-const OUT = "tfviz/view/static";
+const OUT = "tfviz/view/bundles";
 const PAGES = ["attention", "charts", "engine", "interact", "maps", "neurons", "patching", "studios"];
 const WIDGETS = ["interact-widget", "maps-widget", "patching-widget", "studios-widget"];
-const SITE_OUT = "tfviz/lessons/static"; // scripts of lessons' pages and of the site's search
+const SITE_OUT = "tfviz/lessons/bundles"; // scripts of lessons' pages and of the site's search
 const LICENSES = "THIRD_PARTY_LICENSES.txt";
 const MINISEARCH =
   "/* with MiniSearch 7.2.0, copyright 2022 Luca Ongaro, MIT licence: github.com/lucaong/minisearch */";

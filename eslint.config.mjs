@@ -15,7 +15,7 @@ const importsOnly = (folder, ...folders) => ({
 const allows = (...names) => Object.fromEntries(names.map((name) => [`@typescript-eslint/${name}`, "off"]));
 
 export default [
-  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/static/", "tfviz/lessons/static/"] },
+  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/bundles/", "tfviz/lessons/bundles/"] },
   js.configs.recommended,
   {
     rules: {

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 
 from tfviz.look import AttentionMaps, pack
-from tfviz.view.still.formatting import formatted
+from tfviz.view.figures.formatting import formatted
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]

@@ -11,9 +11,9 @@ NEEDED = (
     "tfviz/notebooks/course.yaml",
     "tfviz/lessons/demo.safetensors",
     "tfviz/lessons/templates/lesson/index.html.j2",
-    "tfviz/lessons/static/site-search.js",
-    "tfviz/view/static/page.css",
-    "tfviz/view/still/light.mplstyle",
+    "tfviz/lessons/bundles/site-search.js",
+    "tfviz/view/bundles/page.css",
+    "tfviz/view/figures/light.mplstyle",
 )
 LARGEST = 8_000_000  # bytes
 
@@ -23,7 +23,7 @@ def check(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     sources = [path for path in (CLONE / "tfviz").rglob("*.py") if "__pycache__" not in path.parts]
-    bundles = [*CLONE.glob("tfviz/view/static/*.js"), *CLONE.glob("tfviz/lessons/static/*.js")]
+    bundles = [*CLONE.glob("tfviz/view/bundles/*.js"), *CLONE.glob("tfviz/lessons/bundles/*.js")]
     lessons = {f"tfviz/notebooks/{path.name}" for path in CLONE.glob("notebooks/[0-9]*.ipynb")}
     copied = {path.relative_to(CLONE).as_posix() for path in [*sources, *bundles]}
     assert len(lessons) == 17

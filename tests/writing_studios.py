@@ -9,7 +9,7 @@ from tfviz import view
 from tfviz.layers import masks, positions
 from tfviz.models import GPT
 from tfviz.text import Characters
-from tfviz.view.still.formatting import percent
+from tfviz.view.figures.formatting import percent
 
 SIGNS = "\u202e\0<b>&\"'שלום漢😀"
 TOKENIZER = Characters.from_text("abcdefgh .\n" + SIGNS)

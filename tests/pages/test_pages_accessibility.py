@@ -161,7 +161,7 @@ AGAIN = """async ([html, times]) => { for (let i = 0; i < times; i++) {
 
 def test_removed_views_do_not_leak(page):
     page.shows("<!doctype html><title>x</title><body></body>")
-    client, html = page.context.new_cdp_session(page), view.heads(maps(2, 3, 9, 9)).html(still=False)
+    client, html = page.context.new_cdp_session(page), view.heads(maps(2, 3, 9, 9)).html(static=False)
     client.send("Performance.enable")
 
     def counts(times):

@@ -12,7 +12,7 @@ from studio_pages import button, with_kernel
 from torch import nn
 
 from tfviz import text, view
-from tfviz.view.still.formatting import formatted, percent
+from tfviz.view.figures.formatting import formatted, percent
 
 pytest_plugins = ["browser"]
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}

@@ -33,7 +33,7 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.layers import masks, positions
-from tfviz.view.still.palette import axis_labels
+from tfviz.view.figures.palette import axis_labels
 
 pytest_plugins = ["browser"]
 

@@ -9,7 +9,7 @@ from browser import goto_view, press, says, settled, takes
 from PIL import Image
 
 from tfviz import view
-from tfviz.view.still.formatting import formatted
+from tfviz.view.figures.formatting import formatted
 
 pytest_plugins = ["browser"]
 
@@ -81,7 +81,7 @@ def test_exports_contain_coordinates(page, tmp_path):
 
 
 @pytest.mark.parametrize(("others", "named"), [(0, "abcdefgh"), (29, "abcdefgh"), (30, "ab")])
-def test_still_picture_labels_points_that_fit(others, named):
+def test_figure_picture_labels_points_that_fit(others, named):
     """In one place, eight names fit around a point; in a plane of many points, names stand left or right only."""
     crowd = torch.cat((torch.zeros(12, 2), torch.tensor([[9.0, 9.0]]).expand(others, 2)))
     made = view.scatter(crowd, [*"abcdefghijkl", *["far"] * others], "All in one place")

@@ -11,7 +11,7 @@ from tfviz import view
 from tfviz.look import AttentionMaps
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyAttention
-from tfviz.view.still.formatting import formatted, percent
+from tfviz.view.figures.formatting import formatted, percent
 
 pytest_plugins = ["browser"]
 ROWS, COLS = [f"q{i}" for i in range(9)], [f"k{i}" for i in range(12)]

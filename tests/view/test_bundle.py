@@ -34,7 +34,7 @@ def test_bundle_contains_no_url_local_path_or_script_end_tag(name):
 
 
 def test_page_contains_only_bundles_of_its_kind():
-    masks = view.masks({"all": torch.ones(2, 2, dtype=torch.bool)}).html(still=False)
+    masks = view.masks({"all": torch.ones(2, 2, dtype=torch.bool)}).html(static=False)
     assert [bundle(name)[1] in masks for name in NAMES if not name.endswith("-widget")] == [
         name == "charts" for name in NAMES if not name.endswith("-widget")
     ]

@@ -26,12 +26,12 @@ EDGES = {name: {*view_imports(ast.parse(path.read_text(encoding="utf-8")))} for 
 
 def test_imports_are_acyclic():
     assert all(found <= FILES.keys() for found in EDGES.values())
-    assert {"still.picture", "page.heads"} <= EDGES["page.live_widget"]
+    assert {"figures.picture", "page.heads"} <= EDGES["page.live_widget"]
     assert len(list(TopologicalSorter(EDGES).static_order())) == len(FILES)  # a CycleError names the circle
 
 
 @pytest.mark.parametrize("folder", ["still", "page"])
-def test_still_and_page_folders_import_only_allowed_folders(folder):
+def test_figure_and_page_folders_import_only_allowed_folders(folder):
     allowed = {"check_numbers", "documents", "patch_grid", "result_spec", "spec", "still"} | {folder}
     for name, found in EDGES.items():
         if name.partition(".")[0] == folder:

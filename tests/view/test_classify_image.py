@@ -140,7 +140,7 @@ def test_hugging_face_vit_is_supported():
     assert shown.summary.endswith(f"{LABELS[int(share.argmax())]!r} {share.max():.3g}")
 
 
-def test_still_picture_shows_image_and_sorted_probabilities():
+def test_figure_picture_shows_image_and_sorted_probabilities():
     figure = image_studio(picture=Image.new("RGB", (800, 600), "red")).figure()
     left, right = figure.axes
     assert tuple(left.images[0].get_array()[0, 0]) == (255, 0, 0)

@@ -1,7 +1,7 @@
 """View documents match their declared types, in Python and in the page's scripts."""
 
 import pytest
-from still_pictures import STILLS
+from static_pictures import STILLS
 from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from tfviz import view

@@ -13,9 +13,9 @@ from torch import nn
 
 from tfviz import layers, view
 from tfviz.view.dataflow import trace
+from tfviz.view.figures.graph_layout import Box, layered_layout
+from tfviz.view.figures.palette import theme
 from tfviz.view.flow import _wrapped
-from tfviz.view.still.graph_layout import Box, layered_layout
-from tfviz.view.still.palette import theme
 
 WEIGHT = nn.Parameter(torch.ones(4, 3))
 SCALE = 2.0

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from tfviz.view.still import formatting
-from tfviz.view.still.formatting import at_most
+from tfviz.view.figures import formatting
+from tfviz.view.figures.formatting import at_most
 
 pytest_plugins = ["node"]
 # function of both sides, its arguments, what is written

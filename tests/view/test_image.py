@@ -1,4 +1,4 @@
-"""`view.image` and `view.audio`: patch grids, documents, still pictures and input checks."""
+"""`view.image` and `view.audio`: patch grids, documents, static pictures and input checks."""
 
 import base64
 import io
@@ -12,10 +12,10 @@ from PIL import Image
 
 from tfviz import look, view
 from tfviz.look import AttentionMaps
+from tfviz.view.figures.images import read_image, spectrogram_image, tinted
+from tfviz.view.figures.palette import theme
 from tfviz.view.page.images import image_spec
 from tfviz.view.patch_grid import PatchGrid, find_grid
-from tfviz.view.still.images import read_image, spectrogram_image, tinted
-from tfviz.view.still.palette import theme
 
 numbers = lambda count: [str(i) for i in range(count)]  # noqa: E731
 SQUARE, WIDE = (48, 48), (60, 80)
@@ -112,7 +112,7 @@ def test_multimodal_prompt_opens_at_word_attending_to_image():
     assert view.image(seen, picture()).document["state"]["rows"] == [15]
 
 
-def test_still_scale_includes_tokens_beside_image():
+def test_figure_scale_includes_tokens_beside_image():
     """At the largest of all the token's weights, also of the one beside the picture."""
     weights = torch.full((1, 1, 101, 101), 0.0012)
     weights[..., 0] = 0.88
@@ -137,7 +137,7 @@ def test_uniform_head_leaves_image_visible():
 
 
 @pytest.mark.parametrize("size", [(64, 64), (96, 32), (32, 64)])
-def test_still_picture_keeps_aspect_ratio(size):
+def test_figure_picture_keeps_aspect_ratio(size):
     figure = view.image(maps(12), Image.new("RGB", size), (4, 3)).figure()
     figure.draw_without_rendering()
     for panel in figure.axes[:2]:

@@ -1,4 +1,4 @@
-"""`view.interact` without a browser: controls, programs, drawings, still pictures and kernel answers."""
+"""`view.interact` without a browser: controls, programs, drawings, static pictures and kernel answers."""
 
 import io
 import math
@@ -13,13 +13,13 @@ from torch import nn
 
 from tfviz import text, view
 from tfviz.portable.program import pack
+from tfviz.view.figures import results
+from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.palette import sequential_colormap, soft, theme
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.result_spec import ResultPanel, result_scale, round_up
 from tfviz.view.spec import Scale
-from tfviz.view.still import results
-from tfviz.view.still.formatting import formatted
-from tfviz.view.still.palette import sequential_colormap, soft, theme
 
 pytest_plugins = ["node"]
 NONE = Parameter.empty
@@ -337,7 +337,7 @@ def size(made, style="light"):
     return Image.open(io.BytesIO(made._png(style))).size
 
 
-def test_still_picture_shows_initial_state_in_both_themes():
+def test_figure_picture_shows_initial_state_in_both_themes():
     made = lesson(title="Attention by hand")
     texts = [one.get_text() for one in made.figure().findobj(lambda one: hasattr(one, "get_text")) if one.get_text()]
     assert {"Attention by hand", "scores", "shares", "mixture", "cat", "13", "0.97", "·"} <= set(texts)
@@ -350,7 +350,7 @@ def test_still_picture_shows_initial_state_in_both_themes():
     assert made._png("light") == lesson(title="Attention by hand")._png("light")
 
 
-def test_still_picture_of_every_drawing_kind_fits_width():
+def test_figure_picture_of_every_drawing_kind_fits_width():
     words = ["the", "cat", "sat", "on", "the", "mat"]
 
     def all_kinds(angle):
@@ -387,7 +387,7 @@ def test_hostile_words_are_drawn_and_escaped():
         lambda x: x * torch.eye(4), x=(0.0, 1.0), draw={"output": view.draw.grid(bad, bad)}, title="<b>\0"
     )
     assert size(made)[0] < 1500
-    assert "</script>" not in made.html(still=False).partition("tfviz-document")[2].partition("</script>")[0]
+    assert "</script>" not in made.html(static=False).partition("tfviz-document")[2].partition("</script>")[0]
 
 
 def unexportable(x):
@@ -512,7 +512,7 @@ def test_html_is_deterministic():
 
 
 @pytest.mark.parametrize(("words", "lines"), [("few", 1), ("many " * 16, 3)])
-def test_still_writes_controls_whole_and_with_spaces(words, lines):
+def test_figure_writes_controls_whole_and_with_spaces(words, lines):
     """A long text was cut where the title's instruction stood before it."""
 
     def drawn(in_8_bits=0.5, *, text):
@@ -527,7 +527,7 @@ def test_still_writes_controls_whole_and_with_spaces(words, lines):
     assert len(line.split("\n")) == lines
 
 
-def test_still_numbers_are_stacked_beside_taller_panel():
+def test_figure_numbers_are_stacked_beside_taller_panel():
     def written(day=16.0, month=7.0):
         return {"looks": torch.eye(6, 3) * day / 31, "day": day, "month": month, "sum": day + month}
 

@@ -1,4 +1,4 @@
-"""`view.masks`, `view.positions`, `view.similarity` and `view.gates`: documents, still pictures and input checks."""
+"""`view.masks`, `view.positions`, `view.similarity` and `view.gates`: documents, static pictures and input checks."""
 
 import zlib
 

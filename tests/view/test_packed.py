@@ -11,10 +11,10 @@ from tfviz.layers import masks
 from tfviz.look import AttentionMaps
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyAttention
+from tfviz.view.figures.downsampling import SEARCH_BLOCK_CELLS, largest_weight
 from tfviz.view.page import heads as page_heads
 from tfviz.view.page import payload
 from tfviz.view.page.maps import token_groups
-from tfviz.view.still.downsampling import SEARCH_BLOCK_CELLS, largest_weight
 
 
 def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):

@@ -14,9 +14,9 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.look.maps import AttentionMaps
+from tfviz.view.figures import heatmap, palette
+from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.spec import Heatmap, Scale
-from tfviz.view.still import heatmap, palette
-from tfviz.view.still.picture import Picture, set_title
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
 OKABE_ITO = ("E69F00", "56B4E9", "009E73", "F0E442", "0072B2", "D55E00", "CC79A7")

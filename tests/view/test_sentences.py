@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from tfviz import view
+from tfviz.view.figures.legends import scale_legends
+from tfviz.view.figures.sentences import sentences, stack_answer, stated_cells
 from tfviz.view.result_spec import ResultPanel
 from tfviz.view.spec import Scale
-from tfviz.view.still.legends import scale_legends
-from tfviz.view.still.sentences import sentences, stack_answer, stated_cells
 
 pytest_plugins = ["node"]
 SHARES = torch.tensor([[0.5, 0.125, 0.375], [0.125, 0.25, 0.625], [0.0, 0.25, 0.75]])

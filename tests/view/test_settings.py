@@ -11,7 +11,7 @@ import pytest
 import torch
 from matplotlib import pyplot, style
 from PIL import Image
-from still_pictures import STILLS
+from static_pictures import STILLS
 
 from tfviz import view
 

@@ -14,9 +14,9 @@ from matplotlib.patches import Rectangle
 
 from tfviz import view
 from tfviz.look import AttentionMaps
+from tfviz.view.figures import attention, heatmap, links, palette
+from tfviz.view.figures import words as running_text
 from tfviz.view.spec import DIFFERENCE_SCALE
-from tfviz.view.still import attention, heatmap, links, palette
-from tfviz.view.still import words as running_text
 
 NASTY = [
     "漢字", "👩‍👧", "שלום", "$x_$ $", "a\nb\tc", "", " ", "\ud800", "</script>", "x" * 99, "\n", "\\frac{", "%s{0}",
@@ -104,7 +104,7 @@ VERMILLION = "#d55e00"
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_still_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_path):
+def test_figure_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_path):
     sound(VIEWS[name], caplog, tmp_path)
 
 

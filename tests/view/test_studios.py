@@ -24,7 +24,7 @@ def test_summary_contains_probability_of_likeliest_token():
 
 
 def drawn(made):
-    """Colours of the maps of a still picture, by their places, and all that is written there."""
+    """Colours of the maps of a static picture, by their places, and all that is written there."""
     figure = made.figure()
     maps = [axes.images[0] for axes in figure.axes if axes.images]
     return maps, [text.get_text() for axes in figure.axes for text in axes.texts]

@@ -1,8 +1,8 @@
-"""The names below a line chart: still pictures and pages choose the same."""
+"""The names below a line chart: static pictures and pages choose the same."""
 
 import pytest
 
-from tfviz.view.still.ticks import ticks
+from tfviz.view.figures.ticks import ticks
 
 pytest_plugins = ["node"]
 CASES = [

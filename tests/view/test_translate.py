@@ -9,8 +9,8 @@ from tfviz.models.transformer import Memory
 from tfviz.portable.encoder_decoder import export_encoder_decoder
 from tfviz.portable.program import pack
 from tfviz.text import train_whole_words
-from tfviz.view.still.formatting import formatted
-from tfviz.view.still.generation import translation_steps
+from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.generation import translation_steps
 
 
 @pytest.mark.parametrize("parts", [{}, {"positions": layers.positions.Rotary}, {"positions": layers.positions.ALiBi}])

@@ -14,7 +14,7 @@ from tfviz import view
 from tfviz.layers import masks, positions
 from tfviz.learn import Step
 from tfviz.look import AttentionMaps, pack
-from tfviz.view.still import palette
+from tfviz.view.figures import palette
 
 NASTY = [
     "漢字",
@@ -120,7 +120,7 @@ NASTY_TITLE = '</title> "&" {x}'
 LINKS = r"https?://(?!www\.w3\.org/2000/svg)|<link|@import|url\("
 
 
-def test_still_html_is_self_contained_and_escaped(tmp_path):
+def test_figure_html_is_self_contained_and_escaped(tmp_path):
     picture = view.bars(["</script><b>", "b"], {"one": [0.25, 0.5]}, NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert not re.search(LINKS, page)

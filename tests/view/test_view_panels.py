@@ -8,9 +8,9 @@ from test_side_by_side import panels as drawn
 
 from tfviz import view
 from tfviz.look import AttentionMaps
+from tfviz.view.figures import masks as figure_masks
+from tfviz.view.figures import tables as figure_tables
 from tfviz.view.spec import Axis, Heatmap
-from tfviz.view.still import masks as still_masks
-from tfviz.view.still import tables as still_tables
 
 
 def gates(names=("input", "forget"), rows=6, cols=5):
@@ -26,33 +26,33 @@ def rules(size=6):
 
 def tables(named, cols=()):
     rows, columns = Axis("unit"), Axis("$x_$", cols)
-    return still_tables.stacked_tables(
-        [Heatmap(t, rows, columns, still_tables.table_scale(t), title=name) for name, t in named.items()], "t"
+    return figure_tables.stacked_tables(
+        [Heatmap(t, rows, columns, figure_tables.table_scale(t), title=name) for name, t in named.items()], "t"
     )
 
 
 VIEWS = {
     "tables": lambda: tables({**gates(), "cell": gates()["input"] - 0.5}, "abcde"),
-    "mask_lab": lambda: still_masks.mask_lab(rules()),
+    "mask_lab": lambda: figure_masks.mask_lab(rules()),
 }
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_still_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_path):
+def test_figure_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_path):
     sound(VIEWS[name], caplog, tmp_path)
 
 
 def test_unusual_text_is_drawn_anywhere(caplog):
     draws(tables({word: torch.rand(2, len(NASTY)) for word in NASTY}, NASTY), caplog, "svg")
     masks = {word: (f"{word} = \ud800", torch.eye(3).bool()) for word in ("$x_$ $", "\ud800", "\n")}
-    draws(still_masks.mask_lab(masks, title="שלום"), caplog, "svg")
+    draws(figure_masks.mask_lab(masks, title="שלום"), caplog, "svg")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tables_of_any_shape_are_drawn(shape, caplog):
     table = maps(*shape)[0, 0]
     draws(tables({"t": table}), caplog)
-    draws(still_masks.mask_lab({"t": ("t", table > 0.5)}), caplog)
+    draws(figure_masks.mask_lab({"t": ("t", table > 0.5)}), caplog)
 
 
 def test_stacked_tables_have_their_own_scales():
@@ -71,7 +71,7 @@ def test_stacked_tables_have_their_own_scales():
 
 
 def test_mask_lab_combines_masks_by_intersection():
-    picture = still_masks.mask_lab(rules())
+    picture = figure_masks.mask_lab(rules())
     shown = drawn(picture.figure())
     assert [axes.get_xlabel() for axes in shown] == ["causal", "window = 2", "not itself", "all together"]
     masked = [numpy.ma.getmaskarray(axes.images[0].get_array()) for axes in shown]
@@ -90,7 +90,7 @@ def test_mask_lab_combines_masks_by_use():
          other & (causal | window)),
         ({}, "everything", torch.ones_like(causal)),
     ):  # fmt: skip
-        picture = still_masks.mask_lab(rules(), use=use)
+        picture = figure_masks.mask_lab(rules(), use=use)
         last = drawn(picture.figure())[3]
         assert last.get_xlabel() in (formula, formula[:17] + "…")
         numpy.testing.assert_array_equal(numpy.ma.getmaskarray(last.images[0].get_array()), ~expected.numpy())

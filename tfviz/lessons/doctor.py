@@ -17,7 +17,7 @@ def examine() -> Iterator[Row]:
     """Yield rows of (whether it is as it should be, the name of the item, its state)."""
     import torch
 
-    from tfviz.view.still.palette import font_families, has_glyphs
+    from tfviz.view.figures.palette import font_families, has_glyphs
 
     yield (3, 11) <= sys.version_info < (3, 14), "Python", sys.version.split()[0]
     for requirement in requires("tfviz") or []:

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader
 from pygments.formatters import HtmlFormatter
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = Path(__file__).parent / "static"
+SCRIPTS = Path(__file__).parent / "bundles"
 STYLE = (TEMPLATES / "site.css").read_text(encoding="utf-8")
 DESCRIPTION_LENGTH = 160  # characters of a page's description that search engines show
 NUMBER = re.compile(r"[<>~≈±+−–-]?\s?\d[\d.,]*(?:\s?[^\W\d_/]{1,3}(?:/[^\W\d_]{1,3})?|\s?[%×])?(?:\s?±\s?\d[\d.,]*)?")

@@ -14,9 +14,9 @@ from torch import Tensor
 from tfviz import look, view
 from tfviz.files import atomic
 from tfviz.lessons.hf_checkpoint import Checkpoint, Inputs
+from tfviz.view.figures.images import read_image
 from tfviz.view.page.html import View, together
 from tfviz.view.patch_grid import find_grids
-from tfviz.view.still.images import read_image
 
 MAX_STUDIO_PARAMETERS = 20_000_000  # a larger model does not get a studio in the page
 MAX_HEADS_RANKED = 20  # rows of the table of changes

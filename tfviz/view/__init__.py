@@ -7,6 +7,10 @@ from tfviz.view.attention import alignment, compare, groups, head, heads, links,
 from tfviz.view.beam_tree import tree
 from tfviz.view.bertviz import bertviz
 from tfviz.view.curves import curves, lines
+from tfviz.view.figures.bar_chart import bar_table, bars
+from tfviz.view.figures.palette import theme
+from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.tables import head_table
 from tfviz.view.flow import flow
 from tfviz.view.image import audio, image
 from tfviz.view.interact import interact
@@ -15,10 +19,6 @@ from tfviz.view.module_tree import modules
 from tfviz.view.neurons import neurons
 from tfviz.view.page.html import View
 from tfviz.view.scatter import planes, scatter
-from tfviz.view.still.bar_chart import bar_table, bars
-from tfviz.view.still.palette import theme
-from tfviz.view.still.picture import Picture
-from tfviz.view.still.tables import head_table
 from tfviz.view.studio.classify import classify
 from tfviz.view.studio.classify_image import classify_image
 from tfviz.view.studio.fill import fill

@@ -13,14 +13,14 @@ from tfviz.study.lens import LensTable
 from tfviz.study.table import Table
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.documents.charts import TableSheet
+from tfviz.view.figures import heatmap as figures
+from tfviz.view.figures import tables as figure_tables
+from tfviz.view.figures.formatting import counted, formatted, in_cell
+from tfviz.view.figures.palette import soft
+from tfviz.view.figures.picture import Picture
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
-from tfviz.view.still import heatmap as still
-from tfviz.view.still import tables as still_tables
-from tfviz.view.still.formatting import counted, formatted, in_cell
-from tfviz.view.still.palette import soft
-from tfviz.view.still.picture import Picture
 from tfviz.view.tables import MAX_CELLS, MAX_TABLES, table_panel, tables_document
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"  # a plain space in a label is marked, as in a token
@@ -140,12 +140,12 @@ def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Pic
     if len(sheets) > 1:
         named = [replace(heatmap, title=name) for name, heatmap in sheets]
         if all(one.numbered for one in named) and is_numbered(len(named), named[0].values.numel()):
-            return Picture(lambda: still_tables.numbered_tables(named, title, _note(named[0])), summary)
-        return Picture(still_tables.stacked_tables(named, title).figure, summary)
+            return Picture(lambda: figure_tables.numbered_tables(named, title, _note(named[0])), summary)
+        return Picture(figure_tables.stacked_tables(named, title).figure, summary)
     return Picture(lambda: _drawn(sheets[0][1], title), summary)
 
 
-def still_table(table: Table, title: str, summary: str) -> Picture:
+def figure_table(table: Table, title: str, summary: str) -> Picture:
     """Return the static picture of a table of two axes, with its unit below it, for another view's picture."""
     ((_, heatmap),) = _sheets(table)
     return Picture(lambda: _drawn(heatmap, title, table.unit), f"{title}\n{summary}")
@@ -154,7 +154,7 @@ def still_table(table: Table, title: str, summary: str) -> Picture:
 def _drawn(heatmap: Heatmap, title: str, unit: str = "") -> Figure:
     """Draw one heatmap with its unit, if it is given, and the meaning of its hues and dots below it."""
     note = "\n".join(filter(None, (unit, _note(heatmap))))
-    figure, _ = still.draw_single_heatmap(heatmap, title, below=0.25 * len(note.splitlines()))
+    figure, _ = figures.draw_single_heatmap(heatmap, title, below=0.25 * len(note.splitlines()))
     if note:
         figure.supxlabel(note, fontsize="small", color=soft())
     return figure

@@ -11,13 +11,13 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from tfviz.look import AttentionMaps
+from tfviz.view.figures import attention as figures
+from tfviz.view.figures import links as figure_links
+from tfviz.view.figures import words as figure_words
+from tfviz.view.figures.formatting import sheet_size
 from tfviz.view.page.heads import MAX_PAGE_BYTES, MAX_WIDGET_BYTES, heads_view
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY, WEIGHT
-from tfviz.view.still import attention as still
-from tfviz.view.still import links as still_links
-from tfviz.view.still import words as still_words
-from tfviz.view.still.formatting import sheet_size
 
 if TYPE_CHECKING:
     from tfviz.view.page.live_widget import LiveView
@@ -51,7 +51,7 @@ def heads(
         ValueError: the strongest weights alone exceed the budget.
     """
     marked = _outlined(outlined, *maps.shape[2:])
-    picture = still.heads(maps, title, names, marked, axes, unit)
+    picture = figures.heads(maps, title, names, marked, axes, unit)
     model = maps.provenance.get("model")
     title = title or (f"Attention in {model}" if model else None)
     return heads_view(
@@ -92,7 +92,7 @@ def head(
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
     """
     marked = _outlined(outlined, *maps.shape[2:])
-    picture = still.head(maps, layer, head, title, divide, marked)
+    picture = figures.head(maps, layer, head, title, divide, marked)
     state = {"mode": "head", "layer": layer, "head": head}
     return heads_view(
         picture,
@@ -107,7 +107,7 @@ def head(
     )
 
 
-def _outlined(outlined: Iterable[int | tuple[int, int]], queries: int, keys: int) -> still.Outlined:
+def _outlined(outlined: Iterable[int | tuple[int, int]], queries: int, keys: int) -> figures.Outlined:
     """Return the rows and the cells to outline after checking that maps of this size have them."""
     every = list(outlined)
     pairs = [(index(each[0]), index(each[1])) for each in every if isinstance(each, tuple)]
@@ -148,7 +148,7 @@ def links(
         raise TypeError("heads is one integer, or a list of them, such as [0, 2]") from error
     if not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight is {min_weight}; weights lie between 0 and 1")
-    picture = still_links.links(maps, layer, shown, title, min_weight)
+    picture = figure_links.links(maps, layer, shown, title, min_weight)
     marked = [[layer, head] for head in shown] if len(shown) > 1 else []
     state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "min_weight": min_weight}
     return heads_view(picture, {"": maps}, state, title, budget=budget)
@@ -164,7 +164,7 @@ def words(
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show the sentence, shaded by the attention of one of its words, by default the last."""
-    picture = still_words.words(maps, layer, head, row, title)
+    picture = figure_words.words(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
     return heads_view(picture, {"": maps}, state, title, budget=budget)
@@ -194,7 +194,7 @@ def alignment(
         pairs = [(index(row), index(col)) for row, col in gold]
     except (TypeError, ValueError) as error:
         raise TypeError("gold holds pairs of numbers (row, column), counted from 0, such as (0, 2)") from error
-    picture = still.alignment(maps, pairs, title, axes)
+    picture = figures.alignment(maps, pairs, title, axes)
     note = f"Outlined: {picture.summary.rpartition('; ')[2]}." if pairs else ""
     return heads_view(
         picture,
@@ -223,7 +223,7 @@ def compare(
     Raises:
         ValueError: both captures have the same name.
     """
-    picture = still.compare(first, second, layer, head, names, title)
+    picture = figures.compare(first, second, layer, head, names, title)
     parts = dict(zip(names, (first, second), strict=True))
     if len(parts) < 2:
         raise ValueError(f"both captures are called {names[0]!r}; give them two names")
@@ -266,8 +266,8 @@ def steps(
     if not isinstance(parts, Mapping):
         raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
     sizes = [maps.shape[2:] for maps in parts.values()]
-    marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else still.NO_OUTLINE
-    picture = still.steps(parts, layer, head, title, divide, axes, marked, drawn)
+    marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else figures.NO_OUTLINE
+    picture = figures.steps(parts, layer, head, title, divide, axes, marked, drawn)
     state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
     return heads_view(
         picture,
@@ -303,7 +303,7 @@ def groups(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts:
     (name, first), *others = parts.items()
     layers, heads, *_ = first.shape
     beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
-    picture = still.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
+    picture = figures.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
     return heads_view(picture, parts, {"mode": "sheet"}, title, budget=budget)
 
 

@@ -13,9 +13,9 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from tfviz.view.check_numbers import check_at_most
-from tfviz.view.still.formatting import counted, fixed
-from tfviz.view.still.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
-from tfviz.view.still.picture import Picture, set_title
+from tfviz.view.figures.formatting import counted, fixed
+from tfviz.view.figures.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
+from tfviz.view.figures.picture import Picture, set_title
 
 MAX_NODES = 1500
 

@@ -15,10 +15,10 @@ from unicodedata import east_asian_width
 from tfviz.look import AttentionMaps
 from tfviz.look.quantize import range_problem
 from tfviz.text.token_labels import visible_sign
+from tfviz.view.figures.attention import heads
+from tfviz.view.figures.formatting import maps_size
+from tfviz.view.figures.picture import Picture
 from tfviz.view.page.bundle import script_json
-from tfviz.view.still.attention import heads
-from tfviz.view.still.formatting import maps_size
-from tfviz.view.still.picture import Picture
 
 ATTENTION_KINDS = ("encoder", "decoder", "cross")
 MAX_BYTES = 32_000_000  # of the page

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite
-from tfviz.view.still.formatting import counted, fixed, formatted
-from tfviz.view.still.line_chart import Line, LineChart
-from tfviz.view.still.palette import drawable
-from tfviz.view.still.picture import Picture, reference_line, set_title
+from tfviz.view.figures.formatting import counted, fixed, formatted
+from tfviz.view.figures.line_chart import Line, LineChart
+from tfviz.view.figures.palette import drawable
+from tfviz.view.figures.picture import Picture, reference_line, set_title
 
 MAX_LINES = 40
 

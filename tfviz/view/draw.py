@@ -1,8 +1,8 @@
 """Specify how `view.interact` draws a function's results, such as `draw={"scores": view.draw.grid("words", "words")}`.
 
 Words are a list, or the name of a control, whose current words are then used. `sentence` says below
-the pictures what is seen, such as "{row} looks most at {col} ({percent})"; `tfviz.view.still.sentences` lists the names
-in braces. Grids and bars that are given equal drawings share one scale.
+the pictures what is seen, such as "{row} looks most at {col} ({percent})"; `tfviz.view.figures.sentences` lists the
+names in braces. Grids and bars that are given equal drawings share one scale.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tfviz.look.map_arguments import as_strings
 from tfviz.validation import validate_public
 from tfviz.view.check_numbers import check_finite, check_positive
 from tfviz.view.documents.interact import DrawingKind
+from tfviz.view.figures.sentences import check_sentence
 from tfviz.view.spec import NO_NAMES, ScaleKind
-from tfviz.view.still.sentences import check_sentence
 
 __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "stack", "words"]
 SCALE_KINDS: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")

@@ -16,9 +16,9 @@ from matplotlib.path import Path
 
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.dataflow import Value, trace
-from tfviz.view.still.graph_layout import Box, Point, layered_layout
-from tfviz.view.still.palette import BOLD_FONT, drawable, soft
-from tfviz.view.still.picture import Picture, set_title
+from tfviz.view.figures.graph_layout import Box, Point, layered_layout
+from tfviz.view.figures.palette import BOLD_FONT, drawable, soft
+from tfviz.view.figures.picture import Picture, set_title
 
 MAX_VALUES = 60
 NAME_POINTS, CODE_POINTS, LINE_POINTS, PADDING_POINTS = 9.0, 7.5, 11.5, 7.0  # points

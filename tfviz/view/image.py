@@ -11,13 +11,13 @@ from torch import Tensor
 
 from tfviz.checks import at_least
 from tfviz.look import AttentionMaps
+from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.image_overlay import MapsOnImage, image_overlay
+from tfviz.view.figures.images import read_image, spectrogram_image
+from tfviz.view.figures.selection import check_drawable, check_index
 from tfviz.view.page.heads import MAX_PAGE_BYTES, heads_document
 from tfviz.view.page.html import View
 from tfviz.view.page.images import image_spec, patches_spec
-from tfviz.view.still.formatting import counted
-from tfviz.view.still.image_overlay import MapsOnImage, image_overlay
-from tfviz.view.still.images import read_image, spectrogram_image
-from tfviz.view.still.selection import check_drawable, check_index
 
 Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
 
@@ -137,7 +137,7 @@ def _view(
     layers, heads, *_ = shown.maps.shape
     layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
     token = shown.first_token(layer, head, start[2])
-    still = image_overlay(shown, picture, layer, head, token, title)
+    static_picture = image_overlay(shown, picture, layer, head, token, title)
     state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
     state["direction"] = "from" if shown.side == "rows" else "to"
     captures = {name: one.maps for name, one in placed.items()}
@@ -146,7 +146,7 @@ def _view(
     for described, own in zip(document["parts"], placed.values(), strict=True):
         rows, cols = (patches_spec(grid) if grid else None for grid in (own.rows, own.cols))
         described["patches"] = {"rows": rows, "cols": cols}
-    return View(still, document, data)
+    return View(static_picture, document, data)
 
 
 def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:

@@ -14,11 +14,11 @@ from tfviz.look.map_arguments import as_mask, axis_labels
 from tfviz.shapes import Bool
 from tfviz.view.check_numbers import check_at_most, dense_tensor
 from tfviz.view.documents.charts import MasksDocument, Predicate
+from tfviz.view.figures import masks as figures
 from tfviz.view.instrument.results import squeeze_leading
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
-from tfviz.view.still import masks as still
 from tfviz.view.tables import MAX_TABLES, one_shape
 
 MAX_CELLS = 16_000_000  # of a mask
@@ -78,7 +78,7 @@ def masks(
         "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
         "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "rows": [], "cols": []},
     }  # fmt: skip
-    picture = still.mask_lab(
+    picture = figures.mask_lab(
         {name: (f"{name} = {size}" if len(tables[name]) > 1 else name, table) for name, (size, table) in first.items()},
         title,
         rows if query_tokens is not None else (),
@@ -107,7 +107,7 @@ def mask(
     allowed = allowed.reshape(-1, *allowed.shape[-2:])[0]
     lab = masks({"the mask": allowed}, query_tokens, title, key_tokens=key_tokens)
     labels: Any = lab.document
-    return View(still.mask(allowed, labels["rows"], labels["cols"], title), lab.document, lab.data)
+    return View(figures.mask(allowed, labels["rows"], labels["cols"], title), lab.document, lab.data)
 
 
 def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:

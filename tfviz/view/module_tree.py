@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import nn
 
-from tfviz.view.still.formatting import percent
-from tfviz.view.still.palette import DPI, drawable, soft
-from tfviz.view.still.picture import Picture, set_title
+from tfviz.view.figures.formatting import percent
+from tfviz.view.figures.palette import DPI, drawable, soft
+from tfviz.view.figures.picture import Picture, set_title
 
 WIDTH_INCHES, ROW_HEIGHT_INCHES = 9.0, 0.44  # inches
 NAME_FONT_SIZES = (8.5, 7.0)  # points; the larger one if it fits

@@ -12,10 +12,10 @@ from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.shapes import Bool, Float
 from tfviz.view.documents.neurons import NeuronsDocument, NeuronsLayer
+from tfviz.view.figures import neurons as figures
 from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still import neurons as still
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def neurons(
     }  # fmt: skip
     parts, at = HeadParts.from_layer(layers[chosen["layer"]], chosen["head"]), chosen["row"]
     named = title or f"Layer {chosen['layer']}, head {chosen['head']}"
-    picture = still.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
+    picture = figures.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
     return View(picture, document, blobs.data)
 
 

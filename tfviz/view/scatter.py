@@ -11,13 +11,10 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
-from tfviz.view.page.blobs import BlobStore
-from tfviz.view.page.html import View
-from tfviz.view.spec import Scatter
-from tfviz.view.still.formatting import counted
-from tfviz.view.still.palette import drawable, shorten, soft
-from tfviz.view.still.picture import Picture, set_title
-from tfviz.view.still.scatter_plot import (
+from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.palette import drawable, shorten, soft
+from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.scatter_plot import (
     draw_names,
     draw_points,
     draw_zero_lines,
@@ -25,6 +22,9 @@ from tfviz.view.still.scatter_plot import (
     group_legend,
     marked_points,
 )
+from tfviz.view.page.blobs import BlobStore
+from tfviz.view.page.html import View
+from tfviz.view.spec import Scatter
 
 MAX_POINTS = 100_000
 MAX_PLANES = 12

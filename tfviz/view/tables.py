@@ -14,14 +14,14 @@ from tfviz.look.map_arguments import axis_labels
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
+from tfviz.view.figures import tables as figures
+from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.tables import table_scale
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.result_spec import labels_or_numbers
 from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale
-from tfviz.view.still import tables as still
-from tfviz.view.still.formatting import counted
-from tfviz.view.still.picture import Picture
-from tfviz.view.still.tables import table_scale
 
 MAX_TABLES = 24  # side by side
 MAX_CELLS = 6_000_000  # of one view: 24 MB of a page
@@ -72,10 +72,10 @@ def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Pic
     """Draw a single type by its heatmaps, several by the similarity of their positions."""
     shown = next(iter(heatmaps.values()))
     if len(heatmaps) > 1:
-        return still.similarities({name: one[-1] for name, one in heatmaps.items()}, title)
+        return figures.similarities({name: one[-1] for name, one in heatmaps.items()}, title)
     if len(shown) == 1:
-        return still.stacked_tables([replace(shown[0], title=next(iter(heatmaps)))], title)
-    return still.positions(shown, title)
+        return figures.stacked_tables([replace(shown[0], title=next(iter(heatmaps)))], title)
+    return figures.positions(shown, title)
 
 
 def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
@@ -141,7 +141,7 @@ def gates(
     panels = [table_panel(one, blobs) for one in heatmaps]
     sheets: list[TableSheet] = [{"name": "all gates", "panels": panels, "height": 240}]
     sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in panels]
-    return View(still.stacked_tables(heatmaps, title), tables_document(title, sheets), blobs.data)
+    return View(figures.stacked_tables(heatmaps, title), tables_document(title, sheets), blobs.data)
 
 
 def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:

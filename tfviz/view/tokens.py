@@ -11,10 +11,10 @@ from tfviz.look.map_arguments import axis_labels
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite, check_positive
 from tfviz.view.documents.charts import TokensDocument
+from tfviz.view.figures import words as figures
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Scale
-from tfviz.view.still import words as still
 
 MAX_TOKENS = 20_000
 
@@ -56,4 +56,4 @@ def tokens(
         "kind": "tokens", "title": title, "words": labels, "data": blobs.add(values.numpy().tobytes()),
         "scale": scale.kind, "limit": scale.limit, "unit": unit, "state": {"token": int(values.abs().argmax())},
     }  # fmt: skip
-    return View(still.tokens(labels, values.numpy(), scale, title, unit), document, blobs.data)
+    return View(figures.tokens(labels, values.numpy(), scale, title, unit), document, blobs.data)

@@ -37,4 +37,4 @@ def write(out: Path) -> None:
     pdoc.render.env.globals.update(shared)
     names = [module.__name__ for module in modules()]
     others = f"!(?!(?:{'|'.join(names)})$)"  # pdoc leaves out what matches: all other modules
-    pdoc.pdoc("tfviz", *(name for name in names if "still" in name), others, output_directory=out)
+    pdoc.pdoc("tfviz", *(name for name in names if "figures" in name), others, output_directory=out)

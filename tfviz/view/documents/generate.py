@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from tfviz.view.documents import charts, heads, interact, neurons, studio_base, studios, view_document
+from tfviz.view.figures.palette import theme_colours
 from tfviz.view.result_spec import STACK_COLOURS
 from tfviz.view.spec import MAX_NUMBERED_CELLS, MIN_SCALE_EVEN_WEIGHTS, SCALE_RULES
-from tfviz.view.still.palette import theme_colours
 
 MODULES = (heads, charts, neurons, interact, studio_base, studios, view_document)
 SCRIPTS = Path(__file__).parents[1] / "js"

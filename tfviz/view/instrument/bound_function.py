@@ -15,9 +15,9 @@ from torch.utils import _pytree as pytree
 
 from tfviz.portable import Program, export
 from tfviz.portable.fx_graph import output_names
+from tfviz.view.figures.picture import shorten
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.controls import Control, Text
-from tfviz.view.still.picture import shorten
 
 MAX_PROGRAMS = 24  # of one view: one for each choice of Python values
 # lengths of example texts, all different, so that export never identifies two axes

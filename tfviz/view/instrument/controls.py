@@ -21,7 +21,7 @@ from tfviz.view.documents.interact import (
     SwitchSpec,
     TextSpec,
 )
-from tfviz.view.still.formatting import formatted, stepped
+from tfviz.view.figures.formatting import formatted, stepped
 
 MAX_VALUE_LENGTH = 60  # characters
 Spec = TypeVar("Spec", bound=ControlSpec)

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from tfviz.view.documents.interact import InteractDocument, ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, DEFAULT_KINDS, Drawing
+from tfviz.view.figures.interaction import interaction
+from tfviz.view.figures.picture import Picture
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.controls import Control, Points
 from tfviz.view.result_spec import ResultPanel, result_scale
 from tfviz.view.spec import NO_NAMES, Scale
-from tfviz.view.still.interaction import interaction
-from tfviz.view.still.picture import Picture
 
 MAX_GRIDS = 24  # side by side
 MAX_NUMBERS = 250_000  # of one result

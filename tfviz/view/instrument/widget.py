@@ -11,13 +11,13 @@ from torch import Tensor
 from tfviz.extras import extra
 from tfviz.view.documents.interact import StoredResult
 from tfviz.view.draw import Drawing
+from tfviz.view.figures.picture import shorten
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, picture, result_specs
 from tfviz.view.page.blobs import BlobStore
-from tfviz.view.page.bundle import STATIC
+from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
-from tfviz.view.still.picture import shorten
 
 with extra("lessons"):
     import traitlets
@@ -38,7 +38,7 @@ class FunctionWidget(KernelWidget):
         ValueError, LookupError: as `view.interact`.
     """
 
-    _esm = STATIC / "interact-widget.js"
+    _esm = BUNDLES / "interact-widget.js"
     values = traitlets.Dict().tag(sync=True)
 
     def __init__(self, function: BoundFunction, title: str, draw: Mapping[str, Drawing]):

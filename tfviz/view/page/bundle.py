@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-STATIC = Path(__file__).parent.parent / "static"
-PAGE_STYLE = (STATIC / "page.css").read_text(encoding="utf-8").rstrip()
+BUNDLES = Path(__file__).parent.parent / "bundles"
+PAGE_STYLE = (BUNDLES / "page.css").read_text(encoding="utf-8").rstrip()
 BUNDLE = re.compile(r'<script data-bundle="([\w-]+)">.*?</script>', re.DOTALL)
 
 
@@ -22,7 +22,7 @@ def bundle(name: str) -> tuple[str, str]:
     views are gone. It registers a function, so that it defines no global names in the page and its text can go to a
     worker.
     """
-    code = (STATIC / f"{name}.js").read_text(encoding="utf-8").rstrip()
+    code = (BUNDLES / f"{name}.js").read_text(encoding="utf-8").rstrip()
     key = f"{name}-{hashlib.sha256(code.encode()).hexdigest()[:12]}"
     return key, f'<script data-bundle="{key}">(globalThis.tfvizBundles??={{}})["{key}"]??={code}</script>'
 

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from tfviz.look import AttentionMaps
 from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
+from tfviz.view.figures.picture import Picture
 from tfviz.view.page.html import View
 from tfviz.view.page.payload import pack
 from tfviz.view.spec import KEY, QUERY, Divider
-from tfviz.view.still.picture import Picture
 
 MAX_PAGE_BYTES = 32e6  # of one view's data in a page, as base64
 MAX_WIDGET_BYTES = 4e6  # that a view with a kernel sends at first; the rest is sent on request

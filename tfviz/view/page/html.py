@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfviz.view.documents.view_document import ViewDocument
+from tfviz.view.figures.palette import current_theme
+from tfviz.view.figures.picture import Picture, encodable
 from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
-from tfviz.view.still.palette import current_theme
-from tfviz.view.still.picture import Picture, encodable
 
 BUNDLES_BY_KIND = {  # kind of view -> its bundle, and that of its worker
     "heads": ("maps",),
@@ -55,19 +55,19 @@ class View(Picture):
         self.document: ViewDocument = document
         self.data = data
 
-    def html(self, still: bool = True) -> str:
+    def html(self, static: bool = True) -> str:
         """Return the view as a fragment of HTML. Equal views have the same name and the same bytes.
 
         Args:
-            still: include the static picture, for places where scripts cannot run, such as an untrusted notebook.
+            static: include the static picture, for places where scripts cannot run, such as an untrusted notebook.
         """
         document, data = script_json(self.document), base64.b64encode(self.data).decode()
         kind = self.document["kind"]
         keys, scripts = zip(*map(bundle, BUNDLES_BY_KIND[kind]))
         name = hashlib.sha256(f"{document}{data}".encode()).hexdigest()[:16]
         summary = html.escape(encodable(self.summary))
-        png = base64.b64encode(self._png(current_theme())).decode() if still else ""
-        shown = f'<img src="data:image/png;base64,{png}" alt="{summary}">' if still else f"<p>{summary}</p>"
+        png = base64.b64encode(self._png(current_theme())).decode() if static else ""
+        shown = f'<img src="data:image/png;base64,{png}" alt="{summary}">' if static else f"<p>{summary}</p>"
         return (
             f'<div class="tfviz" data-view="{name}">{shown}'
             f'<script type="application/json" class="tfviz-document">{document}</script>'
@@ -75,12 +75,12 @@ class View(Picture):
             f'<script>tfvizBundles["{keys[0]}"]().mount("{name}","{kind}",{script_json(keys)})</script>'
         )
 
-    def still(self) -> tuple[dict[str, str], dict[str, Any]]:
+    def static_output(self) -> tuple[dict[str, str], dict[str, Any]]:
         """Return only the picture and its summary, as a notebook takes them."""
         return super()._repr_mimebundle_()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
-        data, metadata = self.still()
+        data, metadata = self.static_output()
         return {**data, "text/html": self.html()}, metadata
 
     def page(self) -> str:
@@ -89,14 +89,14 @@ class View(Picture):
         wide = (
             ' class="screen"' if len(BUNDLES_BY_KIND[self.document["kind"]]) > 1 else ""
         )  # it computes: it takes the screen
-        return PAGE_TEMPLATE.format(title=title, style=PAGE_STYLE, wide=wide, view=self.html(still=False))
+        return PAGE_TEMPLATE.format(title=title, style=PAGE_STYLE, wide=wide, view=self.html(static=False))
 
 
 def together(title: str, parts: Mapping[str, View | str]) -> str:
     """Join several views under headings in one page; strings are taken as HTML."""
     sections = [
         (f"<h2>{html.escape(encodable(name))}</h2>" if name else "")
-        + (part.html(still=False) if isinstance(part, View) else part)
+        + (part.html(static=False) if isinstance(part, View) else part)
         for name, part in parts.items()
     ]
     named = html.escape(encodable(title))

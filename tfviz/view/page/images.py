@@ -8,8 +8,8 @@ import io
 from PIL import Image
 
 from tfviz.view.documents.heads import ImageSpec, Patches
+from tfviz.view.figures.images import MAX_SIDE
 from tfviz.view.patch_grid import PatchGrid
-from tfviz.view.still.images import MAX_SIDE
 
 MAX_LOSSLESS_SIDE = 96  # pixels of the longer side; smaller pictures are stored without loss
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tfviz.extras import extra
+from tfviz.view.figures.palette import shorten
 from tfviz.view.page.html import View
-from tfviz.view.still.palette import shorten
 
 with extra("lessons"):
     import anywidget

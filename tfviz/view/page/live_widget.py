@@ -7,16 +7,16 @@ from typing import Any
 
 from tfviz.extras import extra
 from tfviz.look import AttentionMaps, pack
-from tfviz.view.page.bundle import STATIC
+from tfviz.view.figures import attention as figures
+from tfviz.view.figures import links, words
+from tfviz.view.figures.formatting import maps_size
+from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.picture import Picture
+from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.heads import HEADS_STATE, MAX_WIDGET_BYTES, heads_document, heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.page.payload import deflated
-from tfviz.view.still import attention as still
-from tfviz.view.still import links, words
-from tfviz.view.still.formatting import maps_size
-from tfviz.view.still.palette import shorten
-from tfviz.view.still.picture import Picture
 
 with extra("lessons"):
     import traitlets
@@ -48,7 +48,7 @@ class LiveView(KernelWidget):
         ValueError: a trait cannot have the value passed, or the budget is too small.
     """
 
-    _esm = STATIC / "maps-widget.js"
+    _esm = BUNDLES / "maps-widget.js"
     data = traitlets.Bytes().tag(sync=True)
 
     mode = traitlets.Enum(DISPLAY_MODES, DISPLAY_MODES[0], help="sheet, head, lines or words").tag(sync=True)
@@ -136,14 +136,16 @@ class LiveView(KernelWidget):
         if self.mode == "words":
             row = self.rows[-1] if self.rows and self.rows[-1] < maps.shape[2] else None
             return words.words(maps, layer, head, row)
-        return still.head(maps, layer, head) if self.mode == "head" else still.heads(maps)
+        return figures.head(maps, layer, head) if self.mode == "head" else figures.heads(maps)
 
     def __repr__(self) -> str:
         named = (f"{name} {maps_size(maps)}".strip() for name, maps in self._parts.items())
         return f"Live view of {', '.join(named)}"
 
     def _static(self) -> tuple[dict[str, str], dict[str, Any]]:
-        return ({}, {}) if self.document["note"] else self.view().still()  # with a note it is too much to draw at once
+        return (
+            ({}, {}) if self.document["note"] else self.view().static_output()
+        )  # with a note it is too much to draw at once
 
 
 def _index(request: Mapping[str, Any], name: str, count: int) -> int:

@@ -17,11 +17,11 @@ from tfviz.look import AttentionMaps
 from tfviz.look.map_arguments import memory_view
 from tfviz.shapes import UInt8
 from tfviz.view.documents.heads import MapsPart
+from tfviz.view.figures.formatting import formatted
 from tfviz.view.page import payload_lazy
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
 from tfviz.view.page.payload_topk import pack_top_keys
-from tfviz.view.still.formatting import formatted
 
 MAX_PAGE_CELLS = 64_000_000  # of all heads, which the page unpacks
 LARGE_HEAD_CELLS = 4_000_000  # larger heads are deflated fast rather than well

@@ -15,9 +15,9 @@ from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.quantize import quantize
 from tfviz.view.documents.heads import MapsPart, QueriesAndKeys, StoredWeight
+from tfviz.view.figures.formatting import at_most, formatted
 from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
 from tfviz.view.page.maps import maps_part
-from tfviz.view.still.formatting import at_most, formatted
 
 # of 8 bits, up to the largest number of a row: fewer steps deflate to fewer bytes
 QUANTIZATION_STEPS = (127, 90, 64, 45)

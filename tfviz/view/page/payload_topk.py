@@ -14,9 +14,9 @@ from tfviz.checks import at_least
 from tfviz.look import AttentionMaps
 from tfviz.look.quantize import is_packable, quantize
 from tfviz.view.documents.heads import MapsPart
+from tfviz.view.figures.formatting import at_most, counted, formatted, percent
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
-from tfviz.view.still.formatting import at_most, counted, formatted, percent
 
 CHUNK_CELLS = 16_000_000  # of a head that are processed at a time
 

@@ -10,12 +10,12 @@ from torch import Tensor
 from tfviz.portable.program import Program, pack
 from tfviz.view.documents.studio_base import StudioState
 from tfviz.view.documents.studios import StudioDocument
+from tfviz.view.figures.bar_chart import bar_table
+from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.picture import Picture, subtitled
 from tfviz.view.page.blobs import BASE64_RATIO
 from tfviz.view.page.heads import HEADS_STATE
 from tfviz.view.page.html import View
-from tfviz.view.still.bar_chart import bar_table
-from tfviz.view.still.palette import shorten
-from tfviz.view.still.picture import Picture, subtitled
 
 if TYPE_CHECKING:
     from tfviz.view.studio.local_program import LocalProgram

@@ -13,12 +13,12 @@ from tfviz.checks import at_least
 from tfviz.logits import extract_logits
 from tfviz.portable.program import Program
 from tfviz.view.documents.studios import ClassifyImageDocument
+from tfviz.view.figures.classified_image import classified_image
+from tfviz.view.figures.images import read_image
+from tfviz.view.figures.picture import Picture
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.page.images import image_spec, patches_spec
-from tfviz.view.still.classified_image import classified_image
-from tfviz.view.still.images import read_image
-from tfviz.view.still.picture import Picture
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view, studio_widget
 from tfviz.view.studio.check_labels import check_label_logits, check_labels
 from tfviz.view.studio.image_requirements import check_pixels, image_program, patched_pixels
@@ -94,15 +94,15 @@ def classify_image(
         },
     }  # fmt: skip
 
-    def still(hidden: Tensor, logits: Tensor) -> Picture:
+    def static_picture(hidden: Tensor, logits: Tensor) -> Picture:
         shares = logits[0].float().softmax(-1)
         return classified_image(drawn, patched.grid, hidden, labels, shares, title)
 
     if isinstance(program, Program):
-        return studio_view(document, still(none, logits), {"read": program}, budget)
+        return studio_view(document, static_picture(none, logits), {"read": program}, budget)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
-        return still(request.inputs[0], outputs["logits"])
+        return static_picture(request.inputs[0], outputs["logits"])
 
     return studio_widget(document, {"read": program}, {"read": [none]}, draw_static, lambda _: {"": (words, words)}, [])
 

@@ -12,9 +12,9 @@ from tfviz.logits import extract_logits
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
+from tfviz.view.figures.picture import Picture
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
 from tfviz.view.studio.static_studio import Answer, with_heads

@@ -14,13 +14,13 @@ from tfviz.eval_mode import eval_mode, model_device
 from tfviz.portable.program import Program
 from tfviz.study.table import Table
 from tfviz.text import subwords
-from tfviz.view.analysis_tables import still_table
+from tfviz.view.analysis_tables import figure_table
 from tfviz.view.documents.studios import PatchDocument
+from tfviz.view.figures.bar_chart import bar_table
+from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.picture import Picture, shorten, subtitled
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.bar_chart import bar_table
-from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.picture import Picture, shorten, subtitled
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions
@@ -209,7 +209,7 @@ def _patched_places(
     unit = f"change of the logit of {right!r} minus that of {other!r}, with this vector of the clean run"
     title, summary = bars.summary.split("\n", 1)
     axes = {"layer input": sites.block_labels, "position": words}
-    return still_table(Table(torch.tensor(changes), axes, unit), title, summary)
+    return figure_table(Table(torch.tensor(changes), axes, unit), title, summary)
 
 
 def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]) -> Picture:

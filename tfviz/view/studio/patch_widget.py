@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz.study.inputs import Inputs
 from tfviz.view.documents.studios import PatchDocument
-from tfviz.view.page.bundle import STATIC
-from tfviz.view.still.picture import Picture
+from tfviz.view.figures.picture import Picture
+from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.patching_program import TABLES, PatchSites, patched_logits
 from tfviz.view.studio.requirements import text_axes
@@ -36,7 +36,7 @@ class PatchWidget(ModelWidget):
         logits: after the last token of each text, [vocab].
     """
 
-    _esm = STATIC / "patching-widget.js"
+    _esm = BUNDLES / "patching-widget.js"
 
     def __init__(
         self,

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
 from tfviz.look import AttentionMaps, capture
-from tfviz.view.still.picture import Picture
-from tfviz.view.still.selection import check_head
-from tfviz.view.still.studio import StudioPicture
+from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.selection import check_head
+from tfviz.view.figures.studio import StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
 MAX_TOKENS = 128  # of a text whose heads are drawn

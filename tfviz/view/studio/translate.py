@@ -14,10 +14,10 @@ from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.validation import describe
 from tfviz.view.documents.studios import TranslateDocument
+from tfviz.view.figures.generation import translation_steps
+from tfviz.view.figures.picture import Picture
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.generation import translation_steps
-from tfviz.view.still.picture import Picture
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import (
     STUDIO_STATE,

@@ -13,12 +13,12 @@ from tfviz.look import AttentionMaps, Capture
 from tfviz.look.quantize import quantize
 from tfviz.portable.arguments import dtype_name
 from tfviz.view.documents.studios import StudioDocument
-from tfviz.view.page.bundle import STATIC
+from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.picture import Picture
+from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
-from tfviz.view.still.palette import shorten
-from tfviz.view.still.picture import Picture
 from tfviz.view.studio.local_program import LocalProgram
 
 with extra("lessons"):
@@ -58,7 +58,7 @@ class ModelWidget(KernelWidget):
         tokenizers: the tokenizers, in the order of the document.
     """
 
-    _esm = STATIC / "studios-widget.js"
+    _esm = BUNDLES / "studios-widget.js"
     state = traitlets.Dict().tag(sync=True)
 
     def __init__(

@@ -14,10 +14,10 @@ from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.documents.studios import WriteDocument
+from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.generation import next_tokens
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
-from tfviz.view.still.formatting import counted
-from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions

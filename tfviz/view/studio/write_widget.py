@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from tfviz.logits import extract_logits
 from tfviz.view.documents.studios import WriteDocument
-from tfviz.view.still.generation import next_tokens
-from tfviz.view.still.palette import shorten
-from tfviz.view.still.picture import Picture
+from tfviz.view.figures.generation import next_tokens
+from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.picture import Picture
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.next_token_probabilities import next_answer
 from tfviz.view.studio.requirements import text_axes

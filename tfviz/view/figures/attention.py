@@ -14,6 +14,13 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
+from tfviz.view.figures import downsampling
+from tfviz.view.figures import heads as renderer
+from tfviz.view.figures.formatting import counted, formatted, maps_size, sheet_size, size
+from tfviz.view.figures.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
+from tfviz.view.figures.palette import DPI, shorten
+from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.selection import check_divider, check_drawable, check_head, head_and_mask, spread
 from tfviz.view.spec import (
     DIFFERENCE_SCALE,
     KEY,
@@ -27,13 +34,6 @@ from tfviz.view.spec import (
     attention_heatmap,
     is_numbered,
 )
-from tfviz.view.still import downsampling
-from tfviz.view.still import heads as renderer
-from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
-from tfviz.view.still.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
-from tfviz.view.still.palette import DPI, shorten
-from tfviz.view.still.picture import Picture
-from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_and_mask, spread
 
 MAX_SHEET_WORDS = 12  # words of an axis that a sheet of heads can label
 MAX_WORD_SHEET_INCHES = 10.0

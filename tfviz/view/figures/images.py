@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfviz.checks import materialized
 from tfviz.files import expand_user
-from tfviz.view.still.palette import sequential_colormap
+from tfviz.view.figures.palette import sequential_colormap
 
 MAX_SIDE = 640  # pixels of the longer side in a page
 # Of the picture's tones, and of the ink at the largest weight, as in `js/base/source-image.js`.

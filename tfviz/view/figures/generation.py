@@ -9,11 +9,11 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import Spread
+from tfviz.view.figures.bar_chart import bar_table, format_column
+from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
+from tfviz.view.figures.picture import Picture, set_title, subtitled
 from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is_numbered
-from tfviz.view.still.bar_chart import bar_table, format_column
-from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
-from tfviz.view.still.picture import Picture, set_title, subtitled
 
 BAR_WIDTH_INCHES = 1.5
 

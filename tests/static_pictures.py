@@ -1,4 +1,4 @@
-"""A still picture of every kind, for tests that apply to all of them.
+"""A static picture of every kind, for tests that apply to all of them.
 
 PYTEST_DONT_REWRITE: test modules import from it.
 """

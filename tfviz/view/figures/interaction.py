@@ -11,14 +11,14 @@ import numpy
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
+from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.heatmap import HATCH, colormap, norm
+from tfviz.view.figures.legends import ScaleLegend, scale_legends
+from tfviz.view.figures.palette import drawable, shorten, soft
+from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.results import PANEL_SIZES, draw_result
+from tfviz.view.figures.sentences import sentences, stated_cells
 from tfviz.view.result_spec import ResultPanel
-from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import HATCH, colormap, norm
-from tfviz.view.still.legends import ScaleLegend, scale_legends
-from tfviz.view.still.palette import drawable, shorten, soft
-from tfviz.view.still.picture import Picture, set_title
-from tfviz.view.still.results import PANEL_SIZES, draw_result
-from tfviz.view.still.sentences import sentences, stated_cells
 
 ROW_WIDTH_INCHES = 9.1  # of a row of panels
 MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel

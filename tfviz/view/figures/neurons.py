@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
+from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.heatmap import axis_inches, draw_cells, draw_colourbar, label_axes
+from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.spec import Axis, Heatmap, Scale
-from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import axis_inches, draw_cells, draw_colourbar, label_axes
-from tfviz.view.still.palette import drawable, soft
-from tfviz.view.still.picture import Picture, set_title
 
 DIMENSION = "dimension"
 

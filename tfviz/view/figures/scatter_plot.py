@@ -13,9 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from tfviz.view.check_numbers import check_at_most
+from tfviz.view.figures.palette import BOLD_FONT, drawable, shorten, soft
+from tfviz.view.figures.planes import colour
 from tfviz.view.spec import Scatter
-from tfviz.view.still.palette import BOLD_FONT, drawable, shorten, soft
-from tfviz.view.still.planes import colour
 
 MAX_GROUPS = 6  # one for each colour
 MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names to place, and names that are shown

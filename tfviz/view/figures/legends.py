@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy
 
+from tfviz.view.figures.formatting import formatted
 from tfviz.view.result_spec import ResultPanel, is_binary
 from tfviz.view.spec import NO_NAMES, Scale
-from tfviz.view.still.formatting import formatted
 
 
 @dataclass(frozen=True)

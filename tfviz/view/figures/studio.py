@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
+from tfviz.view.figures.formatting import formatted, percent
+from tfviz.view.figures.heatmap import colormap, draw_cells, norm
+from tfviz.view.figures.palette import drawable, prediction_colour, soft
+from tfviz.view.figures.picture import set_title, shorten
+from tfviz.view.figures.words import SHADE_PADDING_INCHES, running_text
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
-from tfviz.view.still.formatting import formatted, percent
-from tfviz.view.still.heatmap import colormap, draw_cells, norm
-from tfviz.view.still.palette import drawable, prediction_colour, soft
-from tfviz.view.still.picture import set_title, shorten
-from tfviz.view.still.words import SHADE_PADDING_INCHES, running_text
 
 MAX_LAYERS, MAX_HEADS = 6, 8  # whose maps are drawn
 MAX_NAME_LENGTH = 16  # characters of a bar's name

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.still.formatting import fixed, formatted, in_column
-from tfviz.view.still.palette import axis_labels, drawable, shorten, soft
-from tfviz.view.still.picture import Picture, reference_line, set_title
+from tfviz.view.figures.formatting import fixed, formatted, in_column
+from tfviz.view.figures.palette import axis_labels, drawable, shorten, soft
+from tfviz.view.figures.picture import Picture, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER_WIDTH_INCHES = 0.075  # on average

@@ -20,7 +20,7 @@ from PIL import Image
 from tfviz.files import atomic, expand_user
 from tfviz.suggestions import did_you_mean
 from tfviz.validation import describe
-from tfviz.view.still.palette import (
+from tfviz.view.figures.palette import (
     BOLD_FONT,
     DPI,
     THEMES,

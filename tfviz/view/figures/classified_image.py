@@ -12,10 +12,10 @@ from PIL import Image
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float
+from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.palette import drawable, shorten
+from tfviz.view.figures.picture import Picture, draw_frame, set_title, subtitled
 from tfviz.view.patch_grid import PatchGrid
-from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.palette import drawable, shorten
-from tfviz.view.still.picture import Picture, draw_frame, set_title, subtitled
 
 MAX_BARS = 8  # the likeliest labels
 PICTURE_HEIGHT_INCHES = 2.4

@@ -12,8 +12,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfviz.view.spec import HeadGrid, Heatmap
-from tfviz.view.still.heatmap import (
+from tfviz.view.figures.heatmap import (
     axis_inches,
     caption_panel,
     draw_cells,
@@ -22,8 +21,9 @@ from tfviz.view.still.heatmap import (
     draw_outlines,
     label_axes,
 )
-from tfviz.view.still.palette import DPI, axis_labels, drawable, soft
-from tfviz.view.still.picture import set_title
+from tfviz.view.figures.palette import DPI, axis_labels, drawable, soft
+from tfviz.view.figures.picture import set_title
+from tfviz.view.spec import HeadGrid, Heatmap
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without words
 MIN_PANELS_WORDS_BELOW = 4  # of panels one below another, whose words stand above the first panel and below the last

@@ -14,9 +14,8 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
-from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
-from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import (
+from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     axis_inches,
     caption_panel,
@@ -27,8 +26,9 @@ from tfviz.view.still.heatmap import (
     norm,
     use_integer_ticks,
 )
-from tfviz.view.still.palette import MAX_LABEL_LENGTH, drawable, shorten, soft
-from tfviz.view.still.picture import Picture, draw_frame, set_title
+from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, shorten, soft
+from tfviz.view.figures.picture import Picture, draw_frame, set_title
+from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
 MAX_WIDTH_INCHES = 10.0  # of tables beside each other

@@ -10,10 +10,10 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
+from tfviz.view.figures.heatmap import colormap, contrasting_colour, norm
+from tfviz.view.figures.palette import axis_labels, drawable, soft
 from tfviz.view.result_spec import ResultPanel
 from tfviz.view.spec import Scale
-from tfviz.view.still.heatmap import colormap, contrasting_colour, norm
-from tfviz.view.still.palette import axis_labels, drawable, soft
 
 HALF_SIDE_POINTS = 80.0  # from the middle of a plane to its edge, about
 LETTER_POINTS, NAME_HEIGHT_POINTS = 5.2, 10.0  # width of a letter in a name, and height of a name

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps
 from tfviz.shapes import Float
-from tfviz.view.still.formatting import counted, formatted, size
-from tfviz.view.still.heatmap import MAX_AXIS_LABELS
-from tfviz.view.still.palette import axis_labels, soft
-from tfviz.view.still.picture import Picture, set_title
-from tfviz.view.still.selection import head_and_mask
+from tfviz.view.figures.formatting import counted, formatted, size
+from tfviz.view.figures.heatmap import MAX_AXIS_LABELS
+from tfviz.view.figures.palette import axis_labels, soft
+from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.selection import head_and_mask
 
 MIN_WEIGHT = 0.02  # of a line, unless the caller passes another
 # heads 0-7, 8-15, ...: the eight colours come round again

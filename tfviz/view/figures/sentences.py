@@ -23,9 +23,9 @@ from typing import Any
 import numpy
 
 from tfviz.text.token_labels import VISIBLE_SIGNS
+from tfviz.view.figures.formatting import formatted, percent
+from tfviz.view.figures.picture import shorten
 from tfviz.view.result_spec import ResultPanel
-from tfviz.view.still.formatting import formatted, percent
-from tfviz.view.still.picture import shorten
 
 NUMBER_NAMES = ("value", "percent")
 NAMES = (

@@ -19,9 +19,8 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.view.spec import Heatmap, Scale
-from tfviz.view.still.formatting import formatted, in_cell
-from tfviz.view.still.palette import (
+from tfviz.view.figures.formatting import formatted, in_cell
+from tfviz.view.figures.palette import (
     MAX_LABEL_LENGTH,
     axis_labels,
     diverging_colormap,
@@ -31,7 +30,8 @@ from tfviz.view.still.palette import (
     shorten,
     soft,
 )
-from tfviz.view.still.picture import draw_frame, set_title
+from tfviz.view.figures.picture import draw_frame, set_title
+from tfviz.view.spec import Heatmap, Scale
 
 MAX_AXIS_LABELS = 96  # an axis of more words labels every second or third
 MAX_SIDE_PIXELS = 1600  # of a heatmap that is the only one of its figure

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from tfviz.view.check_numbers import Spread
-from tfviz.view.still.formatting import formatted
-from tfviz.view.still.palette import drawable, soft
-from tfviz.view.still.picture import reference_line
+from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.picture import reference_line
 
 MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines stands beside the axes
 MAX_LOG_TICKS = 7  # a log axis of so few points labels all of them

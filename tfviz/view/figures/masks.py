@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Bool
-from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
-from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import (
+from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.heatmap import (
     WORD_INCHES,
     axis_inches,
     caption_panel,
@@ -22,8 +21,9 @@ from tfviz.view.still.heatmap import (
     draw_heatmap,
     use_integer_ticks,
 )
-from tfviz.view.still.palette import BOLD_FONT, soft
-from tfviz.view.still.picture import Picture, set_title
+from tfviz.view.figures.palette import BOLD_FONT, soft
+from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 
 ALLOWED_SHADE = 0.25  # of an allowed cell, as a weight from 0 to 1
 UNUSED_SHADE = 0.03  # the same, of a rule that is not in use

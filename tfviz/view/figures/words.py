@@ -18,12 +18,12 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from tfviz.look import AttentionMaps
+from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
+from tfviz.view.figures.palette import DPI, drawable, font_families, shorten, soft
+from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.selection import check_index, head_and_mask
 from tfviz.view.spec import WEIGHT_SCALE, Scale
-from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
-from tfviz.view.still.palette import DPI, drawable, font_families, shorten, soft
-from tfviz.view.still.picture import Picture, set_title
-from tfviz.view.still.selection import check_index, head_and_mask
 
 MAX_WORDS = 400  # of a text
 MAX_WORD_LENGTH = 40  # characters

@@ -16,13 +16,13 @@ from PIL import Image
 
 from tfviz.look import AttentionMaps
 from tfviz.look.map_arguments import are_numbers
+from tfviz.view.figures.formatting import maps_size
+from tfviz.view.figures.heatmap import draw_colourbar, norm
+from tfviz.view.figures.images import tinted
+from tfviz.view.figures.palette import DPI, MARK_COLOURS, drawable, sequential_colormap
+from tfviz.view.figures.picture import Picture, draw_frame, set_title
 from tfviz.view.patch_grid import PatchGrid, find_grids
 from tfviz.view.spec import picture_scale
-from tfviz.view.still.formatting import maps_size
-from tfviz.view.still.heatmap import draw_colourbar, norm
-from tfviz.view.still.images import tinted
-from tfviz.view.still.palette import DPI, MARK_COLOURS, drawable, sequential_colormap
-from tfviz.view.still.picture import Picture, draw_frame, set_title
 
 MAX_HEADS = 7
 PANELS_PER_ROW = 5

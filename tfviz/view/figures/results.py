@@ -11,10 +11,8 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tfviz.view.result_spec import STACK_COLOURS, ResultPanel, is_binary, stack_end
-from tfviz.view.spec import NO_NAMES, Axis, Heatmap, is_numbered
-from tfviz.view.still.formatting import aligned, formatted
-from tfviz.view.still.heatmap import (
+from tfviz.view.figures.formatting import aligned, formatted
+from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     colormap,
     contrasting_colour,
@@ -22,10 +20,12 @@ from tfviz.view.still.heatmap import (
     draw_heatmap,
     norm,
 )
-from tfviz.view.still.palette import axis_labels, bar_colour, drawable, shorten, soft
-from tfviz.view.still.planes import arrows, dots, graph
-from tfviz.view.still.sentences import stack_answer
-from tfviz.view.still.ticks import ticks
+from tfviz.view.figures.palette import axis_labels, bar_colour, drawable, shorten, soft
+from tfviz.view.figures.planes import arrows, dots, graph
+from tfviz.view.figures.sentences import stack_answer
+from tfviz.view.figures.ticks import ticks
+from tfviz.view.result_spec import STACK_COLOURS, ResultPanel, is_binary, stack_end
+from tfviz.view.spec import NO_NAMES, Axis, Heatmap, is_numbered
 
 MAX_NAMED_STEPS_INCHES = 4.8  # a wider line plot does not label all of its steps
 MAX_NAMED_BARS = 40  # of more, some have no name, and none a number
