@@ -277,7 +277,7 @@ CASES = [
     ("patch(Flat(), ids, other, metric=last, progress=False)", "no site matches '\\*\\.output_heads'"),
     ("change(resume='.')", "there is no file|is a folder|Is a directory"),
     ("lens(gpt, ids[:1]).text(0)", "the table is of one text already"),
-    ("lens(gpt, ids).text(2)", "number is 2; there are 2 texts, counted from 0"),
+    ("lens(gpt, ids).text(2)", "index is 2; there are 2 texts, counted from 0"),
     ("lens(gpt, ids[0])", r"ids: \[3\]; give ids \[batch, position\]"),
     ("lens(gpt, ids[:1], top=0)", "top is 0; it must be at least 1"),
     ("lens(gpt, ids[:1], token=11)", "token is 11; there are 11, counted from 0"),

@@ -208,7 +208,7 @@ class PerHead(Mask):
         self.parts = parts
 
     def _rule(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        chosen = [head % len(self.parts) == number for number in range(len(self.parts))]
+        chosen = [head % len(self.parts) == index for index in range(len(self.parts))]
         return reduce(or_, (mine & part.rule(batch, head, query, key) for mine, part in zip(chosen, self.parts)))
 
     def _why(self, cell: Cell) -> list[str]:

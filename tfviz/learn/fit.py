@@ -193,6 +193,6 @@ def _group_lrs(optimizer: torch.optim.Optimizer, lr: float | None) -> list[float
         ValueError: a group's own rate is not above 0, as it may be after a schedule.
     """
     lrs = [float(group["lr"]) if lr is None else lr for group in optimizer.param_groups]
-    for number, group_lr in enumerate(lrs):
-        checks.above(0, **{f"the lr of the optimizer's group {number}": group_lr})
+    for index, group_lr in enumerate(lrs):
+        checks.above(0, **{f"the lr of the optimizer's group {index}": group_lr})
     return lrs

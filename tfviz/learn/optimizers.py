@@ -116,11 +116,11 @@ def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, 
     with torch.autocast(matrices.device.type, enabled=False), _tf32(matrices.device):
         x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) * NORM_MARGIN + EPSILON)
         product, polynomial = x @ x.mT, None
-        for number, (a, b, c) in enumerate(POLYNOMIAL_COEFFICIENTS, 1):
+        for index, (a, b, c) in enumerate(POLYNOMIAL_COEFFICIENTS, 1):
             factor = torch.baddbmm(product, product, product, beta=b, alpha=c)
             factor.diagonal(dim1=1, dim2=2).add_(a)
             polynomial = factor if polynomial is None else factor @ polynomial
-            if number < len(POLYNOMIAL_COEFFICIENTS):
+            if index < len(POLYNOMIAL_COEFFICIENTS):
                 product = factor @ product @ factor
         return polynomial @ x
 

@@ -131,8 +131,8 @@ class PreparedModel:
         has_own_rows = rank < rows  # a process without a row of its own repeats one, with weight 0
         weight = has_own_rows * (1.0 if self.loss_scale is None else self.loss_scale.value)
         total, count = torch.zeros((), device=self.accelerator.device), 0
-        for number, part in enumerate(split(batch, rank, processes, parts), 1):
-            unsynced = self.accelerator.no_sync(self.wrapped) if number < parts else nullcontext()
+        for index, part in enumerate(split(batch, rank, processes, parts), 1):
+            unsynced = self.accelerator.no_sync(self.wrapped) if index < parts else nullcontext()
             with unsynced, self.checkpointing:
                 part_total, part_count = self._compute_loss(part)
                 self.accelerator.backward(part_total * weight)

@@ -69,10 +69,10 @@ def _describe_schedule(schedule: Schedule, steps: int) -> Config:
 def _describe_optimizer(optimizer: torch.optim.Optimizer) -> Config:
     """Describe an optimizer by its class, the settings of its groups and the shapes of their parameters, in order."""
     config: Config = {"optimizer": type(optimizer).__qualname__}
-    for number, group in enumerate(optimizer.param_groups):
-        config[f"optimizer.{number}.shapes"] = str([list(parameter.shape) for parameter in group["params"]])
+    for index, group in enumerate(optimizer.param_groups):
+        config[f"optimizer.{index}.shapes"] = str([list(parameter.shape) for parameter in group["params"]])
         settings = {name: str(value) for name, value in group.items() if name not in UNCOMPARED_SETTINGS}
-        config |= {f"optimizer.{number}.{name}": value for name, value in settings.items()}
+        config |= {f"optimizer.{index}.{name}": value for name, value in settings.items()}
     return config
 
 

@@ -147,7 +147,7 @@ class TrainingRun:
                 schema.number(newest.state["loss_scale"], "loss_scale")
             self.prepared.loss_scale.value = newest.state["loss_scale"]
         newest.restore(self.prepared.model, self.prepared.unwrapped_optimizer)
-        self.history = [Step(number, *row) for number, row in enumerate(newest.state["history"])]
+        self.history = [Step(index, *row) for index, row in enumerate(newest.state["history"])]
         self.saved_steps = len(self.history)
 
     def _save(self) -> None:

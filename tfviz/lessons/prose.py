@@ -60,7 +60,7 @@ def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
     outputs = _numbers("\n".join(_same_outputs(notebook)))
     checked = _checked_sections(notebook)
     found = []
-    for number, (cell, section) in enumerate(zip(notebook.cells, _sections(notebook))):
+    for index, (cell, section) in enumerate(zip(notebook.cells, _sections(notebook))):
         fixed, is_checked = FIXED_TAG in cell.metadata.get("tags", []), section in checked
         for text in _passages(cell):
             for match, kind in _matches(text, comparisons):
@@ -71,7 +71,7 @@ def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
                     bound = "code" if value in code else "output" if value in outputs else ""
                 else:
                     bound = "check" if is_checked else ""
-                found.append(Figure(number, match[0].strip(), _around(text, match), bound))
+                found.append(Figure(index, match[0].strip(), _around(text, match), bound))
     return found
 
 

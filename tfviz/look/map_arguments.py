@@ -14,14 +14,14 @@ from tfviz.shapes import Bool
 
 def check_layers(layers: Sequence[Any]) -> None:
     """Raise ValueError unless all layers are [head, query, key], of one shape, and may hold weights."""
-    for number, layer in enumerate(layers):
+    for index, layer in enumerate(layers):
         if layer is None:
             raise ValueError(
-                f"weights[{number}] is None: under sdpa a Hugging Face model gives none; use look.capture, or load it "
+                f"weights[{index}] is None: under sdpa a Hugging Face model gives none; use look.capture, or load it "
                 'with attn_implementation="eager"'
             )
         if isinstance(layer, Tensor):
-            materialized(**{f"weights[{number}]": layer})
+            materialized(**{f"weights[{index}]": layer})
         kind = layer.dtype
         is_float = kind.is_floating_point and kind.itemsize > 1
         if not is_float and kind != torch.uint8:

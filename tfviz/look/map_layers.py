@@ -41,9 +41,9 @@ def choose_invocations(every: Mapping[str, Sequence[Invocation]], invocations: s
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
     if invocations == "layers":  # `INVOCATION_INDEX` finds these names
         return {
-            f"{site}, {number} of {len(some)}" if len(some) > 1 else site: invocation
+            f"{site}, {index} of {len(some)}" if len(some) > 1 else site: invocation
             for site, some in every.items()
-            for number, invocation in enumerate(some, 1)
+            for index, invocation in enumerate(some, 1)
         }
     if several and invocations is None:
         site, count = next(iter(several.items()))

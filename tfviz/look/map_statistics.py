@@ -144,9 +144,9 @@ def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
     if maps.mask is not None:
         return unexpanded(maps.mask, axes=2).flatten(0, 2).any(0)
     attended = None
-    for number, layer in enumerate(maps.layers):
+    for index, layer in enumerate(maps.layers):
         for head in range(layer.shape[0]) if isinstance(layer, LazyAttention) else ():
-            allowed = maps.allowed(number, head)
+            allowed = maps.allowed(index, head)
             seen = torch.ones(maps.shape[3], dtype=torch.bool) if allowed is None else allowed.any(0)
             attended = seen if attended is None else attended | seen
             if attended.all():

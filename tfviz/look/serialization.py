@@ -44,14 +44,14 @@ def write(
     tensors: dict[str, Tensor] = {}
     lazy: list[dict[str, Any] | None] = []
     masks: dict[object, int] = {}  # shared by layers
-    for number, layer in enumerate(layers):
+    for index, layer in enumerate(layers):
         if isinstance(layer, Tensor):
-            tensors[f"layer.{number}"] = layer
+            tensors[f"layer.{index}"] = layer
             lazy.append(None)
         else:
             call, mask_number = layer.call, _mask_number(layer.call, masks)
             lazy.append({"scale": call.scale, "rule": mask_number})
-            tensors |= {f"layer.{number}.query": call.query[0], f"layer.{number}.key": call.key[0]}
+            tensors |= {f"layer.{index}.query": call.query[0], f"layer.{index}.key": call.key[0]}
             tensors |= _mask_tensors(f"rule.{mask_number}", call.mask)
     if mask is not None:
         tensors["mask"] = unexpanded(mask)

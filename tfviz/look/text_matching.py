@@ -22,7 +22,7 @@ class Segment:
     """The queries of a text that a single invocation computed.
 
     Attributes:
-        invocation: its number at its site.
+        invocation: its index at its site.
         row: its batch element.
         start, stop: its first query, and one past the last.
         offset: the position of its first key in the last invocation.
@@ -87,33 +87,33 @@ class SiteInvocations:
         timeline = Timeline([Segment(last, row, 0, info.queries - dropped, 0)], True, length, keys=keys[:length])
         needed = int(info.ends[row]) - info.queries  # the keys before the invocation's own, which others have computed
         offset, later = 0, last
-        for number in range(last - 1, -1, -1):
+        for index in range(last - 1, -1, -1):
             if needed <= 0:
                 break
-            candidates = range(len(self.keys[number])) if rows is None else rows.get(number, ())
-            match = self._find_keys(number, keys[:needed], candidates, row)
+            candidates = range(len(self.keys[index])) if rows is None else rows.get(index, ())
+            match = self._find_keys(index, keys[:needed], candidates, row)
             if match is None:
                 continue  # an invocation of another text, or one whose tokens were all discarded
             element, shift = match  # a sliding cache has dropped keys since, so positions have moved by `shift`
-            info = self.infos[number]
+            info = self.infos[index]
             first = int(info.ends[element]) - info.queries
             accepted = min(needed + shift, first + info.queries) - first  # the queries whose keys are still there
             if accepted <= 0:
                 continue
-            timeline.reordered |= self._is_reordered(later, number, needed, shift)
+            timeline.reordered |= self._is_reordered(later, index, needed, shift)
             offset -= shift
-            timeline.segments.insert(0, Segment(number, element, 0, accepted, offset))
-            row, later, needed, keys = element, number, first, self.keys[number][element]
+            timeline.segments.insert(0, Segment(index, element, 0, accepted, offset))
+            row, later, needed, keys = element, index, first, self.keys[index][element]
         timeline.missing = max(needed, 0)
         return timeline
 
     def collect(self, last: int, row: int) -> Timeline:
         """Collect the invocations of a text that attends to another: earlier invocations with the same keys."""
         keys, segments = self.keys[last][row], []
-        for number in range(last, -1, -1):
-            if same := self.same_keys(number, keys):
+        for index in range(last, -1, -1):
+            if same := self.same_keys(index, keys):
                 row = row if row in same else same[0]
-                segments.append(Segment(number, row, 0, self.infos[number].queries, 0))
+                segments.append(Segment(index, row, 0, self.infos[index].queries, 0))
         return Timeline(segments[::-1], False, len(keys), keys=keys)
 
     def full_prefix_invocations(self, last: int) -> list[int]:
@@ -136,40 +136,40 @@ class SiteInvocations:
             ends.add(int(info.ends[row]) + segment.offset)
         return len(ends) > 1
 
-    def same_keys(self, number: int, keys: Tensor) -> list[int]:
+    def same_keys(self, index: int, keys: Tensor) -> list[int]:
         """Return the batch elements of an invocation that have exactly these keys."""
-        return [row for row, others in enumerate(self.keys[number]) if self._have_same_keys(keys, others, number)]
+        return [row for row, others in enumerate(self.keys[index]) if self._have_same_keys(keys, others, index)]
 
-    def is_prefix(self, number: int, row: int, keys: Tensor) -> bool:
+    def is_prefix(self, index: int, row: int, keys: Tensor) -> bool:
         """Return whether the text of an invocation is a proper prefix of another."""
-        if row >= len(self.keys[number]):
+        if row >= len(self.keys[index]):
             return False
-        info = self.infos[number]
+        info = self.infos[index]
         start, end = int(info.starts[row]), int(info.ends[row])  # padding may change as a text is read again
-        return end < len(keys) and self._have_same_keys(keys[start:end], self.keys[number][row][start:end], number)
+        return end < len(keys) and self._have_same_keys(keys[start:end], self.keys[index][row][start:end], index)
 
-    def _have_same_keys(self, keys: Tensor, others: Tensor, number: int) -> bool:
-        return keys.shape == others.shape and bool(_are_close(keys, others, self.infos[number].tolerance).all())
+    def _have_same_keys(self, keys: Tensor, others: Tensor, index: int) -> bool:
+        return keys.shape == others.shape and bool(_are_close(keys, others, self.infos[index].tolerance).all())
 
-    def _find_keys(self, number: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
+    def _find_keys(self, index: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
         """Return a batch element of an invocation that has these keys in this order, and the position of the first."""
-        info, needed = self.infos[number], len(keys)
+        info, needed = self.infos[index], len(keys)
         for element in sorted(rows, key=lambda element: element != row):
-            last_start, there = int(info.ends[element]) - needed, self.keys[number][element]
+            last_start, there = int(info.ends[element]) - needed, self.keys[index][element]
             if last_start < 0:
                 continue
             starts = _are_close(there[: last_start + 1], keys[:1], info.tolerance).nonzero()[:, 0].tolist()
             for shift in sorted(starts, key=lambda start: (start != last_start, start)):
-                if self._have_same_keys(keys, there[shift : shift + needed], number):
+                if self._have_same_keys(keys, there[shift : shift + needed], index):
                     return element, shift
         return None
 
-    def _is_reordered(self, later: int, number: int, needed: int, shift: int) -> bool:
+    def _is_reordered(self, later: int, index: int, needed: int, shift: int) -> bool:
         """Return whether some batch element continues a different element of an earlier invocation."""
-        if len(self.keys[later]) != len(self.keys[number]):
+        if len(self.keys[later]) != len(self.keys[index]):
             return False
         return not self._have_same_keys(
-            self.keys[later][:, :needed], self.keys[number][:, shift : shift + needed], number
+            self.keys[later][:, :needed], self.keys[index][:, shift : shift + needed], index
         )
 
 

@@ -55,13 +55,13 @@ class SequenceSelector:
 
     def _leader(self, invocations: SiteInvocations) -> tuple[SiteInvocations, dict[int, int]] | None:
         """Return the leading site, and its invocations together with those of this site in the same calls."""
-        numbers = {turn: number for number, turn in enumerate(_call_positions(invocations.infos))}
+        numbers = {turn: index for index, turn in enumerate(_call_positions(invocations.infos))}
         last = len(invocations.infos) - 1
         for site in reversed(self.history.sites):
             leading = self._site(site)
             turns = enumerate(_call_positions(leading.infos))
-            pairs = {number: numbers[turn] for number, turn in turns if turn in numbers}
-            end = next((number for number, paired in pairs.items() if paired == last), None)
+            pairs = {index: numbers[turn] for index, turn in turns if turn in numbers}
+            end = next((index for index, paired in pairs.items() if paired == last), None)
             if end is None or not _same_queries(invocations, last, leading, end):
                 continue
             if leading.sees_more_keys(leading.follow(end, self._last_row % len(leading.keys[end]))):
@@ -97,14 +97,14 @@ class SequenceSelector:
             if self.beams is not None and text.is_self_attention and len(text.segments) == 1:
                 left -= set(invocations.full_prefix_invocations(last))  # without a cache, steps read the whole text
             call = invocations.infos[text.segments[-1].invocation].call
-            if any(invocations.infos[number].call == call for number in left):
+            if any(invocations.infos[index].call == call for index in left):
                 raise ValueError(
                     f"{invocations.site} was computed {len(invocations.infos)} times, more than once on the same "
                     f"{len(text.keys)} keys: these are not steps in time; AttentionMaps.from_capture(captured, "
                     "invocations='layers') shows each"
                 )
             if text.is_self_attention:  # invocations of a prefix are earlier invocations of the same text
-                left -= {number for number in left if invocations.is_prefix(number, self._last_row, text.keys)}
+                left -= {index for index in left if invocations.is_prefix(index, self._last_row, text.keys)}
             text.has_earlier = bool(left)
             yield text
 
@@ -150,7 +150,7 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
     if text.is_self_attention and len(numbers) == 1:  # without a cache each invocation reads the whole text
         numbers = invocations.full_prefix_invocations(numbers[0])
     others, numbers = frozenset(numbers), numbers[: len(rows)]
-    batch = min(len(invocations.keys[number]) for number in numbers)
+    batch = min(len(invocations.keys[index]) for index in numbers)
     if len(numbers) < len(rows) or max(rows) >= batch:
         raise ValueError(
             f"beams names {len(rows)} steps in rows up to {max(rows)}; the capture has {len(numbers)} steps of "
@@ -158,9 +158,9 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
         )
     steps = dict(zip(numbers, rows))
     if not text.is_self_attention:
-        segments = [Segment(number, row, 0, invocations.infos[number].queries, 0) for number, row in steps.items()]
+        segments = [Segment(index, row, 0, invocations.infos[index].queries, 0) for index, row in steps.items()]
         return Timeline(segments, False, text.length, keys=text.keys, others=others)
-    timeline = invocations.follow(numbers[-1], rows[-1], rows={number: [row] for number, row in steps.items()})
+    timeline = invocations.follow(numbers[-1], rows[-1], rows={index: [row] for index, row in steps.items()})
     timeline.others = others
     if len(timeline.segments) != len(text.segments[: len(rows)]):
         raise ValueError(
@@ -206,12 +206,12 @@ def _same_queries(invocations: SiteInvocations, last: int, leading: SiteInvocati
     return leading_rows % rows == 0 and same_count
 
 
-def _corresponding(segment: Segment, leading: SiteInvocations, invocations: SiteInvocations, number: int) -> Segment:
+def _corresponding(segment: Segment, leading: SiteInvocations, invocations: SiteInvocations, index: int) -> Segment:
     """Return the queries of an invocation that match those of the leading site."""
-    width = len(leading.keys[segment.invocation]) // len(invocations.keys[number])
+    width = len(leading.keys[segment.invocation]) // len(invocations.keys[index])
     row, first = divmod(segment.row, width) if width > 1 else (segment.row, 0)
     first *= leading.infos[segment.invocation].queries
-    return Segment(number, row, first + segment.start, first + segment.stop, 0)
+    return Segment(index, row, first + segment.start, first + segment.stop, 0)
 
 
 def _call_positions(infos: Sequence[InvocationInfo]) -> Iterator[tuple[int, int]]:

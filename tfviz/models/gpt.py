@@ -65,8 +65,8 @@ class GPT(nn.Module):
         start = 0 if cache is None else self._cached(cache)
         x = self.dropout(self.positions(self.tokens(ids), start))  # [batch, position, dim]
         mask = self.attention_mask(len(ids), ids.shape[1], start, ids.device)
-        for number, block in enumerate(self.blocks):
-            x = block(x, mask=mask, positions=self.positions, cache=cache[number] if cache else None)
+        for index, block in enumerate(self.blocks):
+            x = block(x, mask=mask, positions=self.positions, cache=cache[index] if cache else None)
         return functional.linear(self.norm(x), self.tokens.weight)
 
     def _cached(self, cache: Sequence[KVCache]) -> int:

@@ -121,20 +121,20 @@ class HeadResponses:
                 kept.append((result.float() - start.float()) / BASIS_LENGTH)
         maps = []
         for place, (site, kept, start, end) in enumerate(zip(sites, parts, starts, ends)):
-            number = place % len(self.paths)
+            index = place % len(self.paths)
             maps.append(torch.cat(kept))
             kept.clear()  # so that no weights are in memory twice
-            if not _is_linear(start, end, torch.tensordot(probes[number, 1], maps[-1], 1), in_heads):
-                raise ValueError(self._reason(site, number, in_heads))
+            if not _is_linear(start, end, torch.tensordot(probes[index, 1], maps[-1], 1), in_heads):
+                raise ValueError(self._reason(site, index, in_heads))
         return maps
 
-    def _reason(self, site: str, number: int, in_heads: bool) -> str:
+    def _reason(self, site: str, index: int, in_heads: bool) -> str:
         """Return why what is at a site of an attention is no linear function."""
         if in_heads:
             return f"{site} is not linear in the outputs of the heads alone: it has no weights apart from a text"
-        name = f"the input of {self.paths[number] or 'the model'}"
+        name = f"the input of {self.paths[index] or 'the model'}"
         inputs = self._probes(self._dim)
-        inputs[:number], inputs[number + 1 :] = 0, 0
+        inputs[:index], inputs[index + 1 :] = 0, 0
         if _is_constant(*self._run([site], inputs)[0]):
             return (
                 f"{site} does not come from {name}, as in attention to another text: name others by sites=, such as "

@@ -70,9 +70,9 @@ class HeadScores:
         heads = head_count(len(layer[0]) for layer in scores)
         axes = {"text": range_labels(inputs.size), label: labels, "head": range_labels(heads)}
         tables = {}
-        for number, name in enumerate(self.kinds):
+        for index, name in enumerate(self.kinds):
             for title, layers in ((name, scores), (f"{name}, {BASELINE}", uniform)):
-                values = torch.stack([layer[..., number] for layer in layers], 1)
+                values = torch.stack([layer[..., index] for layer in layers], 1)
                 tables[title] = unchecked(Table, values, axes, "share of attention")
         return tables
 

@@ -100,9 +100,9 @@ class Inputs:
         """Return the batch several times over: all texts, then all of them again; what is for all texts stays."""
         return self.map(lambda tensor: repeat_batch(tensor, times) if len(tensor) == self.size else tensor)
 
-    def text(self, number: int) -> Inputs:
+    def text(self, index: int) -> Inputs:
         """Return one text of the batch."""
-        return self.map(lambda tensor: tensor[number : number + 1] if len(tensor) == self.size else tensor)
+        return self.map(lambda tensor: tensor[index : index + 1] if len(tensor) == self.size else tensor)
 
     @property
     def named(self) -> dict[str, Any]:

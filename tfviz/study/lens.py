@@ -68,7 +68,7 @@ class LensTable(Table):
         if self.values.dim() == 3 and [len(row) for row in self.words] != [positions] * texts:
             raise ValueError(f"words have no name for each of {positions} positions of {texts} texts")
 
-    def text(self, number: int) -> LensTable:
+    def text(self, index: int) -> LensTable:
         """Return the table of one text of a batch, layer x position.
 
         Raises:
@@ -77,13 +77,13 @@ class LensTable(Table):
         """
         if self.values.dim() != 3:
             raise ValueError("the table is of one text already")
-        if not 0 <= number < len(self.values):
-            raise IndexError(f"number is {number}; there are {len(self.values)} texts, counted from 0")
+        if not 0 <= index < len(self.values):
+            raise IndexError(f"index is {index}; there are {len(self.values)} texts, counted from 0")
         assert self.ids is not None
         assert self.probabilities is not None
-        axes = {"layer": self.axes["layer"], "position": self.words[number]}
-        kept = self.ids[number], self.probabilities[number], self.tokens[number]
-        return LensTable(self.values[number], axes, self.unit, self.title, {**self.notes, "text": number}, *kept)
+        axes = {"layer": self.axes["layer"], "position": self.words[index]}
+        kept = self.ids[index], self.probabilities[index], self.tokens[index]
+        return LensTable(self.values[index], axes, self.unit, self.title, {**self.notes, "text": index}, *kept)
 
 
 def _has_sizes(nested: Sequence[Any], sizes: Sequence[int]) -> bool:

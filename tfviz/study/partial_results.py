@@ -45,7 +45,7 @@ class PartialResults:
 
     def missing(self, first: int, stop: int) -> list[int]:
         """Return the indices from `first` to `stop - 1` whose values are not computed yet."""
-        return [number for number in range(first, stop) if self.values[number].isnan().any()]
+        return [index for index in range(first, stop) if self.values[index].isnan().any()]
 
     def add(self, numbers: Iterable[int], values: Tensor) -> None:
         """Store values; write the file if the last write was some seconds ago."""

@@ -149,12 +149,12 @@ class Sweep:
         times, count = max(1, texts // self.base.size), len(self.places)
         with tqdm(total=count * len(self.sites), unit="patch", disable=not progress, mininterval=0.5) as bar:
             try:
-                for number, site in enumerate(self.sites):
-                    missing = results.missing(number * count, (number + 1) * count)
+                for index, site in enumerate(self.sites):
+                    missing = results.missing(index * count, (index + 1) * count)
                     bar.update(count - len(missing))
                     for first in range(0, len(missing), times):
                         chunk = missing[first : first + times]
-                        results.add(chunk, self.run_patches(site, [self.places[at - number * count] for at in chunk]))
+                        results.add(chunk, self.run_patches(site, [self.places[at - index * count] for at in chunk]))
                         bar.update(len(chunk))
             finally:
                 results.write()

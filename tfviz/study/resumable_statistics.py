@@ -53,11 +53,11 @@ class ResumableStatistics:
         first, own, done = 0, 0, self.done
         total = length_hint(batches) or None
         with tqdm(batches, total=total, unit="batch", disable=not progress or self.rank > 0, mininterval=0.5) as bar:
-            for number, batch in enumerate(bar):
+            for index, batch in enumerate(bar):
                 inputs = Inputs.from_prompt("a batch of texts", batch, model)
-                if number == 0 and self.path is not None:
+                if index == 0 and self.path is not None:
                     self._check_first(fingerprint(nn.Identity(), *inputs.tensors), self.path)
-                if number % self.world == self.rank:
+                if index % self.world == self.rank:
                     own += 1
                     if own > done:
                         yield first, inputs
@@ -82,8 +82,8 @@ class ResumableStatistics:
         if self.path is None:
             return
         tensors = {
-            f"{number}.{part}": tensor
-            for number, statistics in enumerate(self.statistics.values())
+            f"{index}.{part}": tensor
+            for index, statistics in enumerate(self.statistics.values())
             for part, tensor in statistics.state().items()
         }
         described = [
@@ -110,8 +110,8 @@ class ResumableStatistics:
         with schema.errors_name(path):
             described = schema.parse(metadata.get("described", ""), "described")
             _TABLES_SCHEMA(described, "described")
-            for number, part in enumerate(described):
-                kept = {name: tensors[f"{number}.{name}"] for name in STATE_FIELDS if f"{number}.{name}" in tensors}
+            for index, part in enumerate(described):
+                kept = {name: tensors[f"{index}.{name}"] for name in STATE_FIELDS if f"{index}.{name}" in tensors}
                 if len(kept) < len(STATE_FIELDS):
                     raise ValueError(f"tensors of {part['name']!r} are missing")
                 self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **kept)

@@ -195,7 +195,7 @@ def _check_unique(values: Iterable[Any], what: str) -> None:
 def _lines(path: Path) -> list[str]:
     # only \n ends a line: str.splitlines would also cut at U+2028 and the like, and shift all that follows
     lines = [line.removesuffix("\r") for line in archives.read_text(path).removesuffix("\n").split("\n")]
-    if empty := [number for number, line in enumerate(lines, 1) if not line.strip()]:
+    if empty := [index for index, line in enumerate(lines, 1) if not line.strip()]:
         raise ValueError(f"{path}, line {empty[0]}, is empty; take this line out of both files")
     return lines
 

@@ -59,10 +59,10 @@ def table(table: Table, title: str | None = None) -> View:
     check_at_most(len(sheets), MAX_TABLES, "sheets", "give a part of the table")
     blobs = BlobStore()
     documents: list[TableSheet] = []
-    for number, (name, heatmap) in enumerate(sheets):
+    for index, (name, heatmap) in enumerate(sheets):
         panel = table_panel(heatmap, blobs)
         if isinstance(table, LensTable):
-            panel["details"] = _details(table.text(number) if table.values.dim() == 3 else table)
+            panel["details"] = _details(table.text(index) if table.values.dim() == 3 else table)
         documents.append({"name": name, "panels": [panel], "height": 560})
         if note := _note(heatmap):
             documents[-1]["note"] = note
@@ -72,7 +72,7 @@ def table(table: Table, title: str | None = None) -> View:
 def _sheets(table: Table) -> list[tuple[str, Heatmap]]:
     """Return the heatmap of each sheet, with its name; all on one scale."""
     if isinstance(table, LensTable) and table.values.dim() == 3:  # each text has words of its own
-        return [(f"text {number}", _sheets(table.text(number))[0][1]) for number in range(len(table.values))]
+        return [(f"text {index}", _sheets(table.text(index))[0][1]) for index in range(len(table.values))]
     names = [Axis(name, list(labels)) for name, labels in table.axes.items()]
     scale = _scale(table)
     if len(names) == 1:

@@ -202,7 +202,7 @@ def _outputs(node: ast.expr, result: Any) -> Iterator[tuple[str, ast.expr, Any]]
         keys = [key.value for key in node.keys]  # type: ignore[union-attr]
         yield from ((str(key), part, result[key]) for key, part in zip(keys, node.values))
     elif isinstance(node, ast.Tuple | ast.List) and not any(isinstance(part, ast.Starred) for part in node.elts):
-        names = ["output"] if len(node.elts) == 1 else [f"output {number + 1}" for number in range(len(node.elts))]
+        names = ["output"] if len(node.elts) == 1 else [f"output {index + 1}" for index in range(len(node.elts))]
         yield from zip(names, node.elts, result)
     else:
         yield "output", node, result

@@ -40,7 +40,7 @@ class PatchGrid:
             patches = [str(column) for column in range(self.columns)]
         before = list(words[: self.first])
         if are_numbers(before):
-            before = ["cls", *(f"register {number}" for number in range(1, self.first))][: self.first]
+            before = ["cls", *(f"register {index}" for index in range(1, self.first))][: self.first]
         before[: len(names)] = names[: self.first]
         return [*before, *patches, *words[self.patches.stop :]]
 

@@ -47,10 +47,10 @@ def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, in
     return maps.shape
 
 
-def check_index(name: str, number: int, count: int, many: str) -> None:
+def check_index(name: str, index: int, count: int, many: str) -> None:
     """Raise IndexError unless a layer or head with this number exists."""
-    if not 0 <= number < count:
-        raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
+    if not 0 <= index < count:
+        raise IndexError(f"{name} is {index}; the maps have {count} {many}, from 0 to {count - 1}")
 
 
 def check_divider(divide: int | None, keys: int) -> list[Divider]:

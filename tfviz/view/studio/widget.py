@@ -95,12 +95,12 @@ class ModelWidget(KernelWidget):
         more, maps = packed_maps(captured)
         return answer | more, [*pieces, *maps]
 
-    def _encoded(self, texts: Any, number: Any) -> list[list[int]]:
+    def _encoded(self, texts: Any, index: Any) -> list[list[int]]:
         if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
             raise ValueError(f"the texts are {shorten(repr(texts), 60)}; give a list of strings")
-        if number not in range(len(self._tokenizers)):
-            raise ValueError(f"there is no tokenizer {shorten(repr(number), 20)}")
-        return [self._tokenizers[number].encode(text).tolist() for text in texts]
+        if index not in range(len(self._tokenizers)):
+            raise ValueError(f"there is no tokenizer {shorten(repr(index), 20)}")
+        return [self._tokenizers[index].encode(text).tolist() for text in texts]
 
     def _shown(self) -> Request:
         """Return the request whose answer is displayed."""
