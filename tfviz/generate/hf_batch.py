@@ -43,8 +43,8 @@ def batch(
     language_model = as_language_model(model)
     if not len(prompts) or not all(prompt.dim() == 1 and len(prompt) for prompt in prompts):
         raise ValueError("prompts are empty, or one of them is; give the ids of at least one token for each text")
-    for place, prompt in enumerate(prompts):
-        token_ids(**{f"prompts[{place}]": prompt})
+    for index, prompt in enumerate(prompts):
+        token_ids(**{f"prompts[{index}]": prompt})
     longest = max(map(len, prompts))
     if longest + max_new_tokens > language_model.context:
         raise ValueError(

@@ -61,8 +61,8 @@ def translate(
     with tqdm(total=len(sources), unit="text", disable=not progress) as bar:
         for rows in _batches_by_length([len(ids) for ids in sources], max_tokens):
             beam = search(model, pad_sequence([sources[row] for row in rows], batch_first=True), **options)
-            for place, row in enumerate(rows):
-                translations[row] = target_tokenizer.decode(beam.ids(place))
+            for index, row in enumerate(rows):
+                translations[row] = target_tokenizer.decode(beam.ids(index))
             bar.update(len(rows))
     return translations
 

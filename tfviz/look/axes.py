@@ -59,9 +59,9 @@ class Layout(NamedTuple):
 
     def with_dim(self, axis: int, dim: int) -> Layout:
         """Return the layout of a tensor with `dim` features in place of the keys, on `axis` of the weights."""
-        place = self.order[-1]
+        key_axis = self.order[-1]
         shape = (*self.shape[:axis], dim, *self.shape[axis + 1 :])
-        split = (*self.split[:place], dim, *self.split[place + 1 :])
+        split = (*self.split[:key_axis], dim, *self.split[key_axis + 1 :])
         return Layout(shape, split, self.order, (*self.sizes[:3], dim))
 
 
@@ -77,17 +77,19 @@ class OutputAxes(NamedTuple):
     permutation: tuple[int, ...]
 
     @classmethod
-    def from_product(cls, layout: Layout, product: Product, place: int, keys: int, output: Tensor) -> OutputAxes | None:
+    def from_product(
+        cls, layout: Layout, product: Product, operand: int, keys: int, output: Tensor
+    ) -> OutputAxes | None:
         """Return the axes of weights times values; None where the product averages or repeats heads or texts.
 
         Args:
             layout: layout of the weights.
             product: the product of weights and values.
-            place: which factor has the weights.
+            operand: which factor has the weights.
             keys: axis of the weights that is summed over.
             output: the result of the product.
         """
-        weights, letters = product.factors[place], product.letters[place]
+        weights, letters = product.factors[operand], product.letters[operand]
         if output.dim() != len(product.output):
             return None
         dims = [axis for axis, letter in enumerate(product.output) if letter not in letters]
@@ -149,7 +151,7 @@ def _attribute(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | No
     return None
 
 
-def roles(product: Product, place: int, keys: int) -> list[str]:
+def roles(product: Product, operand: int, keys: int) -> list[str]:
     """Return the role of each axis of attention weights, inferred from the product of weights and values.
 
     The axis that is summed over is that of the keys; axes that the values have, too, are batch or heads; the others are
@@ -157,13 +159,13 @@ def roles(product: Product, place: int, keys: int) -> list[str]:
 
     Args:
         product: the product of weights and values.
-        place: index of the factor that holds the weights.
+        operand: index of the factor that holds the weights.
         keys: the axis of the weights that is summed over.
 
     Returns:
         for each axis "k" (keys), "q" (queries) or "shared" (batch or heads).
     """
-    letters, value_letters = product.letters[place], product.letters[1 - place]
+    letters, value_letters = product.letters[operand], product.letters[1 - operand]
     axis_roles = []
     for axis, letter in enumerate(letters):
         broadcast = letter is None or letter in product.batch or letter in value_letters
@@ -222,7 +224,7 @@ def _split_heads(
 ) -> Layout:
     """Split an axis into (text, head); `windows` further axes of the batch come before the heads."""
     split = (*shape[:axis], shape[axis] // heads, heads, *shape[axis + 1 :])
-    moved = [place + (place > axis) for place in order]
+    moved = [other + (other > axis) for other in order]
     at = moved.index(axis) + 1 + windows
     return Layout(shape, split, (*moved[:at], axis + 1, *moved[at:]), sizes)
 

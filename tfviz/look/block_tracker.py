@@ -65,21 +65,23 @@ class BlockTracker:
 
     def find(self, product: Product) -> tuple[int, int] | None:
         """Return which factor holds weights over words of the other factor's values, and its key axis."""
-        for place in (0, 1):
-            weights, values = (self.known.get(product.factors[side]) for side in (place, 1 - place))
-            axes = product.contracted_axes(place)
+        for operand in (0, 1):
+            weights, values = (self.known.get(product.factors[side]) for side in (operand, 1 - operand))
+            axes = product.contracted_axes(operand)
             known = weights and values and weights.is_softmax and len(axes) == 1
             if known and len(weights.features) == 2 and len(values.features) == 1:
-                return place, axes[0]
+                return operand, axes[0]
         return None
 
-    def block(self, product: Product, place: int, layout: Layout) -> Block | None:
+    def block(self, product: Product, operand: int, layout: Layout) -> Block | None:
         """Return which part of a text the weights in a product cover; None for all of it."""
-        weights, values = self.known.get(product.factors[place]), self.known.get(product.factors[1 - place])
+        weights, values = self.known.get(product.factors[operand]), self.known.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
         is_cut = values is not None and keys != values.text.words
         is_cut |= weights is not None and len(weights.features) == 2 and queries not in weights.word_counts
-        return Block(weights, values, product.letters[place], product.letters[1 - place], layout) if is_cut else None
+        return (
+            Block(weights, values, product.letters[operand], product.letters[1 - operand], layout) if is_cut else None
+        )
 
     def block_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> Block | None:
         """Return which part of a text a fused call covers; None for all of it, or if unknown."""

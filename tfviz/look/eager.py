@@ -37,14 +37,14 @@ class EagerWeights:
     Attributes:
         tensor: the factor of the product, after dropout.
         known: the facts that were tracked about the weights.
-        product, place: the product, and the index of the factor.
+        product, operand: the product, and the index of the factor.
         layout: the layout of the weights' axes.
     """
 
     tensor: Tensor
     known: TrackedWeights
     product: Product
-    place: int
+    operand: int
     layout: Layout
 
     @property
@@ -72,11 +72,11 @@ class EagerWeights:
 
     def output_axes(self, output: Tensor) -> OutputAxes | None:
         """Return the axes of the product; None if it does not hold the outputs of single heads."""
-        return OutputAxes.from_product(self.layout, self.product, self.place, self.known.axis or 0, output)
+        return OutputAxes.from_product(self.layout, self.product, self.operand, self.known.axis or 0, output)
 
     def block(self, tracker: BlockTracker) -> Block | None:
         """Return the part of a text that the weights cover; None for all of it."""
-        return tracker.block(self.product, self.place, self.layout)
+        return tracker.block(self.product, self.operand, self.layout)
 
     def key_record(self) -> KeyRecord:
         """Return a record of the values, by which maps are joined over time."""
@@ -85,8 +85,8 @@ class EagerWeights:
         def allowed(rows: slice) -> Tensor | None:
             return None if scores is None else is_unmasked(self.layout.to_bhqk(scores)[:, :, rows])
 
-        keys = keys_of_product(self.product, self.place, self.known.axis or 0, self.layout)
-        return KeyRecord(self.layout.sizes[2], allowed, keys, self.product.factors[1 - self.place].dtype)
+        keys = keys_of_product(self.product, self.operand, self.known.axis or 0, self.layout)
+        return KeyRecord(self.layout.sizes[2], allowed, keys, self.product.factors[1 - self.operand].dtype)
 
 
 class EagerAttention:
@@ -140,11 +140,11 @@ class EagerAttention:
             self.state.block_tracker.follow_softmax(input, weights)
         return weights
 
-    def _weights(self, product: Product, place: int, known: TrackedWeights) -> EagerWeights:
+    def _weights(self, product: Product, operand: int, known: TrackedWeights) -> EagerWeights:
         """Return the weights that are a factor of a product, with the layout of their axes."""
-        tensor = product.factors[place]
-        layout = self.state.layout(tensor.shape, roles(product, place, known.axis or 0))
-        return EagerWeights(tensor, known, product, place, layout)
+        tensor = product.factors[operand]
+        layout = self.state.layout(tensor.shape, roles(product, operand, known.axis or 0))
+        return EagerWeights(tensor, known, product, operand, layout)
 
     def _apply_to_values(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
         """Record weights where they first meet values; return the product, recomputed if the weights are edited."""
@@ -161,7 +161,7 @@ class EagerAttention:
             factors = list(weights.product.factors)
             if status is not Status.EDITED:
                 with self.state.noting_block(site, weights.block):
-                    factors[weights.place] = self._edited(site, weights, status)
+                    factors[weights.operand] = self._edited(site, weights, status)
             with paused():
                 output = weights.product.recompute(*factors)
         else:

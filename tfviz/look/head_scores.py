@@ -81,8 +81,8 @@ class Marks:
         kinds: the marked cells of each kind, [#text, query, key].
 
     Attributes:
-        places: [#text, place], of the marked cells of one kind after another, as query x keys + key; 0 where a text has
-            fewer than others.
+        cell_indices: [#text, place], of the marked cells of one kind after another, as query x keys + key; 0 where a
+            text has fewer than others.
         counts: whether a place counts, [#text, place].
         sizes: the number of places of each kind.
         queries: 1 where a query has a marked cell, [#text, query, kind].
@@ -92,8 +92,8 @@ class Marks:
         cells = list(kinds)
         texts = max(len(marked) for marked in cells)
         listed = [_places(marked, texts) for marked in cells]
-        self.places, self.counts = (torch.cat(parts, 1) for parts in zip(*listed))
-        self.sizes = [places.shape[1] for places, _ in listed]
+        self.cell_indices, self.counts = (torch.cat(parts, 1) for parts in zip(*listed))
+        self.sizes = [cell_indices.shape[1] for cell_indices, _ in listed]
         queries = [marked.any(2).expand(texts, -1) for marked in cells]
         self.queries = torch.stack(queries, -1).float()
 
@@ -104,7 +104,7 @@ class Marks:
         weights = weights if sees.all() else weights * sees[..., None]
         counts = sees.to(weights) @ self.queries.to(weights)
         cells = weights.flatten(2)
-        index = self.places[:, None].expand(len(cells), cells.shape[1], -1)
+        index = self.cell_indices[:, None].expand(len(cells), cells.shape[1], -1)
         marked = torch.where(self.counts[:, None], cells.gather(2, index), 0.0)
         totals = torch.stack([part.sum(-1) for part in marked.split(self.sizes, -1)], -1)
         return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan)
@@ -113,13 +113,13 @@ class Marks:
 def _places(marked: Cells, texts: int) -> tuple[Int[Tensor, "batch place"], Bool[Tensor, "batch place"]]:
     """Return the places of the marked cells of each text, as query x keys + key, and which of them are any."""
     flat = marked.flatten(1)
-    text, place = flat.nonzero(as_tuple=True)
+    text, cell = flat.nonzero(as_tuple=True)
     sizes = text.bincount(minlength=len(flat))
     column = torch.arange(len(text), device=flat.device) - (sizes.cumsum(0) - sizes)[text]
     counts = torch.arange(int(sizes.max()), device=flat.device) < sizes[:, None]
-    places = torch.zeros(counts.shape, dtype=torch.long, device=flat.device)
-    places[text, column] = place
-    return places.expand(texts, -1), counts.expand(texts, -1)
+    cell_indices = torch.zeros(counts.shape, dtype=torch.long, device=flat.device)
+    cell_indices[text, column] = cell
+    return cell_indices.expand(texts, -1), counts.expand(texts, -1)
 
 
 def head_scores(
@@ -166,4 +166,4 @@ def head_scores(
         return torch.cat(each, dim=-1)[0].nan_to_num(0.0)  # the weights are finite: NaN is a kind without positions
 
     scores = statistic(maps, shares, positions)
-    return {kind: scores[..., place] for place, kind in enumerate(named)}
+    return {kind: scores[..., cell] for cell, kind in enumerate(named)}

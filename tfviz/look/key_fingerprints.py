@@ -205,17 +205,17 @@ def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
     return _arrange(projected.reshape(*call.leading_shape, 1, *projected.shape[-2:]), layout)
 
 
-def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> Keys:
+def keys_of_product(product: Product, operand: int, keys: int, layout: Layout) -> Keys:
     """Return signatures of the values in a product with weights.
 
     Args:
         product: the product of weights and values.
-        place: which factor has the weights.
+        operand: which factor has the weights.
         keys: axis of the keys in the weights.
         layout: the layout of the weights.
     """
-    letters, value_letters = product.letters[place], product.letters[1 - place]
-    values = product.factors[1 - place].float()
+    letters, value_letters = product.letters[operand], product.letters[1 - operand]
+    values = product.factors[1 - operand].float()
     shared = [
         axis for axis, letter in enumerate(letters) if letter is not None and letter in value_letters and axis != keys
     ]
@@ -226,8 +226,8 @@ def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> 
     # the axes of the weights, with one query, and of size 1 where the values do not have them
     sizes = [projected.shape[shared.index(axis)] if axis in shared else 1 for axis in range(len(letters))]
     sizes[keys] = projected.shape[-2]
-    places = sorted(range(len(order)), key=[*shared, keys].__getitem__)
-    return _arrange(projected.permute(*places, len(order)).reshape(*sizes, SIGNATURE_SIZE), layout)
+    order_of_axes = sorted(range(len(order)), key=[*shared, keys].__getitem__)
+    return _arrange(projected.permute(*order_of_axes, len(order)).reshape(*sizes, SIGNATURE_SIZE), layout)
 
 
 def _arrange(projected: Float[Tensor, "*axes width"], layout: Layout) -> Keys:

@@ -59,9 +59,9 @@ class KeyRanges(NamedTuple):
 
     def dense(self, rows: slice = slice(None), keys: slice = slice(None)) -> Bool[Tensor, "#batch #head row key"]:
         """Return the mask of some rows and keys."""
-        places = torch.arange(self.keys, dtype=torch.int32, device=self.first.device)[keys]
+        positions = torch.arange(self.keys, dtype=torch.int32, device=self.first.device)[keys]
         first, stop = self.first[..., rows, None], self.stop[..., rows, None]
-        return (places >= first) & (places < stop)
+        return (positions >= first) & (positions < stop)
 
     def mask_scores_(self, scores: Tensor, rows: slice, keys: slice) -> Tensor:
         """Write -inf, in place, into the scores of cells where some rows may not look."""
@@ -83,8 +83,8 @@ class KeyRanges(NamedTuple):
     def key_range(self, rows: slice) -> slice:
         """Return the range from the first to the last key that any of these rows may see."""
         if self.is_causal:
-            places = range(*rows.indices(self.stop.shape[2]))
-            return slice(0, min(self.keys, max(places, default=-1) + 1))
+            positions = range(*rows.indices(self.stop.shape[2]))
+            return slice(0, min(self.keys, max(positions, default=-1) + 1))
         first, stop = self.first[..., rows], self.stop[..., rows]
         seen = stop > first
         if not seen.any():

@@ -217,8 +217,8 @@ class Lineage:
             return
         index: Tensor | None = was.key_index
         if op.product:
-            place = 0 if op.product.factors[0] is source else 1
-            index = _index_after_product(was.key_index, op.product.letters[place], op.product, output)
+            operand = 0 if op.product.factors[0] is source else 1
+            index = _index_after_product(was.key_index, op.product.letters[operand], op.product, output)
         elif output.shape != source.shape:
             index = _index_after_convolution(was, op, output)
         if index is not None:

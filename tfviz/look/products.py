@@ -34,9 +34,9 @@ class Product(NamedTuple):
         """Return whether the product sums over this axis."""
         return letter not in self.output and all(letter in letters for letters in self.letters)
 
-    def contracted_axes(self, place: int) -> list[int]:
+    def contracted_axes(self, operand: int) -> list[int]:
         """Return the axes of a factor that are summed over."""
-        return [axis for axis, letter in enumerate(self.letters[place]) if self.contracts(letter)]
+        return [axis for axis, letter in enumerate(self.letters[operand]) if self.contracts(letter)]
 
 
 class Operation(NamedTuple):
@@ -195,7 +195,7 @@ def align_axes(index: Tensor, letters: Sequence[Any], output: Sequence[Any]) -> 
 def index_along(tensor: Tensor, axis: int) -> Tensor:
     """Return the numbers 0, 1, ... along one axis, expanded to the shape of a tensor."""
     numbers = torch.arange(tensor.shape[axis])
-    return numbers.reshape([-1 if place == axis else 1 for place in range(tensor.dim())]).expand(tensor.shape)
+    return numbers.reshape([-1 if other == axis else 1 for other in range(tensor.dim())]).expand(tensor.shape)
 
 
 def strided_axes(index: Tensor) -> list[int]:

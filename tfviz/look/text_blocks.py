@@ -109,10 +109,10 @@ class Block(NamedTuple):
         value_cells = align_axes(values.replay(0), self.value_letters, self.letters).expand(shape)
         key = word_of(self.layout.to_bhqk(value_cells), values.features[0])
         sides = [self.layout.to_bhqk(weights.replay(which).expand(shape)) for which in (0, 1)]
-        place = self._query_side(weights, values, sides, key)
-        text, features = (weights.text, weights.other)[place], weights.features[place]
-        query = word_of(sides[place], features)
-        feature = ((sides[place] - 1) % features).contiguous()
+        operand = self._query_side(weights, values, sides, key)
+        text, features = (weights.text, weights.other)[operand], weights.features[operand]
+        query = word_of(sides[operand], features)
+        feature = ((sides[operand] - 1) % features).contiguous()
         first_features = feature[query >= 0].unique()  # one for each head
         head = torch.searchsorted(first_features, feature).clamp(max=len(first_features) - 1)
         batch = torch.where((query >= 0) & (key >= 0), query // text.words, -1)
@@ -122,11 +122,11 @@ class Block(NamedTuple):
     def _query_side(weights: Origin, values: Origin, sides: Sequence[Tensor], key: Tensor) -> int:
         """Return the index of the scores' factor that holds the queries; the other factor has the values' words."""
         texts = (weights.text, weights.other)
-        for place in (0, 1):
-            words, text = word_of(sides[1 - place], weights.features[1 - place]), texts[1 - place]
+        for operand in (0, 1):
+            words, text = word_of(sides[1 - operand], weights.features[1 - operand]), texts[1 - operand]
             differ = (words != key) & (words >= 0) & (key >= 0)
             if text is not None and text.size == values.text.size and not differ.any():
-                return place
+                return operand
         raise LookupError("their keys and values are of different words")
 
 

@@ -61,24 +61,28 @@ class WeightFinder:
         )
 
     def _of_softmax(self, product: Product) -> Match | None:
-        for place in (0, 1):
-            weights = self.lineage.known.get(product.factors[place])
+        for operand in (0, 1):
+            weights = self.lineage.known.get(product.factors[operand])
             if (
                 weights
                 and not weights.pending_product
                 and weights.stage is not Stage.LOG_WEIGHTS
                 and weights.axis is not None
             ):
-                meets = product.contracts(product.letters[place][weights.axis])
-                if meets and not is_learned(product.factors[1 - place]) and not self._meets_no_values(product, place):
-                    return place, weights
+                meets = product.contracts(product.letters[operand][weights.axis])
+                if (
+                    meets
+                    and not is_learned(product.factors[1 - operand])
+                    and not self._meets_no_values(product, operand)
+                ):
+                    return operand, weights
         return None
 
     def _by_row_sums(self, product: Product) -> Match | None:
-        for place in (0, 1):
-            axis = None if is_learned(product.factors[1 - place]) else self._axis_of_ones(product, place)
-            if axis is not None and not self._meets_no_values(product, place):
-                return place, self.lineage.begin(product.factors[place], None, axis)
+        for operand in (0, 1):
+            axis = None if is_learned(product.factors[1 - operand]) else self._axis_of_ones(product, operand)
+            if axis is not None and not self._meets_no_values(product, operand):
+                return operand, self.lineage.begin(product.factors[operand], None, axis)
         return None
 
     def _by_blocks(self, product: Product) -> Match | None:
@@ -96,23 +100,23 @@ class WeightFinder:
             return None
         return match[0], self.lineage.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
-    def _meets_no_values(self, product: Product, place: int) -> bool:
+    def _meets_no_values(self, product: Product, operand: int) -> bool:
         """Return whether this product is not weights @ values: it samples an image, or mixes heads (Shazeer 2020)."""
-        if product.factors[1 - place] in self.samples:
+        if product.factors[1 - operand] in self.samples:
             return True
-        others = [letter for letter in product.letters[1 - place] if letter not in product.letters[place]]
+        others = [letter for letter in product.letters[1 - operand] if letter not in product.letters[operand]]
         if len(others) < 2:  # the axes of a query and a key
             return False
-        other = self.lineage.known.get(product.factors[1 - place])
+        other = self.lineage.known.get(product.factors[1 - operand])
         if other and not other.pending_product:
-            return other.axis is None or not product.contracts(product.letters[1 - place][other.axis])
-        size = product.factors[place].shape[product.contracted_axes(place)[0]]
+            return other.axis is None or not product.contracts(product.letters[1 - operand][other.axis])
+        size = product.factors[operand].shape[product.contracted_axes(operand)[0]]
         positions, heads = self.state.position_counts(), self.state.heads().count
         return size not in positions and (size == heads or (heads is None and bool(positions) and len(others) > 2))
 
-    def _axis_of_ones(self, product: Product, place: int) -> int | None:
+    def _axis_of_ones(self, product: Product, operand: int) -> int | None:
         """Return the axis along which all rows of a factor are nonnegative and sum to 1."""
-        rows, axes = product.factors[place], product.contracted_axes(place)
+        rows, axes = product.factors[operand], product.contracted_axes(operand)
         if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
             return None
         if not rows.is_floating_point() or rows.is_meta or is_learned(rows) or id(rows) in self._buffers:
@@ -159,9 +163,13 @@ class ScoreTracker:
             product: the product in which to search.
             counts: the possible numbers of positions; empty: unknown.
         """
-        for place in (0, 1):
-            weights, other, axes = product.factors[place], product.factors[1 - place], product.contracted_axes(place)
+        for operand in (0, 1):
+            weights, other, axes = (
+                product.factors[operand],
+                product.factors[1 - operand],
+                product.contracted_axes(operand),
+            )
             meets = len(axes) == 1 and weights in self.known and other not in self.known and not is_learned(other)
             if meets and (not counts or weights.shape[axes[0]] in counts):
-                return place, axes[0]
+                return operand, axes[0]
         return None

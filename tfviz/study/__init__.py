@@ -1,7 +1,7 @@
 """Study a model: patch activations, read layers, attribute logits, score heads over a data set.
 
-An analysis returns a `Table` (numbers, a name for each axis, a label for each place, a unit), or, over a data set,
-`Statistics`, whose mean is one.
+An analysis returns a `Table` (numbers, a name for each axis, a label for each position on it, a unit), or, over a data
+set, `Statistics`, whose mean is one.
 
     patching        activations of one run put into another (patch_sweep; partial_results keeps long sweeps)
     path_patching   the same, only through chosen later heads (path_sweep)
@@ -14,8 +14,8 @@ An analysis returns a `Table` (numbers, a name for each axis, a label for each p
     training_maps   maps while a model is trained
     map_store       many maps in one folder
 
-They use `inputs`, the arguments of a model's call, `metrics`, `sites` and `places`, `block_replay`, which skips blocks
-whose output cannot change, and `partial_forward`, which computes only what the metric reads (`last_position`,
+They use `inputs`, the arguments of a model's call, `metrics`, `sites` and `patch_targets`, `block_replay`, which skips
+blocks whose output cannot change, and `partial_forward`, which computes only what the metric reads (`last_position`,
 `token_logits`). `aggregate` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
 (`cluster`).
 """

@@ -120,8 +120,8 @@ class HeadResponses:
             for kept, start, result in zip(parts, starts, results):
                 kept.append((result.float() - start.float()) / BASIS_LENGTH)
         maps = []
-        for place, (site, kept, start, end) in enumerate(zip(sites, parts, starts, ends)):
-            index = place % len(self.paths)
+        for at, (site, kept, start, end) in enumerate(zip(sites, parts, starts, ends)):
+            index = at % len(self.paths)
             maps.append(torch.cat(kept))
             kept.clear()  # so that no weights are in memory twice
             if not _is_linear(start, end, torch.tensordot(probes[index, 1], maps[-1], 1), in_heads):

@@ -79,8 +79,8 @@ class HeadWeights:
         Raises:
             LookupError: there is no such layer or head.
         """
-        place = self._place(layer, head)
-        return self.query[place] @ self.key[place].T
+        index = self._index(layer, head)
+        return self.query[index] @ self.key[index].T
 
     def ov(self, layer: int | str, head: int | str) -> Float[Tensor, "dim dim"]:
         """Return W_V W_O of a head: x @ ov is what it adds where it looks at x alone, but for biases.
@@ -88,10 +88,10 @@ class HeadWeights:
         Raises:
             LookupError: there is no such layer or head.
         """
-        place = self._place(layer, head)
-        return self.value[place] @ self.output[place]
+        index = self._index(layer, head)
+        return self.value[index] @ self.output[index]
 
-    def _place(self, layer: int | str, head: int | str) -> tuple[int, int]:
+    def _index(self, layer: int | str, head: int | str) -> tuple[int, int]:
         axes = {"layer": self.labels, "head": range_labels(self.query.shape[1])}
         return label_index(axes, "layer", layer), label_index(axes, "head", head)
 

@@ -114,11 +114,11 @@ def _token_logits(logits: Tensor, token: Numbers, position: Numbers) -> Float[Te
 def _position_logits(logits: Float[Tensor, "batch position vocab"], position: Numbers) -> Float[Tensor, "batch vocab"]:
     """Return the logits at the position of each text."""
     texts, count, _ = logits.shape
-    places = _numbers("position", position, texts)
-    outside = [number for number in places.tolist() if not -count <= number < count]
+    positions = _numbers("position", position, texts)
+    outside = [number for number in positions.tolist() if not -count <= number < count]
     if outside:
         raise ValueError(f"position is {outside[0]}; there are {count}, counted from 0, or from the end with -1")
-    return logits[torch.arange(texts, device=logits.device), places.to(logits.device)]
+    return logits[torch.arange(texts, device=logits.device), positions.to(logits.device)]
 
 
 def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:

@@ -22,13 +22,13 @@ def check_position(metric: Metric, inputs: Inputs, logits: Float[Tensor, "batch 
     position, words = getattr(metric, "position", None), _words(inputs)
     if position is None or words is None or logits.dim() != 3:
         return
-    places = torch.as_tensor(position, device=words.device).flatten().expand(len(words))
-    padded = (~words.gather(1, places[:, None] % words.shape[1])).flatten().nonzero()
+    positions = torch.as_tensor(position, device=words.device).flatten().expand(len(words))
+    padded = (~words.gather(1, positions[:, None] % words.shape[1])).flatten().nonzero()
     if len(padded):
         text = int(padded[0])
         raise ValueError(
-            f"the metric reads position {int(places[text])}, which is padding in text {text}: pad on the left, or give "
-            "the metric position=, one number for each text, such as attention_mask.sum(-1) - 1"
+            f"the metric reads position {int(positions[text])}, which is padding in text {text}: pad on the left, or "
+            "give the metric position=, one number for each text, such as attention_mask.sum(-1) - 1"
         )
 
 

@@ -53,8 +53,8 @@ def replacement(
     if by == "resample":
         if not bool(words.all()):
             raise ValueError(
-                f"by='resample' would put the activations of padding in the place of words at {site}: give texts of as "
-                "many tokens each, or take by='mean', which leaves padding out"
+                f"by='resample' would put activations of padding where words stand at {site}: give texts of "
+                "as many tokens each, or take by='mean', which leaves padding out"
             )
         shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
         return clean.roll(shift, 0)

@@ -18,7 +18,7 @@ from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_la
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import Means, replacement
-from tfviz.study.places import Each, HeadSelection, Place, Places, check_heads, heads_at
+from tfviz.study.patch_targets import Each, HeadSelection, PatchTarget, PatchTargets, check_heads, heads_at
 from tfviz.study.sites import ActivationSite, activation_sites, module_path, single_invocations, site_axis
 from tfviz.study.table import Table
 from tfviz.study.token_logits import TokenLogits
@@ -39,7 +39,7 @@ class Sweep:
     Attributes:
         sites: the sites that are patched.
         heads: site -> the heads that are patched; None: all of them.
-        places: of each site, those that are patched one at a time.
+        targets: of each site, those that are patched one at a time.
         axes: of the table.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch, [] or [text].
         base_activations: site -> activations in the unpatched run, if they are kept.
@@ -112,7 +112,7 @@ class Sweep:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the values: [patch], or [patch, text] of a metric that gives one number for each text."""
-        return len(self.sites) * len(self.places), *self.unpatched.shape
+        return len(self.sites) * len(self.targets), *self.unpatched.shape
 
     @property
     def unpatched_metrics(self) -> dict[str, Any]:
@@ -132,21 +132,21 @@ class Sweep:
         return max(self.base.size, positions // self.sites[0].positions)
 
     def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
-        """Set the places and the axes, as soon as the sites are known.
+        """Set the targets and the axes, as soon as the sites are known.
 
         Raises:
             ValueError: the sites have no heads; there are more or fewer words than positions.
         """
-        self.units = Places.from_site(self.sites[0], each, positions)
-        self.places = self.units.among(list(self.heads.values()))
+        self.units = PatchTargets.from_site(self.sites[0], each, positions)
+        self.targets = self.units.among(list(self.heads.values()))
         name, labels = site_axis([site.name for site in self.sites])
-        self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.places, words)}
+        self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.targets, words)}
 
     def measure(self, texts: int, results: PartialResults, progress: bool) -> Tensor:
         """Return the change of the metric by each patch, site by site; `texts` are run at a time."""
         from tqdm import tqdm
 
-        times, count = max(1, texts // self.base.size), len(self.places)
+        times, count = max(1, texts // self.base.size), len(self.targets)
         with tqdm(total=count * len(self.sites), unit="patch", disable=not progress, mininterval=0.5) as bar:
             try:
                 for index, site in enumerate(self.sites):
@@ -154,24 +154,24 @@ class Sweep:
                     bar.update(count - len(missing))
                     for first in range(0, len(missing), times):
                         chunk = missing[first : first + times]
-                        results.add(chunk, self.run_patches(site, [self.places[at - index * count] for at in chunk]))
+                        results.add(chunk, self.run_patches(site, [self.targets[at - index * count] for at in chunk]))
                         bar.update(len(chunk))
             finally:
                 results.write()
         return results.values
 
-    def run_patches(self, site: ActivationSite, places: list[Place]) -> Tensor:
+    def run_patches(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return the change of the metric by each patch; NaN for heads that were not chosen."""
         heads = self.heads[site.name]
-        chosen = [number for number, (head, _) in enumerate(places) if heads is None or head in heads]
-        values = torch.full((len(places), *self.unpatched.shape), torch.nan)
+        chosen = [number for number, (head, _) in enumerate(targets) if heads is None or head in heads]
+        values = torch.full((len(targets), *self.unpatched.shape), torch.nan)
         if chosen:
-            values[chosen] = self.changes_by(site, [places[number] for number in chosen]).to(values)
+            values[chosen] = self.changes_by(site, [targets[number] for number in chosen]).to(values)
         return values
 
-    def changes_by(self, site: ActivationSite, places: list[Place]) -> Tensor:
+    def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return the change of the metric by each patch; the model runs once, on a copy of the texts for each."""
-        times, edit = len(places), {site.name: lambda tensor: self.patched(tensor, site, places)}
+        times, edit = len(targets), {site.name: lambda tensor: self.patched(tensor, site, targets)}
         with (
             self.replay.skipping(self.replay.before(module_path(site.name)), times),
             self.last_position.applied(),
@@ -181,11 +181,11 @@ class Sweep:
             logits = self.base.repeat(times).logits(self.model)
         return self.metric_changes(logits)
 
-    def patched(self, tensor: Tensor, site: ActivationSite, places: list[Place]) -> Tensor:
-        """Return an activation of the repeated texts with the source at one place in each repetition."""
+    def patched(self, tensor: Tensor, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
+        """Return an activation of the repeated texts with the source at one target in each repetition."""
         edited, source, size = tensor.clone(), self.sources[site.name], self.base.size
-        for number, place in enumerate(places):
-            index = self.units.index(place)
+        for number, target in enumerate(targets):
+            index = self.units.index(target)
             edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
         return edited
 
@@ -214,15 +214,15 @@ class Sweep:
         values = []
         for site, gradient in zip(kept, gradients):
             share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
-            values += [self._summed(share, site, place) for place in self.places]
+            values += [self._summed(share, site, target) for target in self.targets]
         of_texts = torch.stack(values).cpu()
         return of_texts if value.dim() else of_texts.sum(1)
 
-    def _summed(self, share: Tensor, site: str, place: Place) -> Tensor:
-        """Return the sum of the shares of a place, for each text; NaN for a head that was not chosen."""
+    def _summed(self, share: Tensor, site: str, target: PatchTarget) -> Tensor:
+        """Return the sum of the shares of a target, for each text; NaN for a head that was not chosen."""
         heads = self.heads[site]
-        is_chosen = heads is None or place[0] in heads
-        summed = share[self.units.index(place)].flatten(1).sum(1)
+        is_chosen = heads is None or target[0] in heads
+        summed = share[self.units.index(target)].flatten(1).sum(1)
         return summed if is_chosen else torch.full_like(summed, torch.nan)
 
 

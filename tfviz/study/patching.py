@@ -18,7 +18,7 @@ from tfviz.study.padding import check_equal_masks
 from tfviz.study.partial_results import PartialResults, fingerprint
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means
 from tfviz.study.patch_sweep import Sweep
-from tfviz.study.places import Each, Sites, heads_by_glob
+from tfviz.study.patch_targets import Each, Sites, heads_by_glob
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
@@ -39,14 +39,14 @@ def patch(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> Table:
-    """Return the change of a metric when the activation at one place is replaced, for every place of the sites.
+    """Return the change of a metric when the activation at one target is replaced, for every target in the sites.
 
     * "clean" (denoising): activations of the clean run are patched into the corrupt run, one at a time. It shows which
       are sufficient for the clean answer.
     * "corrupt" (noising): activations of the corrupt run are patched into the clean run. It shows which are necessary.
     * "zero", "mean" or "resample" (ablation): zeros, the mean over the batch's words at that position, or another
       text's activation are patched into the clean run.
-    * "gradient" (attribution patching, Nanda 2023): "clean", estimated for all places from one backward pass, as
+    * "gradient" (attribution patching, Nanda 2023): "clean", estimated for all targets from one backward pass, as
       (clean - corrupt) times the gradient.
     * A mapping: its activations are patched into the clean run; `by=study.mean_activations(model, texts)` is mean
       ablation over a data set.
@@ -114,7 +114,7 @@ def patch(
         else:
             texts = batch_size or sweep.texts_at_once
             shown = [*(value for prompt in inputs.values() for value in prompt.tensors), *(means or {}).values()]
-            patched = sweep.places, sweep.heads, sweep.units.positions
+            patched = sweep.targets, sweep.heads, sweep.units.positions
             results = PartialResults(
                 resume,
                 sweep.shape,

@@ -12,9 +12,9 @@ from tfviz.eval_mode import eval_mode
 from tfviz.study.inputs import Prompt
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
+from tfviz.study.patch_targets import Each, HeadSelection, Sites, heads_by_glob
 from tfviz.study.patching import check_prompts, check_words, prompts, warn_of_constant
 from tfviz.study.path_sweep import PathSweep
-from tfviz.study.places import Each, HeadSelection, Sites, heads_by_glob
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 

@@ -13,7 +13,7 @@ from tfviz.look.recorder import matches
 from tfviz.study.inputs import Inputs, repeat_batch
 from tfviz.study.metrics import Metric
 from tfviz.study.patch_sweep import Sweep
-from tfviz.study.places import Each, HeadSelection, Place, check_heads, heads_at
+from tfviz.study.patch_targets import Each, HeadSelection, PatchTarget, check_heads, heads_at
 from tfviz.study.sites import ActivationSite, module_path
 
 
@@ -49,7 +49,7 @@ class PathSweep(Sweep):
         self.frozen = [site for site in sites if self.receivers.get(site, []) is not None]
 
     def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
-        """Set the heads that receive, the places and the axes.
+        """Set the heads that receive, the targets and the axes.
 
         Raises:
             ValueError: a site lacks what was chosen.
@@ -63,15 +63,15 @@ class PathSweep(Sweep):
             check_heads(site, heads, self.base_activations[site])
         super().choose(each, positions, words)
 
-    def changes_by(self, site: ActivationSite, places: list[Place]) -> Tensor:
+    def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return the change of the metric by each patch, through the receivers."""
         path = module_path(site.name)
         start = self.replay.starts[path]
         receivers = [other for other in self.receivers if other != site.name and self._time(other) > start]
         if self.receivers and not receivers:
-            return torch.zeros(len(places), *self.unpatched.shape)
-        times = len(places)
-        edits = {other: self._hold(other, site, places) for other in {*self.frozen, site.name}}
+            return torch.zeros(len(targets), *self.unpatched.shape)
+        times = len(targets)
+        edits = {other: self._hold(other, site, targets) for other in {*self.frozen, site.name}}
         with (
             self.replay.skipping(self.replay.before(path), times),
             capture(self.model, receivers, edit=self._outside_skipped(edits, path)) as captured,
@@ -97,17 +97,17 @@ class PathSweep(Sweep):
         skipped = self.replay.before(path)
         return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
 
-    def _hold(self, name: str, site: ActivationSite, places: list[Place]) -> Callable[[Tensor], Tensor]:
-        """Return an edit that keeps a site as in the unchanged run, except for the sender's patched places.
+    def _hold(self, name: str, site: ActivationSite, targets: list[PatchTarget]) -> Callable[[Tensor], Tensor]:
+        """Return an edit that keeps a site as in the unchanged run, except for the sender's patched targets.
 
         Heads that receive are computed anew, since the change has to arrive there.
         """
         base, receiving = self.base_activations.get(name), self.receivers.get(name)
 
         def edit(tensor: Tensor) -> Tensor:
-            held = tensor if base is None else repeat_batch(base, len(places)).to(tensor)
+            held = tensor if base is None else repeat_batch(base, len(targets)).to(tensor)
             if name == site.name:
-                return self.patched(held, site, places)
+                return self.patched(held, site, targets)
             if receiving:
                 held[:, receiving] = tensor[:, receiving]
             return held

@@ -15,21 +15,21 @@ def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> 
         LookupError: the axis has no such label, or several; the number is a place, and the label of another.
     """
     labels = list(axes[axis])
-    places = [place for place, known in enumerate(labels) if known == str(label)]
+    indices = [index for index, known in enumerate(labels) if known == str(label)]
     number = int(label) if isinstance(label, Integral) else None
     if number is not None and -len(labels) <= number < len(labels):
-        place = number % len(labels)
-        if places and place not in places:
+        index = number % len(labels)
+        if indices and index not in indices:
             raise LookupError(
-                f"{axis}: {number} is the place of {labels[place]!r}, and the label of place {places[0]}; give a "
-                f"label, {labels[place]!r} or {str(label)!r}"
+                f"{axis}: {number} is the place of {labels[index]!r}, and the label of place {indices[0]}; give a "
+                f"label, {labels[index]!r} or {str(label)!r}"
             )
-        return place
-    if not places:
+        return index
+    if not indices:
         raise LookupError(f"{axis} has no {str(label)!r}; it has {', '.join(labels[:20])}")
-    if len(places) > 1:
-        listed = ", ".join(map(str, places[:-1]))
+    if len(indices) > 1:
+        listed = ", ".join(map(str, indices[:-1]))
         raise LookupError(
-            f"{axis} has {str(label)!r} at the places {listed} and {places[-1]}; give the number of one of them"
+            f"{axis} has {str(label)!r} at the places {listed} and {indices[-1]}; give the number of one of them"
         )
-    return places[0]
+    return indices[0]

@@ -46,13 +46,13 @@ def add_special_tokens(rows: Sequence[Tensor], bos: int | None = None, eos: int 
 
 
 def _check_rows(rows: Sequence[Tensor]) -> None:
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row.dim() != 1:
             raise ValueError(
-                f"row {place} is {list(row.shape)}; give each row as a tensor of ids, one axis, such as "
+                f"row {index} is {list(row.shape)}; give each row as a tensor of ids, one axis, such as "
                 "torch.tensor([5, 6])"
             )
-        token_ids(**{f"row {place}": row})
+        token_ids(**{f"row {index}": row})
 
 
 def _pad(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
@@ -93,14 +93,14 @@ class Buckets(EndlessBatches):
         return len(self.cuts)
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        epoch, place = divmod(as_integer("step", step), len(self))
+        epoch, index = divmod(as_integer("step", step), len(self))
         if self._epoch != epoch:
             generator = step_generator(self.seed, epoch)
             shuffled = torch.randperm(len(self.lengths), generator=generator)
             self._rows = shuffled[self.lengths[shuffled].argsort(stable=True)]
             self._batches = torch.randperm(len(self), generator=generator).tolist()
             self._epoch = epoch
-        return self._batch(self._rows[slice(*self.cuts[self._batches[place]])])
+        return self._batch(self._rows[slice(*self.cuts[self._batches[index]])])
 
     def in_order(self) -> Iterator[tuple[Tensor, ...]]:
         """Yield every row once, from short to long; the k-th row yielded is row `order[k]`."""
@@ -130,9 +130,9 @@ def _row_lengths(columns: Sequence[Rows]) -> Tensor:
         raise ValueError("there is nothing to sort by length: one column must be a list of rows of ids, not empty")
     for column in ragged:
         _check_rows(column)
-        for place, row in enumerate(column):
+        for index, row in enumerate(column):
             if not len(row):
-                raise ValueError(f"row {place} is empty; leave it out, or add an end token first")
+                raise ValueError(f"row {index} is empty; leave it out, or add an end token first")
     return torch.tensor([max(map(len, row)) for row in zip(*ragged)])
 
 
@@ -170,11 +170,11 @@ def sentence_pairs(
     _check_documents(documents, length)
     generator = random.Random(seed)
     rows, segments, follows = [], [], []
-    for place, document in enumerate(documents):
+    for index, document in enumerate(documents):
         for first, second in pairwise(document):
             follows.append(generator.random() < 0.5)
             if not follows[-1]:
-                other = (place + generator.randrange(1, len(documents))) % len(documents)
+                other = (index + generator.randrange(1, len(documents))) % len(documents)
                 second = generator.choice(documents[other])
             first, second = _truncate(first, second, length - 3)
             rows.append(torch.cat([torch.tensor([cls]), first, torch.tensor([sep]), second, torch.tensor([sep])]))

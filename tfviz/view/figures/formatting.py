@@ -39,15 +39,15 @@ def formatted(value: SupportsFloat, digits: int = 2) -> str:
         power, mantissa = (power + 1, mantissa / 10) if mantissa >= 10 else (power, mantissa)
         return f"{sign}{_stripped(mantissa)}e{f'{power}'.replace('-', '−')}"
     exact = Decimal(size)
-    places = max(0, digits - 1 - math.floor(exact.log10()))
-    rounded = _rounded(exact, places)
-    while rounded == 1 != exact and size < 1 and places < MAX_NINES:
-        places += 1
-        rounded = _rounded(exact, places)
+    decimals = max(0, digits - 1 - math.floor(exact.log10()))
+    rounded = _rounded(exact, decimals)
+    while rounded == 1 != exact and size < 1 and decimals < MAX_NINES:
+        decimals += 1
+        rounded = _rounded(exact, decimals)
     return sign + _stripped(exact if exact == exact.to_integral_value() else rounded)
 
 
-def fixed(value: float, places: int) -> str:
+def fixed(value: float, decimals: int) -> str:
     """Format a number with exactly this many decimals.
 
     >>> fixed(-0.001, 2), fixed(-1.5, 2), fixed(12345, 0)
@@ -55,7 +55,7 @@ def fixed(value: float, places: int) -> str:
     """
     if not math.isfinite(value):
         return formatted(value)
-    rounded = _rounded(Decimal(value), places)
+    rounded = _rounded(Decimal(value), decimals)
     return f"{'−' if rounded < 0 else ''}{_grouped(f'{abs(rounded):f}')}"
 
 
@@ -75,20 +75,20 @@ def aligned(values: Sequence[float]) -> list[str]:
     most = max(0, (1 if power < 0 else 2) - power)
     nearly_one = top <= 1 and any(1 - value > 0.5 * 10**-MAX_NINES and _rounded(value, most) == 1 for value in finite)
     fewest = most if nearly_one else 0  # what is written as "> 0.99" keeps its nines
-    places = next(n for n in range(fewest, most + 1) if all(_rounded(v, n) == _rounded(v, most) for v in finite))
-    return [in_column(float(value), places, bounded=top <= 1) for value in values]
+    decimals = next(n for n in range(fewest, most + 1) if all(_rounded(v, n) == _rounded(v, most) for v in finite))
+    return [in_column(float(value), decimals, bounded=top <= 1) for value in values]
 
 
-def in_column(value: float, places: int, bounded: bool = False) -> str:
+def in_column(value: float, decimals: int, bounded: bool = False) -> str:
     """Format a number with this many decimals; as a bound if it would wrongly read as 0 or, where `bounded`, as 1."""
     if not math.isfinite(value) or abs(value) >= MIN_LARGE:
         return formatted(value, 3)
-    rounded, least = _rounded(Decimal(value), places), 10**-places
+    rounded, least = _rounded(Decimal(value), decimals), 10**-decimals
     if value and rounded == 0:
-        return f"< {fixed(least, places)}" if value > 0 else f"> −{fixed(least, places)}"
-    if bounded and places and rounded == 1 > value + 0.5 * 10**-MAX_NINES:
-        return f"> {fixed(1 - least, places)}"
-    return fixed(value, places)
+        return f"< {fixed(least, decimals)}" if value > 0 else f"> −{fixed(least, decimals)}"
+    if bounded and decimals and rounded == 1 > value + 0.5 * 10**-MAX_NINES:
+        return f"> {fixed(1 - least, decimals)}"
+    return fixed(value, decimals)
 
 
 def in_cell(value: float, limit: float) -> str:
@@ -127,8 +127,8 @@ def percent(share: float) -> str:
     hundredths = Decimal(share) * 100
     if not 99 < hundredths < 100:
         return f"{formatted(100 * share)} %"
-    places = next((n for n in (0, 1) if _rounded(hundredths, n) < 100), 0)
-    return f"{_stripped(_rounded(hundredths, places))} %"
+    decimals = next((n for n in (0, 1) if _rounded(hundredths, n) < 100), 0)
+    return f"{_stripped(_rounded(hundredths, decimals))} %"
 
 
 def stepped(value: float, step: float) -> str:
@@ -140,9 +140,9 @@ def stepped(value: float, step: float) -> str:
     if abs(value) >= MIN_LARGE:
         return formatted(value, 6)
     exponent = Decimal(repr(step)).normalize().as_tuple().exponent
-    places = min(10, max(0, -int(exponent)))
-    near = abs(float(_rounded(Decimal(value), places)) - value) <= 1e-6 * abs(value)
-    return fixed(value, places) if near else formatted(value, 6)
+    decimals = min(10, max(0, -int(exponent)))
+    near = abs(float(_rounded(Decimal(value), decimals)) - value) <= 1e-6 * abs(value)
+    return fixed(value, decimals) if near else formatted(value, 6)
 
 
 def at_most(value: float, digits: int = 2) -> str:
@@ -153,8 +153,8 @@ def at_most(value: float, digits: int = 2) -> str:
     """
     if not 0 < value < math.inf:
         return formatted(value)
-    places = digits - 1 - math.floor(math.log10(value))
-    return formatted(float(Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)), digits)
+    decimals = digits - 1 - math.floor(math.log10(value))
+    return formatted(float(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING)), digits)
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -182,9 +182,9 @@ def sheet_size(layers: int, heads: int) -> str:
     return f"{counted(layers, 'layer')} × {counted(heads, 'head')}"
 
 
-def _rounded(value: Decimal, places: int) -> Decimal:
+def _rounded(value: Decimal, decimals: int) -> Decimal:
     """Round to this many decimals, halves away from 0, as in a page."""
-    return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP, EXACT_CONTEXT)
+    return value.quantize(Decimal(1).scaleb(-max(0, decimals)), ROUND_HALF_UP, EXACT_CONTEXT)
 
 
 def _stripped(value: Decimal) -> str:

@@ -55,9 +55,9 @@ def links(
         height = min(MAX_AXIS_LABELS + 1, max(len(maps.query_tokens), len(maps.key_tokens)))
         figure = Figure(figsize=(4.6, 0.2 * height + 0.85 + 0.25 * (len(several) > 1)), layout="constrained")
         axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
-        for place, (head, values) in enumerate(weights.items()):
+        for index, (head, values) in enumerate(weights.items()):
             # lines of several heads between the same two words lie side by side, not on each other
-            axes.add_collection(_lines(values, head, (place - (len(several) - 1) / 2) * apart, min_weight))
+            axes.add_collection(_lines(values, head, (index - (len(several) - 1) / 2) * apart, min_weight))
         _columns(axes, maps.query_tokens, maps.key_tokens, height)
         if len(several) > 1:
             handles = [

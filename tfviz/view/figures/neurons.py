@@ -49,9 +49,9 @@ def neurons(
         tall = axis_inches(len(words), 4.5, 0.2, 0.6)
         figure = Figure(figsize=(9.0, tall + 1.7), layout="constrained")
         grid = figure.add_gridspec(2, 3, height_ratios=[0.25, tall], width_ratios=[3, 3, 1.4])
-        places = {"query": grid[0, 0], "key": grid[1, 0], "query × key": grid[1, 1]}
+        cells = {"query": grid[0, 0], "key": grid[1, 0], "query × key": grid[1, 1]}
         for name, heatmap in strips.items():
-            panel = figure.add_subplot(places[name])
+            panel = figure.add_subplot(cells[name])
             image = draw_cells(panel, heatmap)
             label_axes(panel, heatmap.rows.labels if name != "query × key" else [], [])
             panel.set_xlabel(f"{drawable(name)} · {DIMENSION} →", loc="left")

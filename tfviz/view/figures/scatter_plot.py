@@ -98,15 +98,15 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: S
     The marked come first, each on the far side of its point as captured from the middle, if there is room.
     """
     points, names, marked = scatter.points, scatter.names, scatter.marked
-    places = axes.transData.transform(points)
-    outwards, occupied = places - places.mean(0), list[Bbox]()
-    crossed = _along(places, paths)
+    positions = axes.transData.transform(points)
+    outwards, occupied = positions - positions.mean(0), list[Bbox]()
+    crossed = _along(positions, paths)
     others = [] if only_marked else [i for i in range(min(len(points), MAX_NAMES_TRIED)) if i not in set(marked)]
     for at in [*marked, *others]:
         if len(occupied) == MAX_NAMES_SHOWN:
             return
-        drawn = numpy.concatenate([places, crossed])
-        elsewhere = drawn[numpy.abs(drawn - places[at]).max(1) > 0.5]  # points in one place share the names' places
+        drawn = numpy.concatenate([positions, crossed])
+        elsewhere = drawn[numpy.abs(drawn - positions[at]).max(1) > 0.5]  # points in one place share the names' places
         away = outwards[at] if at in marked else None
         if box := _write_name(
             axes, points[at], drawable(shorten(names[at], MAX_NAME_LENGTH)), away, occupied, elsewhere
@@ -115,7 +115,12 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: S
 
 
 def _write_name(
-    axes: Axes, point: numpy.ndarray, name: str, away: numpy.ndarray | None, occupied: list[Bbox], places: numpy.ndarray
+    axes: Axes,
+    point: numpy.ndarray,
+    name: str,
+    away: numpy.ndarray | None,
+    occupied: list[Bbox],
+    positions: numpy.ndarray,
 ) -> Bbox | None:
     """Write a name at the first free place, if any, and return its box.
 
@@ -125,25 +130,25 @@ def _write_name(
         name: the name.
         away: the preferred direction of a marked point's name; None for other points.
         occupied: the boxes of names.
-        places: the positions of other points, in pixels.
+        positions: the positions of other points, in pixels.
     """
     figure: Any = axes.figure
     clearance = POINT_CLEARANCE_PIXELS * figure.dpi / 100
     frame, is_marked = axes.get_window_extent().padded(-clearance / 2), away is not None
     face: dict[str, Any] = {"weight": "bold", "family": BOLD_FONT} if is_marked else {}
-    few = len(places) < MAX_POINTS_NAMED_AROUND
+    few = len(positions) < MAX_POINTS_NAMED_AROUND
     around = NAME_SHIFTS if few else SIDE_SHIFTS
     near: Any = around if away is None else sorted(NAME_SHIFTS, key=lambda one: -_cosine(one[:2], away))
     common: Any = {"xy": (float(point[0]), float(point[1])), "textcoords": "offset points"}
     for ring, (right, up, side, level) in (
-        (ring, place) for ring in DISTANCE_FACTORS[: 3 if is_marked else 1] for place in near
+        (ring, position) for ring in DISTANCE_FACTORS[: 3 if is_marked else 1] for position in near
     ):
         shift: Any = [ring * (part + MARKED_SHIFT * is_marked * numpy.sign(part)) for part in (right, up)]
         text = axes.annotate(name, xytext=shift, ha=side, va=level, size=8, zorder=5, **common, **face)
         box = text.get_window_extent()
         inside = frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1)
         wider = box.padded(clearance)
-        covers = ((places > wider.min) & (places < wider.max)).all(1).any()
+        covers = ((positions > wider.min) & (positions < wider.max)).all(1).any()
         if inside and not covers and not box.count_overlaps(occupied):
             if ring > 1:
                 line = {"arrowstyle": "-", "color": soft(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
@@ -153,15 +158,15 @@ def _write_name(
     return None
 
 
-def _along(places: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.ndarray:
+def _along(positions: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.ndarray:
     """Return places on the lines of the paths, [place, 2], close together; no ends of lines."""
     shares = numpy.linspace(0, 1, PATH_STOPS + 2)[1:-1, None]
     lines = [
-        places[one] + shares * (places[other] - places[one])
+        positions[one] + shares * (positions[other] - positions[one])
         for path in paths
         for one, other in itertools.pairwise(path)
     ]
-    return numpy.concatenate([places[:0], *lines])
+    return numpy.concatenate([positions[:0], *lines])
 
 
 def _cosine(shift: Sequence[float], direction: numpy.ndarray) -> float:

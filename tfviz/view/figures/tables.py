@@ -83,12 +83,12 @@ def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> 
     down = -(-len(heatmaps) // across)
     figure = Figure(figsize=(width * across + 0.3, height * down + 0.8), layout="constrained")
     panels = figure.subplots(down, across, squeeze=False)
-    for place, (axes, heatmap) in enumerate(zip(panels.flat, heatmaps)):
+    for index, (axes, heatmap) in enumerate(zip(panels.flat, heatmaps)):
         draw_heatmap(axes, heatmap)
         axes.set_title(shorten(drawable(heatmap.title), 24), loc="left")
-        if place % across:
+        if index % across:
             axes.set_ylabel("")
-        if place >= across:
+        if index >= across:
             axes.set_xlabel("")
     for axes in panels.flat[len(heatmaps) :]:
         axes.remove()
@@ -132,12 +132,12 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
     def draw() -> Figure:
         figure = Figure(figsize=(2.6 * ncols + 0.4, 2.35 * nrows + 0.5), layout="constrained")
         panels = figure.subplots(nrows, ncols, squeeze=False)
-        for place, (axes, (name, heatmap)) in enumerate(zip(panels.flat, heatmaps.items())):
+        for index, (axes, (name, heatmap)) in enumerate(zip(panels.flat, heatmaps.items())):
             limit = float(heatmap.values.abs().max()) or 1.0
             image = _draw_table(axes, replace(heatmap, scale=Scale("diverging", limit)))
             axes.set_title(shorten(drawable(name), 24), loc="left")
-            axes.set_ylabel(QUERY if place % ncols == 0 else "")
-            axes.set_xlabel(KEY if place + ncols >= len(heatmaps) else "")
+            axes.set_ylabel(QUERY if index % ncols == 0 else "")
+            axes.set_xlabel(KEY if index + ncols >= len(heatmaps) else "")
             axes.locator_params(nbins=4, integer=True)
             draw_frame(axes)
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)

@@ -27,11 +27,11 @@ def ticks(names: Sequence[str], most: float) -> dict[int, str]:
     every = int(round_up(max(1, math.ceil((len(names) - 1) / most)), TICK_FACTORS))
     numbers = _even_numbers(names)
     if not numbers:
-        return {place: names[place] for place in range(0, len(names), every)}
+        return {position: names[position] for position in range(0, len(names), every)}
     spacing = round_up(every * (numbers[-1] - numbers[0]) / (len(names) - 1), TICK_FACTORS)
-    places = [at for at, number in enumerate(numbers) if abs(number / spacing - round(number / spacing)) < 1e-6]
-    whole = all(numbers[place].is_integer() for place in places)
-    return {place: re.sub(r"\.0+$", "", names[place]) if whole else names[place] for place in places}
+    positions = [at for at, number in enumerate(numbers) if abs(number / spacing - round(number / spacing)) < 1e-6]
+    whole = all(numbers[position].is_integer() for position in positions)
+    return {position: re.sub(r"\.0+$", "", names[position]) if whole else names[position] for position in positions}
 
 
 def _even_numbers(names: Sequence[str]) -> list[float]:

@@ -88,13 +88,13 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
                 f"layer {layer}, head {head} holds numbers below 0, above 1, or NaN: give weights of attention"
             )
         rows = rows.clamp(0, 1)
-        values, places = rows.topk(min(top + 1, keys))
+        values, indices = rows.topk(min(top + 1, keys))
         if keys > top:
             largest_other = max(largest_other, float(values[:, top].max()))
-        values, places, sums = values[:, :top], places[:, :top], rows.sum(-1)
-        found.append([places, quantize(values), quantize((sums - values.sum(-1)).clamp(0, 1))])
+        values, indices, sums = values[:, :top], indices[:, :top], rows.sum(-1)
+        found.append([indices, quantize(values), quantize((sums - values.sum(-1)).clamp(0, 1))])
         shown, total = shown + float(values.sum()), total + float(sums.sum())
-    place, value, rest = (torch.cat(part).cpu().numpy() for part in zip(*found))
-    numbers = place.astype(numpy.uint16 if keys <= 2**16 else numpy.uint32)
+    index, value, rest = (torch.cat(part).cpu().numpy() for part in zip(*found))
+    numbers = index.astype(numpy.uint16 if keys <= 2**16 else numpy.uint32)
     data = zlib.compress(numbers.tobytes() + value.tobytes() + rest.tobytes(), ZLIB_LEVEL)
     return TopKeys(data, largest_other, shown / (total or 1.0))

@@ -124,8 +124,8 @@ def _effects(model: nn.Module, ids: Tensor, special: SpecialTokens, label: int) 
     effects = torch.zeros(ids.shape[1])
     with eval_mode(model):
         whole = log_odds(ids)
-        for place in range(first, last):
-            effects[place] = whole - log_odds(torch.cat([ids[:, :place], ids[:, place + 1 :]], 1))
+        for position in range(first, last):
+            effects[position] = whole - log_odds(torch.cat([ids[:, :position], ids[:, position + 1 :]], 1))
     return effects if bool(effects.isfinite().all()) else None
 
 

@@ -74,36 +74,36 @@ def fill(
         raise ValueError(
             "tokenizer has no [MASK] to mask words with; train one with text.train_wordpiece or text.train_bpe"
         )
-    places = _masked_places(tokenizer, text, masked)
+    positions = _masked_positions(tokenizer, text, masked)
     added = special if add_special_tokens else {}
     special_tokens: SpecialTokens = {"before": added.get("cls"), "after": added.get("sep")}
     stored = None if kernel else weights
     program: Any = requirements.text_program(model, tokenizer, stored)
     ids = tokenizer.encode(text)
     context = requirements.context_length(program)
-    masked_ids = ids.index_fill(0, torch.tensor(places), special["mask"])
+    masked_ids = ids.index_fill(0, torch.tensor(positions), special["mask"])
     masked_ids = requirements.frame_text(masked_ids, special_tokens, context)
     logits = _checked_logits(model, tokenizer, program, masked_ids)
-    gap = places[0] + (special_tokens["before"] is not None)
+    gap = positions[0] + (special_tokens["before"] is not None)
     opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(tokenizer)])
     document: FillDocument = {
         "kind": "fill", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [tokenizer_spec], "special_tokens": special_tokens,
-        "context": context, "state": {**STUDIO_STATE, **opened, "text": text, "masked": places, "filled": []},
+        "context": context, "state": {**STUDIO_STATE, **opened, "text": text, "masked": positions, "filled": []},
     }  # fmt: skip
     tokenizers, programs, guesses = [tokenizer], {"read": program}, {"both sides": logits[0, gap]}
     if compare_with is not None:
         other = _Comparison.from_parts(compare_with, text, stored)
         programs["comparison"] = other.program
         if is_shared := other.tokenizer_spec == tokenizer_spec:
-            guesses |= other.guess(ids[: places[0]].tolist())
+            guesses |= other.guess(ids[: positions[0]].tolist())
         else:
             document["tokenizers"].append(other.tokenizer_spec)
             tokenizers.append(other.tokenizer)
         number = 0 if is_shared else 1
         document["compare_with"] = {"tokenizer": number, "before": other.before, "context": other.context}
     if not kernel:
-        hidden_word = tokenizer.tokens(ids[places[0]][None])[0]
+        hidden_word = tokenizer.tokens(ids[positions[0]][None])[0]
         bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
         answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
         picture = with_heads(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
@@ -128,7 +128,7 @@ def _checked_logits(model: nn.Module, tokenizer: Any, program: Any, ids: Tensor)
     return logits[..., : len(tokenizer)]
 
 
-def _masked_places(tokenizer: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
+def _masked_positions(tokenizer: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
     """Return the positions of the tokens of the words to mask."""
     words = text.split()
     wanted = [len(words) // 2] if masked is None else [masked] if isinstance(masked, int) else list(masked)
@@ -136,7 +136,7 @@ def _masked_places(tokenizer: Any, text: str, masked: int | Sequence[int] | None
         raise ValueError("the text has no words; give one to mask")
     if not wanted or not all(0 <= number < len(words) for number in wanted):
         raise ValueError(f"masked is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
-    return [place for place, number in enumerate(tokenizer.spans(text)) if number in wanted]
+    return [position for position, number in enumerate(tokenizer.spans(text)) if number in wanted]
 
 
 class _Comparison(NamedTuple):

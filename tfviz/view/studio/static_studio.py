@@ -42,7 +42,9 @@ def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionM
 
 def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
     """Return the text of each token, and for one without a text its word."""
-    return [tokenizer.decode(ids[place : place + 1]) or word for place, word in enumerate(tokenizer.tokens(ids))]
+    return [
+        tokenizer.decode(ids[position : position + 1]) or word for position, word in enumerate(tokenizer.tokens(ids))
+    ]
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,11 @@ def with_heads(
         return bars
     check_head(maps, chosen["layer"], chosen["head"])
     shares = torch.stack([*answer.bars.values(), *([] if answer.unfiltered is None else [answer.unfiltered])]).amax(0)
-    kept = [place for place, share in enumerate(shares.tolist()) if place < MIN_BARS or share >= TINY]
-    names, bars_kept = [answer.names[place] for place in kept], {name: bar[kept] for name, bar in answer.bars.items()}
+    kept = [position for position, share in enumerate(shares.tolist()) if position < MIN_BARS or share >= TINY]
+    names, bars_kept = (
+        [answer.names[position] for position in kept],
+        {name: bar[kept] for name, bar in answer.bars.items()},
+    )
     text = token_texts(tokenizer, ids[0])
     unfiltered = None if answer.unfiltered is None else answer.unfiltered[kept]
     head = chosen["layer"], chosen["head"]

@@ -1,4 +1,4 @@
-"""Places that are patched one at a time: a head, a position, or a head at a position."""
+"""Patch targets, one at a time: a head, a position, or a head at a position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfviz.look.recorder import matches
 from tfviz.study.sites import ActivationSite
 
 Each = Literal["head", "position", "head and position"]
-Place = tuple[int | None, int | None]  # head and position; None: all that were chosen
+PatchTarget = tuple[int | None, int | None]  # head and position; None: all that were chosen
 Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> head or heads; None for all
 HeadSelection = dict[str, list[int] | None]  # glob or site -> heads; None: all of them
 
@@ -53,7 +53,7 @@ def check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
 
 
 @dataclass(frozen=True)
-class Places:
+class PatchTargets:
     """What is patched one at a time in each of some sites of the same size.
 
     Attributes:
@@ -67,8 +67,8 @@ class Places:
     positions: list[int]
 
     @classmethod
-    def from_site(cls, site: ActivationSite, each: Each | None, positions: Sequence[int] | None) -> Places:
-        """Return the places for `each` and `positions`.
+    def from_site(cls, site: ActivationSite, each: Each | None, positions: Sequence[int] | None) -> PatchTargets:
+        """Return the targets for `each` and `positions`.
 
         Raises:
             ValueError: the sites have no heads; there is no such position, or none is chosen.
@@ -85,11 +85,11 @@ class Places:
             raise ValueError(f"there is no position {outside}; {site.name} has {site.positions}, counted from 0")
         return cls(site, each, list(dict.fromkeys(int(at) % site.positions for at in positions)))
 
-    def among(self, chosen: Sequence[list[int] | None]) -> list[Place]:
-        """Return the places, by the heads that are chosen in each site; None: all heads.
+    def among(self, chosen: Sequence[list[int] | None]) -> list[PatchTarget]:
+        """Return the targets, by the heads that are chosen in each site; None: all heads.
 
         Raises:
-            ValueError: heads are chosen, and each place is a position.
+            ValueError: heads are chosen, and each target is a position.
         """
         if self.each == "position" and any(heads is not None for heads in chosen):
             raise ValueError("each is 'position', and heads are named: take 'head', or 'head and position'")
@@ -99,22 +99,22 @@ class Places:
             heads = [head for head in range(self.site.heads) if None in chosen or head in known]
         return list(product(heads, [None] if self.each == "head" else self.positions))
 
-    def index(self, place: Place) -> tuple[Any, ...]:
-        """Return the index of a place in an activation of a site."""
-        head, position = place
+    def index(self, target: PatchTarget) -> tuple[Any, ...]:
+        """Return the index of a target in an activation of a site."""
+        head, position = target
         are_all = len(self.positions) == self.site.positions
         at = position if position is not None else slice(None) if are_all else self.positions
         if self.site.heads is None:
             return slice(None), at
         return slice(None), slice(None) if head is None else head, at
 
-    def axes(self, places: Sequence[Place], words: Sequence[str] | None) -> dict[str, list[str]]:
-        """Return the axes of a table of these places.
+    def axes(self, targets: Sequence[PatchTarget], words: Sequence[str] | None) -> dict[str, list[str]]:
+        """Return the axes of a table of these targets.
 
         Raises:
             ValueError: words are neither one for each position of the text nor one for each that is patched.
         """
-        heads, positions = ([*dict.fromkeys(part)] for part in zip(*places))
+        heads, positions = ([*dict.fromkeys(part)] for part in zip(*targets))
         axes = {} if None in heads else {"head": [str(head) for head in heads]}
         if None in positions:
             return axes
