@@ -1,9 +1,10 @@
-// Build the scripts of pages, widgets and the site into `static`: `npm run build`. With --check, fail where one is stale or
-// too large. With --watch, build anew at each change, readable and with source maps.
+// Build the scripts of pages, widgets and the site into `bundles`, and the engine's WebAssembly before them: `npm run
+// build`. With --check, fail where one is stale or too large. With --watch, build anew at each change, readable and with source maps.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { build, context, transform } from "esbuild";
+import makeWabt from "wabt";
 
 /** @import { BuildOptions, Metafile, Plugin } from "esbuild" */
 
@@ -11,6 +12,8 @@ const SOURCES = "tfviz/view/js";
 const OUT = "tfviz/view/bundles";
 const PAGES = ["attention", "charts", "engine", "interact", "maps", "neurons", "patching", "studios"];
 const WIDGETS = ["interact-widget", "maps-widget", "patching-widget", "studios-widget"];
+const WASM_TEXT = `${SOURCES}/engine/products.wat`;
+const WASM = `${SOURCES}/engine/products-wasm.js`;
 const SITE_OUT = "tfviz/lessons/bundles"; // scripts of lessons' pages and of the site's search
 const LICENSES = "THIRD_PARTY_LICENSES.txt";
 const MINISEARCH =
@@ -45,6 +48,14 @@ const styles = {
     });
   },
 };
+
+/** Return the module that holds the matrix kernel, compiled: a page cannot fetch a second file. */
+async function compiledKernel() {
+  const wabt = await makeWabt();
+  const { buffer } = wabt.parseWat(WASM_TEXT, await readFile(WASM_TEXT, "utf8")).toBinary({});
+  const bytes = Buffer.from(buffer).toString("base64");
+  return `// The bytes of \`products.wat\`, compiled by \`npm run build\`.\nexport const COMPILED_PRODUCTS =\n  "${bytes}";\n`;
+}
 
 /** @typedef {BuildOptions & { write: false, metafile: true }} Options */
 /** @type {Options} */
@@ -90,15 +101,22 @@ async function watch() {
   for (const options of builds) await (await context({ ...options, ...readable })).watch();
 }
 
-/** Compare a file with what it would be now, and with its limit. @param {string} path @param {string} text */
+/** @param {string} problem */
+function fail(problem) {
+  console.error(problem);
+  process.exitCode = 1;
+}
+
+/** Compare a file with what it would be now. @param {string} path @param {string} text */
 async function check(path, text) {
+  if ((await readFile(path, "utf8").catch(() => "")) !== text) fail(`${path} is stale: npm run build`);
+}
+
+/** @param {string} path @param {string} text */
+function checkSize(path, text) {
   const [name, size] = [basename(path), Buffer.byteLength(text)];
-  const problems = [];
-  if ((await readFile(path, "utf8").catch(() => "")) !== text) problems.push(`${path} is stale: npm run build`);
   if (!(size <= LIMITS[name]))
-    problems.push(`${path} has ${size} bytes, more than its limit of ${LIMITS[name]} (LIMITS in esbuild.config.mjs)`);
-  for (const problem of problems) console.error(problem);
-  if (problems.length) process.exitCode = 1;
+    fail(`${path} has ${size} bytes, more than its limit of ${LIMITS[name]} (LIMITS in esbuild.config.mjs)`);
 }
 
 /** Name the packages whose code is in a bundle, such as "minisearch 7.2.0". @param {Metafile[]} metafiles */
@@ -114,16 +132,18 @@ async function bundledPackages(metafiles) {
 async function checkLicenses(metafiles) {
   const licences = (await readFile(LICENSES, "utf8")).toLowerCase();
   const missing = (await bundledPackages(metafiles)).filter((name) => !licences.includes(name));
-  for (const name of missing) console.error(`${name} is in a bundle, and not in ${LICENSES}`);
-  if (missing.length) process.exitCode = 1;
+  for (const name of missing) fail(`${name} is in a bundle, and not in ${LICENSES}`);
 }
 
 async function main() {
   if (process.argv.includes("--watch")) return watch();
+  const output = process.argv.includes("--check") ? check : writeFile;
+  await output(WASM, await compiledKernel()); // it is part of the bundles
   const built = await Promise.all(builds.map((options) => build(options)));
   await checkLicenses(built.map(({ metafile }) => metafile));
-  const output = process.argv.includes("--check") ? check : writeFile;
-  await Promise.all(built.flatMap(({ outputFiles }) => outputFiles).map(({ path, text }) => output(path, text)));
+  const files = built.flatMap(({ outputFiles }) => outputFiles);
+  for (const { path, text } of files) checkSize(path, text);
+  await Promise.all(files.map(({ path, text }) => output(path, text)));
 }
 
 await main();

@@ -114,7 +114,7 @@ test("a pixel is the strongest cell under it, a forbidden cell is hatched", () =
   );
   const lut = Uint32Array.from({ length: 256 }, (_, code) => code);
   const theme = stub({ lut: () => lut, blank: 1000, hatched: 2000 });
-  /** @param {ReturnType<typeof grid>} some @param {import("../../tfviz/view/js/types.d.ts").Window} window @param {number} width @param {number} height */
+  /** @param {ReturnType<typeof grid>} some @param {import("../../tfviz/view/js/types.js").Window} window @param {number} width @param {number} height */
   const pixels = (some, window, width, height) =>
     new Uint32Array(paint(some, window, width, height, theme).data.buffer);
   const some = grid([..."ab"], [..."cdef"], [0, 0.04, 0.16, 0, 0, 0, 0, 1], [0, 0, 0, 0, FORBIDDEN, FORBIDDEN, 0, 0]);

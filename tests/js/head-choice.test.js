@@ -46,7 +46,7 @@ function chosen(state = {}, { document = {}, parts = [{}] } = {}) {
   return new HeadChoice(stub(source), new Store(stub({ ...STATE, ...state })));
 }
 
-/** @param {import("../../tfviz/view/js/types.d.ts").AnyGrid} grid */
+/** @param {import("../../tfviz/view/js/types.js").AnyGrid} grid */
 const values = (grid) => grid.rows.flatMap((_, row) => grid.cols.map((__, col) => grid.at(row, col)));
 
 test("one head is shown, or those that are marked; numbers that are too large mean the last", () => {

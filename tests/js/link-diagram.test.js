@@ -55,7 +55,7 @@ test("a word is read with what is strongest on the other side, head by head", ()
     { name: "head 0", grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0.5, 0.25, 0, 0.25, 0, 0, 1, 0), OPEN) },
     { name: "head 1", grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0, 0.75, 0.25, 0, 0.5, 0.5, 0, 0), OPEN) },
   ];
-  /** @param {import("../../tfviz/view/js/types.d.ts").Side} side @param {number} index */
+  /** @param {import("../../tfviz/view/js/types.js").Side} side @param {number} index */
   const read = (side, index) =>
     LinesStage.prototype.reading.call(stub({ diagram: { heads } }), side, index).replace(/[\u2068\u2069]/g, ""); // isolates
   assert.equal(read("rows", 0), "“a” → head 0: “w” 0.5, “x” 0.25, “z” 0.25; head 1: “x” 0.75, “y” 0.25, “w” 0");

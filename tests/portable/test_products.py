@@ -6,7 +6,6 @@ import itertools
 import numpy
 import pytest
 import torch
-from compiling import COMPILED, compiled
 
 from tfviz.view.page.bundle import bundle
 
@@ -73,11 +72,6 @@ def engine(request, fresh_node):
     fresh_node.run(HELPERS)
     assert fresh_node.evaluate("kernel => made(kernel)", request.param) == request.param
     return fresh_node
-
-
-def test_compiled_kernel_is_up_to_date():
-    pytest.importorskip("wasmtime", reason="wasmtime is not installed")
-    assert COMPILED.read_text(encoding="utf-8") == compiled(), "run: python tests/portable/compiling.py"
 
 
 def test_products_of_all_sizes_match_torch_exactly(engine):

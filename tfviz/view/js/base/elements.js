@@ -1,7 +1,7 @@
 // Functions that make HTML elements and form controls. The controls are native elements, which support keyboard and
 // screen reader by themselves.
 
-/** @import { Properties } from "../types.d.ts" */
+/** @import { Properties } from "../types.js" */
 
 /**
  * Make an element: h("button", { onclick, class: "tool", "aria-label": name }, "text", child). What the element has as a

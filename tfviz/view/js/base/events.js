@@ -1,7 +1,7 @@
 // Helpers for pointer and keyboard events: positions within an element, arrow keys, and stopping an event from
 // spreading.
 
-/** @import { Point } from "../types.d.ts" */
+/** @import { Point } from "../types.js" */
 
 /** @type {Record<string, Point>} rows down and columns to the right */
 export const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };

@@ -1,6 +1,6 @@
 // The values of one heatmap with the labels of both axes, and functions that combine, filter and compare such grids.
 
-/** @import { AnyGrid } from "../types.d.ts" */
+/** @import { AnyGrid } from "../types.js" */
 /** @typedef {ArrayLike<number> & Iterable<number>} NumberList */
 /** @typedef {{ scale?: string, limit?: number }} Look */
 

@@ -5,8 +5,8 @@ import { ABSENT, FORBIDDEN, Grid, OPEN } from "./grid.js";
 import { PageData, inflated } from "./page-data.js";
 import { TopKeys } from "./top-keys.js";
 
-/** @import { HeadsDocument } from "../documents.d.ts" */
-/** @import { AnyGrid, Range } from "../types.d.ts" */
+/** @import { HeadsDocument } from "../documents.js" */
+/** @import { AnyGrid, Range } from "../types.js" */
 /**
  * @typedef {(part: number, layer: number, head: number, where: { block: number } | Range) => Promise<Uint8Array>} AskCodes
  *   returns the codes of a head that the page does not contain in full: those of its open cells or, if parts have key ranges, of all cells in a

@@ -1,6 +1,6 @@
 // Undo and redo of the reader's choices, and functions that write these choices into a link and read them from one.
 
-/** @import { Choices } from "../types.d.ts" */
+/** @import { Choices } from "../types.js" */
 
 const TYPING_PAUSE = 800; // milliseconds; changes of one choice within them are one step of the history
 

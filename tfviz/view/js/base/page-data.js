@@ -2,7 +2,7 @@
 
 import { FORBIDDEN } from "./grid.js";
 
-/** @import { MasksDocument, HeadsDocument, Piece, ViewDocument } from "../documents.d.ts" */
+/** @import { MasksDocument, HeadsDocument, Piece, ViewDocument } from "../documents.js" */
 
 /**
  * The document of a view with its data, from which pieces are read by their position.

@@ -5,8 +5,8 @@ import { PageData } from "./page-data.js";
 import { Store } from "./store.js";
 import PAGE_STYLE from "./page.css";
 
-/** @import { ViewDocument } from "../documents.d.ts" */
-/** @import { ViewOptions } from "../types.d.ts" */
+/** @import { ViewDocument } from "../documents.js" */
+/** @import { ViewOptions } from "../types.js" */
 
 /**
  * The bundles of this page by key, as `tfviz/view/page/bundle.py` registers them: functions that return their exports.

@@ -12,7 +12,7 @@ const HATCH_SPACING = 6; // CSS pixels between two lines of the hatching
 /**
  * Render a window of a grid as an image.
  * @param {Grid} grid
- * @param {import("../types.d.ts").Window} window in cells
+ * @param {import("../types.js").Window} window in cells
  * @param {number} width in pixels of the device
  * @param {number} height
  * @param {import("./theme.js").Theme} theme

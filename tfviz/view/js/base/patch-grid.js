@@ -4,8 +4,8 @@ import { ABSENT, Grid } from "./grid.js";
 import spec from "./spec.json" with { type: "json" };
 import { quoted } from "./visible-text.js";
 
-/** @import { Patches, PatchSides } from "../documents.d.ts" */
-/** @import { AnyGrid, Side } from "../types.d.ts" */
+/** @import { Patches, PatchSides } from "../documents.js" */
+/** @import { AnyGrid, Side } from "../types.js" */
 /** @typedef {{ rows: string[], cols: string[] }} Words */
 /** @typedef {{ side: Side, index: number }} Token */
 /** @typedef {Grid & { values: Float32Array }} Profile */

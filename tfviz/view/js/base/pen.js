@@ -1,7 +1,7 @@
 // Two implementations of one drawing interface (`Pen`), for a canvas and for SVG, so that an exported picture equals
 // the one on the screen.
 
-/** @import { LineLook, Pen, RectLook, TextLook } from "../types.d.ts" */
+/** @import { LineLook, Pen, RectLook, TextLook } from "../types.js" */
 
 const FONT = "system-ui, sans-serif";
 

@@ -12,7 +12,7 @@ const MAX_INK_SHARE = 0.88; // of the ink, at the largest weight
 export class SourceImage {
   meanColour = "";
 
-  /** @param {import("../documents.d.ts").ImageSpec} image */
+  /** @param {import("../documents.js").ImageSpec} image */
   constructor({ src, width, height }) {
     this.width = width;
     this.height = height;

@@ -1,7 +1,7 @@
 // A store of the reader's choices with the methods `get`, `set` and `on`, as a widget's model has them, so that a view
 // works with either.
 
-/** @import { Choices } from "../types.d.ts" */
+/** @import { Choices } from "../types.js" */
 
 /**
  * An observable set of named values that is held in the page.

@@ -34,7 +34,7 @@ export class Theme {
 
   /**
    * @param {HTMLElement} host
-   * @param {Record<string, import("../types.d.ts").Inks>} palette the inks of the light and the dark page
+   * @param {Record<string, import("../types.js").Inks>} palette the inks of the light and the dark page
    */
   constructor(host, palette) {
     this.host = host;

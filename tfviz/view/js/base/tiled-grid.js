@@ -4,7 +4,7 @@
 import { Grid } from "./grid.js";
 import { LatestRequest } from "./latest-request.js";
 
-/** @import { Window } from "../types.d.ts" */
+/** @import { Window } from "../types.js" */
 /** @typedef {{ grid: Grid, at: number[] }} Part a grid, and the row and column at which it begins */
 
 const BLOCKS_PER_PIXEL = 1.2; // blocks of a tile for each pixel that shows it

@@ -9,7 +9,7 @@ export class TopKeys {
   block = 1;
 
   /**
-   * @param {import("../documents.d.ts").MapsPart} part
+   * @param {import("../documents.js").MapsPart} part
    * @param {(piece: [number, number, number]) => Promise<Uint8Array>} unpacked gives the bytes of a piece
    */
   constructor({ rows, cols, weights, top }, unpacked) {
@@ -41,7 +41,7 @@ export class TopKeys {
   /**
    * Return the codes of a range in blocks: 0 where nothing is known.
    * @param {number} at
-   * @param {import("../types.d.ts").Range} where
+   * @param {import("../types.js").Range} where
    */
   async codes(at, { rows: [top, bottom], cols: [left, right], block }) {
     const { places, codes } = await this.head(at);

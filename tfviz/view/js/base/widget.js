@@ -2,7 +2,7 @@
 
 import { KernelClient } from "./kernel-client.js";
 
-/** @import { Choices } from "../types.d.ts" */
+/** @import { Choices } from "../types.js" */
 
 /** A store over some traits of a widget's model, which Python may read, set and observe. @implements {Choices<any>} */
 export class TraitStore {

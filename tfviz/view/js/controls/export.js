@@ -2,7 +2,7 @@
 
 import { CanvasPen, SvgPen } from "../base/pen.js";
 
-/** @import { Drawing } from "../types.d.ts" */
+/** @import { Drawing } from "../types.js" */
 
 /** Draw a PNG file. @param {Drawing} drawing @param {string} page the colour behind it @returns {Promise<Blob>} */
 export async function png({ width, height, draw }, page) {

@@ -9,7 +9,7 @@ import spec from "../base/spec.json" with { type: "json" };
 import CSS from "./frame.css";
 
 /** @import { Grid } from "../base/grid.js" */
-/** @import { Choices, Drawing, GridPanel, Side, ViewOptions } from "../types.d.ts" */
+/** @import { Choices, Drawing, GridPanel, Side, ViewOptions } from "../types.js" */
 /**
  * @typedef {ViewOptions & {
  *   keys: string[][],

@@ -7,8 +7,8 @@ import { counted } from "../base/numbers.js";
 import { describeToken, otherSide } from "../base/patch-grid.js";
 import { TEXT_COLOURS } from "../base/theme.js";
 
-/** @import { HeadsDocument, HeadsState, MapsPart } from "../documents.d.ts" */
-/** @import { AnyGrid, Choices, GridPanel, Locked, Side } from "../types.d.ts" */
+/** @import { HeadsDocument, HeadsState, MapsPart } from "../documents.js" */
+/** @import { AnyGrid, Choices, GridPanel, Locked, Side } from "../types.js" */
 /** @import { Token, Words } from "../base/patch-grid.js" */
 /**
  * The attention maps that a view of heads needs; `HeadSource` implements it, as does `CapturedMaps` of the studios.

@@ -3,8 +3,8 @@
 import { checkbox, h, select, slider, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 
-/** @import { HeadMode, HeadsState } from "../documents.d.ts" */
-/** @import { Choices } from "../types.d.ts" */
+/** @import { HeadMode, HeadsState } from "../documents.js" */
+/** @import { Choices } from "../types.js" */
 
 /** @type {[HeadMode, string][]} */
 export const MODES = [

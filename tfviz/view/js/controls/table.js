@@ -6,7 +6,7 @@ import { formatted, exportedNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 
 /** @import { Grid } from "../base/grid.js" */
-/** @import { AnyGrid, GridPanel } from "../types.d.ts" */
+/** @import { AnyGrid, GridPanel } from "../types.js" */
 
 const MAX_CELLS = 1600;
 const MAX_ROWS = 100;

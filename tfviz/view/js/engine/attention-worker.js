@@ -1,7 +1,7 @@
 // A worker that computes attention weights. It loads heads { query, key, scale, rule }, and for a range { rows, cols,
 // block } of a head returns the codes of its blocks.
 
-/** @import { Endpoint, WeightSpec } from "../types.d.ts" */
+/** @import { Endpoint, WeightSpec } from "../types.js" */
 /** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, rule: ArrayLike<number> | null }} HeadSpec */
 /** @typedef {{ rows: [number, number], cols: [number, number], block: number }} Range */
 

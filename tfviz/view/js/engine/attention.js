@@ -1,7 +1,7 @@
 // Scaled dot-product attention, and softmax over scores that a model writes out. Both report their weights to the page
 // and apply its edits.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation } from "../types.js" */
 
 import { formatShape, normalizeAxis, sizeOf } from "./shape-utils.js";
 import { cast, copy, expand, permute, reshape } from "./tensors.js";

@@ -1,6 +1,6 @@
 // Elementwise operations on two tensors or numbers, with broadcasting.
 
-/** @import { Dtype, Numbers, Operation } from "../types.d.ts" */
+/** @import { Dtype, Numbers, Operation } from "../types.js" */
 /** @typedef {(x: number, y: number) => number | boolean} Binary */
 /** @typedef {[data: Numbers, offset: number, step: number]} Operand */
 /** @typedef {(...args: [...Operand, ...Operand, out: Numbers, start: number, length: number]) => void} BinaryLoop */

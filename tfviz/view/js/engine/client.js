@@ -1,6 +1,6 @@
 // The page's client of an engine, which runs in a worker so that the page stays responsive.
 
-/** @import { EngineModule, Port, RunOptions } from "../types.d.ts" */
+/** @import { EngineModule, Port, RunOptions } from "../types.js" */
 /** @typedef {{ resolve: (result: any) => void, reject: (error: Error) => void }} Settle */
 /** @typedef {[name: string, inputs: any, options?: RunOptions]} RunArguments */
 
@@ -104,7 +104,7 @@ function openWorker(engine) {
 function openInPage(engine) {
   /** @type {(message: any) => void} */
   let listener = () => {};
-  /** @type {import("../types.d.ts").Endpoint} */
+  /** @type {import("../types.js").Endpoint} */
   const endpoint = { onmessage: null, postMessage: (message) => listener(message) };
   engine().serve(endpoint);
   return {

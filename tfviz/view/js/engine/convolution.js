@@ -1,7 +1,7 @@
 // Convolutions and pooling over images [batch, channel, height, width]. Those over texts are computed as images of
 // height 1.
 
-/** @import { Operation, Tensor } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.js" */
 /** @typedef {{ kernel: number[], stride: number[], padding: number[], dilation: number[], shape: number[] }} Windows */
 
 import { asArray, formatShape } from "./shape-utils.js";

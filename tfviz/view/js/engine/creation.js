@@ -1,6 +1,6 @@
 // Operations that create tensors of given sizes.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation } from "../types.js" */
 
 import { cast, expand, full, resultType, toDtype } from "./tensors.js";
 

@@ -6,7 +6,7 @@
 // A row that sees nothing stays as it is. It is an error to give a row more than 1, or less with no key to share the
 // rest. `head` null means every head; a cell's query or key null means every one.
 
-/** @import { Edit, Tensor } from "../types.d.ts" */
+/** @import { Edit, Tensor } from "../types.js" */
 /** @typedef {(row: Float32Array, query: number, edit: Edit) => void} RowEdit */
 
 const SUM_TOLERANCE = 1e-6; // by which a row of weights may sum to more than 1

@@ -1,6 +1,6 @@
 // Operations that read or write the elements that indices select.
 
-/** @import { Operation, Tensor } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.js" */
 
 import { broadcastShape, formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shape-utils.js";
 import { asTensor, copy, expand } from "./tensors.js";

@@ -1,7 +1,7 @@
 // An interpreter of the programs that `tfviz/portable` exports.
 
-/** @import { Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.d.ts" */
-/** @import { RunOptions, Tensor, WeightSpec } from "../types.d.ts" */
+/** @import { Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.js" */
+/** @import { RunOptions, Tensor, WeightSpec } from "../types.js" */
 /** @import { Products, StoredMatrix } from "./products.js" */
 /** @import { Input } from "./program.js" */
 

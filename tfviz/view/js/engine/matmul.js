@@ -1,6 +1,6 @@
 // Matrix multiplication of tensors, with and without a bias.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation } from "../types.js" */
 
 import { broadcastShape, formatShape, sizeOf } from "./shape-utils.js";
 import { cast, expand, permute, reshape } from "./tensors.js";

@@ -1,6 +1,6 @@
 // Normalization over rows, groups of channels and batches.
 
-/** @import { Operation, Tensor } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.js" */
 
 import { formatShape, sizeOf } from "./shape-utils.js";
 import { reshape } from "./tensors.js";

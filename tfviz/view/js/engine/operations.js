@@ -1,7 +1,7 @@
 // All operations that a program may use, by their names in aten without "aten." and ".default". Each is called as
 // `operation(machine, ...all arguments of its schema)` and returns a tensor, or several.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation } from "../types.js" */
 
 import { REARRANGING } from "./rearranging.js";
 import { ATTENTION } from "./attention.js";

@@ -1,6 +1,6 @@
 // The decoder that prepares an exported program of `tfviz/portable` for the machine.
 
-/** @import { Argument, Dtype, Lengths, ProgramSpec, Tensor } from "../types.d.ts" */
+/** @import { Argument, Dtype, Lengths, ProgramSpec, Tensor } from "../types.js" */
 /** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
 
 import { formatShape, sizeOf } from "./shape-utils.js";

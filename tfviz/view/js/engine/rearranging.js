@@ -1,6 +1,6 @@
 // Operations that move, repeat or drop the elements of a tensor: triangles, padding, flips, diagonals, windows.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation } from "../types.js" */
 
 import { formatShape, normalizeAxis, stridesOf } from "./shape-utils.js";
 import { asStrided, copyStrided, full } from "./tensors.js";

@@ -1,6 +1,6 @@
 // The recurrent layers of PyTorch: RNN, GRU and LSTM.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation } from "../types.js" */
 /** @typedef {Float32Array} Row */
 /**
  * One step of one hidden unit: from the gates of the input and of the last state, [gates * hidden] each, and the last

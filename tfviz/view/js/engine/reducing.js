@@ -1,6 +1,6 @@
 // Operations that reduce axes to one number each, such as sums, means and maxima.
 
-/** @import { Dtype, Numbers, Operation, Tensor } from "../types.d.ts" */
+/** @import { Dtype, Numbers, Operation, Tensor } from "../types.js" */
 /** @import { Axes } from "./shape-utils.js" */
 /** @import { Machine } from "./machine.js" */
 /** @typedef {(data: Numbers, start: number, end: number) => number} Reduction of a row */

@@ -1,6 +1,6 @@
 // Operations that change the shape of a tensor, or the order of its axes, and keep its elements.
 
-/** @import { Operation, Tensor } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.js" */
 /** @import { Machine } from "./machine.js" */
 
 import { asArray, formatShape, inferShape, normalizeAxis, sizeOf } from "./shape-utils.js";

@@ -1,7 +1,7 @@
 // The server side of the protocol between a page and its engines. A request is { id, load, bytes } or { id, run,
 // inputs, options }; its reply is { id, result } or { id, error }.
 
-/** @import { Endpoint } from "../types.d.ts" */
+/** @import { Endpoint } from "../types.js" */
 /** @typedef {{ load?: any, bytes: Uint8Array, run: string, inputs: any, options: any }} Request */
 
 /**

@@ -1,6 +1,6 @@
 // Operations along one axis that keep its length: cumulative sums, softmax, sorting.
 
-/** @import { Dtype, Numbers, Operation } from "../types.d.ts" */
+/** @import { Dtype, Numbers, Operation } from "../types.js" */
 /** @typedef {(data: Numbers, start: number, end: number, out: Numbers) => void} RowScan writes a row */
 
 import { alongAxis, cast, toDtype } from "./tensors.js";

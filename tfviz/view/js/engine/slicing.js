@@ -1,6 +1,6 @@
 // Operations that cut tensors into pieces and that join pieces.
 
-/** @import { Operation, Tensor } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.js" */
 
 import { formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shape-utils.js";
 import { asStrided, copy, copyStrided, expand, resultType } from "./tensors.js";

@@ -1,6 +1,6 @@
 // Functions that evaluate sizes that depend on the lengths of the inputs: a number, a name, or [operator, size, ...].
 
-/** @import { Lengths, ProgramSpec, Size, Tensor } from "../types.d.ts" */
+/** @import { Lengths, ProgramSpec, Size, Tensor } from "../types.js" */
 
 /** @type {Record<string, (...parts: number[]) => number>} */
 const OPERATORS = {

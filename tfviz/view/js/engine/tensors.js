@@ -1,7 +1,7 @@
 // Functions that create, view and copy tensors. Tensors are row-major and are never changed once an operation has
 // returned them; reshaped ones share their memory.
 
-/** @import { Dtype, Numbers, Tensor } from "../types.d.ts" */
+/** @import { Dtype, Numbers, Tensor } from "../types.js" */
 /** @import { Machine } from "./machine.js" */
 /** @typedef {{ data: Numbers, strides: number[], start?: number }} Window */
 

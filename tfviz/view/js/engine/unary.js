@@ -1,6 +1,6 @@
 // Elementwise operations on one tensor.
 
-/** @import { Dtype, Operation, Tensor } from "../types.d.ts" */
+/** @import { Dtype, Operation, Tensor } from "../types.js" */
 /** @import { Machine } from "./machine.js" */
 /** @typedef {(x: number) => number} Unary */
 

@@ -1,6 +1,6 @@
 // A function that decodes stored weights: float32, float16, int8 with a scale for each row, integers and booleans.
 
-/** @import { Numbers, Tensor, WeightSpec } from "../types.d.ts" */
+/** @import { Numbers, Tensor, WeightSpec } from "../types.js" */
 
 const FLOAT16_VALUES = new Float32Array(65536); // the value of each float16, indexed by its bits (IEEE 754, binary16)
 for (let bits = 0; bits < 65536; bits++) {

@@ -1,6 +1,6 @@
 // The server of an engine, which runs in a worker, or in the page itself where the browser refuses workers.
 
-/** @import { Endpoint } from "../types.d.ts" */
+/** @import { Endpoint } from "../types.js" */
 
 import { Machine } from "./machine.js";
 import { Products } from "./products.js";

@@ -6,7 +6,7 @@ import { formatted } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
 
-/** @import { AngleSpec } from "../documents.d.ts" */
+/** @import { AngleSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 

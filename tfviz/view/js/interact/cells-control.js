@@ -7,7 +7,7 @@ import { formatted } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 import { Control } from "./control.js";
 
-/** @import { CellsSpec, SwitchesSpec } from "../documents.d.ts" */
+/** @import { CellsSpec, SwitchesSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named, Tensor } from "./control.js" */
 

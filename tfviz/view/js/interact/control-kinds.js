@@ -8,7 +8,7 @@ import { PointsControl } from "./points-control.js";
 import { SwitchesControl } from "./switches-control.js";
 import { TextControl } from "./text-control.js";
 
-/** @import { ControlSpec } from "../documents.d.ts" */
+/** @import { ControlSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Control } from "./control.js" */
 /**

@@ -7,7 +7,7 @@ import { checkbox, h, select, slider } from "../base/elements.js";
 import { stepped } from "../base/numbers.js";
 import { excerpt, label, quotedExcerpt } from "../base/visible-text.js";
 
-/** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.d.ts" */
+/** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @typedef {{ shape: number[], data: ArrayLike<number> }} Tensor the program determines its dtype */
 /**

@@ -16,8 +16,8 @@ import { PANELS } from "./panel-kinds.js";
 import { scalesOf } from "./scales.js";
 import { sentences, statedCells } from "./sentences.js";
 
-/** @import { DrawingKind, InteractDocument, InteractState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, Side, Tensor, ViewOptions } from "../types.d.ts" */
+/** @import { DrawingKind, InteractDocument, InteractState } from "../documents.js" */
+/** @import { Choices, Drawing, Side, Tensor, ViewOptions } from "../types.js" */
 /** @import { Control } from "./control.js" */
 /** @import { Panel, PanelContent } from "./panel.js" */
 /** @typedef {import("../base/page-data.js").PageData<InteractDocument>} Data */

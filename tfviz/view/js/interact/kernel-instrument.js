@@ -4,8 +4,8 @@ import { LatestCallQueue } from "../engine/latest-call-queue.js";
 import { Instrument } from "./instrument.js";
 import { unpacked } from "./snapshot.js";
 
-/** @import { InteractState } from "../documents.d.ts" */
-/** @import { Choices } from "../types.d.ts" */
+/** @import { InteractState } from "../documents.js" */
+/** @import { Choices } from "../types.js" */
 /** @import { Data } from "./instrument.js" */
 
 /** An instrument that sends each change of its controls to the kernel. */

@@ -9,7 +9,7 @@ import { cssColour } from "../base/theme.js";
 import { isBinary } from "./scales.js";
 
 /** @import { PanelContent } from "./panel.js" */
-/** @import { Pen } from "../types.d.ts" */
+/** @import { Pen } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /**
  * @typedef {object} ScaleKey

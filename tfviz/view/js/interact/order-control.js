@@ -7,7 +7,7 @@ import { consume } from "../base/events.js";
 import { label, quoted } from "../base/visible-text.js";
 import { Control } from "./control.js";
 
-/** @import { OrderSpec } from "../documents.d.ts" */
+/** @import { OrderSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 

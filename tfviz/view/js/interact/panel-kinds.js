@@ -6,7 +6,7 @@ import { StackPanel } from "./stack-panel.js";
 import { LinePanel, WordPanel } from "./text-panels.js";
 
 /**
- * @type {Record<import("../documents.d.ts").DrawingKind, new (theme: import("../base/theme.js").Theme, announce: (text: string) => void) => import("./panel.js").Panel>}
+ * @type {Record<import("../documents.js").DrawingKind, new (theme: import("../base/theme.js").Theme, announce: (text: string) => void) => import("./panel.js").Panel>}
  */
 export const PANELS = {
   grid: GridPanel,

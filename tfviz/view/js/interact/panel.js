@@ -21,8 +21,8 @@ const OPTIONAL_CONTENT = {
   stated: null,
 };
 
-/** @import { ScaleKind } from "../documents.d.ts" */
-/** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
+/** @import { ScaleKind } from "../documents.js" */
+/** @import { Box, Pen, Point, Tensor } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /**
  * A result, as `ResultPanel` in `tfviz/view/result_spec.py` specifies it.

@@ -8,7 +8,7 @@ import { Plane, ARROW_STOPS, arrowTo } from "./plane.js";
 import { inkOf } from "../base/theme.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 
-/** @import { Box, LineLook, Pen, Point, Tensor } from "../types.d.ts" */
+/** @import { Box, LineLook, Pen, Point, Tensor } from "../types.js" */
 
 const PLANE_SIDE = 380;
 const TOP_OFFSET = -10; // no names stand at the top of the plane

@@ -6,7 +6,7 @@ import { formatted } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 
-/** @import { LineLook, Pen, Point } from "../types.d.ts" */
+/** @import { LineLook, Pen, Point } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @typedef {[low: Point, high: Point]} Corners of a name, in pixels */
 

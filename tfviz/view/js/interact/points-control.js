@@ -11,7 +11,7 @@ import { inkOf } from "../base/theme.js";
 import { label, quoted } from "../base/visible-text.js";
 import { roundUp } from "../base/axis-ticks.js";
 
-/** @import { PointsSpec } from "../documents.d.ts" */
+/** @import { PointsSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 

@@ -5,8 +5,8 @@ import { ABSENT, FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { numbered } from "../base/patch-grid.js";
 import { roundUp } from "../base/axis-ticks.js";
 
-/** @import { ResultSpec, ScaleKind } from "../documents.d.ts" */
-/** @import { Numbers, Tensor } from "../types.d.ts" */
+/** @import { ResultSpec, ScaleKind } from "../documents.js" */
+/** @import { Numbers, Tensor } from "../types.js" */
 
 /**
  * Return the colour scale of a result, and where it ends.

@@ -5,8 +5,8 @@ import { formatted, percent } from "../base/numbers.js";
 import { capital, excerpt, quoted, quotedExcerpt } from "../base/visible-text.js";
 import { rowsSumToOne, wordsFor } from "./scales.js";
 
-/** @import { DrawingKind } from "../documents.d.ts" */
-/** @import { Point } from "../types.d.ts" */
+/** @import { DrawingKind } from "../documents.js" */
+/** @import { Point } from "../types.js" */
 /** @import { PanelContent } from "./panel.js" */
 /** @typedef {PanelContent & { kind: DrawingKind }} Content */
 

@@ -2,8 +2,8 @@
 
 import { Instrument } from "./instrument.js";
 
-/** @import { InteractState, Piece, StoredResult } from "../documents.d.ts" */
-/** @import { Choices, Tensor, ViewOptions } from "../types.d.ts" */
+/** @import { InteractState, Piece, StoredResult } from "../documents.js" */
+/** @import { Choices, Tensor, ViewOptions } from "../types.js" */
 /** @import { Data } from "./instrument.js" */
 
 const ARRAY_TYPES = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };

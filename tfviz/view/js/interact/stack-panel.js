@@ -8,7 +8,7 @@ import { FONT_SIZE, Panel } from "./panel.js";
 import { gridOf, wordsFor } from "./scales.js";
 import { stackAnswer } from "./sentences.js";
 
-/** @import { Box, Pen, Point } from "../types.d.ts" */
+/** @import { Box, Pen, Point } from "../types.js" */
 
 const ANSWER_SIZE = 32; // pixels of its letters
 const LAYOUT = { answer: 46, budget: 22, bar: 56, axis: 24, row: 28, column: 260 }; // heights, and the width of a name

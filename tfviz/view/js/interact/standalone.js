@@ -3,8 +3,8 @@
 import { Engine } from "../engine/client.js";
 import { Instrument } from "./instrument.js";
 
-/** @import { InteractState, Piece } from "../documents.d.ts" */
-/** @import { Choices, ViewOptions } from "../types.d.ts" */
+/** @import { InteractState, Piece } from "../documents.js" */
+/** @import { Choices, ViewOptions } from "../types.js" */
 /** @import { Data } from "./instrument.js" */
 
 /** An instrument that evaluates its function in an engine of its own. */

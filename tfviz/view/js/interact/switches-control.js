@@ -5,7 +5,7 @@ import { consume, hasModifier } from "../base/events.js";
 import { label } from "../base/visible-text.js";
 import { TableControl } from "./cells-control.js";
 
-/** @import { SwitchesSpec } from "../documents.d.ts" */
+/** @import { SwitchesSpec } from "../documents.js" */
 
 /** A table of on-off switches. @extends {TableControl<SwitchesSpec>} */
 export class SwitchesControl extends TableControl {

@@ -9,8 +9,8 @@ import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { gridOf, isBinary, wordsFor } from "./scales.js";
 
-/** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
-/** @import { AnyGrid } from "../types.d.ts" */
+/** @import { Box, Pen, Point, Tensor } from "../types.js" */
+/** @import { AnyGrid } from "../types.js" */
 /** @import { HeatmapLook } from "../stages/heatmap.js" */
 
 const COLUMN_NAMES_HEIGHT = 20; // of the names above a heatmap, where they lie flat

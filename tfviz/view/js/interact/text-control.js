@@ -6,7 +6,7 @@ import { label, quoted } from "../base/visible-text.js";
 import { makeTokenizer } from "../text/make-tokenizer.js";
 import { Control } from "./control.js";
 
-/** @import { TextSpec } from "../documents.d.ts" */
+/** @import { TextSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
 

@@ -11,7 +11,7 @@ import { excerpt, label, quoted } from "../base/visible-text.js";
 import { gridOf, wordsFor } from "./scales.js";
 import { levels, ticks } from "./ticks.js";
 
-/** @import { Box, Pen, Point } from "../types.d.ts" */
+/** @import { Box, Pen, Point } from "../types.js" */
 
 const NAME_HEIGHT = 16; // of a line's name
 const PLOT_LAYOUT = { share: 0.5, minHeight: 180, maxHeight: 380, left: 44, top: 10, bottom: 26, name: 18 }; // `share`: height as a share of the width; the others are pixels, `name` those of an axis's name

@@ -5,7 +5,7 @@ import { ABSENT, OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 
-/** @import { AnyGrid, Locked, Point } from "../types.d.ts" */
+/** @import { AnyGrid, Locked, Point } from "../types.js" */
 
 /**
  * Describe the cell under the cursor. `name`: the grid's, if there are several. `top`: whether only the strongest of

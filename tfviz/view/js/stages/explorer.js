@@ -22,10 +22,10 @@ import { TiledGrid } from "../base/tiled-grid.js";
  *   mark(layer: number, head: number): void,
  * }} Handlers
  */
-/** @import { HeadMode, HeadsState } from "../documents.d.ts" */
+/** @import { HeadMode, HeadsState } from "../documents.js" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { HeadMaps } from "../controls/head-choice.js" */
-/** @import { AnyGrid, Choices, GridPanel, Point, Side, ViewOptions } from "../types.d.ts" */
+/** @import { AnyGrid, Choices, GridPanel, Point, Side, ViewOptions } from "../types.js" */
 
 /** @type {Record<string, number>} */
 const HEAD_STEPS = { "[": -1, "]": 1 };
@@ -41,6 +41,8 @@ export class Explorer {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
   requests = new LatestRequest();
+  /** @type {Frame} */
+  frame;
   /** @type {GridPanel[] | null} the panels side by side; null on the sheet */
   panels = null;
   /** @type {HeadMode | null} the mode whose stage will get the keyboard focus */

@@ -10,7 +10,7 @@ import { quoted } from "../base/visible-text.js";
 import { Sheet } from "./sheet.js";
 import { ShadedWords } from "./shaded-words.js";
 
-/** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Point, Side } from "../types.d.ts" */
+/** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Point, Side } from "../types.js" */
 /** @import { HeadLinks, Word } from "./link-diagram.js" */
 /** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
 /**
@@ -53,7 +53,7 @@ export class SheetStage {
     });
   }
 
-  /** Shade the text for the head and query under the pointer, unless they are the same as before. @param {typeof this.pointed} pointed */
+  /** Shade the text for the head and query under the pointer, unless they are the same as before. @param {{ chosen: Point, row: number } | null} pointed */
   pointAt(pointed) {
     const moved = JSON.stringify(pointed) !== JSON.stringify(this.pointed);
     this.pointed = pointed;

@@ -6,8 +6,8 @@ import { CanvasPen } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 import { listenToHeatmap } from "./heatmap-input.js";
 
-/** @import { Divider } from "../documents.d.ts" */
-/** @import { AnyGrid, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.d.ts" */
+/** @import { Divider } from "../documents.js" */
+/** @import { AnyGrid, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.js" */
 /** @import { HeatmapOptions } from "./heatmap.js" */
 /** @typedef {{ map: Heatmap, canvas: HTMLCanvasElement, index: number }} HeadPanel */
 /** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string }} StageHandlers */

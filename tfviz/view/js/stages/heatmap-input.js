@@ -4,7 +4,7 @@
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 
-/** @import { Cell, Handlers, Point } from "../types.d.ts" */
+/** @import { Cell, Handlers, Point } from "../types.js" */
 /**
  * @typedef {Pick<Handlers, "lock" | "leave"> & { point(cell: Point | null): void, changed(): void }} PointingHandlers
  */

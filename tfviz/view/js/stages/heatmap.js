@@ -10,8 +10,8 @@ import { TiledGrid } from "../base/tiled-grid.js";
 import { label } from "../base/visible-text.js";
 import { legend, swatches, twoValues } from "./legend.js";
 
-/** @import { Divider } from "../documents.d.ts" */
-/** @import { AnyGrid, Cell, Pen, Point, Side, Window } from "../types.d.ts" */
+/** @import { Divider } from "../documents.js" */
+/** @import { AnyGrid, Cell, Pen, Point, Side, Window } from "../types.js" */
 /**
  * @typedef {object} HeatmapOptions
  * @property {string[]} [axes] names of rows and columns

@@ -12,10 +12,10 @@ import { legend } from "./legend.js";
 import { PictureLayout } from "./picture-layout.js";
 import { listenToPicture } from "./picture-input.js";
 
-/** @import { ImageSpec } from "../documents.d.ts" */
+/** @import { ImageSpec } from "../documents.js" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Profile, Token } from "../base/patch-grid.js" */
-/** @import { Drawing, GridPanel, Handlers, Pen, Side } from "../types.d.ts" */
+/** @import { Drawing, GridPanel, Handlers, Pen, Side } from "../types.js" */
 /** @import { Chip, PicturePart, PlacedToken } from "./picture-layout.js" */
 /** @typedef {Pick<Handlers, "announce" | "leave"> & { choose(side: Side, index: number): void }} ImageHandlers */
 

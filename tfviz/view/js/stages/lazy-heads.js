@@ -5,8 +5,8 @@ import { inflated, concatenated } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
 import { Explorer } from "./explorer.js";
 
-/** @import { HeadsDocument, HeadsState, Piece, QueriesAndKeys, StoredWeight } from "../documents.d.ts" */
-/** @import { Choices, ViewOptions } from "../types.d.ts" */
+/** @import { HeadsDocument, HeadsState, Piece, QueriesAndKeys, StoredWeight } from "../documents.js" */
+/** @import { Choices, ViewOptions } from "../types.js" */
 /** @typedef {import("../base/page-data.js").PageData<HeadsDocument>} Page */
 
 /** A view of heads whose maps are stored in the page. */

@@ -4,11 +4,11 @@ import { codeOf, FORBIDDEN, Grid, OPEN, SCALES } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
 
-/** @import { Pen } from "../types.d.ts" */
+/** @import { Pen } from "../types.js" */
 
 /**
  * Return the values of a grid if they are two at most, the larger first; such a grid needs no scale, but a sign for each.
- * @param {import("../types.d.ts").AnyGrid} grid
+ * @param {import("../types.js").AnyGrid} grid
  * @returns {number[] | null}
  */
 export function twoValues(grid) {
@@ -27,7 +27,7 @@ export function twoValues(grid) {
  * Draw a swatch for each of two values, and for what a mask forbids.
  * @param {Pen} pen
  * @param {import("../base/theme.js").Theme} theme
- * @param {import("../types.d.ts").AnyGrid} grid
+ * @param {import("../types.js").AnyGrid} grid
  * @param {number[]} values
  * @param {number} x
  * @param {number} y

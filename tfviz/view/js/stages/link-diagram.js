@@ -6,7 +6,7 @@ import { consume, followPointer, pointIn } from "../base/events.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 
-/** @import { AnyGrid, Handlers, Locked, Pen, Side } from "../types.d.ts" */
+/** @import { AnyGrid, Handlers, Locked, Pen, Side } from "../types.js" */
 /** @typedef {[side: Side, index: number]} Word */
 /** @typedef {{ grid: AnyGrid, ink: number, name: string }} HeadLinks a head and the index of its colour */
 /** @typedef {{ scroll: number, from: number, to: number }} Stretch the rows that are drawn, and pixels above them */

@@ -9,8 +9,8 @@ import { quoted } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
 import { table } from "../controls/table.js";
 
-/** @import { MasksDocument, MasksState, Predicate, Role } from "../documents.d.ts" */
-/** @import { Choices, Point, ViewOptions } from "../types.d.ts" */
+/** @import { MasksDocument, MasksState, Predicate, Role } from "../documents.js" */
+/** @import { Choices, Point, ViewOptions } from "../types.js" */
 
 /** @type {[Role, string][]} */
 const ROLE_OPTIONS = [
@@ -22,6 +22,10 @@ const ROLE_OPTIONS = [
 
 /** A view of the combined mask as a heatmap, with a menu for the role of each predicate. */
 export class MaskLab {
+  /** @type {Frame} */
+  frame;
+  /** @type {HeadStage} */
+  stage;
   /** @type {Map<string, Uint8Array>} of each predicate, 0 where it allows */
   statesOf = new Map();
 

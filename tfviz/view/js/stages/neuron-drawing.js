@@ -11,7 +11,7 @@ import { largestSize, signedGrid } from "./neuron-parts.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
-/** @import { Pen, Point } from "../types.d.ts" */
+/** @import { Pen, Point } from "../types.js" */
 /** @import { HeadVectors, NeuronParts } from "./neuron-parts.js" */
 /**
  * @typedef {object} NeuronContent

@@ -3,7 +3,7 @@
 
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 
-/** @import { GridPanel } from "../types.d.ts" */
+/** @import { GridPanel } from "../types.js" */
 /**
  * @typedef {object} HeadVectors what one head multiplies
  * @property {Float32Array} query [dim]

@@ -15,8 +15,8 @@ import { NeuronDrawing } from "./neuron-drawing.js";
 import { visibleKeys, neuronPanels, neuronParts } from "./neuron-parts.js";
 import { wordList } from "./shaded-words.js";
 
-/** @import { NeuronsDocument, NeuronsState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, Point, ViewOptions } from "../types.d.ts" */
+/** @import { NeuronsDocument, NeuronsState } from "../documents.js" */
+/** @import { Choices, Drawing, Point, ViewOptions } from "../types.js" */
 /** @import { NeuronContent } from "./neuron-drawing.js" */
 
 const MAX_KEYS = 60; // that are drawn
@@ -137,7 +137,7 @@ export class Neurons {
     const { layer, head } = this.place;
     const { dim, scale, queries, keys, biases, masks } = described.layers[layer];
     const group = Math.floor((head * keys.length) / queries.length);
-    const numbers = (/** @type {import("../documents.d.ts").Piece} */ piece) =>
+    const numbers = (/** @type {import("../documents.js").Piece} */ piece) =>
       source.cached(`${piece}`, async () => source.numbers(piece));
     const bias = biases[head];
     const [asked, answering, added, state] = await Promise.all([

@@ -6,9 +6,9 @@ import { textWidth } from "../base/pen.js";
 import { otherSide, patchGrids } from "../base/patch-grid.js";
 import { label } from "../base/visible-text.js";
 
-/** @import { PatchSides } from "../documents.d.ts" */
+/** @import { PatchSides } from "../documents.js" */
 /** @import { PatchGrid, Token, Words } from "../base/patch-grid.js" */
-/** @import { Box, Point, Side } from "../types.d.ts" */
+/** @import { Box, Point, Side } from "../types.js" */
 /** @typedef {Words & { patches?: PatchSides }} PicturePart */
 /** @typedef {Token & { text: string, box: Box }} Chip the word of a token that does not lie on the picture */
 /** @typedef {Token & { panel?: number, at?: Point }} PlacedToken with the number of its picture and a point on it */

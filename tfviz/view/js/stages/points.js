@@ -13,8 +13,8 @@ import { table } from "../controls/table.js";
 import { inkOf } from "../base/theme.js";
 import { truncate } from "../base/visible-text.js";
 
-/** @import { PointsDocument, PointsState } from "../documents.d.ts" */
-/** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.d.ts" */
+/** @import { PointsDocument, PointsState } from "../documents.js" */
+/** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.js" */
 
 const MARGINS = { left: 64, right: 22, top: 36, bottom: 48 }; // around the points, for the legend and the axes
 const FRAME_PADDING = 10; // between the outermost points and the frame

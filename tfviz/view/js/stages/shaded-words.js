@@ -7,7 +7,7 @@ import { FORBIDDEN, SCALES } from "../base/grid.js";
 import { counted, formatted } from "../base/numbers.js";
 import { quoted, visibleText } from "../base/visible-text.js";
 
-/** @import { AnyGrid, Handlers, Pen, Side } from "../types.d.ts" */
+/** @import { AnyGrid, Handlers, Pen, Side } from "../types.js" */
 /** @type {Record<string, number>} */
 const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 /** @typedef {{ element: HTMLElement, spans: HTMLElement[] }} Sentence a paragraph and the elements of its words */

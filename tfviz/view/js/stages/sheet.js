@@ -9,7 +9,7 @@ import { legend } from "./legend.js";
 import { paint } from "../base/paint.js";
 
 /** @import { Grid } from "../base/grid.js" */
-/** @import { AnyGrid, Pen, Point } from "../types.d.ts" */
+/** @import { AnyGrid, Pen, Point } from "../types.js" */
 /** @typedef {{ layers: number, heads: number, rows: string[], cols: string[] }} Part */
 /**
  * @typedef {object} SheetLook

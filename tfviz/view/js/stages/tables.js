@@ -9,8 +9,8 @@ import { label } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
 import { table } from "../controls/table.js";
 
-/** @import { TablePanel, TablesDocument, TablesState } from "../documents.d.ts" */
-/** @import { AnyGrid, Choices, GridPanel, Point, ViewOptions } from "../types.d.ts" */
+/** @import { TablePanel, TablesDocument, TablesState } from "../documents.js" */
+/** @import { AnyGrid, Choices, GridPanel, Point, ViewOptions } from "../types.js" */
 
 /** A view of sheets of tables, each table a heatmap. */
 export class Tables {

@@ -12,8 +12,8 @@ import { table } from "../controls/table.js";
 import { legend } from "./legend.js";
 import { drawWords, wordList } from "./shaded-words.js";
 
-/** @import { TokensDocument, TokensState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, ViewOptions } from "../types.d.ts" */
+/** @import { TokensDocument, TokensState } from "../documents.js" */
+/** @import { Choices, Drawing, ViewOptions } from "../types.js" */
 
 /** @type {Record<string, number>} */
 const KEY_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };

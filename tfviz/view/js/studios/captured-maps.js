@@ -3,7 +3,7 @@
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 
 /** @import { HeadMaps } from "../controls/head-choice.js" */
-/** @import { Pattern } from "../types.d.ts" */
+/** @import { Pattern } from "../types.js" */
 /** @typedef {{ name: string, sites: string[], maps: Pattern[] }} CapturedPart the maps of some layers */
 
 /**

@@ -3,8 +3,8 @@
 import { MAX_GUESSES } from "./predictions.js";
 import { logitsAt, softmax, topK } from "./logits.js";
 
-/** @import { CausalModel } from "../documents.d.ts" */
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { CausalModel } from "../documents.js" */
+/** @import { Tokenizer } from "../types.js" */
 /** @import { FillStudio } from "./fill-studio.js" */
 /** @import { Segment } from "./word-segments.js" */
 /**

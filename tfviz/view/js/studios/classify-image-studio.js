@@ -22,9 +22,9 @@ import { sharesDrawing } from "./probability-bars.js";
 import { Studio } from "./studio.js";
 import { stacked } from "./text-drawing.js";
 
-/** @import { ClassifyImageDocument, ClassifyImageState } from "../documents.d.ts" */
+/** @import { ClassifyImageDocument, ClassifyImageState } from "../documents.js" */
 /** @import { Grid } from "../base/grid.js" */
-/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Drawing, Pen } from "../types.js" */
 /** @import { Answer, AskOptions } from "./logits-cache.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */

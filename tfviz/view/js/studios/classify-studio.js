@@ -14,8 +14,8 @@ import { bars, markFew, sharesDrawing, sharesPanel } from "./probability-bars.js
 import { classifyExamples } from "./examples.js";
 import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 
-/** @import { ClassifyDocument } from "../documents.d.ts" */
-/** @import { Drawing } from "../types.d.ts" */
+/** @import { ClassifyDocument } from "../documents.js" */
+/** @import { Drawing } from "../types.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { Share } from "./probability-bars.js" */
 /** @import { StudioArguments } from "./studio.js" */

@@ -1,6 +1,6 @@
 // The base class of texts as a model reads them. Each text is encoded once, in the page or in Python.
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 
 /** A cache of the encoding of the last text. @template {{ text: string }} Read the encoded text */
 export class EncodedText {

@@ -4,8 +4,8 @@
 import { bytesOf } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
 
-/** @import { StudioDocument } from "../documents.d.ts" */
-/** @import { RunOptions } from "../types.d.ts" */
+/** @import { StudioDocument } from "../documents.js" */
+/** @import { RunOptions } from "../types.js" */
 /** @import { StudioOptions } from "./studio.js" */
 
 /** A session of an engine with a model's programs, which reports errors and whether it is busy. */

@@ -13,8 +13,8 @@ import { stacked } from "./text-drawing.js";
 import { TextStudio } from "./text-studio.js";
 import { fillExamples } from "./examples.js";
 
-/** @import { FillDocument } from "../documents.d.ts" */
-/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { FillDocument } from "../documents.js" */
+/** @import { Drawing, Pen } from "../types.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { Left } from "./causal-predictions.js" */
 /** @import { StudioArguments } from "./studio.js" */

@@ -2,7 +2,7 @@
 
 import { percent, withSign } from "../base/numbers.js";
 
-/** @import { Edit } from "../types.d.ts" */
+/** @import { Edit } from "../types.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { Studio } from "./studio.js" */
 /**

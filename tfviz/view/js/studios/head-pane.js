@@ -8,8 +8,8 @@ import { button, gradient, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
-/** @import { StudioState } from "../documents.d.ts" */
-/** @import { Choices } from "../types.d.ts" */
+/** @import { StudioState } from "../documents.js" */
+/** @import { Choices } from "../types.js" */
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @typedef {{ text: string, most: string }} MapLegend how the small maps are read, and the largest weight of their scale */

@@ -6,7 +6,7 @@ import { profile } from "../base/patch-grid.js";
 import { topK } from "./logits.js";
 
 /** @import { Profile } from "../base/patch-grid.js" */
-/** @import { Patches } from "../documents.d.ts" */
+/** @import { Patches } from "../documents.js" */
 
 const MAX_EVEN_RATIO = 1.5; // times the even weight: a head that gives no token more looks at all of them alike
 

@@ -1,6 +1,6 @@
 // What a studio is, and what to do first: the line below its title.
 
-/** @import { StudioDocument } from "../documents.d.ts" */
+/** @import { StudioDocument } from "../documents.js" */
 
 /** @type {Record<StudioDocument["kind"], [what: string, first: string]>} */
 const TEXTS = {

@@ -20,7 +20,7 @@ export const kernelTokenizer = (kernel) => (one, number) =>
 /**
  * Make a port that sends an engine's requests { id, run, inputs, options } to the kernel.
  * @param {KernelClient} kernel
- * @returns {import("../types.d.ts").Port}
+ * @returns {import("../types.js").Port}
  */
 function kernelPort(kernel) {
   /** @type {(message: any) => void} */

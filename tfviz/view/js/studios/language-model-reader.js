@@ -3,7 +3,7 @@
 
 const CACHE_NAMES = ["keys", "values"];
 
-/** @import { Edit, Pattern, RunOptions, Tensor } from "../types.d.ts" */
+/** @import { Edit, Pattern, RunOptions, Tensor } from "../types.js" */
 /**
  * @typedef {(channel: string, program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} Run as
  *   that of a studio

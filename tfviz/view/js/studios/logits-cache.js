@@ -3,7 +3,7 @@
 import { notFinite } from "./logits.js";
 import { LruCache } from "./lru-cache.js";
 
-/** @import { Edit, Pattern } from "../types.d.ts" */
+/** @import { Edit, Pattern } from "../types.js" */
 /** @import { Studio } from "./studio.js" */
 /**
  * @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} Answer a model's logits; patterns: null in a cached answer

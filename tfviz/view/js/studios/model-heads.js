@@ -5,8 +5,8 @@ import { counted } from "../base/numbers.js";
 import { capital } from "../base/visible-text.js";
 import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 
-/** @import { StudioState } from "../documents.d.ts" */
-/** @import { Choices, Edit, Pattern } from "../types.d.ts" */
+/** @import { StudioState } from "../documents.js" */
+/** @import { Choices, Edit, Pattern } from "../types.js" */
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { Group, Place } from "./model-pane.js" */
 

@@ -16,8 +16,8 @@ const MAX_BARS = 10;
 const MAX_ENDING = 12; // letters of the text that are quoted
 
 /** @import { Theme } from "../base/theme.js" */
-/** @import { WriteState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, Tokenizer } from "../types.d.ts" */
+/** @import { WriteState } from "../documents.js" */
+/** @import { Choices, Drawing, Tokenizer } from "../types.js" */
 /** @import { Answer } from "./language-model-reader.js" */
 
 /** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */

@@ -8,7 +8,7 @@ import { note } from "./small-elements.js";
 import { tokenPhrase, withoutSpace } from "./token-names.js";
 import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "./probability-bars.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 /** @import { SearchState } from "./translation-view.js" */
 
 const MAX_WORDS = 8;

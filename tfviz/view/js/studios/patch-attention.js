@@ -5,7 +5,7 @@ import { PatchGrid, largest, spread } from "../base/patch-grid.js";
 import { attentionProfile } from "./image-summary.js";
 import { keyOf } from "./model-pane.js";
 
-/** @import { ClassifyImageDocument } from "../documents.d.ts" */
+/** @import { ClassifyImageDocument } from "../documents.js" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Profile } from "../base/patch-grid.js" */
 /** @import { ModelHeads } from "./model-heads.js" */

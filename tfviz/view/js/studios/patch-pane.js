@@ -6,10 +6,10 @@ import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events
 import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 
-/** @import { ImageSpec, Patches } from "../documents.d.ts" */
+/** @import { ImageSpec, Patches } from "../documents.js" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
-/** @import { Pen } from "../types.d.ts" */
+/** @import { Pen } from "../types.js" */
 /**
  * @typedef {object} PatchHandlers
  * @property {(patch: number | null) => void} point

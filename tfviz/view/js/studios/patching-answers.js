@@ -7,8 +7,8 @@ import { joinPresent } from "./small-elements.js";
 import { bars, sharesDrawing, sharesPanel } from "./probability-bars.js";
 
 /** @import { Theme } from "../base/theme.js" */
-/** @import { PatchState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, Tokenizer } from "../types.d.ts" */
+/** @import { PatchState } from "../documents.js" */
+/** @import { Choices, Drawing, Tokenizer } from "../types.js" */
 /** @import { Share } from "./probability-bars.js" */
 /** @typedef {"answer" | "other"} Role of the clean text, of the corrupt text */
 

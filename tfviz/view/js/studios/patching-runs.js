@@ -3,7 +3,7 @@
 import { notFinite, topK } from "./logits.js";
 import { LruCache } from "./lru-cache.js";
 
-/** @import { PatchDocument } from "../documents.d.ts" */
+/** @import { PatchDocument } from "../documents.js" */
 /** @import { Run } from "./language-model-reader.js" */
 /** @typedef {"streams" | "heads"} Kind the residual stream before each layer, or the output of each head */
 /** @typedef {[kind: Kind, layer: number, at: number]} Place at: the position, or the head */

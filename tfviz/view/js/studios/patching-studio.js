@@ -17,8 +17,8 @@ import { Studio } from "./studio.js";
 import { stacked, textDrawing } from "./text-drawing.js";
 import CSS from "../controls/patching.css";
 
-/** @import { PatchDocument } from "../documents.d.ts" */
-/** @import { Drawing, GridPanel } from "../types.d.ts" */
+/** @import { PatchDocument } from "../documents.js" */
+/** @import { Drawing, GridPanel } from "../types.js" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Kind, Pair, Place } from "./patching-runs.js" */
 /** @import { StudioArguments } from "./studio.js" */
@@ -42,6 +42,11 @@ export class PatchingStudio extends Studio {
   answers = [];
   /** @type {Float32Array | null} the logits of the patched run */
   patchedLogits = null;
+  /** What the pointer or the cursor is at, in words. */
+  reading = h("p", { class: "soft how-to", role: "status" });
+  sentence = h("p", {});
+  remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
+  gauge = new PatchingGauge();
 
   /** @param {StudioArguments<PatchDocument>} args */
   constructor(...args) {
@@ -55,8 +60,6 @@ export class PatchingStudio extends Studio {
       announce: (text) => this.announce(text),
       preload: (texts) => this.preloadEncodings(tokenizer, texts),
     });
-    /** What the pointer or the cursor is at, in words. */
-    this.reading = h("p", { class: "soft how-to", role: "status" });
     this.placeTables = KINDS.map(
       (kind) =>
         new PatchingTable(kind, frame.theme, {
@@ -80,9 +83,6 @@ export class PatchingStudio extends Studio {
 
   buildPatchingPanes() {
     const { frame, headPane } = this;
-    this.examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
-    /** @type {PatchingGauge} */
-    this.gauge = new PatchingGauge();
     this.textPane = pane("text", "The texts", null, this.texts.element, this.next.choice, this.gauge.element);
     const tables = this.placeTables.map(({ element }) => element);
     const middle = pane(
@@ -94,10 +94,6 @@ export class PatchingStudio extends Studio {
       ...tables,
     );
     const bars = pane("says", "What comes next?", null, this.next.element);
-    /** @type {HTMLElement} */
-    this.sentence = h("p", {});
-    /** @type {HTMLButtonElement} */
-    this.remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
     const under = h("div", { class: "under" }, this.sentence, this.remover);
     const panes = h("div", { class: "stage desk patching" }, this.textPane, bars, middle);
     frame.body.before(h("style", {}, CSS));

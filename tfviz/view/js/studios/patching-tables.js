@@ -7,7 +7,7 @@ import { HeadStage } from "../stages/head-stage.js";
 import { button } from "./small-elements.js";
 
 /** @import { Theme } from "../base/theme.js" */
-/** @import { Drawing, GridPanel } from "../types.d.ts" */
+/** @import { Drawing, GridPanel } from "../types.js" */
 /** @import { Kind, Place } from "./patching-runs.js" */
 /**
  * @typedef {object} TableHandlers

@@ -7,8 +7,8 @@ import { Prompt } from "./prompt.js";
 import { TextEditor } from "./text-editor.js";
 import { signOf, TextPieces } from "./text-pieces.js";
 
-/** @import { PatchState } from "../documents.d.ts" */
-/** @import { Choices, Tokenizer } from "../types.d.ts" */
+/** @import { PatchState } from "../documents.js" */
+/** @import { Choices, Tokenizer } from "../types.js" */
 /** @import { Prompted } from "./prompt.js" */
 
 /** @type {["clean", "corrupt"]} */

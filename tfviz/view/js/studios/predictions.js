@@ -9,7 +9,7 @@ import { bars, drawShares, othersRow, sharesHeight, withoutTiny } from "./probab
 
 /** @import { NumberList } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
-/** @import { Pen, Tokenizer } from "../types.d.ts" */
+/** @import { Pen, Tokenizer } from "../types.js" */
 /** @import { Share } from "./probability-bars.js" */
 /**
  * @typedef {{ shares: Float64Array, baseline?: Float64Array | null, tokenizer: Tokenizer }} Guesses baseline: with all

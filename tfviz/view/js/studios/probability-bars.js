@@ -6,7 +6,7 @@ import { counted, percent } from "../base/numbers.js";
 import { joinPresent } from "./small-elements.js";
 import { isSpecial, tokenPhrase } from "./token-names.js";
 
-/** @import { Drawing, GridPanel, Pen } from "../types.d.ts" */
+/** @import { Drawing, GridPanel, Pen } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /**
  * @typedef {object} Share

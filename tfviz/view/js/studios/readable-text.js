@@ -3,7 +3,7 @@
 import { EncodedText } from "./encoded-text.js";
 import { segmentsOf, segmentsWithin, textsOf } from "./word-segments.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 /** @import { Segment } from "./word-segments.js" */
 /** @typedef {{ text: string, segments: Segment[] | null, problem: string, note?: string }} ReadText */
 

@@ -3,7 +3,7 @@
 import { TranslationReader, TranslationSearch } from "./translation-search.js";
 import { LruCache } from "./lru-cache.js";
 
-/** @import { Edit, ProgramNode } from "../types.d.ts" */
+/** @import { Edit, ProgramNode } from "../types.js" */
 /** @import { TranslateStudio } from "./translate-studio.js" */
 
 const MAX_SEARCHES = 8; // searches, and readers, that are cached

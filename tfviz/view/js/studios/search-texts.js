@@ -6,7 +6,7 @@ import { quotedExcerpt } from "../base/visible-text.js";
 import { scoreOf } from "./beam-search.js";
 import { button } from "./small-elements.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 /** @import { Beam } from "./beam-search.js" */
 
 /** A list with a button for each text of a beam. */

@@ -11,7 +11,7 @@ import { button, joinPresent } from "./small-elements.js";
 import { isSpecial, tokenPhrase, withoutSpace } from "./token-names.js";
 
 /** @import { Beam } from "./beam-search.js" */
-/** @import { Pen } from "../types.d.ts" */
+/** @import { Pen } from "../types.js" */
 
 const STEP_HEIGHT = 46;
 const NODE_SIZE = { height: 38, sides: 18 }; // pixels of a word's box, and of both paddings beside it

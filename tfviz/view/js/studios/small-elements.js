@@ -3,7 +3,7 @@
 import { h } from "../base/elements.js";
 import { cssColour } from "../base/theme.js";
 
-/** @import { Properties } from "../types.d.ts" */
+/** @import { Properties } from "../types.js" */
 
 /**
  * @param {Node | string | null | (Node | string | null)[]} content

@@ -3,8 +3,8 @@
 import { quoted } from "../base/visible-text.js";
 import { EncodedText } from "./encoded-text.js";
 
-/** @import { TranslateDocument } from "../documents.d.ts" */
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { TranslateDocument } from "../documents.js" */
+/** @import { Tokenizer } from "../types.js" */
 /** @typedef {{ text: string, ids: number[] | null, note: string }} Source note: the part that is left out, or the reason why there are no ids */
 
 const MAX_LETTERS = 4000; // only the beginning of a longer sentence is read

@@ -1,6 +1,6 @@
 // The special tokens that a tokenizer adds around a text.
 
-/** @import { ClassifyDocument } from "../documents.d.ts" */
+/** @import { ClassifyDocument } from "../documents.js" */
 
 /** The special tokens before and after a text, and functions to add them. */
 export class SpecialTokens {

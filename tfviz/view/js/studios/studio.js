@@ -21,8 +21,8 @@ import MODEL_CSS from "../controls/model.css";
 import CSS from "../controls/studio.css";
 
 /** @import { Grid } from "../base/grid.js" */
-/** @import { StudioDocument, StudioState } from "../documents.d.ts" */
-/** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Tokenizer } from "../types.d.ts" */
+/** @import { StudioDocument, StudioState } from "../documents.js" */
+/** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Tokenizer } from "../types.js" */
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { EncodedText } from "./encoded-text.js" */
 /** @import { Place } from "./model-pane.js" */
@@ -76,6 +76,15 @@ export class Studio {
     return mapDrawing(frame.theme, heads.grid(heads.selected), this.axes, heads.nameOf(heads.selected));
   }
 
+  /** The line below the title, which says what the model is. */
+  lead = h("p", { class: "lead" });
+  /** Which head shades the text. */
+  sourceLabel = h("small", {});
+  /** The buttons after "Try". */
+  examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
+  /** @type {HTMLElement | null} */
+  textPane = null;
+
   /** Why the text cannot be read; "": it can be. */
   problem = "";
 
@@ -128,7 +137,7 @@ export class Studio {
     const watcher = new ResizeObserver(() => host.isConnected || this.closeEngine());
     watcher.observe(host);
     const end = this.frame.open();
-    this.textPane.children[1].after(this.frame.status); // messages are shown beside the text field
+    this.textPane?.children[1].after(this.frame.status); // messages are shown beside the text field
     this.close = () => {
       this.requests.end();
       watcher.disconnect();
@@ -152,8 +161,6 @@ export class Studio {
     frame.hasZoom = false;
     frame.body.classList.add("studio");
     frame.subject.hidden = true; // it names files; the line below the title says it in words
-    /** @type {HTMLElement} */
-    this.lead = h("p", { class: "lead" });
     frame.header.after(this.lead);
     frame.body.before(h("style", {}, CSS, MODEL_CSS));
     return frame;
@@ -170,11 +177,6 @@ export class Studio {
    */
   buildPanes({ text, textTitle, prediction, predictionTitle }) {
     const { frame, headPane } = this;
-    /** @type {HTMLElement} */
-    this.sourceLabel = h("small", {});
-    /** @type {HTMLElement} */
-    this.examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
-    /** @type {HTMLElement} */
     this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
     const panes = h(
       "div",

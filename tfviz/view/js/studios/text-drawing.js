@@ -4,7 +4,7 @@ import { Heatmap } from "../stages/heatmap.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
-/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Drawing, Pen } from "../types.js" */
 
 const PART_GAP = 18; // between two parts
 const MAX_MAP_WIDTH = 420; // of a head's map

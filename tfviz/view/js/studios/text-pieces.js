@@ -4,7 +4,7 @@ import { label } from "../base/visible-text.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 import { piecesOf } from "./word-segments.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 /** @import { Prompted } from "./prompt.js" */
 /** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece a piece of the text with the number of its tokens */
 /** @typedef {Piece & { first: number, last: number }} PlacedPiece with the positions of its first and last token; negative before the model's context */

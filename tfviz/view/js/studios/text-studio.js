@@ -12,7 +12,7 @@ import { tokenPhrase } from "./token-names.js";
 import { shadeOf } from "./text-shading.js";
 import { WordList } from "./word-list.js";
 
-/** @import { ClassifyDocument, FillDocument } from "../documents.d.ts" */
+/** @import { ClassifyDocument, FillDocument } from "../documents.js" */
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Answer, AskOptions } from "./logits-cache.js" */
 /** @import { StudioArguments } from "./studio.js" */

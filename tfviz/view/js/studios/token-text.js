@@ -2,7 +2,7 @@
 
 import { label } from "../base/visible-text.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 
 /** @type {Record<string, string>} */
 const UNIT_NAMES = { characters: "letter", bytes: "byte" };

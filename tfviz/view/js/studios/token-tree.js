@@ -1,8 +1,8 @@
 // A tree of the tokens written so far: each has the token before it as its parent, so that a different choice makes a
 // branch and no text is lost.
 
-/** @import { WriteState } from "../documents.d.ts" */
-/** @import { Choices } from "../types.d.ts" */
+/** @import { WriteState } from "../documents.js" */
+/** @import { Choices } from "../types.js" */
 
 /** A tree of tokens by the index of their node. */
 export class TokenTree {

@@ -16,8 +16,8 @@ import { stacked, textDrawing } from "./text-drawing.js";
 import { TranslationView, NO_CHOICE } from "./translation-view.js";
 import { translateExamples } from "./examples.js";
 
-/** @import { TranslateDocument } from "../documents.d.ts" */
-/** @import { Drawing, Pen, Tokenizer } from "../types.d.ts" */
+/** @import { TranslateDocument } from "../documents.js" */
+/** @import { Drawing, Pen, Tokenizer } from "../types.js" */
 /** @import { Beam } from "./beam-search.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */

@@ -5,7 +5,7 @@ import { cutTo } from "./language-model-reader.js";
 import { LruCache } from "./lru-cache.js";
 
 /** @import { Beam } from "./beam-search.js" */
-/** @import { Pattern, RunOptions } from "../types.d.ts" */
+/** @import { Pattern, RunOptions } from "../types.js" */
 /**
  * The outputs of the decoder for some texts.
  * @typedef {object} DecoderOutput

@@ -9,7 +9,7 @@ import { isSpecial, tokenPhrase } from "./token-names.js";
 import { shadeOf } from "./text-shading.js";
 import { pieceText, spaceSeparated } from "./token-text.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Shading } from "./source-text.js" */
 /** @import { SearchState } from "./translation-view.js" */

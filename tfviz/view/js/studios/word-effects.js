@@ -9,7 +9,7 @@ import { visibleText } from "../base/visible-text.js";
 import { logOdds, softmax } from "./logits.js";
 import { gradient } from "./small-elements.js";
 
-/** @import { GridPanel } from "../types.d.ts" */
+/** @import { GridPanel } from "../types.js" */
 /** @import { ClassifyStudio } from "./classify-studio.js" */
 /** @import { TextAnswer } from "./text-studio.js" */
 

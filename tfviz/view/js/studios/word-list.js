@@ -5,7 +5,7 @@ import { focusedIn, h } from "../base/elements.js";
 import { consume, followPointer, placeAfterKey } from "../base/events.js";
 import { textDrawing } from "./text-drawing.js";
 
-/** @import { Drawing } from "../types.d.ts" */
+/** @import { Drawing } from "../types.js" */
 /** @import { Segment } from "./word-segments.js" */
 /**
  * @typedef {object} WordHandlers

@@ -1,6 +1,6 @@
 // Functions that split a text into words, each with its tokens.
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 /**
  * @typedef {object} Word
  * @property {string} leadingSpace white space before it

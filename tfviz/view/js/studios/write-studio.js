@@ -20,8 +20,8 @@ import { writeExamples } from "./examples.js";
 import { WriteText } from "./write-text.js";
 import { WritingLoop } from "./writing-loop.js";
 
-/** @import { WriteDocument } from "../documents.d.ts" */
-/** @import { Drawing } from "../types.d.ts" */
+/** @import { WriteDocument } from "../documents.js" */
+/** @import { Drawing } from "../types.js" */
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { StudioArguments } from "./studio.js" */
@@ -43,12 +43,29 @@ export class WriteStudio extends Studio {
   answerInput = null;
   /** @type {Answer | null} whose maps are shown */
   mappedAnswer = null;
+  runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "go" });
+  next = new NextTokens(this.tokenizer, this.store, (id) => this.take(id));
+  temperature = slider("Temperature", {
+    min: 0,
+    max: Math.max(3, this.store.get("temperature")),
+    step: 0.05,
+    value: this.store.get("temperature"),
+    text: (value) => fixed(value, 2),
+    choose: (value) => this.store.set({ temperature: value }),
+  });
+  /** @type {HTMLInputElement} */
+  seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
+  path = new TokenTree(this.store);
+  branches = new Branches(
+    this.path,
+    (tokens) => this.textOf(tokens),
+    (node) => this.store.set({ node, rows: [], cols: [] }),
+  );
 
   /** @param {StudioArguments<WriteDocument>} args */
   constructor(...args) {
     super(...args);
-    const { store, described, tokenizer } = this;
-    this.path = new TokenTree(store);
+    const { described, tokenizer } = this;
     this.prompt = new Prompt(tokenizer, described.context);
     this.text = new WriteText(this);
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
@@ -78,37 +95,23 @@ export class WriteStudio extends Studio {
     };
   }
 
-  /** Make the text, the buttons that write, and the branches. */
+  /** @param {number[]} tokens */
+  textOf(tokens) {
+    const { tokenizer } = this;
+    return tokens.map((id) => pieceText(tokenizer, id)).join(spaceSeparated(tokenizer) ? " " : "");
+  }
+
+  /** Make the text and the buttons that write. */
   buildText() {
-    const { store, tokenizer, unit } = this;
-    /** @type {HTMLButtonElement} */
-    this.runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "go" });
+    const { unit } = this;
     const step = button(`One ${unit}`, () => this.loop.write(), { title: `write one ${unit} (Alt+S)` });
     const back = button("Back", () => this.path.back(), { title: `take the last ${unit} back (Alt+B)` });
-    const textOf = (/** @type {number[]} */ tokens) =>
-      tokens.map((id) => pieceText(tokenizer, id)).join(spaceSeparated(tokenizer) ? " " : "");
-    /** @type {Branches} */
-    this.branches = new Branches(this.path, textOf, (node) => store.set({ node, rows: [], cols: [] }));
     const buttons = h("div", { class: "row" }, this.runButton, step, back, this.textCost.line);
     return [this.text.editor.element, buttons, this.textCost.bars.element, this.branches.element];
   }
 
   /** Make the list of next tokens and the controls of the sampler. */
   buildNext() {
-    const { store } = this;
-    /** @type {NextTokens} */
-    this.next = new NextTokens(this.tokenizer, store, (id) => this.take(id));
-    /** @type {ReturnType<typeof slider>} */
-    this.temperature = slider("Temperature", {
-      min: 0,
-      max: Math.max(3, store.get("temperature")),
-      step: 0.05,
-      value: store.get("temperature"),
-      text: (value) => fixed(value, 2),
-      choose: (value) => store.set({ temperature: value }),
-    });
-    /** @type {HTMLInputElement} */
-    this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
     const seed = h("label", { class: "seed" }, h("span", {}, "Seed"), this.seed);
     return [this.next.element, this.temperature.element, h("div", { class: "more" }, this.next.cutBy, seed)];
   }

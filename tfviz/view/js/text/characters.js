@@ -3,7 +3,7 @@
 
 import { VISIBLE_SIGNS } from "../base/visible-text.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 
 const SURROGATE = /\p{Surrogate}/u;
 const UTF8 = new TextEncoder();

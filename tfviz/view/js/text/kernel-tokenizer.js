@@ -3,7 +3,7 @@
 
 import { fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from "./characters.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 
 const MAX_TEXTS = 2000;
 

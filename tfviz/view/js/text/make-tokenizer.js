@@ -3,7 +3,7 @@
 import { ByteTokenizer, CharacterTokenizer } from "./characters.js";
 import { SubwordTokenizer } from "./subwords.js";
 
-/** @type {Record<string, new (described: any) => import("../types.d.ts").Tokenizer>} */
+/** @type {Record<string, new (described: any) => import("../types.js").Tokenizer>} */
 const TOKENIZERS = { characters: CharacterTokenizer, bytes: ByteTokenizer, subwords: SubwordTokenizer };
 
 /** Make a tokenizer from its exported description. @param {Record<string, any>} described */

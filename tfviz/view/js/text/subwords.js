@@ -5,7 +5,7 @@ import { broken, fromBytes, hexadecimal, knownIds, toBytes, visibleToken } from 
 import { normalizer } from "./normalizers.js";
 import { splitter } from "./splitters.js";
 
-/** @import { Tokenizer } from "../types.d.ts" */
+/** @import { Tokenizer } from "../types.js" */
 
 // WordPiece leaves out these spaces, in this order.
 const CLEAN_UP_REPLACEMENTS = [
