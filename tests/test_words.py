@@ -81,7 +81,7 @@ def declared(script):
 
 @pytest.mark.parametrize("folder", SCRIPTS)
 def test_script_declarations_have_no_banned_words(folder):
-    scripts = [path.read_text("utf-8") for path in PACKAGE.glob(f"view/js/{folder}/*.js")]
+    scripts = [path.read_text("utf-8") for path in PACKAGE.glob(f"view/js/{folder}/**/*.js")]
     assert scripts
     private = {name for script in scripts for name in declared(script) if words(name) & BANNED_IN_SCRIPTS}
     assert not private, f"{private}: take the field's word; the glossary is in CONTRIBUTING.md"

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stub } from "./helpers.js";
-import * as beams from "../../tfviz/view/js/studios/beam-search.js";
+import * as beams from "../../tfviz/view/js/studios/translate/beam-search.js";
 
 const { likeliestTokens, logProbabilities, nextBeam, EMPTY_BEAM, ranksUpTo, scoreOf } = beams;
 const END = 0;

@@ -4,11 +4,11 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stub } from "./helpers.js";
-import { EncodedText } from "../../tfviz/view/js/studios/encoded-text.js";
-import { Prompt } from "../../tfviz/view/js/studios/prompt.js";
-import { ReadableText } from "../../tfviz/view/js/studios/readable-text.js";
-import { SourceSentence } from "../../tfviz/view/js/studios/source-sentence.js";
-import { SpecialTokens } from "../../tfviz/view/js/studios/special-tokens.js";
+import { EncodedText } from "../../tfviz/view/js/studios/text/encoded-text.js";
+import { Prompt } from "../../tfviz/view/js/studios/text/prompt.js";
+import { ReadableText } from "../../tfviz/view/js/studios/text/readable-text.js";
+import { SourceSentence } from "../../tfviz/view/js/studios/translate/source-sentence.js";
+import { SpecialTokens } from "../../tfviz/view/js/studios/text/special-tokens.js";
 
 /** A tokenizer of one token a letter; "?" is the unknown one, and "!" cannot be read. */
 const letters = stub({

@@ -11,7 +11,7 @@ import {
   attentionProfile,
   attentionSentence,
   topPatches,
-} from "../../tfviz/view/js/studios/image-summary.js";
+} from "../../tfviz/view/js/studios/image/image-summary.js";
 
 const WORDS = ["cls", "(0,0)", "(0,1)", "(1,0)", "(1,1)"];
 const PATCHES = { first: 1, rows: 2, columns: 2, upward: false };

@@ -4,9 +4,9 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub } from "./helpers.js";
-import { scaleText } from "../../tfviz/view/js/studios/patching-description.js";
-import { PatchingKernelRuns } from "../../tfviz/view/js/studios/patching-kernel-runs.js";
-import { answersOf, PatchingRuns, shareBack } from "../../tfviz/view/js/studios/patching-runs.js";
+import { scaleText } from "../../tfviz/view/js/studios/patching/patching-description.js";
+import { PatchingKernelRuns } from "../../tfviz/view/js/studios/patching/patching-kernel-runs.js";
+import { answersOf, PatchingRuns, shareBack } from "../../tfviz/view/js/studios/patching/patching-runs.js";
 
 const SIZES = stub({ layers: ["0", "1"], attentions: ["0", "1"], heads: 3, dim: 2, head_dim: 1 });
 const run = (/** @type {number[]} */ logits) => ({ logits: Float32Array.from(logits) });

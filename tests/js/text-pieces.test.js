@@ -4,9 +4,9 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stub } from "./helpers.js";
-import { contextStart } from "../../tfviz/view/js/studios/language-model-reader.js";
-import { MersenneTwister, SeededNumbers } from "../../tfviz/view/js/studios/sampler.js";
-import { signOf, TextPieces } from "../../tfviz/view/js/studios/text-pieces.js";
+import { contextStart } from "../../tfviz/view/js/studios/write/language-model-reader.js";
+import { MersenneTwister, SeededNumbers } from "../../tfviz/view/js/studios/write/sampler.js";
+import { signOf, TextPieces } from "../../tfviz/view/js/studios/text/text-pieces.js";
 
 const LETTERS = "abcdefgh";
 /** A tokenizer of letters. @param {{ kind: string } | null} joiner */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stub } from "./helpers.js";
-import { segmentsOf, segmentsWithin } from "../../tfviz/view/js/studios/word-segments.js";
+import { segmentsOf, segmentsWithin } from "../../tfviz/view/js/studios/text/word-segments.js";
 
 /** A tokenizer that cuts a text by a rule; a token is its text, "?" the unknown one. @param {RegExp} rule */
 const cutting = (rule) =>

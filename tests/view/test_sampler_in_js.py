@@ -25,7 +25,7 @@ SAMPLERS = [
 @pytest.fixture
 def run_js(node):
     """`run_js(function, given)`: what JavaScript makes of it, with the sampler's functions at hand."""
-    node.load("studios/logits", "studios/sampler")
+    node.load("studios/logits", "studios/write/sampler")
     return node.evaluate
 
 

@@ -4,13 +4,13 @@ import { counted, fixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
 import { countKinds } from "./head-summary.js";
-import { BY_ANSWER } from "./word-effects.js";
+import { BY_ANSWER } from "./classify/word-effects.js";
 
-/** @import { ClassifyStudio } from "./classify-studio.js" */
-/** @import { FillStudio } from "./fill-studio.js" */
+/** @import { ClassifyStudio } from "./classify/classify-studio.js" */
+/** @import { FillStudio } from "./fill/fill-studio.js" */
 /** @import { Studio } from "./studio.js" */
-/** @import { TranslateStudio } from "./translate-studio.js" */
-/** @import { WriteStudio } from "./write-studio.js" */
+/** @import { TranslateStudio } from "./translate/translate-studio.js" */
+/** @import { WriteStudio } from "./write/write-studio.js" */
 
 const SCAN_INTERVAL = 90; // milliseconds for which a search shows each head
 const MAX_NEW_TOKENS = 60;

@@ -4,7 +4,7 @@
 
 import { OPEN } from "../base/grid.js";
 import { counted, formatted, percent } from "../base/numbers.js";
-import { tokenPhrase } from "./token-names.js";
+import { tokenPhrase } from "./text/token-names.js";
 
 const MIN_TOP_KEY_RATIO = 1.5; // times the even share: a key that draws less is not named
 const MAX_DISTANCE = 9; // tokens between a query and its key that have a name

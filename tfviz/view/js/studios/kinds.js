@@ -1,10 +1,10 @@
 // The studio classes by the kind of their document.
 
-import { ClassifyStudio } from "./classify-studio.js";
-import { FillStudio } from "./fill-studio.js";
-import { ClassifyImageStudio } from "./classify-image-studio.js";
-import { TranslateStudio } from "./translate-studio.js";
-import { WriteStudio } from "./write-studio.js";
+import { ClassifyStudio } from "./classify/classify-studio.js";
+import { FillStudio } from "./fill/fill-studio.js";
+import { ClassifyImageStudio } from "./image/classify-image-studio.js";
+import { TranslateStudio } from "./translate/translate-studio.js";
+import { WriteStudio } from "./write/write-studio.js";
 
 /** @import { Studio, StudioArguments } from "./studio.js" */
 

@@ -14,17 +14,17 @@ import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
 import { describeHead } from "./head-summary.js";
 import { introduction } from "./introductions.js";
-import { besideEachOther, mapDrawing } from "./text-drawing.js";
-import { tokenName } from "./token-text.js";
+import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
+import { tokenName } from "./text/token-text.js";
 import { tryButtons } from "./examples.js";
-import MODEL_CSS from "../controls/model.css";
+import MODEL_CSS from "./model.css";
 import CSS from "../controls/studio.css";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { StudioDocument, StudioState } from "../documents.js" */
 /** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Tokenizer } from "../types.js" */
 /** @import { CapturedPart } from "./captured-maps.js" */
-/** @import { EncodedText } from "./encoded-text.js" */
+/** @import { EncodedText } from "./text/encoded-text.js" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { Example } from "./examples.js" */
 /**

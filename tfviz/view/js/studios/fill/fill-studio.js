@@ -1,0 +1,251 @@
+// The studio of a masked language model: words that can be masked, the model's predictions for them, heads that can be
+// switched off, and for comparison the predictions of a model that reads from the left only.
+
+import { quotedExcerpt, visibleText } from "../../base/visible-text.js";
+import { PredictionPane } from "./prediction-pane.js";
+import { drawGuesses, guessesHeight, guessesOf } from "./predictions.js";
+import { HeadAblation } from "../head-ablation.js";
+import { CausalPredictions } from "./causal-predictions.js";
+import { logitsAt, softmax, topK } from "../logits.js";
+import { sharesPanel } from "../probability-bars.js";
+import { joinPresent } from "../small-elements.js";
+import { stacked } from "../text/text-drawing.js";
+import { TextStudio } from "../text/text-studio.js";
+import { fillExamples } from "../examples.js";
+
+/** @import { FillDocument } from "../../documents.js" */
+/** @import { Drawing, Pen } from "../../types.js" */
+/** @import { Place } from "../model-pane.js" */
+/** @import { Left } from "./causal-predictions.js" */
+/** @import { StudioArguments } from "../studio.js" */
+/** @import { Logits } from "../text/text-studio.js" */
+/** @import { Segment } from "../text/word-segments.js" */
+/**
+ * @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess the masked model's probabilities; baseline: those with all heads on
+ */
+/** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a masked word, or a part of it */
+
+const HIDE_HELP = "Press a word to hide it: the model guesses what stood there; the true word is underlined.";
+const COMPARE_HELP = "A second model reads only the left side.";
+
+/** A studio that shows the predictions for the masked words of a text. @extends {TextStudio<FillDocument>} */
+export class FillStudio extends TextStudio {
+  get keys() {
+    return FILL_KEYS;
+  }
+
+  /** The choices for a newly typed text: nothing masked or filled in. */
+  get initialState() {
+    return { masked: [], filled: [] };
+  }
+
+  /** @param {StudioArguments<FillDocument>} args */
+  constructor(...args) {
+    super(args, "The words: press one to hide it", "Uncover all words");
+    this.left = new CausalPredictions(this);
+    this.ablation = new HeadAblation(this);
+    this.guesses = new PredictionPane(this);
+    this.buildTextPanes({
+      how: `${HIDE_HELP}${this.described.compare_with ? ` ${COMPARE_HELP}` : ""}`,
+      predictionTitle: "What it guesses",
+      prediction: [this.guesses.element],
+    });
+    this.showExamples(fillExamples(this));
+    this.open();
+  }
+
+  /** The ids that were filled in, by place. */
+  get filled() {
+    return new Map(/** @type {[number, number][]} */ (this.store.get("filled")));
+  }
+
+  get masked() {
+    return new Set(this.store.get("masked"));
+  }
+
+  /** The tokens as the model reads them, with filled-in tokens and mask tokens. */
+  get ids() {
+    const { filled, masked } = this;
+    const { mask } = this.tokenizer.special;
+    return this.originalIds.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
+  }
+
+  get baseIds() {
+    return this.ids;
+  }
+
+  get tokenCounts() {
+    return this.segments.map(({ ids }) => ids.length);
+  }
+
+  /** @param {Segment} segment @returns {number[]} */
+  placesOf({ at, ids }) {
+    return ids.map((_, piece) => at + piece);
+  }
+
+  /** Return the current text of a word, or null if a part of it is masked. @param {Segment} segment */
+  textOf(segment) {
+    const { masked, filled } = this;
+    const places = this.placesOf(segment);
+    if (places.some((place) => masked.has(place))) return null;
+    if (!places.some((place) => filled.has(place))) return segment.text;
+    return this.tokenizer.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
+  }
+
+  /** Neither a word that is hidden nor one that was filled in is unknown. @param {number} i */
+  isUnknown(i) {
+    const segment = this.segments[i];
+    return segment.unknown && this.textOf(segment) === segment.text;
+  }
+
+  /** Choose the masked word whose guesses are shown. @param {number} i */
+  chooseGap(i) {
+    this.guesses.word = i;
+    this.guesses.show();
+    this.showModel();
+  }
+
+  /** The query: the word under the pointer, else the masked word whose guesses are shown. */
+  get row() {
+    const { current } = this.guesses;
+    if (this.pointed !== null || !current || this.startSegments !== this.words.segments) return super.row;
+    return this.starts[current.i];
+  }
+
+  /** Mask a word, unmask it, or mask a filled-in word again; with several masked words, the first press selects one. @param {number} i */
+  act(i) {
+    const places = this.placesOf(this.segments[i]);
+    const { masked, filled } = this;
+    const hidden = places.some((place) => masked.has(place));
+    if (hidden && this.gaps.some((gap) => gap.i === i) && this.guesses.current?.i !== i) return this.chooseGap(i);
+    const others = [...masked].filter((place) => !places.includes(place));
+    this.guesses.word = i;
+    const shows = hidden && !places.some((place) => filled.has(place));
+    return this.change({
+      masked: shows ? others : [...others, ...places].sort((a, b) => a - b),
+      filled: [...filled].filter(([place]) => !places.includes(place)),
+    });
+  }
+
+  /** Fill a masked place with a token. @param {number} place @param {number} id */
+  take(place, id) {
+    const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
+    this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
+    this.words.focus(this.segments.findIndex((segment) => this.placesOf(segment).includes(place)));
+  }
+
+  /** @param {() => boolean} isCurrent */
+  async show(isCurrent) {
+    this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
+    this.left.words = new Map();
+    this.guesses.show();
+    const { compare_with: model } = this.described;
+    if (!model || !(await this.left.ask(isCurrent, model))) return;
+    this.guesses.show();
+    this.frame.updateTable();
+  }
+
+  /** The predictions for each masked word. @returns {Gap[]} */
+  get gaps() {
+    const { masked, answer, compared } = this;
+    if (!answer || !compared) return [];
+    const front = this.special.before.length;
+    const shares = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
+      softmax(logitsAt(logits, place + front, this.tokenizer.size));
+    return this.segments.flatMap((segment, i) => {
+      const places = this.placesOf(segment).filter((place) => masked.has(place));
+      const both = places.map((place) => ({
+        place,
+        shares: shares(answer, place),
+        baseline: this.edits.length ? shares(compared, place) : null,
+      }));
+      return places.length ? [{ i, segment, both, left: this.left.words.get(i) }] : [];
+    });
+  }
+
+  showSource() {
+    super.showSource();
+    const chosen = this.gaps.length > 1 ? this.guesses.current?.i : undefined;
+    this.words.spans.forEach((span, i) => span.classList.toggle("chosen", i === chosen));
+  }
+
+  clearShading() {
+    for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
+  }
+
+  /** @param {Place} head */
+  describeAblation(head) {
+    const { answer } = this;
+    const [guess] = this.guesses.current?.both ?? [];
+    if (!answer || !guess) return "";
+    const { ids } = answer;
+    const [id] = topK(guess.shares, 1);
+    const place = guess.place + this.special.before.length;
+    return this.ablation.describe(head, {
+      key: `${place} ${ids}`,
+      name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),
+      share: guess.shares[id],
+      ask: async (edits) => {
+        const other = await this.ask("ablation", ids, { edits });
+        return other && softmax(logitsAt(other, place, this.tokenizer.size))[id];
+      },
+    });
+  }
+
+  /** @param {number} i */
+  announceWord(i) {
+    const segment = this.segments[i];
+    const now = this.textOf(segment);
+    const remarks = [
+      now === null && "hidden",
+      now !== null && now !== segment.text && `in place of ${quotedExcerpt(segment.text)}`,
+      segment.unknown && "not in the vocabulary: read as unknown",
+    ];
+    this.announce(joinPresent([quotedExcerpt(now ?? segment.text), joinPresent(remarks, "; ")], ": "));
+  }
+
+  /** @param {HTMLElement} span @param {Segment} segment @param {number} i */
+  decorateWord(span, segment, i) {
+    const now = this.textOf(segment);
+    span.textContent = now === null ? "?" : visibleText(now);
+    span.classList.toggle("blank", now === null);
+    span.classList.toggle("swapped", now !== null && now !== segment.text);
+    span.classList.toggle("unknown", this.isUnknown(i));
+    span.setAttribute("aria-pressed", String(now === null));
+    if (now === null) span.setAttribute("aria-label", `${visibleText(segment.text)}, hidden`);
+    else span.removeAttribute("aria-label");
+    span.title =
+      now === null
+        ? `${quotedExcerpt(segment.text)}, hidden: press to see its guesses, or to show it`
+        : "press to hide it";
+  }
+
+  /** The likeliest words of each place, with the name of their table. */
+  get guessTables() {
+    return this.gaps.flatMap(({ segment, both, left }) => [
+      ...both.map(({ shares, baseline }) => ({
+        name: `${segment.text}, both sides`,
+        rows: guessesOf({ shares, baseline, tokenizer: this.tokenizer }),
+      })),
+      ...(left && "shares" in left ? [{ name: `${segment.text}, left side`, rows: guessesOf(left) }] : []),
+    ]);
+  }
+
+  panels() {
+    return this.answer ? this.guessTables.map(({ name, rows }) => sharesPanel(name, "guess", rows)) : null;
+  }
+
+  /** @returns {Drawing} */
+  get drawing() {
+    const { theme } = this.frame;
+    const tables = this.answer ? this.guessTables : [];
+    const draw = (/** @type {Pen} */ pen) => drawGuesses(pen, theme, tables, 0);
+    return stacked([this.words.drawing, { width: 420, height: guessesHeight(tables), draw }]);
+  }
+}
+
+const FILL_KEYS = [
+  ["arrows, Home, End", "in the text: from word to word"],
+  ["Enter, Space", "hide a word, or show it"],
+  ["Enter", "on a guess: put it in; on a head: switch it off"],
+];

@@ -1,0 +1,108 @@
+// A pane with the predictions for one masked word at a time, by the masked model and by the model that reads from the
+// left only.
+
+import { focusedIn, h, tabs } from "../../base/elements.js";
+import { quotedExcerpt } from "../../base/visible-text.js";
+import { guessBars, sideTitle } from "./predictions.js";
+import { guessText, idsOrNull } from "./causal-predictions.js";
+import { joinPresent } from "../small-elements.js";
+
+/** @import { FillStudio, Gap } from "./fill-studio.js" */
+
+const LEFT_ONLY = "Left side only";
+const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its guesses
+
+/** A pane of bars, which put a predicted word into the text when they are pressed. */
+export class PredictionPane {
+  /** @type {number | null} the word whose guesses are shown */
+  word = null;
+
+  /** @param {FillStudio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.element = h("div", { class: "guesses" });
+  }
+
+  /** The hidden word whose guesses are shown: the first, unless another was chosen. @returns {Gap | null} */
+  get current() {
+    const { gaps } = this.studio;
+    return gaps.find(({ i }) => i === this.word) ?? gaps[0] ?? null;
+  }
+
+  show() {
+    const { gaps } = this.studio;
+    const at = Math.max(
+      0,
+      gaps.findIndex(({ i }) => i === this.word),
+    );
+    /** @type {[number, string][]} */
+    const names = gaps.map(({ segment }, place) => [place, quotedExcerpt(segment.text, 12)]);
+    const choose = (/** @type {number} */ place) => {
+      this.studio.chooseGap(gaps[place].i);
+    };
+    const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
+    const none = h("p", { class: "soft" }, "No word is hidden.");
+    const parts = gaps.length ? [...which, this.gapElement(gaps[at])] : [none];
+    this.keepFocus(() => this.element.replaceChildren(...parts));
+  }
+
+  /**
+   * Keep the focus on the chosen tab or guess, although `act` replaces their elements.
+   * @param {() => void} act
+   */
+  keepFocus(act) {
+    const buttons = () => [...this.element.querySelectorAll("button")];
+    const active = focusedIn(this.element);
+    const at = buttons().indexOf(active);
+    act();
+    if (at < 0) return;
+    const tab = active.role === "tab" ? this.element.querySelector("[aria-selected='true']") : null;
+    /** @type {HTMLElement | undefined} */ (tab ?? buttons()[at])?.focus();
+  }
+
+  /** @param {Gap} gap */
+  gapElement(gap) {
+    const { studio } = this;
+    const { segment, both } = gap;
+    const name = quotedExcerpt(segment.text, 30);
+    const marked = studio.edits.length ? "the line: with all heads on" : "";
+    const parts = both.map(({ place, shares, baseline }) => {
+      const original = segment.ids[place - segment.at];
+      const piece = both.length > 1 ? `(${studio.tokenizer.tokens([original])[0]})` : "";
+      const takes = (/** @type {number} */ id) => () => studio.take(place, id);
+      return guessBars(
+        ["Both sides", joinPresent([piece, marked], " ")],
+        { shares, baseline, tokenizer: studio.tokenizer },
+        { typed: original, takes },
+      );
+    });
+    if (studio.described.compare_with) parts.push(this.leftBars(gap));
+    return h(
+      "div",
+      { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
+      h("b", {}, name),
+      h("div", { class: both.length === 1 && parts.length === 2 ? "sides two-sided" : "sides" }, ...parts),
+    );
+  }
+
+  /** @param {Gap} gap */
+  leftBars({ segment, both, left }) {
+    const { studio } = this;
+    const remark = (/** @type {string} */ text) =>
+      h("div", { class: "shares left-only" }, sideTitle([LEFT_ONLY, text]));
+    if (left === undefined) return remark("…");
+    if (left === null) return remark("nothing stands there");
+    if ("problem" in left) return remark(left.problem);
+    const { shares, tokenizer } = left;
+    const [typed] = idsOrNull(tokenizer, segment.leadingSpace + segment.text) ?? [];
+    const takes = (/** @type {number} */ id) => {
+      const ids =
+        tokenizer === studio.tokenizer ? [id] : (idsOrNull(studio.tokenizer, guessText(segment, tokenizer, id)) ?? []);
+      return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
+    };
+    const after = left.text.trim() && `after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
+    const list = guessBars([LEFT_ONLY, after], { shares, baseline: null, tokenizer }, { typed, takes });
+    list.classList.add("left-only");
+    return list;
+  }
+}

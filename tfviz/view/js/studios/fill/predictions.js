@@ -1,0 +1,80 @@
+// Functions that show the likeliest words in place of a masked one: as buttons, as rows of a table, and drawn on a pen.
+
+import { h } from "../../base/elements.js";
+import { percent } from "../../base/numbers.js";
+import { quoted, quotedExcerpt } from "../../base/visible-text.js";
+import { topK } from "../logits.js";
+import { joinPresent } from "../small-elements.js";
+import { bars, drawShares, othersRow, sharesHeight, withoutTiny } from "../probability-bars.js";
+
+/** @import { NumberList } from "../../base/grid.js" */
+/** @import { Theme } from "../../base/theme.js" */
+/** @import { Pen, Tokenizer } from "../../types.js" */
+/** @import { Share } from "../probability-bars.js" */
+/**
+ * @typedef {{ shares: Float64Array, baseline?: Float64Array | null, tokenizer: Tokenizer }} Guesses baseline: with all
+ *   heads on
+ * @typedef {{ name: string, rows: Share[] }} GuessTable
+ */
+
+export const MAX_GUESSES = 7; // for each hidden place
+const HEADING_HEIGHT = 22; // of a table's name in a drawing
+const TABLE_GAP = 12; // between two tables
+
+/** @param {NumberList} shares */
+const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
+
+/** @param {Guesses} guesses @returns {Share[]} */
+export const guessesOf = ({ shares, baseline = null, tokenizer }) =>
+  likeliest(shares).map((id) => ({
+    name: tokenizer.tokens([id])[0],
+    share: shares[id],
+    other: baseline && baseline[id],
+  }));
+
+/**
+ * Return the likeliest words of one place, and the word that was typed, as bars to press.
+ * @param {[name: string, remark: string]} heading
+ * @param {Guesses} guesses
+ * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: returns the action that fills a guess in
+ */
+export function guessBars(heading, { shares, baseline = null, tokenizer }, { typed, takes }) {
+  const top = likeliest(shares);
+  const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
+  const rows = [
+    ...ids.map((id) => {
+      const comparison = baseline && `with all heads on ${percent(baseline[id])}`;
+      return {
+        name: quoted(tokenizer.tokens([id])[0], 24),
+        share: shares[id],
+        other: baseline && baseline[id],
+        title: joinPresent([id === typed && "as typed", takes(id) && "put it in", comparison], "; "),
+        onclick: takes(id),
+      };
+    }),
+    ...othersRow(shares, ids),
+  ];
+  const buttons = bars(rows);
+  if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
+  return h("div", { class: "shares" }, sideTitle(heading), ...buttons);
+}
+
+/** Make the title of a list of guesses: what was read. @param {[name: string, remark: string]} heading */
+export const sideTitle = ([name, remark]) => h("span", { class: "side-title" }, h("b", {}, name), remark);
+
+/** @param {GuessTable} table */
+const heightOf = ({ rows }) => HEADING_HEIGHT + sharesHeight(rows) + TABLE_GAP;
+
+/** @param {GuessTable[]} tables @returns pixels that `drawGuesses` takes */
+export const guessesHeight = (tables) => tables.reduce((sum, table) => sum + heightOf(table), 0);
+
+/** Draw predictions as bars. @param {Pen} pen @param {Theme} theme @param {GuessTable[]} tables @param {number} top */
+export function drawGuesses(pen, theme, tables, top) {
+  let y = top;
+  for (const table of tables) {
+    pen.text(0, y + 12, quotedExcerpt(table.name), { fill: theme.soft, size: 12 });
+    const rows = table.rows.map(({ name, share }) => ({ name: quoted(name, 16), share }));
+    drawShares(pen, theme, rows, y + HEADING_HEIGHT);
+    y += heightOf(table);
+  }
+}

@@ -1,0 +1,69 @@
+// Guided experiments of the image classifier's studio, such as finding the patches that matter most.
+
+import { topPatches } from "./image-summary.js";
+import { logOdds } from "../logits.js";
+
+/** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
+/** @import { Place } from "../model-pane.js" */
+
+const TOP_PATCHES = 4;
+
+/** Make the experiments of the image classifier's studio. @param {ClassifyImageStudio} studio */
+export function imageExamples(studio) {
+  const { store } = studio;
+  const all = [...Array(studio.patchCount).keys()];
+  const { columns } = studio.described.patches;
+  const untouched = { off: [], hidden_patches: [] };
+  const begin = () => {
+    store.set(untouched);
+    return studio.whenIdle();
+  };
+  return [
+    {
+      name: "Hide the patch that matters most",
+      act: async () => {
+        store.set({ ...untouched, shade: "effect" });
+        await studio.whenIdle();
+        const patch = studio.effects.topPatch;
+        if (patch !== null) studio.hide([patch]);
+      },
+    },
+    { name: "Switch off the head that matters most", act: () => begin().then(() => switchOffStrongest(studio)) },
+    {
+      name: `Show only the ${TOP_PATCHES} patches this head looks at most`,
+      act: async () => {
+        await begin();
+        const strongest = topPatches(
+          studio.attention.of(studio.heads.selected).values,
+          studio.described.patches,
+          TOP_PATCHES,
+        );
+        studio.hide(all.filter((patch) => !strongest.includes(patch)));
+      },
+    },
+    {
+      name: "Hide every other patch",
+      act: async () => {
+        await begin();
+        studio.hide(all.filter((patch) => (Math.floor(patch / columns) + patch) % 2));
+      },
+    },
+  ];
+}
+
+/** Switch off the head without which the log-odds of the followed label fall most. @param {ClassifyImageStudio} studio */
+async function switchOffStrongest(studio) {
+  /** @type {{ place: Place | null, odds: number }} */
+  let worst = { place: null, odds: Infinity };
+  for (const place of studio.heads.places.filter((one) => !studio.heads.isOff(one))) {
+    const site = studio.heads.siteOf(place);
+    const edits = [...studio.edits, { site, head: place.head, do: /** @type {const} */ ("zero") }];
+    const answer = await studio.ask("measure", studio.hidden, { edits });
+    if (!answer) return;
+    const odds = logOdds(answer.logits, studio.label);
+    if (odds < worst.odds) worst = { place, odds };
+  }
+  if (!worst.place) return;
+  studio.heads.select(worst.place);
+  studio.heads.toggle(studio.heads.siteOf(worst.place), [worst.place.head]);
+}

@@ -1,0 +1,61 @@
+// A component that shows the likeliest labels of a picture as bars, one of which is selected.
+
+import { h } from "../../base/elements.js";
+import { quotedExcerpt, visibleText } from "../../base/visible-text.js";
+import { softmax, topK } from "../logits.js";
+import { bars, markFew, sharesPanel } from "../probability-bars.js";
+import { note } from "../small-elements.js";
+
+/** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
+/** @import { Share } from "../probability-bars.js" */
+
+const MAX_LABELS = 8; // the likeliest labels that are shown
+
+/** A list of labels with their probabilities. */
+export class LabelBars {
+  /** @param {ClassifyImageStudio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.element = h("div", { class: "shares", role: "group", "aria-label": "Verdict: press a label to follow it" });
+  }
+
+  /** The label that is followed, in quotes. */
+  get labelText() {
+    const { described, label } = this.studio;
+    return quotedExcerpt(described.labels[label], 24);
+  }
+
+  show() {
+    const { compared, answer, label, store } = this.studio;
+    const line = compared !== answer ? "The line: the whole picture, all heads on" : "";
+    const rows = this.rows.map((row) => ({
+      ...row,
+      name: visibleText(row.name),
+      kind: row.label === label ? "followed" : "",
+      title: row.label === label ? "followed in the sentence below" : "press to follow it",
+      onclick: () => store.set({ label: row.label }),
+    }));
+    this.element.replaceChildren(note(line), ...bars(rows));
+    markFew(this.element);
+  }
+
+  /**
+   * The likeliest labels of the whole picture, the one that is followed and the likeliest now; sorted by the whole
+   * picture, so that the order stays.
+   * @returns {(Share & { label: number })[]}
+   */
+  get rows() {
+    const { answer, compared, described, label } = this.studio;
+    if (!answer || !compared) return [];
+    const [now, unedited] = [answer, compared].map(({ logits }) => softmax(logits));
+    const labels = [...new Set([label, topK(now, 1)[0], ...topK(unedited, MAX_LABELS)])].slice(0, MAX_LABELS);
+    const changed = compared !== answer;
+    return labels
+      .sort((a, b) => unedited[b] - unedited[a] || a - b)
+      .map((i) => ({ label: i, name: described.labels[i], share: now[i], other: changed ? unedited[i] : null }));
+  }
+
+  get panel() {
+    return sharesPanel("verdict", "label", this.rows, ["now", "whole picture, all heads on"]);
+  }
+}

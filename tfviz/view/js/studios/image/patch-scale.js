@@ -1,0 +1,23 @@
+// A function that makes the elements that say what the colours of patches are.
+
+import { h } from "../../base/elements.js";
+import { fixed } from "../../base/numbers.js";
+import { gradient } from "../small-elements.js";
+
+/** @import { Grid } from "../../base/grid.js" */
+/** @import { Theme } from "../../base/theme.js" */
+
+/**
+ * Make the elements of a colour scale.
+ * @param {Theme} theme
+ * @param {Grid} grid
+ * @param {string} label the label whose log-odds change
+ */
+export function scaleParts(theme, grid, label) {
+  if (grid.diverging) {
+    const title = `full colour: ${fixed(grid.limit, 1)} of log-odds`;
+    const [low, high] = ["less likely", "more likely"].map((text) => h("output", {}, text));
+    return [h("span", { title }, `Each patch makes ${label}`), low, gradient(theme.lut(grid)), high];
+  }
+  return ["The darker a patch, the more the chosen head looks at it."]; // its colours are those of the small maps
+}

@@ -1,0 +1,161 @@
+// Runs of a language model on two texts, and runs of one of them with an activation of the other's.
+
+import { notFinite, topK } from "../logits.js";
+import { LruCache } from "../lru-cache.js";
+
+/** @import { PatchDocument } from "../../documents.js" */
+/** @import { Run } from "../write/language-model-reader.js" */
+/** @typedef {"streams" | "heads"} Kind the residual stream before each layer, or the output of each head */
+/** @typedef {[kind: Kind, layer: number, at: number]} Place at: the position, or the head */
+/** @typedef {{ shape: number[], data: Float32Array }} Activations */
+/** @typedef {{ logits: Float32Array, streams: Activations, heads: Activations }} UnpatchedRun */
+/** @typedef {[program: string, inputs: Record<string, any>]} Request */
+/**
+ * @typedef {object} Pair two texts of as many tokens, and what the model says after each
+ * @property {string} key
+ * @property {number[][]} ids of the clean and of the corrupt text
+ * @property {UnpatchedRun} clean
+ * @property {UnpatchedRun} corrupt
+ */
+
+const MAX_CACHED_LOGITS = 32e6; // logits of patched runs that are kept, in all
+
+/** A component that runs a studio's model on two texts, patched or not, and remembers what it said. */
+export class PatchingRuns {
+  /** @type {Pair | null} the texts read last */
+  pair = null;
+  /** @type {LruCache<Float32Array> | null} logits by texts and place */
+  patched = null;
+
+  /** @param {PatchDocument} sizes @param {number} tokens of the vocabulary @param {Run} run */
+  constructor(sizes, tokens, run) {
+    this.sizes = sizes;
+    this.tokens = tokens;
+    this.run = run;
+  }
+
+  /**
+   * Run the model on both texts; null if that failed, or other texts were read meanwhile.
+   * @param {number[][]} ids
+   * @returns {Promise<Pair | null>}
+   */
+  async read(ids) {
+    const key = JSON.stringify(ids);
+    if (this.pair?.key === key) return this.pair;
+    const results = await Promise.all(ids.map((text, i) => this.ask(`text ${i}`, this.unpatchedRequest(text))));
+    const [clean, corrupt] = results;
+    if (!clean || !corrupt) return null;
+    const places = this.placesOf("streams", ids[0].length).length + this.placesOf("heads", 0).length;
+    this.patched ??= new LruCache(0);
+    this.patched.capacity = Math.max(places, Math.floor(MAX_CACHED_LOGITS / this.tokens));
+    return (this.pair = { key, ids, clean, corrupt });
+  }
+
+  /**
+   * Return the logits after the corrupt text with one activation of the clean text's run; null if that failed, or
+   * something else was asked for meanwhile on this channel.
+   * @param {string} channel
+   * @param {Pair} pair
+   * @param {Place} place
+   */
+  async patch(channel, pair, place) {
+    const known = this.known(pair, place);
+    if (known) return known;
+    const result = await this.ask(channel, this.patchedRequest(pair, place));
+    return result && (this.patched?.set(keyOf(pair, place), result.logits) ?? null);
+  }
+
+  /** Return the logits of a patched run that was made before. @param {Pair} pair @param {Place} place */
+  known(pair, place) {
+    return this.patched?.get(keyOf(pair, place));
+  }
+
+  /** All places of one kind, layer by layer. @param {Kind} kind @param {number} positions @returns {Place[]} */
+  placesOf(kind, positions) {
+    const { layers, attentions, heads } = this.sizes;
+    const [rows, columns] = kind === "streams" ? [layers.length, positions] : [attentions.length, heads];
+    return Array.from({ length: rows * columns }, (_, i) => [kind, Math.floor(i / columns), i % columns]);
+  }
+
+  /** Request a run on one text. @param {number[]} ids @returns {Request} */
+  unpatchedRequest(ids) {
+    return ["read", { ids: textsTensor([ids]), ...this.emptyPatch(ids.length) }];
+  }
+
+  /** Request a run on the corrupt text with one activation of the clean one's. @param {Pair} pair @param {Place} place @returns {Request} */
+  patchedRequest(pair, place) {
+    return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchInputs(pair, place) }];
+  }
+
+  /** @param {string} channel @param {Request} request @returns {Promise<UnpatchedRun | null>} */
+  async ask(channel, [program, inputs]) {
+    const result = await this.run(channel, program, inputs, {});
+    if (!result) return null;
+    const { logits, streams, heads } = result.outputs;
+    const cut = logits.data.slice(0, this.tokens); // a model may choose among more tokens than there are
+    if (!cut.every(Number.isFinite)) throw notFinite("nothing can be compared");
+    return { logits: cut, streams, heads };
+  }
+
+  /** The inputs of a run in which nothing is replaced. @param {number} positions */
+  emptyPatch(positions) {
+    const { layers, attentions, heads, dim, head_dim: headDim } = this.sizes;
+    return {
+      stream_at: zeros(Uint8Array, layers.length, positions),
+      streams: zeros(Float32Array, layers.length, positions, dim),
+      heads_at: zeros(Uint8Array, attentions.length, heads, positions),
+      heads: zeros(Float32Array, attentions.length, positions, heads, headDim),
+    };
+  }
+
+  /** The inputs of a run that takes one activation of the clean text's. @param {Pair} pair @param {Place} place */
+  patchInputs({ ids: [ids], clean }, [kind, layer, at]) {
+    const positions = ids.length;
+    const { stream_at: streamAt, heads_at: headsAt } = this.emptyPatch(positions);
+    if (kind === "streams") streamAt.data[layer * positions + at] = 1;
+    else {
+      const start = (layer * this.sizes.heads + at) * positions;
+      headsAt.data.fill(1, start, start + positions);
+    }
+    return { stream_at: streamAt, streams: clean.streams, heads_at: headsAt, heads: clean.heads };
+  }
+}
+
+/** The ids of texts of as many tokens, as a tensor [text, position]. @param {number[][]} texts */
+export const textsTensor = (texts) => ({ shape: [texts.length, texts[0].length], data: texts.flat() });
+
+/** @param {Pair} pair @param {Place} place */
+const keyOf = (pair, place) => `${pair.key} ${place}`;
+
+/**
+ * @template {Float32Array | Uint8Array} Data
+ * @param {new (length: number) => Data} kind
+ * @param {number[]} shape
+ */
+const zeros = (kind, ...shape) => ({ shape, data: new kind(shape.reduce((size, side) => size * side, 1)) });
+
+/**
+ * Return the ids of both answers: those that were chosen, else the likeliest after the clean text, and the likeliest
+ * other one after the corrupt text.
+ * @param {Pair} pair
+ * @param {number[]} chosen negative where none is
+ * @returns {[answer: number, other: number]}
+ */
+export function answersOf({ clean, corrupt }, chosen) {
+  const [answer, other] = chosen.map((id) => (Number.isInteger(id) && id < clean.logits.length ? id : -1));
+  const differing = (/** @type {Float32Array} */ logits, /** @type {number} */ from) =>
+    topK(logits, 2).find((id) => id !== from) ?? 0;
+  const first = answer >= 0 ? answer : differing(clean.logits, other);
+  return [first, other >= 0 ? other : differing(corrupt.logits, first)];
+}
+
+/**
+ * Return how much of the difference between the two runs a patch brings back: 0 as after the corrupt text, 1 as after
+ * the clean one; null where there is no difference.
+ * @param {{ clean: number, corrupt: number }} metric of both runs
+ * @param {number} patched
+ */
+export function shareBack({ clean, corrupt }, patched) {
+  const difference = clean - corrupt;
+  return Math.abs(difference) > 1e-6 ? (patched - corrupt) / difference : null;
+}

@@ -1,0 +1,299 @@
+// The studio of activation patching: the corrupt text is run with one activation of the clean text's run. Two tables
+// hold what that changes, place by place.
+
+import { h } from "../../base/elements.js";
+import { counted } from "../../base/numbers.js";
+import { quoted } from "../../base/visible-text.js";
+import { PatchingAnswers } from "./patching-answers.js";
+import { changeText, patchedText, scaleText, unpatchedText } from "./patching-description.js";
+import { PatchingSweep } from "./patching-sweep.js";
+import { PatchingGauge } from "./patching-gauge.js";
+import { PatchingKernelRuns } from "./patching-kernel-runs.js";
+import { answersOf, PatchingRuns } from "./patching-runs.js";
+import { PatchingTable } from "./patching-tables.js";
+import { PatchingTexts } from "./patching-texts.js";
+import { button, pane } from "../small-elements.js";
+import { Studio } from "../studio.js";
+import { stacked, textDrawing } from "../text/text-drawing.js";
+import CSS from "./patching.css";
+
+/** @import { PatchDocument } from "../../documents.js" */
+/** @import { Drawing, GridPanel } from "../../types.js" */
+/** @import { Grid } from "../../base/grid.js" */
+/** @import { Kind, Pair, Place } from "./patching-runs.js" */
+/** @import { StudioArguments } from "../studio.js" */
+
+/** @type {Kind[]} */
+const KINDS = ["streams", "heads"];
+
+/** A studio that patches a language model. @extends {Studio<PatchDocument>} */
+export class PatchingStudio extends Studio {
+  get keys() {
+    return KEYS;
+  }
+
+  get clearedChoices() {
+    return { answer: -1, other: -1, place: [] };
+  }
+
+  /** @type {Pair | null} the texts that are shown */
+  pair = null;
+  /** @type {number[]} the ids of both answers */
+  answers = [];
+  /** @type {Float32Array | null} the logits of the patched run */
+  patchedLogits = null;
+  /** What the pointer or the cursor is at, in words. */
+  reading = h("p", { class: "soft how-to", role: "status" });
+  sentence = h("p", {});
+  remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
+  gauge = new PatchingGauge();
+
+  /** @param {StudioArguments<PatchDocument>} args */
+  constructor(...args) {
+    super(...args);
+    const { store, described, tokenizer, frame } = this;
+    this.texts = new PatchingTexts(tokenizer, described.context, store);
+    const Runs = this.options.engine ? PatchingKernelRuns : PatchingRuns;
+    this.runs = new Runs(described, tokenizer.size, (...call) => this.run(...call));
+    this.sweep = new PatchingSweep(this);
+    this.next = new PatchingAnswers(tokenizer, store, {
+      announce: (text) => this.announce(text),
+      preload: (texts) => this.preloadEncodings(tokenizer, texts),
+    });
+    this.placeTables = KINDS.map(
+      (kind) =>
+        new PatchingTable(kind, frame.theme, {
+          patch: (place) => this.patchAt(place),
+          leave: () => store.set({ place: [] }),
+          reading: (place) => this.describeCell(place),
+          announce: (text) => {
+            this.reading.textContent = text || scaleText(this.metrics);
+          },
+          fill: (kind) => void this.sweep.fill(kind),
+        }),
+    );
+    this.buildPatchingPanes();
+    this.showExamples([
+      { name: "Find the place that brings most back", act: () => this.findStrongest("streams") },
+      { name: "Find the head that brings most back", act: () => this.findStrongest("heads") },
+      { name: "Swap the texts", act: () => this.swap() },
+    ]);
+    this.open();
+  }
+
+  buildPatchingPanes() {
+    const { frame, headPane } = this;
+    this.textPane = pane("text", "The texts", null, this.texts.element, this.next.choice, this.gauge.element);
+    const tables = this.placeTables.map(({ element }) => element);
+    const middle = pane(
+      "heads-of-model",
+      "Where does the answer come back?",
+      null,
+      this.reading,
+      headPane.opening,
+      ...tables,
+    );
+    const bars = pane("says", "What comes next?", null, this.next.element);
+    const under = h("div", { class: "under" }, this.sentence, this.remover);
+    const panes = h("div", { class: "stage desk patching" }, this.textPane, bars, middle);
+    frame.body.before(h("style", {}, CSS));
+    frame.body.append(this.examples);
+    frame.showStage(h("div", { class: "sheet" }, panes, under), "");
+  }
+
+  /** What is patched, if there is such a place in these texts. @returns {Place | null} */
+  get place() {
+    const [kind, layer, at] = this.store.get("place");
+    if (!this.pair || !KINDS.includes(kind)) return null;
+    const { layers, attentions, heads } = this.described;
+    const [rows, columns] = kind === "streams" ? [layers, this.pair.ids[0].length] : [attentions, heads];
+    const isIn = (/** @type {unknown} */ number, /** @type {number} */ count) =>
+      Number.isInteger(number) && Number(number) >= 0 && Number(number) < count;
+    return isIn(layer, rows.length) && isIn(at, columns) ? [kind, layer, at] : null;
+  }
+
+  /** @param {Place} place */
+  patchAt(place) {
+    const { problem } = this.texts;
+    if (problem) return this.announce(problem);
+    const same = String(place) === String(this.store.get("place"));
+    return this.store.set({ place: same ? [] : place });
+  }
+
+  /** Encode both texts in Python, for a vocabulary that is not in the page; return false if that failed. */
+  async preloadTexts() {
+    const { store, texts } = this;
+    const prepared = texts.texts.map(({ name, prompt }) => this.prepareText(prompt, store.get(name)));
+    return (await Promise.all(prepared)).every(Boolean);
+  }
+
+  async refresh() {
+    const isCurrent = this.requests.begin();
+    if ((await this.preloadTexts()) && isCurrent()) await this.compare(isCurrent);
+  }
+
+  /** Run the model on both texts and on the patched one, and show what it says. @param {() => boolean} isCurrent */
+  async compare(isCurrent) {
+    const { problem, ids } = this.texts;
+    this.texts.show(this.markedPosition);
+    if (problem) {
+      this.sweep.stop();
+      return void this.announce(problem);
+    }
+    this.announce("");
+    try {
+      const pair = await this.runs.read(ids);
+      if (!pair || !isCurrent()) return;
+      const other = this.pair !== pair;
+      if (other) this.sweep.stop();
+      this.pair = pair;
+      const { place } = this;
+      const patched = place && (await this.runs.patch("patch", pair, place));
+      if (!isCurrent() || (place && !patched)) return;
+      this.patchedLogits = patched;
+      this.answers = answersOf(pair, [this.store.get("answer"), this.store.get("other")]);
+      this.show(pair);
+      if (other) await this.sweep.fillIfQuick(pair);
+    } catch (error) {
+      if (isCurrent()) this.frame.showError(/** @type {Error} */ (error));
+    }
+  }
+
+  /** The position that is patched. */
+  get markedPosition() {
+    return this.place?.[0] === "streams" ? this.place[2] : null;
+  }
+
+  /** @param {Pair} pair */
+  show(pair) {
+    const { clean, corrupt } = pair;
+    this.headPane.opening.remove();
+    this.showSubject();
+    this.texts.show(this.markedPosition);
+    this.next.show({ clean: clean.logits, corrupt: corrupt.logits, patched: this.patchedLogits }, this.answers);
+    this.reading.textContent = scaleText(this.metrics); // until a cell is pointed at
+    this.showTables();
+    this.gauge.show(this.metrics, this.patchedLogits && this.metric(this.patchedLogits));
+    this.showSentence();
+    this.frame.updateTable();
+  }
+
+  showTables() {
+    const { pair } = this;
+    if (!pair) return;
+    const { layers, attentions, heads } = this.described;
+    const [positions] = pair.ids;
+    for (const patchingTable of this.placeTables) {
+      const { kind } = patchingTable;
+      const places = this.runs.placesOf(kind, positions.length);
+      const values = places.map((place) => this.changeAt(place));
+      const streams = kind === "streams";
+      patchingTable.show({
+        rows: streams ? layers : attentions,
+        cols: streams ? this.texts.positionNames(pair.ids) : Array.from({ length: heads }, (_, head) => String(head)),
+        values,
+        place: this.place,
+      });
+      const known = values.filter((value) => value !== null).length;
+      patchingTable.showProgress(known, places.length, this.sweep.kind === kind);
+    }
+  }
+
+  /** The difference of both answers' logits. @param {Float32Array} logits */
+  metric(logits) {
+    const [answer, other] = this.answers;
+    return logits[answer] - logits[other];
+  }
+
+  /** The metric of both unpatched runs. */
+  get metrics() {
+    const { pair } = this;
+    return { clean: pair ? this.metric(pair.clean.logits) : 0, corrupt: pair ? this.metric(pair.corrupt.logits) : 0 };
+  }
+
+  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {Place} place */
+  changeAt(place) {
+    const logits = this.pair && this.runs.known(this.pair, place);
+    return logits ? this.metric(logits) - this.metrics.corrupt : null;
+  }
+
+  /** @param {Place} place */
+  nameOf([kind, layer, at]) {
+    const { layers, attentions } = this.described;
+    if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
+    const name = this.pair ? this.texts.positionNames(this.pair.ids)[at] : "";
+    return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
+  }
+
+  /** @param {Place} place */
+  describeCell(place) {
+    const change = this.changeAt(place);
+    return `${this.nameOf(place)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
+  }
+
+  showSentence() {
+    const { place, patchedLogits, metrics } = this;
+    const [answer, other] = this.tokenizer.tokens(this.answers).map((word) => quoted(word));
+    const metric = `logit of ${answer} − logit of ${other}`;
+    this.remover.hidden = !place;
+    const parts =
+      place && patchedLogits
+        ? patchedText(metrics, this.metric(patchedLogits), { name: this.nameOf(place), kind: place[0], metric })
+        : unpatchedText(metrics, metric);
+    this.sentence.replaceChildren(...parts.map(([text, bold]) => (bold ? h("b", {}, text) : text)));
+  }
+
+  /** Fill a table, and patch the place that brings most of the answer back. @param {Kind} kind */
+  async findStrongest(kind) {
+    const { pair } = this;
+    if (!pair || this.texts.problem) return;
+    await (this.sweep.kind === kind ? this.sweep.running : this.sweep.fill(kind));
+    if (this.pair !== pair) return;
+    const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
+    const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
+    const gain = (/** @type {Place} */ place) => sign * Number(this.changeAt(place));
+    const best = places.reduce((most, place) => (gain(place) > gain(most) ? place : most), places[0]);
+    if (best) this.store.set({ place: best });
+    await this.whenIdle();
+  }
+
+  /** Patch the clean run with what the corrupt run has. */
+  swap() {
+    const { store } = this;
+    const [answer, other] = this.answers;
+    const [clean, corrupt] = [store.get("corrupt"), store.get("clean")];
+    const swapped = answer === undefined ? {} : { answer: other, other: answer };
+    store.set({ clean, corrupt, ...swapped });
+  }
+
+  get size() {
+    const { layers, heads } = this.described;
+    return `${counted(layers.length, "layer")} × ${counted(heads, "head")}`;
+  }
+
+  /** @returns {GridPanel<Grid>[] | null} */
+  panels() {
+    return this.pair ? [...this.placeTables.flatMap(({ panels }) => panels), ...this.next.panels] : null;
+  }
+
+  /** @returns {Drawing} */
+  get drawing() {
+    const { theme } = this.frame;
+    const texts = this.texts.texts.map(({ editor: { element } }) =>
+      textDrawing(element, element.querySelectorAll(".token")),
+    );
+    return stacked([
+      ...texts,
+      ...this.placeTables.map((patchingTable) => patchingTable.drawing(theme)),
+      this.next.drawing(theme),
+    ]);
+  }
+}
+
+const KEYS = [
+  ["arrows, Enter", "in a table: to another cell, patch there"],
+  ["Escape", "in a table: take the patch away"],
+  ["+ − 0", "in a table: closer, farther, all"],
+  ["Enter", "on a next token: make it an answer"],
+  ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
+];

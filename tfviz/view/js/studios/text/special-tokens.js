@@ -1,0 +1,33 @@
+// The special tokens that a tokenizer adds around a text.
+
+/** @import { ClassifyDocument } from "../../documents.js" */
+
+/** The special tokens before and after a text, and functions to add them. */
+export class SpecialTokens {
+  /** @param {Pick<ClassifyDocument, "special_tokens" | "context">} document */
+  constructor({ special_tokens: { before, after }, context }) {
+    this.before = before === null ? [] : [before];
+    this.after = after === null ? [] : [after];
+    /** The maximum number of tokens of a text besides the special tokens. */
+    this.maxTokens = context - this.before.length - this.after.length;
+  }
+
+  /** Add the special tokens to a text, which is truncated to the model's context. @param {number[]} ids */
+  around(ids) {
+    return [...this.before, ...ids.slice(0, this.maxTokens), ...this.after];
+  }
+
+  /**
+   * Return the first token of each word in a text with special tokens, and one past the last word's.
+   * @param {number[]} counts tokens of each word
+   * @param {number[]} ids
+   */
+  startsIn(counts, ids) {
+    const end = ids.length - this.after.length;
+    let at = this.before.length;
+    return [...counts, 0].map((count) => {
+      at += count;
+      return Math.min(end, at - count);
+    });
+  }
+}

@@ -1,0 +1,73 @@
+// A component that shows the words that could stand at a place of a translation, as bars.
+
+import { focusedIn, h } from "../../base/elements.js";
+import { percent } from "../../base/numbers.js";
+import { quoted } from "../../base/visible-text.js";
+import { likeliestTokens, logProbabilities } from "./beam-search.js";
+import { note } from "../small-elements.js";
+import { tokenPhrase, withoutSpace } from "../text/token-names.js";
+import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "../probability-bars.js";
+
+/** @import { Tokenizer } from "../../types.js" */
+/** @import { SearchState } from "./translation-view.js" */
+
+const MAX_WORDS = 8;
+
+/** A list of alternative words with their probabilities, which are forced when they are pressed. */
+export class NextWords {
+  /** @type {{ id: number, name: string, share: number, other: number | null }[]} other: with all heads on */
+  words = [];
+
+  /** @param {Tokenizer} tokenizer @param {number[]} suppressed ids that never come @param {(id: number) => void} force */
+  constructor(tokenizer, suppressed, force) {
+    this.tokenizer = tokenizer;
+    this.suppressed = suppressed;
+    this.force = force;
+    this.element = h("div", {
+      class: "shares",
+      role: "group",
+      "aria-label": "What could stand here: press one to force it",
+    });
+  }
+
+  /** @param {SearchState} current */
+  show({ text, place, answer, base }) {
+    const { element, suppressed } = this;
+    const logs = logProbabilities(answer.logitsAt(0, place), suppressed);
+    const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
+    const shares = logs.map((log) => Math.exp(log));
+    this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), shares).map((id) => {
+      const name = this.tokenizer.tokens([id])[0];
+      return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
+    });
+    const focused = element.contains(focusedIn(element));
+    const about = place < text.tokens.length ? `In place of ${this.phrase(text.tokens[place])}` : "The next word";
+    element.replaceChildren(
+      note(base ? `${about}; the line: with all heads on` : about),
+      ...bars([
+        ...this.words.map(({ id, name, share, other }) => ({
+          name: quoted(withoutSpace(name), 24),
+          share,
+          other,
+          title: other === null ? "force it" : `force it; with all heads on ${percent(other)}`,
+          onclick: () => this.force(id),
+        })),
+        ...othersRow(
+          shares,
+          this.words.map(({ id }) => id),
+        ),
+      ]),
+    );
+    markFew(element);
+    if (focused) element.querySelector("button")?.focus();
+  }
+
+  /** @param {number} id */
+  phrase(id) {
+    return tokenPhrase(this.tokenizer.tokens([id])[0]);
+  }
+
+  get panels() {
+    return [sharesPanel("", "word", this.words)];
+  }
+}

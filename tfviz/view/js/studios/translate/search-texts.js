@@ -1,0 +1,59 @@
+// A component that lists the texts of a beam search, best first, as buttons and as a table.
+
+import { h } from "../../base/elements.js";
+import { fixed } from "../../base/numbers.js";
+import { quotedExcerpt } from "../../base/visible-text.js";
+import { scoreOf } from "./beam-search.js";
+import { button } from "../small-elements.js";
+
+/** @import { Tokenizer } from "../../types.js" */
+/** @import { Beam } from "./beam-search.js" */
+
+/** A list with a button for each text of a beam. */
+export class SearchTexts {
+  /** @type {Beam[]} */
+  texts = [];
+  alpha = 0;
+
+  /** @param {Tokenizer} tokenizer @param {(column: number, rank: number) => void} choose */
+  constructor(tokenizer, choose) {
+    this.tokenizer = tokenizer;
+    this.choose = choose;
+    this.element = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
+  }
+
+  /** Quote a whole text. @param {number[]} tokens */
+  quote(tokens) {
+    return quotedExcerpt(this.tokenizer.decode(tokens), Infinity);
+  }
+
+  /** @param {Beam[][]} columns @param {number[]} tokens the tokens of the selected text @param {number} alpha */
+  show(columns, tokens, alpha) {
+    const column = columns.length - 1;
+    const texts = columns[column] ?? [];
+    Object.assign(this, { texts, alpha });
+    this.element.replaceChildren(
+      ...texts.map((text, rank) => {
+        const score = h("span", { class: "score" }, fixed(scoreOf(text, alpha), 2));
+        const name = h("span", { class: "name", dir: "auto" }, this.quote(text.tokens), text.ended ? "" : " …");
+        const pressed = String(text.tokens) === String(tokens);
+        return button([score, name], () => this.choose(column, rank), { "aria-pressed": String(pressed) });
+      }),
+    );
+  }
+
+  get table() {
+    const cell = (/** @type {number} */ value) => h("td", { class: "text" }, fixed(value, 4));
+    const heads = ["text", "nats", "score"].map((name) => h("th", { scope: "col" }, name));
+    const rows = this.texts.map((text) =>
+      h("tr", {}, h("th", { scope: "row" }, this.quote(text.tokens)), cell(text.sum), cell(scoreOf(text, this.alpha))),
+    );
+    return h(
+      "table",
+      {},
+      h("caption", {}, "texts of the search"),
+      h("thead", {}, h("tr", {}, ...heads)),
+      h("tbody", {}, ...rows),
+    );
+  }
+}

@@ -1,0 +1,368 @@
+// The studio of a translation model: a sentence to translate, a beam search that can be moved forward and back, words
+// that can be forced, and heads that can be switched off.
+
+import { quoted } from "../../base/visible-text.js";
+import { EMPTY_BEAM, logProbabilities } from "./beam-search.js";
+import { querySentence } from "../head-summary.js";
+import { HeadAblation } from "../head-ablation.js";
+import { topK } from "../logits.js";
+import { tokenPhrase } from "../text/token-names.js";
+import { SearchCache } from "./search-cache.js";
+import { shortcuts } from "../shortcuts.js";
+import { SourceSentence } from "./source-sentence.js";
+import { sharesDrawing } from "../probability-bars.js";
+import { Studio } from "../studio.js";
+import { stacked, textDrawing } from "../text/text-drawing.js";
+import { TranslationView, NO_CHOICE } from "./translation-view.js";
+import { translateExamples } from "../examples.js";
+
+/** @import { TranslateDocument } from "../../documents.js" */
+/** @import { Drawing, Pen, Tokenizer } from "../../types.js" */
+/** @import { Beam } from "./beam-search.js" */
+/** @import { Place } from "../model-pane.js" */
+/** @import { StudioArguments } from "../studio.js" */
+/** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
+/** @import { SearchState } from "./translation-view.js" */
+
+const MAX_FORCED = 12; // forced beginnings that are cached
+const DRAW_INTERVAL = 50; // milliseconds between two drawings of a running search
+
+/** A studio that shows how a model translates a sentence. @extends {Studio<TranslateDocument>} */
+export class TranslateStudio extends Studio {
+  get keys() {
+    return TRANSLATE_KEYS;
+  }
+
+  get clearedChoices() {
+    return { prefix: [], forced: [], ...NO_CHOICE };
+  }
+
+  /** @type {SearchState | null} */
+  current = null;
+  /** @type {DecoderOutput | null} whose maps are shown */
+  mappedAnswer = null;
+  /** @type {Beam[][]} the steps of the search that are shown */
+  columns = [];
+  /** Whether the choices have changed since they were shown. */
+  stale = false;
+  /** Whether they are being shown. */
+  working = false;
+  /** Whether the search is running. */
+  searching = false;
+
+  /** @param {StudioArguments<TranslateDocument>} args */
+  constructor(...args) {
+    super(...args);
+    this.source = new SourceSentence(this.tokenizers[0], this.described);
+    this.searches = new SearchCache(this);
+    this.ablation = new HeadAblation(this);
+    this.view = new TranslationView(this);
+    this.buildPanes({
+      textTitle: "The sentence",
+      text: this.view.makeTextParts(),
+      predictionTitle: "What could stand here",
+      prediction: this.view.nextParts(),
+    });
+    this.headPane.openedHead.after(this.view.makeSearchPart()); // where it looks comes first
+    const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
+    this.frame.body.addEventListener("keydown", shortcuts(actions));
+    this.showExamples(translateExamples(this));
+    this.open();
+  }
+
+  get tokenizer() {
+    return /** @type {Tokenizer} */ (this.tokenizers.at(-1));
+  }
+
+  /** The number of steps of the search after the forced ones. */
+  get searched() {
+    return Math.max(0, this.columns.length - this.store.get("prefix").length);
+  }
+
+  /** Search one word further; after a translation that is done, begin with its first word. */
+  step() {
+    const done = this.current?.search.done && this.columns.length >= this.current.search.columns.length;
+    if (done) this.store.set({ prefix: [], steps: 1, ...NO_CHOICE });
+    else this.store.set({ steps: this.searched + 1, ...NO_CHOICE });
+  }
+
+  toggle() {
+    this.store.set({ steps: this.searching ? this.searched : this.described.max_tokens, ...NO_CHOICE });
+  }
+
+  back() {
+    const { store, searched } = this;
+    const prefix = store.get("prefix");
+    store.set({ steps: Math.max(0, searched - 1), prefix: searched ? prefix : prefix.slice(0, -1), ...NO_CHOICE });
+  }
+
+  /** Force a token at the chosen place, and continue the search from there. @param {number} token */
+  force(token) {
+    if (!this.current) return;
+    const { search, text, place } = this.current;
+    const prefix = [...text.tokens.slice(0, place), token];
+    const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
+    const steps = search.done && this.columns.length === search.columns.length ? this.described.max_tokens : 0;
+    this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...NO_CHOICE });
+  }
+
+  /** Show the current choices. A change meanwhile interrupts what is being done. */
+  async refresh() {
+    this.stale = true;
+    if (this.working) return;
+    this.working = true;
+    while (this.stale && !this.frame.closed) {
+      this.stale = false;
+      await this.update().catch((error) => this.frame.showError(error));
+    }
+    this.working = false;
+  }
+
+  async update() {
+    this.view.showChoices();
+    const source = await this.readSource();
+    const searched = source?.ids && (await this.search(source.ids));
+    const current = searched && (await this.readChosen(...searched));
+    if (!current) return;
+    this.current = current;
+    this.announce(source.note);
+    this.view.show(current);
+    this.showMapsOf(current, /** @type {number[]} */ (source.ids));
+    this.frame.updateTable();
+  }
+
+  /** Encode the sentence; return null if another state is requested meanwhile, or the encoding failed. */
+  async readSource() {
+    const sentence = this.store.get("sentence");
+    if (!(await this.prepareText(this.source, sentence)) || this.stale) return null;
+    const { latest } = this.source;
+    const source = this.source.read(sentence);
+    if (source.ids || source !== latest) this.showProblem(source.ids ? "" : source.note);
+    return source;
+  }
+
+  /**
+   * Search, and if heads are off, also with all heads on; return null if another state is requested meanwhile.
+   * @param {number[]} ids
+   * @returns {Promise<[search: TranslationSearch, baseline: TranslationSearch | null] | null>}
+   */
+  async search(ids) {
+    const search = this.searches.searchFor(ids, this.edits);
+    const baseline = this.edits.length ? this.searches.searchFor(ids, []) : null;
+    if (!(await this.searchOn(search)) || (baseline && !(await this.searchOn(baseline, false)))) return null;
+    return [search, baseline];
+  }
+
+  /**
+   * Run the model on the chosen text of a search; return null if another state is requested meanwhile.
+   * @param {TranslationSearch} search
+   * @param {TranslationSearch | null} baseline
+   * @returns {Promise<SearchState | null>}
+   */
+  async readChosen(search, baseline) {
+    const { chosen } = this;
+    const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_BEAM;
+    const ended = text.ended || text.tokens.length >= this.described.max_tokens;
+    const read = ended ? text.tokens.slice(0, -1) : text.tokens;
+    const answer = await search.reader.readText(read);
+    const base = baseline && (await baseline.reader.readText(read));
+    if (!answer || (baseline && !base) || this.stale) return null;
+    const unchosen = ended ? this.leastLikelyPlace(read, answer) : read.length;
+    const place = Math.min(this.store.get("rows")[0] ?? unchosen, read.length);
+    return { search, baseline, text, ended, read, answer, base, place };
+  }
+
+  /**
+   * Return the place of the word that the model was least sure of; of a mark only if there are no words.
+   * @param {number[]} read
+   * @param {DecoderOutput} answer
+   */
+  leastLikelyPlace(read, answer) {
+    const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.described.suppressed)[id]);
+    const words = this.tokenizer.tokens(read).map((word) => /[\p{L}\p{N}]/u.test(word));
+    const places = [...read.keys()].filter((place) => words[place] || !words.includes(true));
+    return places.reduce((least, place) => (logs[place] < logs[least] ? place : least), places[0] ?? 0);
+  }
+
+  /**
+   * Search as far as the choices say and show the searching tree; return false if another state is requested meanwhile.
+   * @param {TranslationSearch} search
+   * @param {boolean} [visible]
+   */
+  async searchOn(search, visible = true) {
+    const length = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
+    const goesOn = () => search.columns.length < length && !search.done;
+    const showProgress = (/** @type {boolean} */ searching) => {
+      if (visible) this.setColumns(search.columns.slice(0, length), searching);
+    };
+    let lastDraw = performance.now();
+    showProgress(goesOn());
+    while (goesOn()) {
+      if (!(await search.advance()) || this.stale) {
+        showProgress(false);
+        return false;
+      }
+      showProgress(true);
+      if (!visible || performance.now() - lastDraw < DRAW_INTERVAL) continue;
+      this.view.showTree();
+      lastDraw = performance.now();
+    }
+    showProgress(false);
+    return true;
+  }
+
+  /** @param {Beam[][]} columns @param {boolean} searching whether the search goes on */
+  setColumns(columns, searching) {
+    this.columns = columns;
+    this.searching = searching;
+    this.view.showSearching(searching);
+  }
+
+  /**
+   * The selected text as [column, rank]; null before the first word. A text that has ended stays in the column of its
+   * end.
+   * @returns {number[] | null}
+   */
+  get chosen() {
+    const { columns } = this;
+    let [column, rank] = this.store.get("node") ?? [columns.length - 1, 0];
+    if (!columns[column]?.[rank]) [column, rank] = [columns.length - 1, 0];
+    while (columns[column]?.[rank].endedBefore) [column, rank] = [column - 1, columns[column][rank].parent];
+    return column < 0 ? null : [column, rank];
+  }
+
+  /** Select a place of the translation, or deselect it. @param {number} place */
+  choosePlace(place) {
+    const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
+    const other = this.store.get("rows")[0] !== place;
+    this.store.set(other ? { rows: [place], mode, part: 0, direction: "from" } : { rows: [] });
+  }
+
+  /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
+  showMapsOf({ read, ended, text, answer }, ids) {
+    if (this.mappedAnswer === answer) return this.showModel();
+    const source = this.tokenizers[0].tokens(ids);
+    const target = this.tokenizer.tokens([this.described.begin, ...read]);
+    const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
+    /** @type {Record<string, string[][]>} */
+    const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
+    const maps = Object.entries(answer.patterns);
+    const patterns = Object.fromEntries([
+      ...maps.filter(([site]) => site.includes("cross")),
+      ...Object.entries(answer.encoderPatterns),
+      ...maps.filter(([site]) => !site.includes("cross")),
+    ]);
+    this.showMaps(patterns, ({ name }) => words[name]);
+    this.mappedAnswer = answer;
+  }
+
+  /** The name of the part of the chosen head. */
+  get part() {
+    const { groups } = this.heads;
+    return groups.length ? groups[this.heads.selected.part].name : "";
+  }
+
+  /**
+   * The query: of the encoder the word of the sentence that is pointed at, else the word of the translation that is
+   * pointed at or chosen.
+   * @returns {number | null}
+   */
+  get row() {
+    if (!this.current || !this.heads.groups.length) return null;
+    const { sourceText, translationText } = this.view;
+    if (this.part === "encoder") return sourceText.row;
+    const { pointed } = translationText;
+    const { place, read } = this.current;
+    // the decoder's own heads look from a word that is written, those of the cross-attention for one to be written
+    return Math.min(pointed === null ? place : pointed + Number(this.part === "decoder"), read.length);
+  }
+
+  /** The row of the chosen head's map that shades the texts. @returns {import("./source-text.js").Shading} */
+  get shading() {
+    const { row, heads } = this;
+    if (row === null || heads.isOff(heads.selected)) return null;
+    const grid = heads.grid(heads.selected);
+    return row < grid.rows.length ? { grid, row } : null;
+  }
+
+  /** The query in the map of a head, if it is the same as that of the chosen head. @param {Place} at */
+  markedRow({ part }) {
+    const ofSource = (/** @type {string} */ name) => name === "encoder";
+    return ofSource(this.heads.groups[part].name) === ofSource(this.part) ? this.row : null;
+  }
+
+  /** Update what depends on the word under the pointer. */
+  repoint() {
+    if (this.current) this.showModel();
+  }
+
+  showSource() {
+    const { shading } = this;
+    const word = shading?.grid.rows[shading.row];
+    if (word !== undefined) this.showShadingHead(word === "…" ? "the next word looks" : `${tokenPhrase(word)} looks`);
+    else this.sourceLabel.textContent = "";
+    this.view.showShading();
+  }
+
+  /** Of the cross-attention, what it looks at to write the word of the place; of the others, what they do in the text. @param {Place} at */
+  describeHead(at) {
+    const { row } = this;
+    if (this.heads.groups[at.part].name !== "cross-attention" || row === null) return super.describeHead(at);
+    const sentence = querySentence(this.heads.grid(at), row, (word) =>
+      word === "“\u2068…\u2069”" ? "looks" : `looks, to write ${word},`,
+    );
+    return sentence || super.describeHead(at);
+  }
+
+  /** Describe the probability of the word at the place without a head. @param {Place} head */
+  describeAblation(head) {
+    const { current } = this;
+    const ids = this.source.latest?.ids;
+    if (!current || !ids || this.searching) return "";
+    const { read, text, answer } = current;
+    const place = this.part === "cross-attention" ? (this.row ?? current.place) : current.place;
+    const shareOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
+      Math.exp(logProbabilities(output.logitsAt(0, place), this.described.suppressed)[id]);
+    const logs = logProbabilities(answer.logitsAt(0, place), this.described.suppressed);
+    const id = text.tokens[place] ?? topK(logs, 1)[0];
+    return this.ablation.describe(head, {
+      key: JSON.stringify([ids, read, place, id]),
+      name: tokenPhrase(this.tokenizer.tokens([id])[0]),
+      share: Math.exp(logs[id]),
+      ask: async (edits) => {
+        const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
+        return output && shareOf(output, id);
+      },
+    });
+  }
+
+  panels() {
+    return this.current && this.view.next.panels;
+  }
+
+  /** Make tables of the alternatives at the chosen place and of the texts of the search. */
+  tables() {
+    return this.current ? [...super.tables(), this.view.texts.table] : [];
+  }
+
+  /** @returns {Drawing} */
+  get drawing() {
+    const { tree, next, sourceText, translationText } = this.view;
+    const { element } = translationText;
+    const sentence = sourceText.editor.element;
+    const { theme } = this.frame;
+    const rows = next.words.map(({ name, share, other }) => ({ name: quoted(name, 14), share, other }));
+    return stacked([
+      textDrawing(sentence, sentence.querySelectorAll(".token")),
+      textDrawing(element, element.querySelectorAll(".word")),
+      sharesDrawing(theme, rows),
+      { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) },
+    ]);
+  }
+}
+
+const TRANSLATE_KEYS = [
+  ["Alt+S, Alt+R, Alt+B", "a step of the search, run or stop, a step back"],
+  ["arrows, Enter", "in the translation: move, choose a place; in the tree: move, look at a text"],
+  ["Enter", "on a word that could stand there: force it; on a head: switch it off"],
+];

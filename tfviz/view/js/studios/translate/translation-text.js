@@ -1,0 +1,116 @@
+// A component that shows a translation. Each word is a button, which selects its place to show alternatives and
+// attention.
+
+import { clamp } from "../../base/clamp.js";
+import { focusedIn, h } from "../../base/elements.js";
+import { consume, followPointer, placeAfterKey } from "../../base/events.js";
+import { joinPresent } from "../small-elements.js";
+import { isSpecial, tokenPhrase } from "../text/token-names.js";
+import { shadeOf } from "../text/text-shading.js";
+import { pieceText, spaceSeparated } from "../text/token-text.js";
+
+/** @import { Tokenizer } from "../../types.js" */
+/** @import { Theme } from "../../base/theme.js" */
+/** @import { Shading } from "./source-text.js" */
+/** @import { SearchState } from "./translation-view.js" */
+
+/** A row of buttons for the words of a translation. */
+export class TranslationText {
+  /** @type {number | null} the place of the word under the pointer */
+  pointed = null;
+
+  /** @param {Tokenizer} tokenizer @param {{ choose(place: number): void, point(): void }} handlers */
+  constructor(tokenizer, { choose, point }) {
+    this.tokenizer = tokenizer;
+    this.choose = choose;
+    const pointAt = (/** @type {number | null} */ place) => {
+      if (place === this.pointed) return;
+      this.pointed = place;
+      point();
+    };
+    this.element = h("p", {
+      class: "sentence written",
+      role: "listbox",
+      "aria-label": "the translation: choose a word",
+      dir: "auto",
+      tabIndex: -1,
+      onclick: (/** @type {any} */ { target }) => target.dataset.place && choose(Number(target.dataset.place)),
+      onkeydown: (event) => this.press(event),
+    });
+    followPointer(
+      this.element,
+      ({ target }) => pointAt(placeOf(target)),
+      () => pointAt(null),
+    );
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const place = Number(/** @type {HTMLElement} */ (event.target).dataset.place);
+    const last = this.element.children.length - 1;
+    const next = placeAfterKey(event.key, place, last);
+    if (next !== undefined) this.wordAt(clamp(next, 0, last)).focus();
+    else if (event.key === "Enter" || event.key === " ") this.choose(place);
+    else return;
+    consume(event);
+  }
+
+  /** @param {number} place */
+  wordAt(place) {
+    return /** @type {HTMLElement} */ (this.element.children[place]);
+  }
+
+  /** @param {SearchState} current @param {number} forced how many words the reader asked for */
+  show({ text, ended, place }, forced) {
+    const { element, tokenizer } = this;
+    const words = [...text.tokens.map((id) => pieceText(tokenizer, id).replace(/\n/g, "⏎")), ...(ended ? [] : [" …"])];
+    const apart = spaceSeparated(tokenizer);
+    element.classList.toggle("loose", apart);
+    const focused = element.contains(focusedIn(element));
+    element.replaceChildren(
+      ...words.flatMap((word, at) => {
+        const classes = joinPresent([
+          "word",
+          "new",
+          at < forced && "forced",
+          at === place && "picked",
+          isSpecial(word) && "special",
+        ]);
+        const properties = {
+          class: classes,
+          role: "option",
+          "aria-selected": String(at === place),
+          tabIndex: at === place ? 0 : -1,
+          "data-place": at,
+        };
+        if (isSpecial(word)) return [h("span", properties, tokenPhrase(word)), ...(apart ? [" "] : [])];
+        const lead = word.slice(0, word.length - word.trimStart().length); // it is not shaded
+        return [at && !apart ? lead : "", h("span", properties, word.slice(lead.length)), ...(apart ? [" "] : [])];
+      }),
+    );
+    if (focused) this.wordAt(place).focus();
+  }
+
+  /**
+   * Shade the words by a row of the decoder's own map, whose first key is the beginning, and mark the word that looks.
+   * @param {Theme} theme
+   * @param {Shading} shading
+   * @param {number | null} from the place of the word
+   */
+  shade(theme, shading, from) {
+    for (const word of /** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll(".word"))) {
+      const place = Number(word.dataset.place);
+      const exists = shading && place + 1 < shading.grid.cols.length && place + 1 <= shading.row;
+      const colours = exists ? shadeOf(theme, shading.grid, shading.row, place + 1, place + 1) : null;
+      word.classList.toggle("from", place === from);
+      word.style.background = colours?.background ?? "";
+      word.style.color = colours?.ink ?? "";
+    }
+  }
+}
+
+/** @param {EventTarget | null} target @returns {number | null} */
+function placeOf(target) {
+  const { place } = /** @type {HTMLElement} */ (target).dataset;
+  return place === undefined ? null : Number(place);
+}

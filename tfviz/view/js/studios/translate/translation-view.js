@@ -1,0 +1,184 @@
+// The elements of the translation studio: source sentence, translation, alternative words, and the search as a tree.
+
+import { h, slider } from "../../base/elements.js";
+import { fixed, percent } from "../../base/numbers.js";
+import { logProbabilities } from "./beam-search.js";
+import { NextWords } from "./next-words.js";
+import { button, note } from "../small-elements.js";
+import { SearchTexts } from "./search-texts.js";
+import { SearchTree } from "./search-tree.js";
+import { SourceText } from "./source-text.js";
+import { TranslationText } from "./translation-text.js";
+
+/** @import { Beam } from "./beam-search.js" */
+/** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
+/** @import { TranslateStudio } from "./translate-studio.js" */
+/** @typedef {{ element: HTMLElement, show(value: number): void }} SliderControl */
+/**
+ * The state of a search that is shown.
+ * @typedef {object} SearchState
+ * @property {TranslationSearch} search
+ * @property {TranslationSearch | null} baseline the search with all heads on, if some are off
+ * @property {Beam} text the selected text
+ * @property {boolean} ended
+ * @property {number[]} read its tokens that the decoder has read
+ * @property {number} place of the word that is chosen
+ * @property {DecoderOutput} answer
+ * @property {DecoderOutput | null} base the decoder's output with all heads on
+ */
+
+export const NO_CHOICE = { node: null, rows: [], cols: [] }; // nothing chosen
+
+/** The panes of a translator's studio. */
+export class TranslationView {
+  /** The width of the beam for which the search was opened or closed. */
+  searchedWidth = 0;
+
+  /** @param {TranslateStudio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    const { store, tokenizer, described } = studio;
+    const changeSentence = (/** @type {string} */ sentence) =>
+      store.set({ sentence, prefix: [], forced: [], ...NO_CHOICE });
+    this.sourceText = new SourceText(studio, changeSentence);
+    this.translationText = new TranslationText(tokenizer, {
+      choose: (place) => studio.choosePlace(place),
+      point: () => studio.repoint(),
+    });
+    this.cost = h("p", { class: "cost" });
+    this.runButton = button("▶ Translate", () => studio.toggle(), {
+      title: "to the end, or stop (Alt+R)",
+      class: "go",
+    });
+    this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
+    this.next = new NextWords(tokenizer, described.suppressed, (id) => studio.force(id));
+    this.controls = this.makeControls();
+    const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
+      store.set({ ...NO_CHOICE, node: [column, rank] });
+    this.texts = new SearchTexts(tokenizer, choose);
+    this.tree = new SearchTree(studio.frame.theme, { choose });
+  }
+
+  /** Make the parts of the text: the sentence, its translation, and the buttons of the search. */
+  makeTextParts() {
+    const { studio } = this;
+    const stepButton = button("Step", () => studio.step(), { title: "one word more (Alt+S)" });
+    const backButton = button("Back", () => studio.back(), { title: "take the last step back (Alt+B)" });
+    const reset = () => studio.store.set({ prefix: [], steps: 0, ...NO_CHOICE });
+    const resetButton = button("Start over", reset, { title: "nothing written, nothing forced" });
+    const steps = [this.runButton, stepButton, backButton, resetButton];
+    const buttons = h("div", { class: "row", role: "group", "aria-label": "Search" }, ...steps);
+    const title = h("h4", {}, "Its translation");
+    return [this.sourceText.editor.element, buttons, title, this.translationText.element, this.cost, this.forced];
+  }
+
+  /** Make the part with the alternatives at a place and the controls of the search. */
+  nextParts() {
+    return [this.next.element, this.controls.width.element, this.controls.alpha.element];
+  }
+
+  /** Make the part of the search: its texts, and its tree. */
+  makeSearchPart() {
+    const summary = h("summary", {}, "The search");
+    this.search = h("details", { class: "search-of" }, summary, this.texts.element, this.tree.element);
+    return this.search;
+  }
+
+  /** @returns {Record<"width" | "alpha", SliderControl>} */
+  makeControls() {
+    const { store, described } = this.studio;
+    const { max_width, max_alpha } = described;
+    const control = (
+      /** @type {string} */ name,
+      /** @type {"width" | "alpha"} */ key,
+      /** @type {Omit<Parameters<typeof slider>[1], "value" | "choose">} */ options,
+    ) =>
+      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...NO_CHOICE }), ...options });
+    const widthText = (/** @type {number} */ width) => (width > 1 ? `${width} texts` : "greedy");
+    const alphaText = (/** @type {number} */ alpha) => fixed(alpha, 1);
+    return {
+      width: control("Beam", "width", { min: 1, max: max_width, text: widthText }),
+      alpha: control("Length penalty", "alpha", { min: 0, max: max_alpha, step: 0.1, text: alphaText }),
+    };
+  }
+
+  /** Show the current choices: the sentence and the settings of the search. */
+  showChoices() {
+    const { store } = this.studio;
+    this.showSearch(store.get("width"));
+    this.showShading();
+    for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
+  }
+
+  /** Open the search where several texts are kept: a greedy one has a single line, which stands above. @param {number} width */
+  showSearch(width) {
+    if (this.searchedWidth === width || !this.search) return;
+    this.searchedWidth = width;
+    this.search.open = width > 1;
+  }
+
+  /** Shade the sentence or the translation by the row of the chosen head that is pointed at. */
+  showShading() {
+    const { shading, part, row } = this.studio;
+    const { sourceText, translationText } = this;
+    sourceText.show(part === "decoder" ? null : shading, part === "encoder" ? row : null);
+    const looks = part === "encoder" || row === null ? null : row - Number(part === "decoder"); // the first row is the beginning
+    translationText.shade(this.studio.frame.theme, part === "decoder" ? shading : null, looks);
+  }
+
+  /** Show whether the search is running. @param {boolean} searching */
+  showSearching(searching) {
+    this.runButton.textContent = searching ? "■ Stop" : "▶ Translate";
+  }
+
+  /** @param {SearchState} current */
+  show(current) {
+    const { columns, store } = this.studio;
+    this.showTree();
+    this.translationText.show(current, store.get("prefix").length);
+    this.next.show(current);
+    this.showCost(current);
+    this.texts.show(columns, current.text.tokens, store.get("alpha"));
+    this.showForced();
+  }
+
+  showTree() {
+    const { columns, chosen, searching, store, tokenizer } = this.studio;
+    const word = (/** @type {number} */ id) => tokenizer.tokens([id])[0];
+    const forced = store.get("prefix").length;
+    this.tree.show({ columns, chosen, searching, word, alpha: store.get("alpha"), forced });
+  }
+
+  /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
+  showCost(current) {
+    const { sum, tokens } = current.text;
+    const now = `Probability of the whole text: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
+    this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
+    this.cost.title = "the probability of all of them, one after another: the product of each word's own";
+  }
+
+  /** Compare with all heads on: the cost of the text, and the translation. @param {SearchState} current */
+  comparison({ text: { tokens }, base, baseline }) {
+    if (!base || !baseline) return "";
+    const sum = tokens.reduce((all, id, place) => all + logProbabilities(base.logitsAt(0, place))[id], 0);
+    const [best] = baseline.columns[Math.min(this.studio.columns.length, baseline.columns.length) - 1];
+    const same = String(best.tokens) === String(tokens);
+    const text = same ? "the same text" : `it writes ${this.texts.quote(best.tokens)}`;
+    return `; with all heads on ${percent(Math.exp(sum))}, and ${text}`;
+  }
+
+  showForced() {
+    const { store, described } = this.studio;
+    const prefix = String(store.get("prefix"));
+    const forced = store.get("forced");
+    this.forced.hidden = !forced.length;
+    this.forced.replaceChildren(
+      note("Forced"),
+      ...[[], ...forced].map((tokens) => {
+        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: described.max_tokens });
+        const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";
+        return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
+      }),
+    );
+  }
+}

@@ -1,0 +1,160 @@
+// A component that shows the likeliest next tokens: as bars with a line that sets the cut-off, as a table, and as a
+// drawing.
+
+import { clamp } from "../../base/clamp.js";
+import { focusedIn, h, tabs } from "../../base/elements.js";
+import { fixed } from "../../base/numbers.js";
+import { label, quotedExcerpt } from "../../base/visible-text.js";
+import { topK } from "../logits.js";
+import { joinPresent } from "../small-elements.js";
+import { ThresholdLine } from "./threshold-line.js";
+import { bars, sharesDrawing, sharesPanel } from "../probability-bars.js";
+import { lastOf } from "./language-model-reader.js";
+import { probabilities } from "./sampler.js";
+
+const MAX_BARS = 10;
+const MAX_ENDING = 12; // letters of the text that are quoted
+
+/** @import { Theme } from "../../base/theme.js" */
+/** @import { WriteState } from "../../documents.js" */
+/** @import { Choices, Drawing, Tokenizer } from "../../types.js" */
+/** @import { Answer } from "./language-model-reader.js" */
+
+/** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */
+export class NextTokens {
+  /** @type {{ id: number, name: string, share: number, unfiltered: number, other: number | null }[]} the likeliest */
+  tokens = [];
+  /** The text that they follow, in words. */
+  about = "";
+  /** @type {number[]} the likeliest first */
+  order = [];
+  /** The probabilities before top-k or top-p. */
+  unfiltered = new Float64Array();
+  /** The number of tokens with a probability above 0. */
+  candidates = 0;
+
+  /** @param {Tokenizer} tokenizer @param {Choices<WriteState>} store @param {(id: number) => void} take */
+  constructor(tokenizer, store, take) {
+    this.tokenizer = tokenizer;
+    this.store = store;
+    this.take = take;
+    this.line = new ThresholdLine({ name: "How many tokens may be drawn", cut: (count) => this.cut(count) });
+    this.rows = h("div", { class: "shares", role: "group", "aria-label": "Next token: press one to take it" });
+    this.note = h("small", {});
+    this.element = h("div", {}, this.note, this.rows);
+    this.kind = store.get("top_p") < 1 && !store.get("top_k") ? "top_p" : "top_k";
+    /** @type {[string, string][]} */
+    const kinds = [
+      ["top_k", "top-k"],
+      ["top_p", "top-p"],
+    ];
+    const choose = (/** @type {string} */ kind) => {
+      this.kind = kind;
+      this.tabs.show(kind);
+      this.cut(this.candidates);
+    };
+    this.tabs = tabs("Cut by", kinds, this.kind, choose);
+    this.cutBy = h("span", { class: "cut-by" }, "Cut by", this.tabs.element);
+  }
+
+  /** The settings of the sampler, as `probabilities` takes them. */
+  get sampler() {
+    const { store } = this;
+    const topP = store.get("top_p");
+    return { temperature: store.get("temperature"), topK: store.get("top_k") || null, topP: topP < 1 ? topP : null };
+  }
+
+  /** @param {Answer} answer */
+  show(answer) {
+    const { logits, size, unedited } = answer;
+    const { temperature } = this.sampler;
+    const last = lastOf(logits, size);
+    const shares = probabilities(last, this.sampler);
+    const unfiltered = probabilities(last, { temperature });
+    const lastUnedited = unedited && lastOf(unedited, size); // with all heads on
+    const others = lastUnedited && probabilities(lastUnedited, { temperature });
+    this.order = topK(last, MAX_BARS);
+    const [favourite] = topK(lastUnedited ?? last, 1);
+    if (!this.order.includes(favourite)) this.order.splice(-1, 1, favourite);
+    this.unfiltered = unfiltered;
+    this.candidates = shares.filter((share) => share > 0).length;
+    this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
+    if (unedited) this.about += "; line: all heads on";
+    this.tokens = this.order.map((id) => ({
+      id,
+      name: this.tokenizer.tokens([id])[0],
+      share: shares[id],
+      unfiltered: unfiltered[id],
+      other: others ? others[id] : null,
+    }));
+    this.draw();
+  }
+
+  draw() {
+    const focused = [...this.rows.querySelectorAll("button")].indexOf(focusedIn(this.rows));
+    const rows = bars(
+      this.tokens.map(({ id, name, share, unfiltered, other }) => ({
+        name: label(name, 14),
+        share,
+        pale: share === unfiltered ? null : unfiltered,
+        other,
+        title: "press to take it",
+        onclick: () => this.take(id),
+      })),
+    );
+    const place = Math.min(this.candidates, rows.length);
+    this.line.show(place, rows.length, this.cutName);
+    this.line.element.hidden = this.store.get("temperature") === 0;
+    // The line stays in the document: removing it would end a drag.
+    const { element } = this.line;
+    if (!element.isConnected) this.rows.replaceChildren(element);
+    for (const row of [...this.rows.children]) if (row !== element) row.remove();
+    element.before(...rows.slice(0, place));
+    element.after(...rows.slice(place));
+    this.note.textContent = this.about;
+    if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
+  }
+
+  /** Which tokens are kept, in words. */
+  get filterName() {
+    const { topK, topP } = this.sampler;
+    return joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
+  }
+
+  /** The rule of the threshold line, in words. */
+  get cutName() {
+    return this.filterName ? `${this.filterName} · drag` : "all kept · drag up to drop unlikely ones";
+  }
+
+  /** The settings of the sampler, in words. */
+  get settings() {
+    return joinPresent([`temperature ${fixed(this.sampler.temperature, 2)}`, this.filterName], ", ");
+  }
+
+  /**
+   * Keep `count` tokens by setting top-k, or top-p.
+   * @param {number} count
+   */
+  cut(count) {
+    const all = count >= Math.min(MAX_BARS, this.order.length);
+    if (this.kind === "top_k") return this.store.set({ top_k: all ? 0 : count, top_p: 1 });
+    const sum = this.order.slice(0, count).reduce((total, id) => total + this.unfiltered[id], 0);
+    return this.store.set({ top_k: 0, top_p: all ? 1 : clamp(Math.ceil(100 * sum - 1e-9 - 1) / 100, 0.01, 0.99) });
+  }
+
+  /** @param {number} id */
+  buttonOf(id) {
+    const place = this.tokens.findIndex((bar) => bar.id === id);
+    return place < 0 ? this.rows : this.rows.querySelectorAll("button")[place];
+  }
+
+  get panels() {
+    return [sharesPanel("", "next token", this.tokens)];
+  }
+
+  /** @param {Theme} theme @returns {Drawing} */
+  drawing(theme) {
+    const rows = this.tokens.map((row) => ({ ...row, name: label(row.name, 16) }));
+    return sharesDrawing(theme, rows);
+  }
+}

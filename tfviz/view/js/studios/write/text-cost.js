@@ -1,0 +1,125 @@
+// A component that shows the cost of a text under a language model, in nats per token: of each token, of the whole text
+// now, with all heads on, and without the selected head.
+
+import { h } from "../../base/elements.js";
+import { counted, fixed, formatted } from "../../base/numbers.js";
+import { cutTo } from "./language-model-reader.js";
+import { CostBars } from "./cost-bars.js";
+import { tokenCosts } from "../logits.js";
+
+/** @import { Answer } from "./language-model-reader.js" */
+/** @import { Place } from "../model-pane.js" */
+/** @import { WriteStudio } from "./write-studio.js" */
+
+const GENERATED_NOTE = " (It wrote part of the text itself, and what it writes is likely to it, good or bad.)";
+const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the whole text at each step
+
+/**
+ * Return the mean cost in nats a token, of a text of two tokens or more.
+ * @param {Float32Array} logits
+ * @param {Pick<Answer, "ids" | "size">} answer
+ */
+const meanCost = (logits, { ids, size }) => tokenCosts(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
+
+/** The number of equally likely tokens among which a choice would cost as much. @param {number} cost */
+const choices = (cost) => formatted(Number(Math.exp(cost).toPrecision(2)));
+
+/** @param {number} cost @param {number} other */
+const unsure = (cost, other) => `as unsure as among ${choices(cost)} instead of ${choices(other)}`;
+
+/** @param {string} unit */
+const costHelp = (unit) =>
+  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}, at temperature 1); less is better`;
+
+/** A line that describes the cost of a text, and bars of its tokens. */
+export class TextCost {
+  /** @type {Map<string, number | null>} the cost without each head; null while it is requested */
+  withoutHeads = new Map();
+  /** The cost of the whole text in words. */
+  description = "";
+  /** The duration of the last reading in milliseconds. */
+  readingTime = 0;
+
+  /** @param {WriteStudio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    const { unit } = studio;
+    this.line = h("small", { class: "cost", title: costHelp(unit) });
+    this.bars = new CostBars(unit, (token, text) => {
+      studio.text.pointAtToken(token);
+      this.line.textContent = text || this.description;
+    });
+  }
+
+  /** Show the cost of an answer's text. @param {Answer} answer @param {number} off how many heads are off */
+  show(answer, off) {
+    this.description = this.describe(answer, off);
+    this.line.textContent = this.description;
+    this.bars.show(this.costsOf(answer));
+    this.bars.mark(this.studio.row);
+  }
+
+  /** The cost of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */
+  costsOf(answer) {
+    const { ids, logits, unedited, size } = answer;
+    if (logits.length !== ids.length * size) return null;
+    const words = this.studio.tokenizer.tokens(ids);
+    answer.costs ??= tokenCosts(logits, ids, size);
+    const costsUnedited = unedited && (answer.costsUnedited ??= tokenCosts(unedited, ids, size));
+    return { words, now: answer.costs, unedited: costsUnedited, evenGuess: Math.log(size) };
+  }
+
+  /** @param {number} cost */
+  words(cost) {
+    return `${fixed(cost, 2)} nats a ${this.studio.unit}`;
+  }
+
+  /** Describe the cost of the text. @param {Answer} answer @param {number} off how many heads are off */
+  describe(answer, off) {
+    const { ids, logits, unedited, size } = answer;
+    if (ids.length < 2) return "";
+    const cost = (answer.cost ??= meanCost(logits, answer));
+    if (!unedited)
+      return `As unsure as among ${choices(cost)} of ${counted(size, this.studio.unit)}: ${fixed(cost, 2)} nats`;
+    const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
+    return `${this.words(cost)} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
+  }
+
+  /**
+   * Describe the cost of the text without a head, which is computed once and shown when it is known.
+   * @param {Place} place
+   */
+  describeWithout(place) {
+    const { studio } = this;
+    const { answer } = studio;
+    if (!answer || answer.ids.length < 2 || studio.options.engine) return ""; // a kernel takes long for each answer
+    const key = JSON.stringify([place, answer.key]);
+    const without = this.withoutHeads.get(key);
+    const now = (answer.cost ??= meanCost(answer.logits, answer));
+    // reading a long text again takes too long
+    if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
+      void this.askWithout(key, place, answer);
+    if (without === undefined || without === null) return "";
+    return this.compare(now, without, studio.heads.isOff(place));
+  }
+
+  /** Compare the cost of the text now with that of a head switched over. @param {number} now @param {number} other @param {boolean} isOff */
+  compare(now, other, isOff) {
+    if (!isOff)
+      return `With this head off the text costs ${this.words(other)} instead of ${fixed(now, 2)}, ${unsure(other, now)}.`;
+    const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
+    return `The text costs ${this.words(now)} instead of ${fixed(other, 2)}, ${unsure(now, other)}.${note}`;
+  }
+
+  /** @param {string} key @param {Place} place @param {Answer} answer */
+  async askWithout(key, place, answer) {
+    this.withoutHeads.set(key, null);
+    const { studio } = this;
+    const { ids, size } = answer;
+    const edits = studio.heads.editsToggling(place);
+    const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
+    if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
+    this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, size).data, answer));
+    studio.showSentence();
+  }
+}

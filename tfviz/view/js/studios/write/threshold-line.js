@@ -1,0 +1,74 @@
+// A component with a line over bars, which is dragged to cut off the bars below it.
+
+import { clamp } from "../../base/clamp.js";
+import { h } from "../../base/elements.js";
+import { consume } from "../../base/events.js";
+
+/** A draggable line between the bars that are kept and the others. */
+export class ThresholdLine {
+  /** @param {{ name: string, cut: (place: number) => void }} handlers cut: called with the number of bars to keep */
+  constructor({ name, cut }) {
+    this.cut = cut;
+    this.count = 0;
+    this.place = 0;
+    this.words = h("span", {});
+    this.element = h(
+      "div",
+      { class: "cut", role: "slider", tabIndex: 0, "aria-label": name, "aria-valuemin": 1 },
+      this.words,
+    );
+    this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
+    this.element.onpointerdown = (/** @type {PointerEvent} */ event) => this.drag(event);
+  }
+
+  /**
+   * @param {number} place of the bars that stand there
+   * @param {number} count
+   * @param {string} words
+   */
+  show(place, count, words) {
+    Object.assign(this, { place, count });
+    this.words.textContent = words;
+    this.element.setAttribute("aria-valuemax", String(count));
+    this.element.setAttribute("aria-valuenow", String(place));
+    this.element.setAttribute("aria-valuetext", words);
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const { place, count } = this;
+    /** @type {Record<string, number>} */
+    const places = {
+      ArrowUp: place - 1,
+      ArrowLeft: place - 1,
+      ArrowDown: place + 1,
+      ArrowRight: place + 1,
+      Home: 1,
+      End: count,
+    };
+    const to = places[event.key];
+    if (to === undefined) return;
+    this.cut(clamp(to, 1, count));
+    consume(event);
+  }
+
+  /** @param {PointerEvent} event */
+  drag(event) {
+    const { element } = this;
+    element.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    element.focus();
+    element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
+      const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".share")];
+      const place = rows.filter((row) => {
+        const { top, height } = row.getBoundingClientRect();
+        return top + height / 2 < clientY;
+      }).length;
+      if (Math.max(1, place) !== this.place) this.cut(Math.max(1, place));
+    };
+    element.onpointerup = () => {
+      element.onpointermove = null;
+    };
+    element.onpointercancel = element.onpointerup;
+  }
+}

@@ -1,0 +1,80 @@
+// The text of the writing studio: an editor in which each piece is shaded by the row of the token that is pointed at.
+
+import { joinPresent } from "../small-elements.js";
+import { TextEditor } from "../text/text-editor.js";
+import { signOf, TextPieces } from "../text/text-pieces.js";
+import { shadeOf } from "../text/text-shading.js";
+
+/** @import { WriteStudio } from "./write-studio.js" */
+
+const SHORT = 110; // letters of a text that is written larger where there is room
+
+/** An editor of the prompt and the text written after it. */
+export class WriteText {
+  /** @type {number | null} the piece that is pointed at */
+  pointed = null;
+
+  /** @param {WriteStudio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.pieceCutter = new TextPieces(studio.tokenizer);
+    this.editor = new TextEditor("The text: type anywhere in it", {
+      typed: (text) => studio.beginWith(text),
+      point: (place) => this.point(place),
+    });
+  }
+
+  /** Point at a piece: its row shades the text and is marked in each map. @param {number | null} place */
+  point(place) {
+    if (place === this.pointed) return;
+    this.pointed = place;
+    if (!this.studio.answer) return;
+    this.show();
+    this.studio.showModel();
+    this.studio.textCost.bars.mark(this.row);
+  }
+
+  /** Point at the piece of a token; null: at the one at the caret. @param {number | null} token */
+  pointAtToken(token) {
+    if (token === null) return this.point(this.editor.placeAtCaret());
+    const place = this.pieces.findIndex(({ first, last }) => first <= token && token <= last);
+    return this.point(place < 0 ? null : place);
+  }
+
+  get pieces() {
+    const { readPrompt, path, answer } = this.studio;
+    return this.pieceCutter.of(readPrompt, path.tokens, answer?.ids.length);
+  }
+
+  /** The token that the reader points at or, as long as there is none, the last. @returns {number | null} */
+  get row() {
+    const { answer } = this.studio;
+    if (!answer) return null;
+    const last = this.pieces[this.pointed ?? -1]?.last ?? answer.ids.length - 1;
+    return last >= 0 && last < answer.ids.length ? last : null;
+  }
+
+  show() {
+    const { pieces, editor } = this;
+    const { answer, answerInput, currentInput, frame, heads, loop } = this.studio;
+    const isRead = this.studio.readPrompt.ids !== null; // else the prompt is one piece
+    const from = answer && answerInput?.key === currentInput?.key ? this.row : null;
+    const grid =
+      from !== null && heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
+    const shade = (/** @type {number} */ place) => {
+      const { first, last } = pieces[place];
+      if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
+      return shadeOf(frame.theme, grid, from, Math.max(0, first), Math.min(from, last));
+    };
+    const tokens = pieces.map(({ text, written, last, word }) => ({
+      text,
+      sign: isRead || written ? signOf(text, word) : "",
+      kind: joinPresent([written && "written", answer && last < 0 && "past"]),
+    }));
+    const longer = tokens.length > editor.tokens.length;
+    editor.element.classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
+    const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
+    editor.show(tokens, shade, place);
+    if (longer && loop.running) editor.scrollToEnd();
+  }
+}
