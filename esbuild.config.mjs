@@ -27,15 +27,15 @@ const LIMITS = {
   "interact-widget.js": 125_500,
   "interact.js": 128_000,
   "lesson.js": 1_400,
-  "maps-widget.js": 92_500,
-  "maps.js": 95_600,
+  "maps-widget.js": 95_500,
+  "maps.js": 98_500,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching-widget.js": 169_500,
-  "patching.js": 169_500,
+  "patching-widget.js": 170_500,
+  "patching.js": 170_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 242_000,
-  "studios.js": 242_000,
+  "studios-widget.js": 243_000,
+  "studios.js": 243_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

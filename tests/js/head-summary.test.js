@@ -4,8 +4,8 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
-import { attentionBreadth, describeHead, countKinds, querySentence } from "../../tfviz/view/js/studios/head-summary.js";
-import { isSpecial, tokenPhrase } from "../../tfviz/view/js/studios/text/token-names.js";
+import { attentionBreadth, describeHead, countKinds, querySentence } from "../../tfviz/view/js/stages/head-summary.js";
+import { isSpecial, tokenPhrase } from "../../tfviz/view/js/base/token-names.js";
 
 /** @param {number} _query @param {number} _key */
 const NO_MASK = (_query, _key) => false;

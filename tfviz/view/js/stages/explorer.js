@@ -12,7 +12,8 @@ import { ImageStage } from "./image-stage.js";
 import { spreadAll } from "../base/patch-grid.js";
 import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
-import { LinesStage, SheetStage, WordsStage } from "./head-modes.js";
+import { LinesStage, WordsStage } from "./head-modes.js";
+import { SheetStage } from "./sheet-stage.js";
 import { headTable, table } from "../controls/table.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 
@@ -95,7 +96,7 @@ export class Explorer {
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
     return {
-      sheet: new SheetStage(theme, handlers, names, (row) => this.store.set({ rows: [row] })),
+      sheet: new SheetStage(theme, handlers, { names, axes }, (row) => this.store.set({ rows: [row] })),
       head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large && LARGE_MAP) }),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {

@@ -70,7 +70,7 @@ export class Sheet {
     this.thumbsRight = thumbsRight;
     this.contentRight = contentRight;
     this.height = height;
-    this.width = Math.max(width, contentRight);
+    this.width = contentRight;
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
   }
@@ -180,6 +180,12 @@ export class Sheet {
     const index = (at, size, count) =>
       Math.min(count - 1, Math.max(0, Math.floor(((at % (size + this.gap)) / size) * count)));
     return [index(layer, this.thumbHeight, grid.rows.length), index(head, this.thumbWidth, grid.cols.length)];
+  }
+
+  /** @param {number} layer @param {number} head */
+  nameOf(layer, head) {
+    const name = this.names?.[head] ?? `head ${head}`;
+    return this.part.layers > 1 || !this.names ? `Layer ${layer}, ${name}` : name;
   }
 
   /** @param {number} layer @param {number} head @param {AnyGrid} [grid] @param {Point | null} [pair] the query and key pointed at */

@@ -3,7 +3,7 @@
 import { counted, fixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
-import { countKinds } from "./head-summary.js";
+import { countKinds } from "../stages/head-summary.js";
 import { BY_ANSWER } from "./classify/word-effects.js";
 
 /** @import { ClassifyStudio } from "./classify/classify-studio.js" */

@@ -4,7 +4,7 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { counted, percent } from "../base/numbers.js";
 import { joinPresent } from "./small-elements.js";
-import { isSpecial, tokenPhrase } from "./text/token-names.js";
+import { isSpecial, tokenPhrase } from "../base/token-names.js";
 
 /** @import { Drawing, GridPanel, Pen } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */

@@ -8,7 +8,7 @@ import { button } from "../small-elements.js";
 import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "../studio.js";
 import { ReadableText } from "./readable-text.js";
-import { tokenPhrase } from "./token-names.js";
+import { tokenPhrase } from "../../base/token-names.js";
 import { shadeOf } from "./text-shading.js";
 import { WordList } from "./word-list.js";
 

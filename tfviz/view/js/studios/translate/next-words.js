@@ -5,7 +5,7 @@ import { percent } from "../../base/numbers.js";
 import { quoted } from "../../base/visible-text.js";
 import { likeliestTokens, logProbabilities } from "./beam-search.js";
 import { note } from "../small-elements.js";
-import { tokenPhrase, withoutSpace } from "../text/token-names.js";
+import { tokenPhrase, withoutSpace } from "../../base/token-names.js";
 import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "../probability-bars.js";
 
 /** @import { Tokenizer } from "../../types.js" */

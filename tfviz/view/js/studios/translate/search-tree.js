@@ -8,7 +8,7 @@ import { CanvasPen, textWidth } from "../../base/pen.js";
 import { label } from "../../base/visible-text.js";
 import { ranksUpTo, scoreOf } from "./beam-search.js";
 import { button, joinPresent } from "../small-elements.js";
-import { isSpecial, tokenPhrase, withoutSpace } from "../text/token-names.js";
+import { isSpecial, tokenPhrase, withoutSpace } from "../../base/token-names.js";
 
 /** @import { Beam } from "./beam-search.js" */
 /** @import { Pen } from "../../types.js" */

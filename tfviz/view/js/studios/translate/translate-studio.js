@@ -3,10 +3,10 @@
 
 import { quoted } from "../../base/visible-text.js";
 import { EMPTY_BEAM, logProbabilities } from "./beam-search.js";
-import { querySentence } from "../head-summary.js";
+import { querySentence } from "../../stages/head-summary.js";
 import { HeadAblation } from "../head-ablation.js";
 import { topK } from "../logits.js";
-import { tokenPhrase } from "../text/token-names.js";
+import { tokenPhrase } from "../../base/token-names.js";
 import { SearchCache } from "./search-cache.js";
 import { shortcuts } from "../shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";

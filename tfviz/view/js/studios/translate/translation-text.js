@@ -5,7 +5,7 @@ import { clamp } from "../../base/clamp.js";
 import { focusedIn, h } from "../../base/elements.js";
 import { consume, followPointer, placeAfterKey } from "../../base/events.js";
 import { joinPresent } from "../small-elements.js";
-import { isSpecial, tokenPhrase } from "../text/token-names.js";
+import { isSpecial, tokenPhrase } from "../../base/token-names.js";
 import { shadeOf } from "../text/text-shading.js";
 import { pieceText, spaceSeparated } from "../text/token-text.js";
 

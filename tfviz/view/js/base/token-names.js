@@ -1,6 +1,6 @@
 // Functions that name tokens which stand for no text of the reader's, such as "[CLS]", in words.
 
-import { quoted } from "../../base/visible-text.js";
+import { quoted } from "./visible-text.js";
 
 const SPECIAL = /^(?:\[[A-Z]{2,6}\]|<\/?(?:s|bos|eos|pad|unk|mask|sep|cls)>|<\|[a-z]+\|>)$/;
 

@@ -4,7 +4,8 @@
 
 import { OPEN } from "../base/grid.js";
 import { counted, formatted, percent } from "../base/numbers.js";
-import { tokenPhrase } from "./text/token-names.js";
+import { tokenPhrase } from "../base/token-names.js";
+import { visibleText } from "../base/visible-text.js";
 
 const MIN_TOP_KEY_RATIO = 1.5; // times the even share: a key that draws less is not named
 const MAX_DISTANCE = 9; // tokens between a query and its key that have a name
@@ -113,6 +114,20 @@ function topKeySentence(grid) {
   const top = means.indexOf(Math.max(...means));
   if (!(means[top] > MIN_TOP_KEY_RATIO / means.length)) return "";
   return `looks most at ${tokenPhrase(grid.cols[top])}: ${percent(means[top])} of its attention, on average.`;
+}
+
+/**
+ * Describe in a sentence what a head does, from its map alone: by kinds of keys where both axes are one text, else by
+ * what a query looks at.
+ * @param {Grid} grid
+ * @param {number} query
+ */
+export function describeMap(grid, query) {
+  const { rows, cols } = grid;
+  if (rows.length !== cols.length || rows.some((token, i) => token !== cols[i])) return querySentence(grid, query);
+  const ids = rows.map((token) => rows.indexOf(token));
+  const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";
+  return describeHead(grid, ids, unit, query);
 }
 
 /**

@@ -1,0 +1,120 @@
+// A stage that shows all heads as small heatmaps: above them the text, shaded by one head, and a sentence of what that
+// head does; beside them, where there is room, its map with names of tokens.
+
+import { chartCanvas, h } from "../base/elements.js";
+import { Grid } from "../base/grid.js";
+import { CanvasPen } from "../base/pen.js";
+import { HeadStage } from "./head-stage.js";
+import { describeMap } from "./head-summary.js";
+import { ShadedWords } from "./shaded-words.js";
+import { Sheet } from "./sheet.js";
+
+/** @import { Drawing, Pen, Point } from "../types.js" */
+/** @import { StageHandlers } from "./head-stage.js" */
+/** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
+/**
+ * @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: the layout of the pictures drawn instead; row: the query of the text above, if any
+ */
+
+const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the map beside the sheet, and of the space between them
+const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
+
+/** A sheet of heads with the selected head described and drawn beside it. */
+export class SheetStage {
+  /** @type {SheetContent | null} */
+  content = null;
+  /** @type {{ chosen: Point, row: number } | null} the head and the query that the mouse points at */
+  pointed = null;
+  focused = false;
+  width = 0;
+  /** What the selected head does, in a sentence. */
+  finding = h("p", { class: "finding" });
+
+  /**
+   * @param {import("../base/theme.js").Theme} theme
+   * @param {StageHandlers & Pick<SheetHandlers, "open" | "mark">} handlers
+   * @param {{ names: string[], axes: string[] }} options names of the heads, and of the axes of a map
+   * @param {(row: number) => void} choose chooses the query whose row is shown
+   */
+  constructor(theme, handlers, { names, axes }, choose) {
+    this.sheet = new Sheet(theme, names);
+    this.words = new ShadedWords(theme, { lock: (_, row) => choose(row), leave: () => {} });
+    this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
+    const lock = (/** @type {string} */ side, /** @type {number} */ index) => side === "rows" && choose(index);
+    this.map = new HeadStage(theme, { ...handlers, lock }, { axes, numbers: false, legend: false });
+    const maps = h("div", { class: "overview" }, this.canvas, this.map.element);
+    this.element = h("div", { class: "stage" }, this.words.element, this.finding, maps);
+    this.sheet.listen(this.canvas, {
+      open: handlers.open,
+      mark: handlers.mark,
+      leave: () => {},
+      point: (at, pointer) => {
+        this.focused = document.activeElement !== null && this.canvas.matches(":focus-visible");
+        const grid = at && this.content?.grids.get(at.join("."));
+        const pair = grid && pointer && !this.content?.thumbs ? this.sheet.pairAt(pointer[0], pointer[1], grid) : null;
+        this.pointAt(at && pair ? { chosen: at, row: pair[0] } : null);
+        handlers.announce(at ? this.sheet.describe(at[0], at[1], grid || undefined, pair) : "");
+        this.draw();
+      },
+    });
+  }
+
+  /** Show the head and query under the pointer, unless they are the same as before. @param {{ chosen: Point, row: number } | null} pointed */
+  pointAt(pointed) {
+    const moved = JSON.stringify(pointed) !== JSON.stringify(this.pointed);
+    this.pointed = pointed;
+    if (moved) this.showSelected();
+  }
+
+  /** @param {SheetContent} content @param {number} width */
+  show(content, width) {
+    this.content = content;
+    this.width = width;
+    this.sheet.place(content.placed ?? content.part, width);
+    this.showSelected();
+    this.draw();
+  }
+
+  /** Show the text, the sentence and the map of the head and query under the pointer, else of the chosen ones. */
+  showSelected() {
+    const { grids, chosen = [0, 0], row = null } = this.content ?? {};
+    const head = this.pointed?.chosen ?? chosen;
+    const grid = grids?.get(head.join("."));
+    this.map.element.hidden = true;
+    this.words.element.hidden = this.finding.hidden = row === null || !(grid instanceof Grid);
+    if (row === null || !(grid instanceof Grid)) return;
+    const query = this.pointed?.row ?? row;
+    const name = this.sheet.nameOf(head[0], head[1]);
+    this.words.show(grid, query, false);
+    this.finding.replaceChildren(h("b", {}, name), ` ${describeMap(grid, query)}`);
+    this.showMap(grid, query, name);
+  }
+
+  /** Show the map of a head beside the sheet, where it has room. @param {Grid} grid @param {number} query @param {string} name */
+  showMap(grid, query, name) {
+    const width = Math.min(this.width - this.sheet.contentRight - MAP_GAP, MAX_MAP_WIDTH);
+    if (width < MIN_MAP_WIDTH || Math.max(grid.rows.length, grid.cols.length) > MAX_MAP_TOKENS) return;
+    this.map.element.hidden = false;
+    this.map.show([{ name, grid }], { rows: [], cols: [], current: query }, width);
+  }
+
+  draw() {
+    this.paint(new CanvasPen(this.canvas, this.sheet.width, this.sheet.height));
+  }
+
+  /** @param {Pen} pen */
+  paint(pen) {
+    if (!this.content) return;
+    const { row = null } = this.content;
+    this.sheet.draw(pen, {
+      ...this.content,
+      row: row === null ? null : (this.pointed?.row ?? row),
+      focused: this.focused,
+    });
+  }
+
+  /** @returns {Drawing} */
+  get drawing() {
+    return { width: this.sheet.contentRight, height: this.sheet.height, draw: (pen) => this.paint(pen) };
+  }
+}
