@@ -25,7 +25,7 @@ from torch import nn
 from tfviz.models import GPT
 from tfviz.portable.language_model import ExportCache, export_language_model
 from tfviz.portable.program import pack
-from tfviz.view.page.bundle import STATIC
+from tfviz.view.page.bundle import BUNDLES
 
 VERSION = "1.30.0"
 RUNTIME = ("ort.wasm.min.js", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
@@ -167,7 +167,7 @@ def main() -> None:
         (folder / "peer").symlink_to((given.peer or installed(folder)).resolve())
         programs, data = pack(export_language_model(model, weights="float32"))
         to_onnx(model, folder)
-        engine = (STATIC / "engine.js").read_text(encoding="utf-8")
+        engine = (BUNDLES / "engine.js").read_text(encoding="utf-8")
         (folder / "engine.js").write_text(f"const ENGINE = {engine}", encoding="utf-8")
         (folder / "page.html").write_text(PAGE, encoding="utf-8")
         times, apart, version = measure(folder, 3 if given.quick else given.rounds, programs, data)

@@ -38,7 +38,7 @@ from playwright.sync_api import BrowserType, Error, Page, Route, TimeoutError, s
 
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.view.page.bundle import STATIC
+from tfviz.view.page.bundle import BUNDLES
 
 SEED = 0
 LAYERS = HEADS = 12
@@ -263,7 +263,7 @@ class Kernel:
         self.page = page
         page.goto(empty.as_uri())
         page.expose_binding("ask", lambda _, question: base64.b64encode(self.live._head(question)).decode())
-        page.evaluate("load", (STATIC / "maps-widget.js").read_text(encoding="utf-8"))
+        page.evaluate("load", (BUNDLES / "maps-widget.js").read_text(encoding="utf-8"))
 
     def make(self, maps: AttentionMaps, **chosen) -> float:
         """Seconds that Python takes."""

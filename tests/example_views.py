@@ -22,11 +22,11 @@ BITE = [
 
 
 def wide(layers=2, heads=3, **given):
-    return maps(layers, heads, rows=ROWS, cols=COLS, **given)
+    return maps(layers, heads, query_tokens=ROWS, key_tokens=COLS, **given)
 
 
 def growing():
-    full = maps(2, 3, 9, 9, causal=True, rows=NINE)
+    full = maps(2, 3, 9, 9, causal=True, query_tokens=NINE)
     cut = lambda n: AttentionMaps([one[:, :n, :n] for one in full.layers], NINE[:n], mask=full.mask[..., :n, :n])  # noqa: E731
     return {f"step {n}": cut(n) for n in (2, 5, 9)}
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from browser import ALIVE, goto_view, plain
 
-from tfviz.view.page.bundle import STATIC
+from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.html import View
 
 # What the page asks its engine and what it is told; the worker is a real one.
@@ -177,4 +177,4 @@ def with_kernel(page, live, name, shared):
     page.expose_function("kernelState", lambda: {"document": live.document, shared: getattr(live, shared)})
     page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
     page.goto("about:blank")
-    page.evaluate(WIDGET, [(STATIC / f"{name}.js").read_text(encoding="utf-8"), shared])
+    page.evaluate(WIDGET, [(BUNDLES / f"{name}.js").read_text(encoding="utf-8"), shared])

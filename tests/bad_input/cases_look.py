@@ -38,7 +38,7 @@ CASES = [
     ("AttentionMaps(torch.ones(1, 2, 3, 3, dtype=torch.int8))", r"weights are torch\.int8; give numbers from 0 to 1"),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=['a'])", "query_tokens has 1 words, the maps have 2 queries"),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=['a', None])", "word 1 is None; give a string or a number"),
-    ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=[b'a', b'\\xff']).rows", r"= \['a', '\\\\xff'\]|\['a', "),
+    ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=[b'a', b'\\xff']).query_tokens", r"\['a', "),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), mask=torch.ones(3, 3))", r"a mask of shape \[3, 3\] does not fit"),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), mask=torch.full((2, 2), -1e9))", "a mask is True where a query may look"),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), sites=['a', 'b'])", "sites has 2 words, the maps have 1 layers"),

@@ -400,10 +400,15 @@ def test_maps_round_trip(tmp_path, dtype):
     rows, cols = ["a", "\ud800", "</script>", "漢", ""], [*"bcdef", "\n", "👩‍👧"]
     weights = pack(random(2, 3, 5, 7).softmax(-1)) if dtype == torch.uint8 else random(2, 3, 5, 7).softmax(-1).to(dtype)
     given = {"mask": random(3, 1, 7) > 0, "sites": ["x", "y"], "provenance": {"step": 7, "of": [1.5, None]}}
-    one = maps(weights, rows=rows, cols=cols, **given)
+    one = maps(weights, query_tokens=rows, key_tokens=cols, **given)
     one.save(tmp_path / "new" / "maps.safetensors")
     other = AttentionMaps.load(tmp_path / "new" / "maps.safetensors")
-    assert (other.rows, other.cols, other.sites, other.provenance) == (rows, cols, ["x", "y"], given["provenance"])
+    assert (other.query_tokens, other.key_tokens, other.sites, other.provenance) == (
+        rows,
+        cols,
+        ["x", "y"],
+        given["provenance"],
+    )
     assert all(map(torch.equal, other.layers, one.layers))
     assert other.layers[0].dtype == dtype
     assert torch.equal(other.mask, one.mask)

@@ -182,7 +182,7 @@ def test_groups_assign_words_to_encoder_and_decoder(prefix):
         "model.decoder.encoder_attn": (target, source),
     }
     only = look.groups(seen, {"encoder*": source})
-    assert only["model.decoder.encoder_attn"].rows == ["0", "1", "2"]
+    assert only["model.decoder.encoder_attn"].query_tokens == ["0", "1", "2"]
     with pytest.raises(
         LookupError, match=r"query_tokens: no group matches 'decodr.'; there are: model.encoder.self_attn, "
     ):
@@ -207,7 +207,7 @@ def test_stages_of_different_shapes_form_separate_groups():
     assert {name: maps.shape for name, maps in found.items()} == {
         "encoder.*": (2, 1, 5, 5), "decoder.0": (1, 1, 4, 4), "stages.0.*": (2, 1, 3, 3), "stages.1": (1, 1, 2, 2),
     }  # fmt: skip
-    assert (found["encoder.*"].rows, found["decoder.0"].rows) == (words, list("0123"))
+    assert (found["encoder.*"].query_tokens, found["decoder.0"].query_tokens) == (words, list("0123"))
     assert torch.equal(found["stages.0.*"][1, 0], seen["stages.0.1.pattern"][1, 0])
-    assert look.groups(seen, {"decoder*": list("wxyz")})["decoder.0"].rows == list("wxyz")
+    assert look.groups(seen, {"decoder*": list("wxyz")})["decoder.0"].query_tokens == list("wxyz")
     assert "Encoder.*" in view.groups(**found).summary

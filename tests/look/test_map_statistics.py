@@ -65,7 +65,7 @@ def test_zero_rows_without_mask_count_as_padding(before, after):
     weights, mask = random_weights()
     wide = padded(weights, mask, before, after)
     for name, value in statistics(padded(weights, mask, 0, 0)).items():
-        assert torch.equal(statistics(AttentionMaps(wide.weights, wide.rows))[name], value), name
+        assert torch.equal(statistics(AttentionMaps(wide.weights, wide.query_tokens))[name], value), name
 
 
 def by_loops(weights, sees):

@@ -35,7 +35,7 @@ SIX = ["a", "b", "c", "d", "e", "f"]
 
 
 def cross_attention_maps(layers=2, heads=3, **given):
-    return maps(layers, heads, rows=QUERIES, cols=KEYS, **given)
+    return maps(layers, heads, query_tokens=QUERIES, key_tokens=KEYS, **given)
 
 
 def walk(page, rows, cols):
@@ -57,7 +57,7 @@ def changed(before, after):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_arrow_keys_read_every_cell(open_view, causal):
-    some = maps(queries=6, keys=6, causal=True, rows=SIX) if causal else cross_attention_maps()
+    some = maps(queries=6, keys=6, causal=True, query_tokens=SIX) if causal else cross_attention_maps()
     page = open_view(view.head(some, 1, 2))
     rows, cols, expected = some.query_tokens, some.key_tokens, shown(weights(some, 1, 2)).tolist()
     found = walk(page, len(rows), len(cols))
@@ -173,7 +173,7 @@ def test_overview_click_opens_and_shift_click_marks(open_view):
 
 
 def test_lines_use_distinct_colours_for_same_head_in_two_layers(open_view, tmp_path):
-    some = maps(2, 3, 6, 6, causal=True, rows=SIX)
+    some = maps(2, 3, 6, 6, causal=True, query_tokens=SIX)
 
     def colours(page):
         text = takes(page, "SVG", tmp_path).read_text(encoding="utf-8")
@@ -192,7 +192,7 @@ def test_lines_use_distinct_colours_for_same_head_in_two_layers(open_view, tmp_p
 
 
 def test_number_keys_switch_tabs(open_view):
-    page = open_view(view.heads(maps(queries=6, keys=6, causal=True, rows=SIX)))
+    page = open_view(view.heads(maps(queries=6, keys=6, causal=True, query_tokens=SIX)))
     page.locator("canvas").focus()
     ways = {"1": "All heads", "2": "One head", "3": "Lines", "4": "Words"}
     for key in "2341421":
@@ -268,7 +268,7 @@ def test_hidden_keys_are_left_out_and_rows_renormalized(open_view):
 
 def test_whole_words_sum_keys_and_average_queries(open_view):
     rows, cols = ["un", "##like", "##ly", "cats", "!"], ["ab", "##c", "d", "ef", "##g", "##h", "."]
-    some = maps(rows=rows, cols=cols)
+    some = maps(query_tokens=rows, key_tokens=cols)
     page = open_view(view.head(some, 1, 0))
     control(page, "whole words").check()
     settled(page)
@@ -284,9 +284,9 @@ def test_whole_words_sum_keys_and_average_queries(open_view):
 
 def test_sources_support_unequal_depths(open_view):
     parts = {
-        "encoder": maps(3, 2, 4, 4, rows=list("pqrs")),
-        "decoder": maps(2, 4, 6, 6, causal=True, rows=SIX),
-        "cross": maps(1, 3, 6, 4, rows=SIX, cols=list("pqrs")),
+        "encoder": maps(3, 2, 4, 4, query_tokens=list("pqrs")),
+        "decoder": maps(2, 4, 6, 6, causal=True, query_tokens=SIX),
+        "cross": maps(1, 3, 6, 4, query_tokens=SIX, key_tokens=list("pqrs")),
     }
     page = open_view(view.groups(**parts))
     assert named(page) == "Encoder, 3 layers × 2 heads"
@@ -304,7 +304,7 @@ def test_sources_support_unequal_depths(open_view):
 
 
 def test_lines_update_with_sliders_and_heads(open_view):
-    some = maps(2, 3, 6, 6, causal=True, rows=SIX)
+    some = maps(2, 3, 6, 6, causal=True, query_tokens=SIX)
     page = open_view(view.links(some, 1, [0, 2]))
     assert named(page) == "Heads 1.0, 1.2"
     seen = [pixels(page)]
@@ -332,7 +332,7 @@ def test_lines_update_with_sliders_and_heads(open_view):
 
 
 def test_words_shading_matches_weights(open_view):
-    some = maps(2, 3, 6, 6, causal=True, rows=SIX)
+    some = maps(2, 3, 6, 6, causal=True, query_tokens=SIX)
     page = open_view(view.words(some, 1, 2))
     own = weights(some, 1, 2)
 
@@ -359,7 +359,7 @@ def test_words_shading_matches_weights(open_view):
 
 
 def test_words_handle_rapid_arrow_keys(open_view):
-    page = open_view(view.words(maps(1, 2, 6, 6, rows=SIX), 0, 1))
+    page = open_view(view.words(maps(1, 2, 6, 6, query_tokens=SIX), 0, 1))
     page.locator(".word[tabindex='0']").focus()
     press(page, "Home", "ArrowRight", "ArrowRight")
     assert page.locator(".word[aria-selected=true]").inner_text() == "c"
@@ -368,7 +368,7 @@ def test_words_handle_rapid_arrow_keys(open_view):
 @pytest.mark.parametrize(("name", "option"), [("Hide", "the first key"), ("whole words", None)])
 def test_words_arrow_keys_work_with_hidden_or_merged_keys(open_view, name, option):
     rows = ["un", "##like", "##ly", "cats", "!", "so"]
-    page = open_view(view.words(maps(1, 2, 6, 6, rows=rows), 0, 1))
+    page = open_view(view.words(maps(1, 2, 6, 6, query_tokens=rows), 0, 1))
     if option:
         choose(page, name, option)
     else:
@@ -383,7 +383,7 @@ def test_words_arrow_keys_work_with_hidden_or_merged_keys(open_view, name, optio
 
 
 def test_single_head_has_no_overview(open_view):
-    page = open_view(view.head(maps(1, 1, 1, 1, rows=["one"]), 0, 0))
+    page = open_view(view.head(maps(1, 1, 1, 1, query_tokens=["one"]), 0, 0))
     page.locator("canvas").focus()
     assert read(page) == ("one", "one", "1")
     press(page, "Escape", "1")

@@ -63,7 +63,7 @@ def test_compare_shares_cursor_and_shows_exact_difference(open_view):
 
 
 def test_compare_of_different_shapes_shows_two_panels(open_view):
-    one, two = wide(), maps(2, 3, 6, 8, rows=list("abcdef"), cols=list("stuvwxyz"))
+    one, two = wide(), maps(2, 3, 6, 8, query_tokens=list("abcdef"), key_tokens=list("stuvwxyz"))
     page = open_view(view.compare(one, two, 0, 1, names=("before", "after")))
     assert page.locator("canvas").count() == 2
     page.locator("canvas").nth(1).focus()
@@ -244,7 +244,7 @@ def test_tokens_are_read_one_by_one(open_view):
 
 
 def test_exports_match_displayed_head(open_view, new_page, tmp_path):
-    some = maps(2, 3, 6, 6, causal=True, rows=["<a>", "b&", '"c"', "d'", "e", "f"])
+    some = maps(2, 3, 6, 6, causal=True, query_tokens=["<a>", "b&", '"c"', "d'", "e", "f"])
     page = open_view(view.head(some, 1, 2))
     page.locator("canvas").focus()
     press(page, "ArrowDown", "Space", "ArrowRight", "c")
@@ -281,7 +281,7 @@ def expected_labels():
 
 
 def test_hostile_tokens_are_shown_as_text(open_view, new_page, tmp_path):
-    some = maps(1, 2, len(BITE), len(BITE), rows=BITE)
+    some = maps(1, 2, len(BITE), len(BITE), query_tokens=BITE)
     page = open_view(view.heads(some, title='</script>"\0\ud800<img src=x onerror=alert(2)>'))
     for mode in range(1, 5):
         page.get_by_role("tab").nth(mode - 1).click()
@@ -306,7 +306,7 @@ def test_hostile_tokens_are_shown_as_text(open_view, new_page, tmp_path):
 
 
 def test_page_labels_match_still_picture_labels(open_view):
-    some = maps(1, 1, len(BITE), len(BITE), rows=BITE)
+    some = maps(1, 1, len(BITE), len(BITE), query_tokens=BITE)
     page = open_view(view.head(some, 0, 0))
     texts = page.locator("details", has_text="Table").first
     texts.locator("summary").click()
@@ -316,7 +316,7 @@ def test_page_labels_match_still_picture_labels(open_view):
 
 
 def test_right_to_left_words_keep_query_key_order(open_view):
-    page = open_view(view.head(maps(1, 1, 2, 2, rows=["שלום", "עולם"]), 0, 0))
+    page = open_view(view.head(maps(1, 1, 2, 2, query_tokens=["שלום", "עולם"]), 0, 0))
     page.locator("canvas").focus()
     press(page, "ArrowRight")
     where = page.locator(".status").evaluate("""status => { const text = status.textContent, node = status.firstChild;
@@ -341,7 +341,7 @@ def test_views_of_empty_maps_raise(make):
      ("\t=1", "'\t=1"), ("\r=1", "'\r=1"), ("-1", "-1"), ("-1+1", "'-1+1"), ("-", "'-"), ("a=b", "a=b")],
 )  # fmt: skip
 def test_csv_escapes_formulas(open_view, tmp_path, word, written):
-    some = maps(1, 1, 2, 2, rows=[word, "b"])
+    some = maps(1, 1, 2, 2, query_tokens=[word, "b"])
     page = open_view(view.compare(some, some, names=(word, "b")))
     lines = list(csv.reader(io.StringIO(takes(page, "CSV", tmp_path).read_bytes().decode(), newline="")))
     assert lines[0] == [written]

@@ -40,7 +40,7 @@ def vit_maps(layers=2, heads=3, **given):
 
 
 def cross_maps(queries=12, **given):
-    return maps(1, 2, queries, 6, cols=WORDS, **given)
+    return maps(1, 2, queries, 6, key_tokens=WORDS, **given)
 
 
 def canvas(page):

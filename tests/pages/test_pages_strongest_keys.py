@@ -18,7 +18,7 @@ ROWS, COLS = [f"q{i}" for i in range(9)], [f"k{i}" for i in range(12)]
 
 
 def cross_maps(causal=False):
-    return maps(2, 3, 9, 12, causal=causal, rows=ROWS, cols=COLS)
+    return maps(2, 3, 9, 12, causal=causal, query_tokens=ROWS, key_tokens=COLS)
 
 
 def read_csv(page, folder):

@@ -381,11 +381,11 @@ def test_undo_reverts_each_try(studio):
         assert user_state(page) == first
         assert page.locator("button[aria-disabled]").first.get_attribute("aria-disabled") == "true"
     whole, one, four, forced, off = seen
-    assert whole[0] == tokenizers()[1].words(search(made, "one two three", width=2, alpha=0.6)[-1][0][0])
+    assert whole[0] == tokenizers()[1].tokens(search(made, "one two three", width=2, alpha=0.6)[-1][0][0])
     assert len(one[1]) == 1
     assert four[3] == "4"
     logs = search(made, "one two three", width=9)[0]
-    assert forced[0][0] == tokenizers()[1].words(logs[1][0])[0]
+    assert forced[0][0] == tokenizers()[1].tokens(logs[1][0])[0]
     assert off[2] == 18
 
 

@@ -373,7 +373,7 @@ def test_map_store_round_trips(tmp_path):
         assert reader.shapes["a/b/../c"] == (2, 4, 4, 4)
         assert reader.notes["../out"] == {"label": 2}
         for number, name in enumerate(names):
-            assert reader[name].rows == maps(0, 3 + number).rows
+            assert reader[name].query_tokens == maps(0, 3 + number).query_tokens
             torch.testing.assert_close(reader[name][1, 2], maps(number, 3 + number)[1, 2], rtol=0, atol=1e-6)
     assert {path.parent for path in tmp_path.rglob("*") if path.is_file()} == {tmp_path / "store"}
     store.add("../out", maps(9, 7), label="new")

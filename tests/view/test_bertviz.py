@@ -72,7 +72,10 @@ def test_page_contains_bertviz_script_and_no_external_resources(kind):
 
 
 def test_attention_data_is_stored_once_in_four_decimals():
-    for some in (maps(rows=WORDS), AttentionMaps((torch.rand(1, 2, 3, 4) * 255).to(torch.uint8), "abc", "wxyz")):
+    for some in (
+        maps(query_tokens=WORDS),
+        AttentionMaps((torch.rand(1, 2, 3, 4) * 255).to(torch.uint8), "abc", "wxyz"),
+    ):
         (data,) = params(bertviz(some))["attention"]
         torch.testing.assert_close(torch.tensor(data["attn"]), some.weights, atol=5.1e-5, rtol=0)
         assert (data["left_text"], data["right_text"]) == (some.query_tokens, some.key_tokens)
@@ -138,7 +141,7 @@ def texts(page):
 
 
 def test_head_view_draws_weights_of_selected_layer_and_head(page, tmp_path):
-    some = maps(rows=WORDS)
+    some = maps(query_tokens=WORDS)
     page.shows(bertviz(some).save(tmp_path / "saved.html").read_text("utf-8"))
     assert texts(page) == WORDS * 2
     assert page.locator("img").count() == 0
@@ -152,7 +155,7 @@ def test_head_view_draws_weights_of_selected_layer_and_head(page, tmp_path):
 
 
 def test_model_view_draws_all_weights_and_opens_head(page):
-    some = maps(rows=WORDS)
+    some = maps(query_tokens=WORDS)
     page.shows(bertviz(some, "model").page())
     torch.testing.assert_close(torch.tensor(opacities(page)), some.weights.flatten(), atol=1e-4, rtol=0)
     page.locator("svg rect[style*='opacity: 0']").nth(4).click()
@@ -162,7 +165,7 @@ def test_model_view_draws_all_weights_and_opens_head(page):
 @kinds
 def test_parts_can_be_selected(page, kind):
     some = parts(encoder=2, decoder=2, cross=2)
-    some["cross"] = maps(queries=4, keys=6, rows="abcd", cols="uvwxyz")
+    some["cross"] = maps(queries=4, keys=6, query_tokens="abcd", key_tokens="uvwxyz")
     page.shows(bertviz(some, kind).page())
     assert page.locator("#filter option").all_inner_texts() == ["Encoder", "Decoder", "Cross"]
     page.select_option("#filter", "2")
@@ -174,7 +177,7 @@ def test_parts_can_be_selected(page, kind):
 @kinds
 def test_hostile_words_are_shown_as_text(page, kind):
     words = list(SHOWN)
-    page.shows(output(bertviz(maps(1, 2, len(words), len(words), rows=words), kind)))
+    page.shows(output(bertviz(maps(1, 2, len(words), len(words), query_tokens=words), kind)))
     frame = page.frames[1]
     if kind == "model":
         frame.locator("svg rect[style*='opacity: 0']").nth(0).click(position={"x": 5, "y": 5})
@@ -184,7 +187,7 @@ def test_hostile_words_are_shown_as_text(page, kind):
 def test_notebook_views_are_independent_and_fit_their_frames(page):
     cells = []
     for kind in ("head", "head", "model"):
-        data, metadata = bertviz(maps(rows=WORDS), kind)._repr_mimebundle_()
+        data, metadata = bertviz(maps(query_tokens=WORDS), kind)._repr_mimebundle_()
         shown = nbformat.v4.new_output("display_data", data, metadata=metadata)
         cells.append(nbformat.v4.new_code_cell("view", outputs=[shown]))
     text, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=cells))

@@ -10,12 +10,12 @@ from browser import goto_view, takes
 from example_views import KINDS
 
 from tfviz import view
-from tfviz.view.page.bundle import STATIC, bundle, deduplicate
+from tfviz.view.page.bundle import BUNDLES, bundle, deduplicate
 from tfviz.view.page.html import together
 
 pytest_plugins = ["browser"]
 ROOT = Path(__file__).parents[2]
-NAMES = sorted(path.stem for path in STATIC.glob("*.js"))
+NAMES = sorted(path.stem for path in BUNDLES.glob("*.js"))
 
 
 def test_bundles_match_sources():
@@ -27,7 +27,7 @@ def test_bundles_match_sources():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bundle_contains_no_url_local_path_or_script_end_tag(name):
-    code = (STATIC / f"{name}.js").read_text("utf-8")
+    code = (BUNDLES / f"{name}.js").read_text("utf-8")
     assert "://" not in code.replace("http://www.w3.org/2000/svg", "")
     assert str(ROOT) not in code
     assert "</script" not in code

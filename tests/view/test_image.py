@@ -53,9 +53,9 @@ def test_find_grid_ignores_words_but_finds_image_tokens():
     assert grid == PatchGrid(2, 3, 4)
     assert grid.words(prompt, ())[:4] == ["<s>", "look", "(0,0)", "(0,1)"]
     assert grid.words(prompt, ())[13:] == ["(2,3)", "what", "is", "this"]
-    padded = maps(64, 77, cols=[*"abcdefghijklm", *["<end>"] * 64])  # where the other side is the picture
+    padded = maps(64, 77, key_tokens=[*"abcdefghijklm", *["<end>"] * 64])  # where the other side is the picture
     (part,) = view.image(padded, picture(64, 64)).document["parts"]
-    assert (part["patches"]["cols"], part["cols"]) == (None, padded.cols)
+    assert (part["patches"]["cols"], part["cols"]) == (None, padded.key_tokens)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_document_contains_patch_grid_and_note():
 
 def test_cross_attention_of_several_resolutions():
     words = ["one", "two", "three", "four", "five"]
-    parts = {"fine": maps(48, 5, cols=words), "coarse": maps(12, 5, cols=words)}
+    parts = {"fine": maps(48, 5, key_tokens=words), "coarse": maps(12, 5, key_tokens=words)}
     weights = parts["fine"].weights
     weights[-1, 0] = 0.2
     weights[-1, 0, :20] = torch.tensor(
@@ -153,7 +153,7 @@ def test_centre_patch_is_selected_without_class_token():
 
 
 def test_steps_open_at_last_step():
-    parts = {f"step {n}": maps(12, 5, cols=list("abcde")) for n in range(3)}
+    parts = {f"step {n}": maps(12, 5, key_tokens=list("abcde")) for n in range(3)}
     assert view.image(parts, picture(), arrange="steps").document["state"]["part"] == 2
 
 
@@ -253,7 +253,7 @@ TWO = {"fine": maps(48), "coarse": maps(12)}
     [
         (lambda path: view.image(maps(23), picture()), ValueError, "23 queries and 23 keys fit no grid"),
         (lambda path: view.image(maps(23), picture(), (4, 5)), ValueError, "fit no 4 x 5 cells"),
-        (lambda path: view.image(maps(4, rows=list("abcd")), picture()), ValueError, "have their own words"),
+        (lambda path: view.image(maps(4, query_tokens=list("abcd")), picture()), ValueError, "have their own words"),
         (lambda path: view.image(maps(13), torch.rand(4)), ValueError, "has the shape [4]"),
         (lambda path: view.image(maps(13), torch.full((4, 4), torch.nan)), ValueError, "not finite"),
         (lambda path: view.image(maps(13), torch.rand(0, 4)), ValueError, "has the shape [0, 4]"),

@@ -33,7 +33,7 @@ def maps(layers=2, heads=3, queries=5, keys=7, seed=1, causal=False, **given):
 
 
 def sentence(words=SENTENCE, **given):
-    return maps(queries=len(words), keys=len(words), rows=words, causal=True, **given)
+    return maps(queries=len(words), keys=len(words), query_tokens=words, causal=True, **given)
 
 
 def growing(count):
@@ -117,7 +117,9 @@ def test_figure_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_
             lambda _, word=word: running_text.words(sentence([word]))
             for word in (NASTY[1], *NASTY[4:6], NASTY[7], NASTY[9])
         ),
-        lambda words: running_text.words(maps(queries=len(NASTY), keys=2, rows=NASTY, cols=["\n", "\ud800"]), row=7),
+        lambda words: running_text.words(
+            maps(queries=len(NASTY), keys=2, query_tokens=NASTY, key_tokens=["\n", "\ud800"]), row=7
+        ),
         lambda words: attention.alignment(words, [(0, 0)], title="\n"),
         lambda words: attention.compare(words, sentence(NASTY[::-1]), names=("漢 $_$", "\ud800\n")),
         *(
@@ -242,7 +244,7 @@ def test_words_break_at_newlines_and_state_omitted_words():
 
 
 def test_words_stack_query_above_key_sentence():
-    some = maps(1, 1, 2, 3, rows=["un", "chat"], cols=["a", "small", "cat"])
+    some = maps(1, 1, 2, 3, query_tokens=["un", "chat"], key_tokens=["a", "small", "cat"])
     axes = running_text.words(some, row=1).figure().axes[0]
     assert [text.get_text() for text in axes.texts] == ["query", "un", "chat", "key", "a", "small", "cat"]
     (marked,) = boxes(axes, VERMILLION)
@@ -302,7 +304,7 @@ def test_compare_of_different_shapes_has_no_difference_panel():
 def test_steps_leave_future_tokens_blank_without_hatching():
     parts = {"one": sentence(SENTENCE[:2]), "two": sentence(SENTENCE[:4])}
     for name, axes in zip(parts, panels(attention.steps(parts, 1, 1).figure())):
-        size = len(parts[name].rows)
+        size = len(parts[name].query_tokens)
         image = axes.images[0].get_array()
         assert (numpy.ma.getmaskarray(image) == ~numpy.tri(size, dtype=bool)).all()
         assert axes.images[0].get_extent() == [-0.5, size - 0.5, size - 0.5, -0.5]

@@ -42,7 +42,7 @@ def maps(layers=2, heads=3, queries=5, keys=7, **given):
 
 
 def hostile_maps():
-    return maps(1, 2, len(NASTY), len(NASTY), rows=NASTY)
+    return maps(1, 2, len(NASTY), len(NASTY), query_tokens=NASTY)
 
 
 HISTORY = [Step(step, 3 / (step + 1), 0.1, 9.0) for step in range(7)]
@@ -135,7 +135,7 @@ def test_figure_html_is_self_contained_and_escaped(tmp_path):
 
 
 def test_interactive_html_is_self_contained_and_escaped(tmp_path):
-    picture = view.head(maps(rows=["</script><b>", *"abcd"], cols="abcdefg"), 0, 0, title=NASTY_TITLE)
+    picture = view.head(maps(query_tokens=["</script><b>", *"abcd"], key_tokens="abcdefg"), 0, 0, title=NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert not re.search(LINKS, page)
     assert page.count("</script>") == len(re.findall(r"<script\b", page)) == 4
@@ -146,7 +146,7 @@ def test_interactive_html_is_self_contained_and_escaped(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [hostile_maps(), *(maps(1, 1, 3, 3, rows=[word, "b", "c"]) for word in NASTY)], ids=ascii
+    "words", [hostile_maps(), *(maps(1, 1, 3, 3, query_tokens=[word, "b", "c"]) for word in NASTY)], ids=ascii
 )
 def test_head_draws_any_word(words, caplog, tmp_path):
     draws(view.head(words, 0, 0), caplog)
