@@ -205,7 +205,7 @@ def _reason(paths: list[str], state: CaptureState) -> str:
 
 
 def _site_of_skipped(path: str, state: CaptureState) -> str:
-    """Return the site in a module whose weights were skipped because their rows do not sum to 1; empty if none."""
+    """Return the site in a module whose weights were skipped because their rows do not sum to 1; "" if none."""
     module = next((inner for inner in state.notes.skipped if is_within(inner, path)), None)
     return "" if module is None else f"{module}.pattern".removeprefix(".")
 

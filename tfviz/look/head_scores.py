@@ -134,6 +134,7 @@ def head_scores(
 
     Raises:
         LookupError: a kind is unknown; the message lists the known ones.
+        TypeError: `kinds` is one name instead of a list.
         ValueError: `kinds` is empty; the maps are not square, attend from one text to another, have fewer than 3
             tokens, or lack the tokens that a kind compares.
 

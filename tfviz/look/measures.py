@@ -145,12 +145,12 @@ def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) ->
 def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor) -> Float[Tensor, "layer query key"]:
     """Return the relevance of each token to each position of each layer for an output (Chefer et al. 2021, eq. 5, 6).
 
-    Starting from the identity, each layer adds the mean over heads of the positive part of gradient times weight: R = R
-    + mean(max(gradient * weight, 0)) R. The result for an output is the last layer's row at the position from which the
-    output is computed.
+    Starting from the identity, each layer adds the mean over heads of the positive part of gradient times weight:
+    `R = R + mean(max(gradient * weight, 0)) R`. The result for an output is the last layer's row at the position from
+    which the output is computed.
 
     Args:
-        weights: self-attention of one text, first layer first.
+        weights: self-attention of one text, [layer, head, query, key], first layer first.
         gradients: [layer, head, query, key], of the output with respect to the weights; see `capture(grad=True)`.
 
     Raises:

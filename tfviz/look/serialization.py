@@ -93,7 +93,7 @@ def _mask_tensors(name: str, mask: Tensor | KeyRanges | None) -> dict[str, Tenso
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Read a file and return the arguments of `AttentionMaps`; never unpickles.
+    """Read a file and return the arguments of `AttentionMaps`, without unpickling.
 
     Raises:
         FileNotFoundError: there is no such file.

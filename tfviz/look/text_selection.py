@@ -34,7 +34,7 @@ class SequenceSelector:
         self._timelines: dict[str, Timeline] = {}
 
     def timeline(self, site: str) -> Timeline:
-        """Return the invocations of the text at a site.
+        """Return the timeline of the text at a site.
 
         Raises:
             ValueError: the invocations of the text cannot be determined.
