@@ -1,26 +1,27 @@
-"""Look inside a model: capture its attention, store it as maps, measure and edit it.
+"""Capture, measure and edit the attention weights and activations of a PyTorch model.
 
 The modules of a capture, in the order of the data flow:
 
-    capture       opens a tracer; what it saw is a mapping from sites to tensors (captured)
-    tracer        sees each module start (module_stack) and each torch call, by a mode (torch_state)
-    fused         calls whose kernel hides the weights, which fused_weights computes again (attention_call, flex,
+    capture       opens a tracer; captured holds what it recorded, a mapping from sites to tensors
+    tracer        observes the forward of each module (module_stack) and each torch call (torch_state)
+    fused         calls whose kernel does not return the weights; fused_weights recomputes them (attention_call, flex,
                   external_kernels, multi_head)
-    eager         softmaxes and products (products, lineage, weight_finder, linear_attention)
-    axes          which axes are batch, head, query and key
-    recorder      edits a tensor, and stores it: as numbers (quantize) or lazily (lazy, key_ranges)
+    eager         attention in steps: softmaxes and products (products, lineage, weight_finder, linear_attention)
+    axes          identifies the batch, head, query and key axes
+    block_tracker positions of weights that cover a block of a text or a window of a picture (text_blocks)
+    recorder      edits a tensor, then stores it as numbers (quantize) or lazily (lazy, key_ranges)
     key_fingerprints
-                  of the keys of each invocation, by which invocations of one generated text are joined over time
+                  signatures of each invocation's keys, by which the invocations of one generated text are matched
 
 The modules that use a capture:
 
-    maps          attention weights with the words of both axes (map_arguments, serialization)
-    map_layers    their layers: invocations selected (text_selection) or joined over time (text_matching), blocks joined
-                  (text_blocks)
-    map_groups    those of one kind and shape
-    measures      numbers of heads (head_scores, map_statistics, ablate)
-    block_paths   the paths of a model's blocks, from which sites are named
-    caveats       what a capture could not see or name, in a sentence (nearest_sites: a site that is not there)
+    maps          attention weights with the tokens of both axes (map_arguments, serialization)
+    map_layers    the layers of maps: invocations selected (text_selection) or joined over time (text_matching)
+    map_groups    maps of one kind and shape
+    measures      numbers for each head (head_scores, map_statistics, ablate)
+    edits         functions that replace weights or activations (activation_edits, edit_indices)
+    block_paths   the paths of a model's blocks, for naming their sites
+    caveats       messages about what a capture could not observe or name (nearest_sites, error_hints)
 """
 
 from tfviz.look import edits, measures

@@ -1,4 +1,4 @@
-"""Ablation: the change of a measure when a head is switched off."""
+"""Head ablation: the change of a measure when a head's attention weights are set to zero."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,17 +17,19 @@ from tfviz.validation import check_callable
 def ablate(
     model: nn.Module, measure: Callable[[], float], sites: str = "*.pattern"
 ) -> dict[str, Float[Tensor, "head"]]:
-    """Return, for each head of each site, the increase of `measure` while the head is switched off.
+    """Return the increase of `measure` when each head is ablated, as a tensor [head] for each site.
 
-    Each head is ablated alone, so two redundant heads can both seem worthless (Michel et al. 2019, section 3.2).
+    Heads are ablated one at a time, so two redundant heads can both appear unimportant (Michel et al. 2019, section
+    3.2).
 
     Args:
-        model: the model whose heads are switched off.
-        measure: runs the model and returns a number, such as `lambda: learn.evaluate.loss(model, batches)`.
+        model: the model whose heads are ablated.
+        measure: a function without arguments that runs the model and returns a number, such as
+            `lambda: learn.evaluate.loss(model, batches)`.
         sites: glob of the patterns to ablate.
 
     Raises:
-        LookupError: no site matches; the message lists the available sites.
+        LookupError: no site matches, and the message lists the available sites; or `measure` does not call the model.
         TypeError: `measure` takes arguments, or does not return a number.
         ValueError: a site is not a pattern; `measure` returns NaN or infinity.
 
@@ -59,7 +61,7 @@ def ablate(
 class _CountHeads(ZeroHeads):
     """An edit that changes nothing and records the number of heads of each site."""
 
-    of_weights = False  # `ablate` itself refuses other sites
+    of_weights = False  # `ablate` checks the sites itself
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +78,7 @@ class _CountHeads(ZeroHeads):
 
 @contextmanager
 def _naming_measure() -> Iterator[None]:
-    """Re-raise "was not called" as an error about `measure`, which should have called the model."""
+    """Re-raise the error that the model was not called as an error about `measure`."""
     try:
         yield
     except LookupError as error:

@@ -1,8 +1,8 @@
-"""Edits of activations for `capture(edit=)`: of a module's output or input, of `.output_heads`, `.query`, `.value`.
+"""Edits of activations for `capture(edit=)`: module outputs and inputs, `.output_heads`, `.query`, `.key`, `.value`.
 
-Tensors are [batch, position, dim], or [batch, head, position, dim] where heads are apart. An edit changes one head or
-all, at some positions or all; what it does not name stays. Positions are those of a call, padding or not: of a batch
-that is padded on the right, the last word of each text is `attention_mask.sum(-1) - 1`.
+Activations are [batch, position, dim], or [batch, head, position, dim] at sites with a head axis. An edit changes the
+selected heads and positions and leaves the others unchanged. Positions are counted within one call of the model and
+include padding: in a batch that is padded on the right, the last token of each text is at `attention_mask.sum(-1) - 1`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tfviz import checks
 from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, in_each_text, places
 from tfviz.shapes import Float
 
-WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites that hold weights or scores, not activations
+WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites without activations
 STEPS_WARNING = (
     "an edit of positions meets one position at a time, as in generation with a cache, where each is number 0: leave "
     "positions out, or generate with use_cache=False"
 )
-EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # of which positions are queries
+EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # whose positions select queries
 
 
 @dataclass(eq=False)
@@ -32,17 +32,19 @@ class ActivationEdit:
     """Edit that replaces the selected part of an activation.
 
     Attributes:
-        replace: takes the activation and the index of what is selected; returns what stands there afterwards.
-        head: one or several, counted from 0; None for all.
-        positions: counted from 0, or from the end with -1; a tensor [batch] has one for each text; None for all.
-        name: of the edit, for messages.
+        replace: function of the activation and the index of the selection, which returns the new values of the
+            selection.
+        head: index of a head or of several, counted from 0; None: all.
+        positions: indices of positions, counted from 0, or from the end with -1; a tensor [batch]: one position in each
+            text; None: all.
+        name: the name of the edit, for messages.
     """
 
     replace: Callable[[Tensor, tuple[Any, ...]], Tensor]
     head: HeadIndices
     positions: PositionIndices
     name: str
-    longest: int = field(default=0, init=False)  # positions of a call so far
+    longest: int = field(default=0, init=False)  # largest number of positions in a call so far
 
     def __post_init__(self) -> None:
         for axis, numbers in (("head", self.head), ("position", self.positions)):
@@ -60,7 +62,7 @@ class ActivationEdit:
         return edited
 
     def _index(self, tensor: Tensor, site: str) -> tuple[Any, ...]:
-        """Return the index of the selected part, in which no axis is lost."""
+        """Return the index of the selected part; indexing with it keeps all axes."""
         if not tensor.is_floating_point() or tensor.dim() not in (3, 4):
             raise ValueError(
                 f"{site} is {tensor.dtype} {list(tensor.shape)}; edits.{self.name} takes floats, [batch, position, "
@@ -81,26 +83,27 @@ class ActivationEdit:
         return slice(None), *heads, where
 
     def _warn_of_steps(self, count: int) -> None:
-        """Warn that positions refer to each step of generation separately."""
+        """Warn if positions arrive one by one, as in generation with a cache, where each has the index 0."""
         if self.positions is not None and count == 1 and self.longest > 1:
             warnings.warn(STEPS_WARNING, stacklevel=2)
         self.longest = max(self.longest, count)
 
 
 def zero_activations(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
-    """Return an edit that sets activations to zero; of a pattern, the rows of these queries."""
+    """Return an edit that sets activations to zero; of a pattern, `positions` selects the rows of these queries."""
     return ActivationEdit(lambda tensor, index: torch.zeros_like(tensor[index]), head, positions, "zero")
 
 
 def add(
     vector: Float[Tensor, "*lead dim"], head: HeadIndices = None, positions: PositionIndices = None
 ) -> ActivationEdit:
-    """Return an edit that adds a vector to activations: steering (Turner et al. 2023).
+    """Return an edit that adds a vector to activations, as in activation steering (Turner et al. 2023).
 
     Args:
-        vector: broadcast to the selected part, [batch, (head,) position, dim]; one for each text is [batch, 1, dim].
+        vector: broadcast to the selected part, [batch, (head,) position, dim]; one vector for each text is
+            [batch, 1, dim].
         head: the head or heads to edit; None: all.
-        positions: the positions to edit; a tensor [batch]: one in each text; None: all.
+        positions: the positions to edit; a tensor [batch]: one position in each text; None: all.
 
     >>> add(torch.ones(2), positions=-1)(torch.zeros(1, 3, 2))[0, :, 0]
     tensor([0., 0., 1.])
@@ -116,16 +119,16 @@ def add(
 def paste(
     source: Float[Tensor, "*lead dim"], head: HeadIndices = None, positions: PositionIndices = None
 ) -> ActivationEdit:
-    """Return an edit that replaces activations with those of another run: activation patching.
+    """Return an edit that replaces activations with those of another run (activation patching).
 
-    At a `.pattern` it replaces attention weights, [batch, head, query, key], or the rows of some queries.
+    At a `.pattern` site it replaces attention weights, [batch, head, query, key]; `positions` then selects queries.
 
     Args:
-        source: what a capture of the other run holds at this site; of it the same heads and positions are taken. A
-            vector [dim], such as the mean over a data set, is pasted everywhere, and one for each text, [batch, 1,
-            dim], at all of its positions.
+        source: the tensor that a capture of the other run recorded at this site; the same heads and positions are
+            copied from it. A vector [dim], such as the mean over a data set, is copied to every selected position; a
+            tensor [batch, 1, dim] gives each text a vector of its own.
         head: the head or heads to edit; None: all.
-        positions: the positions to edit; a tensor [batch]: one in each text; None: all.
+        positions: the positions to edit; a tensor [batch]: one position in each text; None: all.
 
     >>> paste(torch.ones(1, 3, 2), positions=[0, 2])(torch.zeros(1, 3, 2))[0, :, 0]
     tensor([1., 0., 1.])
@@ -139,10 +142,10 @@ def paste(
 
 
 def mean(head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
-    """Return an edit that replaces activations with their mean over the batch: mean ablation within a batch.
+    """Return an edit that replaces activations with their mean over the batch (mean ablation).
 
-    Each position has the mean of that position. For the mean over a data set, `paste` it. A batch of one text has none
-    but itself, and raises ValueError.
+    The mean is computed separately at each position. To use the mean over a data set, `paste` it. The edit raises
+    ValueError for a batch of one text, which is its own mean.
 
     >>> mean()(torch.tensor([[[0.0, 2.0]], [[4.0, 2.0]]]))[0]
     tensor([[2., 2.]])
@@ -160,15 +163,15 @@ def mean(head: HeadIndices = None, positions: PositionIndices = None) -> Activat
 
 
 def noise(std: float, seed: int = 0, head: HeadIndices = None, positions: PositionIndices = None) -> ActivationEdit:
-    """Return an edit that adds Gaussian noise: the corruption of causal tracing (Meng et al. 2022, section 2.1).
+    """Return an edit that adds Gaussian noise, as in causal tracing (Meng et al. 2022, section 2.1).
 
-    The same noise comes at every call.
+    Every call draws the same noise.
 
     Args:
-        std: standard deviation, in units of the activation; Meng et al. take 3 times that of the embeddings.
+        std: standard deviation, in units of the activation; Meng et al. use 3 times that of the embeddings.
         seed: the seed of the noise.
         head: the head or heads to edit; None: all.
-        positions: the positions to edit; a tensor [batch]: one in each text; None: all.
+        positions: the positions to edit; a tensor [batch]: one position in each text; None: all.
     """
     checks.at_least(0, std=std)
     checks.seed(seed)
@@ -182,10 +185,10 @@ def noise(std: float, seed: int = 0, head: HeadIndices = None, positions: Positi
 
 
 def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
-    """Expand a tensor to another's shape.
+    """Expand a tensor to the shape of `like`, in its dtype and on its device.
 
     Raises:
-        ValueError: it does not fit, or fits in two ways.
+        ValueError: the shape does not fit, or fits in two ways.
     """
     check_single_meaning(f"edits.{name}", tensor, like)
     try:
@@ -199,9 +202,10 @@ def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
 
 
 def check_single_meaning(name: str, tensor: Tensor, like: Tensor) -> None:
-    """Raise ValueError if the first axis of a tensor that lacks axes may be that of positions, or one before them.
+    """Raise ValueError if a tensor with fewer axes than `like` could be broadcast to it in two ways.
 
-    A capture's `captured[site][:, 3]` is [batch, dim], and would be taken for [position, dim].
+    For example, `captured[site][:, 3]` is [batch, dim], but would be broadcast as [position, dim] if both sizes are
+    equal.
     """
     place = like.dim() - tensor.dim()  # where broadcasting puts its first axis
     if tensor.dim() < 2 or place < 1 or len(tensor) == 1 or len(tensor) != like.shape[place]:
@@ -216,7 +220,7 @@ def check_single_meaning(name: str, tensor: Tensor, like: Tensor) -> None:
 
 
 def _with_axes(tensor: Tensor, like: Tensor, first: int) -> list[int]:
-    """Return the shape of a tensor with as many axes as another, and its first axis at a place."""
+    """Return the shape of a tensor that gets as many axes as `like`, with its first axis at the index `first`."""
     shape = [1] * (like.dim() - tensor.dim() + 1) + list(tensor.shape[1:])
     shape[first] = len(tensor)
     return shape

@@ -1,7 +1,7 @@
-"""The arguments of one fused attention call, from which all or part of its scores and weights are computed.
+"""`AttentionCall`: the arguments of a fused attention call, from which its scores and weights are recomputed.
 
-A fused kernel never holds the whole map. Here its weights are computed from the same queries, keys, mask and scale, a
-few rows at a time, only over keys that those rows may see, and directly in the dtype in which they are stored.
+A fused kernel never materializes the whole map. The weights are recomputed from the same queries, keys, mask and scale:
+a few rows at a time, only over keys that those rows may attend to, and directly in the dtype in which they are stored.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ class AttentionCall:
 
     Attributes:
         query, key, value: [batch, head, position, dim]; key and value may have fewer heads, each shared by the same
-            number of consecutive heads of the query (grouped-query attention, Ainslie et al. 2023).
-        mask: boolean (True: may look) or float (added to the scores), broadcastable to [batch, head, query, key]; or
-            the range of keys that each row sees.
-        score_mod: FlexAttention's score_mod with the mask applied: (score, batch, head, query, key) -> score, or -inf.
-        leading_shape: the original axes before position and dim.
+            number of consecutive query heads (grouped-query attention, Ainslie et al. 2023).
+        mask: boolean (True: may attend) or float (added to the scores), broadcastable to [batch, head, query, key]; or
+            the range of keys that each row may attend to; None: no mask.
+        scale: the factor of the scores.
+        score_mod: FlexAttention's score_mod with its mask applied: (score, batch, head, query, key) -> score, or -inf.
+        leading_shape: sizes of the output's axes before position and dim, in the model's own layout.
     """
 
     query: Tensor
@@ -55,15 +56,16 @@ class AttentionCall:
             query: [..., query, dim].
             key: [..., key, dim].
             value: [..., key, out].
-            mask: boolean, True where a query may look, or added to the scores; None for none.
+            mask: boolean (True: may attend) or float (added to the scores), broadcastable to [..., query, key]; None:
+                no mask.
             scale: the factor of the scores; None: 1 / sqrt(dim).
-            causal: PyTorch's `is_causal`, which is aligned to the upper left.
+            causal: PyTorch's `is_causal`, a causal mask that is aligned to the upper left.
         """
         heads = query.shape[-3] if query.dim() > 2 else 1
         lead = torch.broadcast_shapes(query.shape[:-2], *(_leading_shape(part, heads) for part in (key, value)))
         query, key, value = (_expand(part, lead, heads) for part in (query, key, value))
         rule: Tensor | KeyRanges | None = mask
-        if mask is not None:  # PyTorch lines its axes up with the scores' from the right
+        if mask is not None:  # PyTorch aligns its axes with the scores' from the right
             mask = mask._materialize(query.device) if hasattr(mask, "_materialize") else mask
             mask = mask[(None,) * (query.dim() - mask.dim())]
             rule = as_4d(mask.expand(*lead, *mask.shape[-2:]) if query.dim() > 4 else mask)
@@ -87,7 +89,7 @@ class AttentionCall:
     def allowed(
         self, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES
     ) -> Bool[Tensor, "#batch #head row key"] | None:
-        """Return True where a query may look; None if all may look everywhere."""
+        """Return a mask, True where a query may attend; None if every query may attend to every key."""
         if self.score_mod is not None:
             return compact_mask(is_unmasked(self.scores(rows, keys)))
         if self.mask is None:
@@ -98,7 +100,11 @@ class AttentionCall:
         return mask if mask.dtype == torch.bool else is_unmasked(mask)
 
     def key_range(self, rows: slice) -> slice:
-        """Return the range from the first to the last key that any of these rows may see."""
+        """Return a range that contains every key that any of these rows may attend to.
+
+        It is the smallest such range, or all keys if that cannot be determined cheaply (with a `score_mod`, or for a
+        dense mask on a GPU).
+        """
         if isinstance(self.mask, KeyRanges):
             return self.mask.key_range(rows)
         allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
@@ -108,7 +114,7 @@ class AttentionCall:
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
 
     def scores(self, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Float[Tensor, "batch head row key"]:
-        """Return scaled dot products of some rows with some keys, -inf (or lowered by a float mask) where forbidden."""
+        """Return the scores of some rows and keys: the scaled dot products with `score_mod` and the mask applied."""
         query, key = self.query[:, :, rows].float(), self.key[:, :, keys].float()
         scores = _matmul_per_head(query * self.scale, key.transpose(-1, -2))
         if self.score_mod is not None and scores.numel():
@@ -127,7 +133,7 @@ class AttentionCall:
     def pattern(self, dtype: torch.dtype) -> Tensor:
         """Return the attention weights, [batch, head, query, key], as float32, float16, or uint8 (see `pack`).
 
-        Weights with NaN, which a byte cannot hold, are float32.
+        If queries, keys or mask contain NaN or infinity, uint8 is replaced by float32, which can hold NaN.
         """
         materialized(query=self.query)
         batch, heads, queries, keys = self.shape
@@ -145,22 +151,22 @@ class AttentionCall:
         return stored
 
     def apply_to_values(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "*lead query dim"]:
-        """Return the attention output: the values averaged with these weights."""
+        """Return the attention output: the values averaged with these weights, in the model's own leading axes."""
         mixed = _matmul_per_head(weights, self.value.float()).to(self.query.dtype)
         return mixed.reshape(*self.leading_shape, *mixed.shape[-2:])
 
 
 def is_unmasked(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
-    """Return True where a float mask allows a query to look.
+    """Return a boolean mask, True where a float mask allows a query to attend.
 
-    Forbidden cells are -inf, the dtype's lowest number, or that number divided by a scale applied later (as in
-    CodeGen).
+    Forbidden cells are -inf, the lowest number of the dtype, or that number divided by a scale that is applied later
+    (as in CodeGen).
     """
     return ~(added <= torch.finfo(added.dtype).min / (8 if added.dtype == torch.float16 else 4096))
 
 
 def compact_mask(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#batch #head query key"] | None:
-    """Return a mask with one batch element or head in place of equal ones; None if it forbids nothing."""
+    """Return a mask with batch or head reduced to size 1 where all are equal; None if the mask forbids nothing."""
     allows_all, *are_equal = read_flags(
         [mask.all, lambda: (mask == mask[:1]).all(), lambda: (mask == mask[:, :1]).all()], mask
     )
@@ -173,7 +179,7 @@ def compact_mask(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#b
 
 
 def softmax_weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
-    """Return a softmax over keys, with zeros in rows where every score is -inf."""
+    """Return the softmax over keys, with zeros in rows where every score is -inf."""
     if not scores.shape[-1]:
         return scores
     materialized(scores=scores)
@@ -185,7 +191,7 @@ def softmax_weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead 
 def zero_masked_rows(
     weights: Float[Tensor, "*lead key"], scores: Float[Tensor, "*lead key"]
 ) -> Float[Tensor, "*lead key"]:
-    """Return a softmax's output with zeros for NaN in rows where every score is -inf."""
+    """Return the softmax's output with zeros instead of NaN in rows where every score is -inf."""
     materialized(scores=scores)
     masked = scores.amax(-1, keepdim=True) == -torch.inf
     return weights.masked_fill(masked, 0.0) if may_be_true(masked) else weights
@@ -199,7 +205,7 @@ def as_4d(tensor: Tensor) -> Tensor:
 
 
 def _leading_shape(part: Tensor, heads: int) -> tuple[int, ...]:
-    """Return the axes of keys or values before position and dim, with 1 for heads that several queries share."""
+    """Return the sizes of the axes of keys or values before position and dim, with 1 for shared heads."""
     return (*part.shape[:-3], 1) if _is_shared(part, heads) else part.shape[:-2]
 
 
@@ -213,7 +219,7 @@ def _expand(part: Tensor, lead: tuple[int, ...], heads: int) -> Tensor:
 
 
 def _matmul_per_head(left: Tensor, right: Tensor) -> Tensor:
-    """Multiply matrices head by head; `right` may have fewer heads, each shared by several of `left`."""
+    """Multiply matrices head by head; `right` may have fewer heads, each shared by several heads of `left`."""
     if left.shape[1] == right.shape[1]:
         return left @ right
     groups, rows = right.shape[1], left.shape[2]

@@ -1,7 +1,7 @@
-"""Identify the batch, head, query and key axes of attention weights, and convert to this order and back.
+"""Axes of attention weights: which are batch, head, query and key, and conversion to and from this order.
 
-A model may compute weights as [b, h, q, k], [b * h, q, k], [b, q, h, k] and so on. The axes of queries and keys follow
-from products; the number of heads is looked up in the running modules.
+A model may compute weights as [b, h, q, k], [b * h, q, k], [b, q, h, k] and so on. The query and key axes are inferred
+from the product of weights and values. The number of heads is read from the running modules.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ AXES_EXAMPLES = 'in turn, such as "b h q k", "(b h) q k" or "b q h k"; "(b h=8) 
 
 
 class Layout(NamedTuple):
-    """The axes of an attention weights tensor.
+    """The layout of the axes of a tensor of attention weights.
 
     Attributes:
-        shape: sizes of the weights' axes, as the model has them.
-        split: the sizes after splitting an axis that combines several.
-        order: positions in `split` of the batch, head, query and key axes, in this order.
-        sizes: of batch, head, query and key.
+        shape: sizes of the axes, as the model has them.
+        split: sizes of the axes after an axis that combines several is split.
+        order: the axes of `split` in the order batch, head, query, key.
+        sizes: sizes of [batch, head, query, key].
     """
 
     shape: tuple[int, ...]
@@ -48,17 +48,17 @@ class Layout(NamedTuple):
         )
 
     def to_bhqk(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of these axes as [batch, head, query, key]."""
+        """Rearrange a tensor with this layout to [batch, head, query, key]."""
         return tensor.reshape(self.split).permute(self.order).reshape(self.sizes)
 
     def from_bhqk(self, tensor: Tensor) -> Tensor:
-        """Return a tensor [batch, head, query, key] with these axes."""
+        """Rearrange a tensor [batch, head, query, key] to this layout."""
         ordered = tensor.reshape([self.split[axis] for axis in self.order])
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
         return ordered.permute(inverse).reshape(self.shape)
 
     def with_dim(self, axis: int, dim: int) -> Layout:
-        """Return the layout of a tensor with `dim` features in place of the keys, on `axis` of the weights."""
+        """Return the layout of a tensor that has `dim` features instead of the keys, on `axis` of the weights."""
         key_axis = self.order[-1]
         shape = (*self.shape[:axis], dim, *self.shape[axis + 1 :])
         split = (*self.split[:key_axis], dim, *self.split[key_axis + 1 :])
@@ -66,11 +66,11 @@ class Layout(NamedTuple):
 
 
 class OutputAxes(NamedTuple):
-    """The positions of the batch, head, query and dim axes in the output of attention before the output projection.
+    """The batch, head, query and dim axes of the attention output before the output projection.
 
     Attributes:
-        layout: layout of the output, once its axes are permuted.
-        permutation: axes of the output in the order of the weights', with those of dim in place of the keys.
+        layout: layout of the output after its axes are permuted.
+        permutation: axes of the output in the order of the weights' axes, with the dim axes instead of the keys.
     """
 
     layout: Layout
@@ -80,13 +80,13 @@ class OutputAxes(NamedTuple):
     def from_product(
         cls, layout: Layout, product: Product, operand: int, keys: int, output: Tensor
     ) -> OutputAxes | None:
-        """Return the axes of weights times values; None where the product averages or repeats heads or texts.
+        """Return the axes of weights times values; None if the product averages or repeats heads or texts.
 
         Args:
             layout: layout of the weights.
             product: the product of weights and values.
-            operand: which factor has the weights.
-            keys: axis of the weights that is summed over.
+            operand: index of the factor that holds the weights.
+            keys: the key axis of the weights, which is summed over.
             output: the result of the product.
         """
         weights, letters = product.factors[operand], product.letters[operand]
@@ -106,11 +106,11 @@ class OutputAxes(NamedTuple):
         return cls(layout.with_dim(keys, dim), tuple(permutation))
 
     def to_heads(self, output: Tensor) -> Tensor:
-        """Return an output as [batch, head, query, dim]."""
+        """Rearrange an output to [batch, head, query, dim]."""
         return self.layout.to_bhqk(output.permute(self.permutation).reshape(self.layout.shape))
 
     def from_heads(self, heads: Tensor, shape: Sequence[int]) -> Tensor:
-        """Return [batch, head, query, dim] in the axes of the output, whose shape is `shape`."""
+        """Rearrange a tensor [batch, head, query, dim] to the axes of an output of this shape."""
         permuted = self.layout.from_bhqk(heads).reshape([shape[axis] for axis in self.permutation])
         inverse = sorted(range(len(self.permutation)), key=self.permutation.__getitem__)
         return permuted.permute(inverse)
@@ -118,7 +118,7 @@ class OutputAxes(NamedTuple):
 
 @dataclass(frozen=True)
 class Heads:
-    """Head counts declared by the modules around some weights.
+    """Head counts that the enclosing modules declare.
 
     Attributes:
         count: number of heads; None: unknown.
@@ -134,7 +134,7 @@ class Heads:
     def from_modules(
         cls, modules: Sequence[nn.Module], count: int | None = None, batch_sizes: Iterable[int] = ()
     ) -> Heads:
-        """Look up the counts in modules, innermost first, and their configs; keep `count` if it is known."""
+        """Read the head counts from modules, innermost first, and their configs; a given `count` takes precedence."""
         return cls(
             count or _attribute(modules, HEAD_COUNT_NAME),
             _attribute(modules, KV_HEAD_COUNT_NAME),
@@ -154,8 +154,8 @@ def _attribute(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | No
 def roles(product: Product, operand: int, keys: int) -> list[str]:
     """Return the role of each axis of attention weights, inferred from the product of weights and values.
 
-    The axis that is summed over is that of the keys; axes that the values have, too, are batch or heads; the others are
-    queries.
+    The axis that is summed over holds the keys. Axes that the values also have, or that the output lacks, are batch or
+    heads. The other axes are queries.
 
     Args:
         product: the product of weights and values.
@@ -178,9 +178,9 @@ def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Lay
     """Return the layout of attention weights from the roles of their axes.
 
     Args:
-        shape: that of the weights.
+        shape: the shape of the weights.
         axis_roles: the role of each axis, as `roles` returns them.
-        heads: the known number of heads, by which an axis that joins batch and heads is recognized and split.
+        heads: the known head counts, by which an axis that combines batch and heads is recognized and split.
     """
     shape, count = tuple(shape), heads.count
     shared, query, key = (
@@ -195,10 +195,10 @@ def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Lay
         # grouped queries of one token: heads that share a key are on the query axis, as in transformers
         return Layout(shape, shape, order, (texts, count, 1, keys))
     if count and count > 1 and head is None and len(batch) == 1 and texts % count == 0:
-        # texts and heads share an axis: [b * h, q, k]
+        # batch and heads share an axis: [b * h, q, k]
         return _split_heads(shape, order, batch[0], count, (texts // count, count, queries, keys))
     if count and count > 1 and head is not None and len(shared) == 2 and stated != count:
-        # texts and heads share an axis, followed by an axis of windows: [b * h, window, q, k]
+        # batch and heads share an axis, followed by an axis of windows: [b * h, window, q, k]
         joined, windows = shape[shared[0]], shape[shared[1]]
         if joined % count == 0 and joined // count in heads.batch_sizes and joined not in heads.batch_sizes:
             sizes = (joined // count * windows, count, queries, keys)
@@ -207,7 +207,7 @@ def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Lay
 
 
 def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads: Heads) -> int | None:
-    """Return the axis of heads: the last of two shared axes, or an axis whose size is the number of heads."""
+    """Return the head axis: the last shared axis, or an axis whose size is the number of heads; None if unknown."""
     if len(shared) < 2:  # with multi-query attention (Shazeer 2019), heads are an axis of the queries alone
         return next((axis for axis in query if shape[axis] == heads.count), None) if len(query) > 1 else None
     stated = [axis for axis in shared if shape[axis] == heads.count]
@@ -222,7 +222,7 @@ def _split_heads(
     sizes: tuple[int, int, int, int],
     windows: int = 0,
 ) -> Layout:
-    """Split an axis into (text, head); `windows` further axes of the batch come before the heads."""
+    """Return a layout that splits an axis into batch and head; the head follows `windows` further batch axes."""
     split = (*shape[:axis], shape[axis] // heads, heads, *shape[axis + 1 :])
     moved = [other + (other > axis) for other in order]
     at = moved.index(axis) + 1 + windows
@@ -230,7 +230,7 @@ def _split_heads(
 
 
 def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
-    """Parse a user's axes, such as "(b h=8) q k", into the layout of weights of this shape.
+    """Parse the axes given by a user, such as "(b h=8) q k", into the layout of weights of this shape.
 
     Raises:
         ValueError: the axes do not fit the weights, or cannot be parsed.
@@ -255,7 +255,7 @@ def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
 
 
 def _stated_size(name: str, heads: Heads) -> int | None:
-    """Return the size stated by a name such as "h=8"; for "h", the known number of heads; otherwise None."""
+    """Return the size in a name such as "h=8"; for "h" the known number of heads; otherwise None."""
     letter, equals, count = name.partition("=")
     if equals and not (count.isdecimal() and int(count)):
         raise ValueError(f"{name!r} in axes: give an integer from 1 on, as in (b h=8)")

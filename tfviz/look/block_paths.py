@@ -9,13 +9,13 @@ from tfviz.look.module_paths import is_within
 
 
 def blocks(model: nn.Module) -> list[str]:
-    """Return the paths of a model's blocks, in order, from which sites are named exactly.
+    """Return the paths of a model's blocks, in order, from which exact site names can be built.
 
-    Blocks are the members of a `nn.ModuleList`, or of a `nn.Sequential` whose members are all of one class and have
-    parts, that lies inside no other block. An encoder-decoder has those of both stacks.
+    Blocks are the members of an `nn.ModuleList`, or of an `nn.Sequential` whose members are all of one class and have
+    submodules. Lists inside a block are ignored. For an encoder-decoder, the blocks of both stacks are returned.
 
-    A glob's `*` crosses dots: `"*.input"` is the input of every module inside a block, too, while
-    `sites=[f"{block}.input" for block in blocks(model)]` is the residual stream before each block.
+    A glob's `*` also matches dots: `"*.input"` matches the inputs of all modules, including those inside blocks.
+    `sites=[f"{block}.input" for block in blocks(model)]` matches only the residual stream before each block.
 
     >>> from tfviz import models
     >>> blocks(models.GPT(11, layers=3, heads=2, dim=4))

@@ -1,11 +1,11 @@
-"""Track the words from which tensors come, in models that cut a text into blocks or a picture into windows.
+"""Tracking of tensors back to token positions, in models that cut a text into blocks or a picture into windows.
 
-Longformer, BigBird and similar models do the former, Swin the latter, whose words are the places of the picture.
+Longformer, BigBird and similar models cut a text. Swin cuts a picture, whose positions take the role of tokens.
 
-For each tensor that is derived from words only by cutting, gathering and joining, a function is stored that repeats
-these operations on another tensor; nothing is computed while the model runs. When a map is requested, the function is
-applied to the indices of the words. This gives the query and the key of each weight, so that the blocks can be joined
-to one map of the text.
+For each tensor that is derived from token vectors only by slicing, gathering and joining, a function is stored that
+repeats these operations on another tensor. Nothing is computed while the model runs. When a map is requested, the
+function is applied to the indices of the positions. The result is the query and the key of each weight, by which the
+blocks are joined to one map of the text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROJECTION_OPS = frozenset({"embedding", "linear", "addmm"})
 
 
 def may_cut_text(model: nn.Module) -> bool:
-    """Return whether a module or its configuration has a block size."""
+    """Return whether a module, its class or its config has an attribute that is named like a block size."""
     parts = list(model.modules())
     configs = {id(config): config for part in parts if (config := part.__dict__.get("config")) is not None}.values()
     owners = [
@@ -50,7 +50,7 @@ def may_cut_text(model: nn.Module) -> bool:
 
 
 class BlockTracker:
-    """A tracker of live tensors whose cells belong to words.
+    """A tracker of the live tensors whose cells come from known token positions.
 
     Attributes:
         known: tensor -> its origin in a text.
@@ -64,7 +64,7 @@ class BlockTracker:
             self.known[weights] = replace(origin, is_softmax=True)
 
     def find(self, product: Product) -> tuple[int, int] | None:
-        """Return which factor holds weights over words of the other factor's values, and its key axis."""
+        """Return the index of the factor that holds weights over the other's positions, and its key axis; or None."""
         for operand in (0, 1):
             weights, values = (self.known.get(product.factors[side]) for side in (operand, 1 - operand))
             axes = product.contracted_axes(operand)
@@ -74,7 +74,7 @@ class BlockTracker:
         return None
 
     def block(self, product: Product, operand: int, layout: Layout) -> Block | None:
-        """Return which part of a text the weights in a product cover; None for all of it."""
+        """Return the block of a text that the weights in a product cover; None if they cover the whole text."""
         weights, values = self.known.get(product.factors[operand]), self.known.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
         is_cut = values is not None and keys != values.text.words
@@ -84,7 +84,7 @@ class BlockTracker:
         )
 
     def block_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> Block | None:
-        """Return which part of a text a fused call covers; None for all of it, or if unknown."""
+        """Return the block of a text that a fused call covers; None if it covers the whole text, or is unknown."""
         query, key, values = origins = [self.known.get(part) for part in inputs]
         lead = {part.shape[:-2] for part in inputs}
         if None in origins or any(len(origin.features) != 1 for origin in origins) or len(lead) != 1:
@@ -118,7 +118,7 @@ class BlockTracker:
                 self.known[output] = origin
 
     def _project(self, source: Any, output: Any, is_norm: bool = False) -> None:
-        """Follow a norm or a projection of words; if it mixes words, a new text begins."""
+        """Track a norm or a projection; where a projection mixes positions, its output begins a new text."""
         if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() < 3:
             return
         origin = self.known.get(source) if isinstance(source, Tensor) else None
@@ -140,7 +140,7 @@ class BlockTracker:
             self.known[output] = Origin(origin.text, (features,), False, replay)
 
     def _move(self, op: Operation, output: Any) -> None:
-        """Follow cells that are rearranged, selected, or joined from several tensors."""
+        """Track cells that are rearranged, selected, or joined from several tensors."""
         first: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
         is_list = isinstance(first, list | tuple)
         sources: list[Any] = list(first) if is_list else [first]
@@ -163,7 +163,7 @@ class BlockTracker:
                 self.known[tensor] = replace(known[0], is_whole=False, replay=partial(replay, part=number))
 
     def _multiply(self, product: Product, output: Tensor) -> None:
-        """Follow a projection, or the scores of queries and keys."""
+        """Track a projection, or the scores of queries and keys."""
         if any(map(is_learned, product.factors)):
             self._project(product.factors[0], output)
             return
@@ -182,7 +182,7 @@ class BlockTracker:
         self.known[output] = Origin(texts[0], features, False, replay, other=texts[1])
 
     def _assign(self, target: Tensor, index: Any, value: Any) -> None:
-        """Follow cells that are overwritten, possibly in a tensor about which nothing was known."""
+        """Track cells that are overwritten, even in a tensor of unknown origin."""
         origin = self.known.get(value) if isinstance(value, Tensor) else None
         before, shape = self.known.get(target), target.shape
         if origin is None:
@@ -197,13 +197,13 @@ class BlockTracker:
 
 
 def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
-    """Return a function that repeats an operation on numbered cells without keeping the tensors it moved."""
+    """Return a function that repeats an operation on numbered cells without keeping the original tensors alive."""
     func, name, args = op.func, op.name, op.args[1:]
     kwargs = {key: value for key, value in op.kwargs.items() if key not in ("input", "tensors")}
     if name == "pad":
         sides = op.argument(1, "pad")
-        return lambda cells: nn.functional.pad(cells, sides)  # fill numbered cells with 0
-    if name == "view":  # numbered cells may lie in memory in another way
+        return lambda cells: nn.functional.pad(cells, sides)  # 0: a cell without a source
+    if name == "view":  # numbered cells may have other strides
         return lambda cells: cells.reshape(*args)
     if name in ("view_as", "reshape_as", "expand_as"):
         shape = args[0].shape
@@ -215,5 +215,5 @@ def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
 
 
 def _cell_numbers(shape: torch.Size) -> Tensor:
-    """Number the cells of a shape, from 1 on."""
+    """Return a tensor of this shape whose cells are numbered from 1 on."""
     return torch.arange(1, math.prod(shape) + 1).view(shape)

@@ -1,6 +1,6 @@
-"""`capture` records attention weights and outputs of modules in a forward pass.
+"""`capture`: a context manager that records attention weights and module outputs in a forward pass.
 
-The model needs no changes; `look.tracer` describes how its calls are traced. Afterwards no hooks are left behind.
+The model needs no changes; `look.tracer` describes how its calls are traced. No hooks remain after the context.
 """
 
 from __future__ import annotations
@@ -32,47 +32,54 @@ def capture(
     lazy: bool = False,
     device: str | torch.device | None = None,
 ) -> AbstractContextManager[Capture]:
-    """Capture the attention and the outputs that `model` computes inside the `with`.
+    """Return a context manager that records the attention and the module outputs that `model` computes inside it.
 
-    A site is a module's dotted path and refers to its output (the first one, of several). `PATH.input` is the first
-    tensor that the module takes, if a glob names it: a star does not include inputs. A module that computes attention
-    also has the sites `.pattern` (the weights that multiply the values, before dropout), `.scores` (after scale and
-    mask), `.output_heads` (the output of each head before the output projection, [batch, head, query, dim]), `.softmax`
-    if the softmax's output differs from the pattern, and, if it is fused, `.query`, `.key` and `.value` (`.query_heads`
-    and so on, if a part of the module is called `query`). `.implicit` is the map to which linear attention is
-    equivalent: q.k over its sum (Katharopoulos et al. 2020). It is computed only for display, for modules that multiply
-    keys and values and sum them over the text before queries are involved. Patterns are [batch, head, query, key],
-    whatever their axes are in the model.
+    A site is the dotted path of a module and holds its output (the first one, if there are several). `PATH.input` holds
+    the module's first tensor argument; it is recorded only if a glob ends in `input`. A module that computes attention
+    also has these sites:
+
+    * `.pattern`: the weights that multiply the values, before dropout, [batch, head, query, key] in any model;
+    * `.scores`: the scores after scale and mask, [batch, head, query, key];
+    * `.output_heads`: the output of each head before the output projection, [batch, head, query, dim];
+    * `.softmax`: the output of the softmax, if it differs from the pattern;
+    * `.query`, `.key`, `.value`: the inputs of a fused kernel (`.query_heads` and so on, if the module has a submodule
+      called `query`);
+    * `.implicit`: the map to which linear attention is equivalent, q.k divided by its sum over keys (Katharopoulos et
+      al. 2020). It is computed only for display, in modules that multiply keys with values and sum over the text before
+      they apply the queries.
 
     Args:
         model: the model to observe.
-        sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`; `*` stands for any
-            characters, dots too, `?` for one; `look.blocks` lists the paths of blocks. Weights whose rows do not sum to
-            1, such as `relu(scores) / n`, are captured only if their site is named without a star.
-        dtype: of stored patterns: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
-        edit: site or glob -> function, whose result replaces the tensor passed to it. A function of two arguments also
-            gets the site's name.
-        axes: the axes of weights that the model computes itself, for all sites or by glob, in case they are not
-            recognized correctly: "b h q k", "(b h) q k", "(b h=8) q k", "b q h k" ...
+        sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`; `*` matches any characters,
+            dots too, `?` matches one; `look.blocks` lists the paths of blocks. Weights whose rows do not sum to 1, such
+            as `relu(scores) / n`, are captured only if their site is named in full.
+        dtype: dtype of stored patterns: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
+        edit: site or glob -> function that takes the tensor and returns its replacement. A function of two arguments
+            also receives the name of the site.
+        axes: the axes of weights that the model computes itself, if they are not recognized correctly: "b h q k",
+            "(b h) q k", "(b h=8) q k", "b q h k" and so on; a string for all sites, or a string for each glob.
         grad: keep patterns and outputs in the autograd graph, so that `captured[site].grad` is available after a
-            backward pass; fused attention is then computed unfused.
-        lazy: store queries, keys, mask and scale of fused attention (in the model's own dtype) and compute any part of
+            backward pass. Fused attention is then computed without its kernel.
+        lazy: store queries, keys, mask and scale of fused attention (in the model's own dtype), and compute any part of
             a pattern when it is indexed, so that texts may have any length. Patterns that a model computes itself are
             stored in `dtype`.
-        device: the device that stores what is captured, such as "cpu", so that a GPU's memory holds one layer's at a
-            time; None: where the model computed it.
+        device: the device on which captured tensors are stored, such as "cpu", so that a GPU holds the map of one layer
+            at a time; None: the device on which the model computed them.
 
-    A capture does not change the model's outputs, gradients or copies. Each thread or task may have a capture of its
-    own, which sees only that thread. A warning names what could not be captured (nested tensors), and sites whose
-    weights have one axis besides query and key that is not the batch, in a module that does not declare its number of
-    heads. Calls without numbers (export, tracing, torch.func) are skipped.
+    A capture without edits does not change the model's outputs, gradients or copies. Each thread or task may open a
+    capture of its own, which records only the calls in that thread or task. Calls on tensors without values (export,
+    tracing, torch.func) are skipped.
+
+    A warning lists what could not be captured, such as nested tensors. It also lists sites whose head axis is
+    ambiguous: the weights have one axis besides query and key, which is not the batch, and no module declares the
+    number of heads.
 
     Raises:
         LookupError: on leaving the context, if a glob matched nothing; the message lists the available sites.
-        TypeError: the model failed, since it was called with a list or a string in place of a tensor.
-        ValueError: the model failed on a text that is empty, or too long for its positions; it is TorchScript; with
-            `grad`, it ran without gradients before a backward pass; an edit returns another shape, or its site is
-            inside gradient checkpointing; `axes` does not fit.
+        TypeError: the model failed because it was called with a list or a string instead of a tensor.
+        ValueError: the model failed on a text that is empty, or too long for its positions; the model is TorchScript;
+            with `grad`, it ran without gradients before a backward pass; an edit returns another shape, or its site is
+            inside gradient checkpointing; `axes` does not fit; options exclude each other.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.randn(3, 5, 6)
@@ -105,7 +112,7 @@ def capture(
 def _check_options(
     dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | torch.device | None
 ) -> None:
-    """Raise ValueError if options exclude each other."""
+    """Raise ValueError if an option is invalid, or excludes another."""
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be stored as torch.float32, torch.float16 or torch.uint8")
     if grad and (dtype != torch.float32 or lazy or device is not None):

@@ -1,4 +1,4 @@
-"""`CaptureState`, the state that the parts of one capture share: running modules, recorder, axes of weights, notes."""
+"""`CaptureState`, which the parts of one capture share: running modules, recorder, axes of weights, notes."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from tfviz.look.recorder import MaskFactory, Recorder, matches
 from tfviz.look.text_blocks import Block
 from tfviz.look.torch_state import untraced
 
-MAX_MODULES_ASKED = 3  # running modules, innermost first, whose attributes may give the number of heads
+MAX_MODULES_ASKED = 3  # innermost running modules whose attributes may declare the number of heads
 
 
 @dataclass
 class Notes:
-    """Facts about a capture, from which `look.caveats` makes messages. Dictionaries without values are ordered sets.
+    """Facts about a capture that `look.caveats` turns into messages; dictionaries without values are ordered sets.
 
     Attributes:
         softmaxes: modules that called a softmax, for attention or not.
-        channels: modules whose weights mix channels, not positions.
+        channels: modules whose weights mix channels instead of positions.
         unnormalized: sites whose rows need not sum to 1.
-        skipped: modules where such weights met values, but whose site was not named.
+        skipped: modules that multiplied such weights with values, but whose site was not named.
         sampled: modules that sample a picture at computed points (deformable attention, Zhu et al. 2021).
-        fast_path: encoder layers whose float mask PyTorch's fast path reads as a boolean one.
-        dropout: sites of patterns -> probability of the dropout between them and the values.
-        unclear_axes: sites -> the size of the one axis beside query and key, where the number of heads is unknown.
-        without_grad: whether the model ran under `torch.no_grad`.
+        fast_path: attention modules of encoder layers whose float mask is read as boolean, as in PyTorch's fast path.
+        dropout: site of a pattern -> probability of the dropout between the pattern and the values.
+        unclear_axes: site -> size of the only axis besides query and key, where the number of heads is unknown.
+        without_grad: whether the model ran with gradients disabled.
     """
 
     softmaxes: dict[str, None] = field(default_factory=dict)
@@ -51,13 +51,14 @@ class Notes:
 
 @dataclass
 class CaptureState:
-    """State shared by the parts of one capture.
+    """The state that the parts of one capture share.
 
     Attributes:
-        axes: glob of sites -> axes of their weights, as the user states them, such as "(b h=8) q k".
-        outer: the `AttentionTracer`s of captures that are open around it, outermost first.
-        blocks: sites that saw parts of a text -> the part of each invocation.
-        block_tracker: the tracker of a model that may cut a text into blocks; None for others.
+        axes: glob of sites -> axes of their weights, as the user gave them, such as "(b h=8) q k".
+        outer: the `AttentionTracer`s of the enclosing captures, outermost first.
+        notes: the facts from which messages are made.
+        blocks: site -> index of an invocation -> the block of a text that it covers.
+        block_tracker: the tracker for a model that may cut a text into blocks; None for other models.
     """
 
     stack: ModuleStack
@@ -67,7 +68,7 @@ class CaptureState:
     notes: Notes = field(default_factory=Notes)
     blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
     block_tracker: BlockTracker | None = None
-    _heads: dict[tuple[object, ...], Heads] = field(default_factory=dict)  # by the modules that run
+    _heads: dict[tuple[object, ...], Heads] = field(default_factory=dict)  # by the paths of the running modules
 
     def heads(self) -> Heads:
         """Return the head counts that the innermost running modules declare."""
@@ -80,7 +81,7 @@ class CaptureState:
         return self._heads[near]
 
     def layout(self, shape: Sequence[int], roles: Sequence[str]) -> Layout:
-        """Return the layout of weights whose axes have these roles: the user's, or by the number of heads."""
+        """Return the layout of weights by the axes that the user gave, or else by these roles and the head count."""
         heads, site = self.heads(), self.stack.site("pattern")
         for glob, axes in self.axes.items():
             if matches(site, glob):
@@ -90,19 +91,19 @@ class CaptureState:
         return layout(shape, roles, heads)
 
     def note_channels(self, layout: Layout) -> None:
-        """Note weights that have a row for each channel of the module's input instead of each word."""
+        """Note weights that have a row for each channel of the module's input instead of each position."""
         shape, (_, heads, queries, keys) = self.stack.state.frames[-1].input_shape, layout.sizes
         if len(shape) == 3 and queries == keys and queries not in shape[:2] and heads * queries == shape[2]:
             self.notes.channels[self.stack.path] = None
 
     def with_heads(self, tensor: Tensor) -> Tensor:
-        """Expand [batch * head, query, key] of `multi_head_attention_forward`, or fewer axes, to all four."""
+        """Reshape to [batch, head, query, key], splitting the heads of `multi_head_attention_forward`."""
         heads = self.stack.state.num_heads
         return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else as_4d(tensor)
 
     @contextmanager
     def noting_block(self, site: str, find: Callable[[BlockTracker], Block | None]) -> Iterator[None]:
-        """Record, after the context, the part of a text that the weights cover, if the text was cut."""
+        """Record, on leaving the context, the block of a text that the weights cover, if the text was cut."""
         before = len(self.recorder.invocations.get(site, ()))
         yield
         is_recorded = len(self.recorder.invocations.get(site, ())) > before
@@ -110,11 +111,11 @@ class CaptureState:
             self.blocks.setdefault(site, {})[before] = block
 
     def running_outer(self) -> list[Any]:
-        """Return the tracers around this one whose model is running."""
+        """Return the tracers of the enclosing captures whose model is running."""
         return [tracer for tracer in self.outer if tracer.stack.running]
 
     def is_edited(self, name: str) -> bool:
-        """Return whether weights or scores are edited here, or by captures around this one, which then must show it."""
+        """Return whether scores or weights are edited here, or by an enclosing capture if this one records them."""
         site = self.stack.site(name)
         if self.recorder.is_edited(site):
             return True
@@ -122,7 +123,10 @@ class CaptureState:
         return any(tracer.recorder.is_edited(tracer.stack.site(name)) for tracer in outer)
 
     def edit_everywhere(self, name: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
-        """Edit scores or a pattern here and in outer captures, which do not see the call; all record the result."""
+        """Edit and record scores or a pattern here and in enclosing captures, which cannot observe the call.
+
+        The edits of all captures are applied before any of them records the result.
+        """
         tracers = reversed(self.running_outer())
         here = [(self.recorder, self.stack.site(name))]
         sites = [*here, *((tracer.recorder, tracer.stack.site(name)) for tracer in tracers)]
@@ -135,13 +139,14 @@ class CaptureState:
     def edit_pattern(
         self, scores: Tensor | None, pattern: Tensor, allowed: MaskFactory, key_record: Callable[[], KeyRecord]
     ) -> Tensor:
-        """Edit and record a pattern here and in outer captures, which do not see calls of edited attention.
+        """Edit and record a pattern here and in enclosing captures, which cannot observe calls of edited attention.
 
         Args:
-            scores: recorded in outer captures; None: they are unknown, or recorded.
+            scores: the scores, [batch, head, query, key], to record in enclosing captures; None: unknown, or already
+                recorded.
             pattern: [batch, head, query, key].
-            allowed: returns where queries may look.
-            key_record: returns the keys, by which maps are joined over time.
+            allowed: function that returns the mask, True where a query may attend, or None.
+            key_record: function that returns the keys, by which maps are joined over time.
         """
         for outer in reversed(self.running_outer()):
             outer.state.recorder.record_keys(outer.stack.site("pattern"), key_record)
@@ -150,12 +155,12 @@ class CaptureState:
         return self.edit_everywhere("pattern", pattern, allowed)
 
     def edit_output_heads(self, output: Tensor, find_axes: Callable[[], OutputAxes], outer: bool = False) -> Tensor:
-        """Edit and record the output of attention, before the output projection, as [batch, head, query, dim].
+        """Edit and record the attention output before the output projection as [batch, head, query, dim]; return it.
 
         Args:
-            output: in the model's order of axes, as is the tensor that is returned in its place.
+            output: the output, in the model's own order of axes, which the returned tensor also has.
             find_axes: a function that returns the axes of the output.
-            outer: whether captures around this one do not see the call.
+            outer: whether to edit and record in enclosing captures too, because they cannot observe the call.
         """
         for tracer in reversed(self.running_outer()) if outer else ():
             output = tracer.state.edit_output_heads(output, find_axes)
@@ -174,7 +179,7 @@ class CaptureState:
             return axes.from_heads(edited, output.shape)
 
     def position_counts(self) -> set[int]:
-        """Return the possible numbers of positions, of a text or a picture, in the inputs of the running modules."""
+        """Return the possible numbers of positions, of a text or a picture, from the inputs of the running modules."""
         counts: set[int] = set()
         for frame in self.stack.state.frames:
             shape = frame.input_shape

@@ -1,4 +1,4 @@
-"""`Capture`: what a capture recorded, a mapping from sites to tensors."""
+"""`Capture`: the tensors that a capture recorded, as a mapping from site to tensor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfviz.validation import validated
 
 
 class _StoredState(NamedTuple):
-    """What a copy of a capture keeps of its `CaptureState`."""
+    """The part of a `CaptureState` that a copy of a capture keeps."""
 
     notes: Notes
     blocks: dict[str, dict[int, Block]]
@@ -28,16 +28,15 @@ class _StoredState(NamedTuple):
 
 
 class Capture(Mapping[str, Tensor]):
-    """A mapping from each captured site to its tensor, in the order of the computation.
+    """A mapping from each captured site to its tensor, in the order of computation.
 
-    If a site was computed several times, as during generation, `captured[site]` is the last invocation and
-    `over_time(site)` returns all of them. A capture can be copied and pickled; files that are safe to open are made by
-    `AttentionMaps.save`.
+    If a site was computed several times, as during generation, `captured[site]` is its last invocation and
+    `over_time(site)` returns all of them. A capture can be copied and pickled; `AttentionMaps.save` writes files that
+    are safe to open.
 
     Attributes:
-        model: the name of the model's class.
-        history: the calls of the model and the keys of each invocation, from which the text of each invocation is
-            found.
+        model: the class name of the model.
+        history: the model's calls and the keys of each invocation, by which the invocations of one text are matched.
     """
 
     def __init__(self, tracer: AttentionTracer, model: str) -> None:
@@ -69,17 +68,17 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def _caveats(self) -> list[str]:
-        """What the capture could not see or name."""
+        """Messages about what the capture could not observe or name."""
         state = self._state
         return state.caveats if isinstance(state, _StoredState) else caveats.of_capture(state)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each site's last invocation; computes nothing for a lazy capture."""
+        """The shape of each site's last invocation; nothing is computed for a lazy capture."""
         return {site: tuple(invocations[-1][0].shape) for site, invocations in self._invocations.items()}
 
     def provenance(self, sites: Iterable[str]) -> dict[str, Any]:
-        """Return the provenance of maps from these sites."""
+        """Return the provenance of maps from these sites: model, dropout, and sites whose rows need not sum to 1."""
         sites = list(sites)
         dropout = max((self._state.notes.dropout.get(site, 0.0) for site in sites), default=0.0)
         unnormalized = [site for site in self._state.notes.unnormalized if site in sites]
@@ -88,7 +87,7 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def summary(self) -> str:
-        """A line on the modules that look like attention: how many gave maps, and which gave none."""
+        """A line on the number of modules that look like attention, the number that gave maps, and their caveats."""
         state = self._state
         return state.summary if isinstance(state, _StoredState) else caveats.summary(state)
 
@@ -97,12 +96,12 @@ class Capture(Mapping[str, Tensor]):
         return [tensor for tensor, _ in self.invocations(site)]
 
     def allowed(self, site: str) -> Tensor | None:
-        """Return a mask, True where the queries of a pattern's last invocation may look; None: everywhere."""
+        """Return the mask of a pattern's last invocation, True where a query may attend; None if nothing is masked."""
         return self._computed(self.stored(site)[-1])[1]
 
     @validated
     def invocations(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
-        """Return all invocations of a site, each with the mask of a pattern, True where a query may look."""
+        """Return all invocations of a site, each with the mask of a pattern, True where a query may attend, or None."""
         return [self._computed(invocation) for invocation in self.stored(site)]
 
     def _computed(self, invocation: Invocation) -> tuple[Tensor, Tensor | None]:
@@ -112,7 +111,7 @@ class Capture(Mapping[str, Tensor]):
         return stored, allowed
 
     def stored(self, site: str) -> list[Invocation]:
-        """Return every invocation of a site in its stored form: for a lazy capture, the arguments of attention calls.
+        """Return all invocations of a site in stored form: for a lazy capture, the arguments of attention calls.
 
         Raises:
             KeyError: no such site was captured.
@@ -122,7 +121,7 @@ class Capture(Mapping[str, Tensor]):
         return self._invocations[site]
 
     def _absence(self, site: str) -> str:
-        """Return the message for a site that was not captured: whether the model has it."""
+        """Return the error message for a site that was not captured, which says whether the model computed it."""
         if not isinstance(site, str):
             example = next(iter(self), "transformer.h.0.attn.pattern")
             return f"a site is {site!r}; give its name, a string, such as {example!r}"
@@ -133,7 +132,7 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def _seen_sites(self) -> tuple[list[str], list[str]]:
-        """All sites that the model computed, captured or not, and those of the inputs of its modules."""
+        """The sites that the model computed, captured or not, and the sites of its modules' inputs."""
         state = self._state
         if isinstance(state, _StoredState):
             return state.sites
@@ -142,10 +141,10 @@ class Capture(Mapping[str, Tensor]):
         return list(state.recorder.sites), inputs
 
     def assembled(self, site: str, batch: int) -> Sequence[Invocation]:
-        """Return the stored invocations of a site, with windows of one picture or blocks of one text put together.
+        """Return the stored invocations of a site, with windows of one picture or blocks of one text joined.
 
         Raises:
-            ValueError: there is no such batch element, or the place of a block in the text is unknown.
+            ValueError: there is no such batch element, or the position of a block in the text is unknown.
         """
         if site in self._state.blocks:
             return join_blocks(site, self.invocations(site), self._state.blocks[site], batch)
@@ -156,5 +155,5 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def block_sites(self) -> list[str]:
-        """Sites whose weights cover blocks of a text or windows of a picture, which `assembled` puts together."""
+        """Sites whose weights cover blocks of a text or windows of a picture, which `assembled` joins."""
         return list(self._state.blocks)

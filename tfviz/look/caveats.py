@@ -1,4 +1,4 @@
-"""Messages about a capture or maps: captured modules, possible gaps, suspicious numbers."""
+"""Messages about a capture or maps: the modules that gave maps, possible gaps, suspicious numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def summary(state: CaptureState) -> str:
 
 
 def of_capture(state: CaptureState) -> list[str]:
-    """Return the caveats of a capture."""
+    """Return the caveats of a capture, each a clause that starts with the number of sites or modules concerned."""
     notes, invocations = state.notes, state.recorder.invocations
     patterns = [site for site in invocations if matches(site, "*.pattern")]
     repeated = [site for site in patterns if len(invocations[site]) > 1 and site not in state.blocks]
@@ -54,13 +54,13 @@ def of_capture(state: CaptureState) -> list[str]:
 
 
 def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
-    """Return why these may not be attention weights, as a clause; empty if they look valid.
+    """Return the reason why these may not be attention weights, as a clause; "" if they look valid.
 
     Lazy layers are not examined.
 
     Args:
-        layers: [head, query, key] each.
-        mask: True where a query may look, [layer, head, query, key].
+        layers: the weights of each layer, [head, query, key].
+        mask: True where a query may attend, [layer, head, query, key]; None: unknown.
     """
     known = [(number, layer) for number, layer in enumerate(layers) if isinstance(layer, Tensor) and layer.numel()]
     for number, layer in known:
@@ -77,7 +77,7 @@ def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
 
 
 def _rows_sum_to_1(weights: Tensor) -> bool:
-    """Return whether all nonzero rows sum to 1; of bytes, only some rows are checked."""
+    """Return whether all nonzero rows sum to 1; of weights stored as bytes, only some rows are checked."""
     if weights.is_floating_point():
         sums, tolerance = weights.sum(-1, dtype=torch.float32), ROW_SUM_TOLERANCE
     else:
@@ -119,7 +119,7 @@ def check(state: CaptureState) -> None:
 
 
 def _batch_mismatches(state: CaptureState) -> dict[str, int]:
-    """Return the sites of patterns whose batch size differs from the model's, and that size."""
+    """Return the batch size of each pattern's site where it differs from the model's."""
     sizes = state.stack.sizes
     shapes = {site: some[-1][0].shape for site, some in state.recorder.invocations.items() if site.endswith("pattern")}
     return {
@@ -179,7 +179,7 @@ def _modules_with_maps(state: CaptureState) -> list[str]:
 
 
 def _modules_without_maps(state: CaptureState, with_maps: list[str]) -> list[str]:
-    """Return the innermost modules that ran, have a name like those of attention, and gave no map."""
+    """Return the innermost modules that ran and gave no map although their class is named like attention."""
     modules = state.stack.modules
     named = [path for path in state.stack.called if ATTENTION_NAME.search(type(modules[path]).__name__)]
     inner = [path for path in named if not any(other != path and is_within(other, path) for other in named)]
@@ -205,7 +205,7 @@ def _reason(paths: list[str], state: CaptureState) -> str:
 
 
 def _site_of_skipped(path: str, state: CaptureState) -> str:
-    """Return the site in a module whose weights were skipped because their rows do not sum to 1; empty if none."""
+    """Return the site in a module whose weights were skipped because their rows do not sum to 1; "" if none."""
     module = next((inner for inner in state.notes.skipped if is_within(inner, path)), None)
     return "" if module is None else f"{module}.pattern".removeprefix(".")
 

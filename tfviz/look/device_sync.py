@@ -1,6 +1,7 @@
-"""Avoid device synchronization: reading a number of a GPU tensor blocks until all work queued before it is done.
+"""Reading values of tensors with few device synchronizations.
 
-Where a number would only save work, it is read on the CPU alone.
+Reading a value of a GPU tensor blocks until all work queued before it is done. A value that would only save work is
+therefore read on the CPU only.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from torch import Tensor
 
 
 def is_host_readable(tensor: Tensor) -> bool:
-    """Return whether numbers of a tensor can be read without a synchronization."""
+    """Return whether the values of a tensor can be read without a synchronization."""
     return tensor.device.type == "cpu"
 
 
 def may_be_true(mask: Tensor) -> bool:
-    """Return whether any element of a mask is True; on another device than a CPU return True, without reading it."""
+    """Return whether any element of a mask is True; for a mask outside the CPU return True without reading it."""
     return not is_host_readable(mask) or bool(mask.any())
 
 
@@ -26,7 +27,10 @@ def read_flags(flags: Sequence[Callable[[], Tensor]], like: Tensor) -> list[bool
 
     Args:
         flags: functions that return a boolean tensor without axes.
-        like: the tensor that they check.
+        like: the tensor that the functions check.
+
+    Returns:
+        the result of each check; False for a skipped one.
     """
     if not is_host_readable(like):
         return torch.stack([flag() for flag in flags]).tolist()  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Attention that a model computes in steps, from a softmax or other weights to the product with the values."""
+"""Eager attention: recording and editing of weights that a model computes itself and multiplies with values."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class EagerWeights:
     """Attention weights that are multiplied with their values in a product.
 
     Attributes:
-        tensor: the factor of the product, after dropout.
+        tensor: the weights as a factor of the product, after dropout.
         known: the facts that were tracked about the weights.
-        product, operand: the product, and the index of the factor.
+        product, operand: the product, and the index of the factor that holds the weights.
         layout: the layout of the weights' axes.
     """
 
@@ -65,21 +65,21 @@ class EagerWeights:
         return weights if self.scores is None else zero_masked_rows(weights, self.layout.to_bhqk(self.scores))
 
     def allowed(self) -> Tensor | None:
-        """Return a mask, True where a query may look; None if nothing is forbidden or the scores are unknown."""
+        """Return a mask, True where a query may attend; None if nothing is masked or the scores are unknown."""
         if self.scores is None:
             return None
         return compact_mask(is_unmasked(self.layout.to_bhqk(self.scores)))
 
     def output_axes(self, output: Tensor) -> OutputAxes | None:
-        """Return the axes of the product; None if it does not hold the outputs of single heads."""
+        """Return the axes of the product; None if the outputs of the heads cannot be separated in it."""
         return OutputAxes.from_product(self.layout, self.product, self.operand, self.known.axis or 0, output)
 
     def block(self, tracker: BlockTracker) -> Block | None:
-        """Return the part of a text that the weights cover; None for all of it."""
+        """Return the block of a text that the weights cover; None if they cover the whole text."""
         return tracker.block(self.product, self.operand, self.layout)
 
     def key_record(self) -> KeyRecord:
-        """Return a record of the values, by which maps are joined over time."""
+        """Return the key record of the values, by which maps are joined over time."""
         scores = self.scores
 
         def allowed(rows: slice) -> Tensor | None:
@@ -90,7 +90,7 @@ class EagerWeights:
 
 
 class EagerAttention:
-    """A matcher that follows softmaxes and products, and records and edits the weights that multiply values."""
+    """A matcher that tracks softmaxes and products, and records and edits the weights that multiply values."""
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state
@@ -147,7 +147,7 @@ class EagerAttention:
         return EagerWeights(tensor, known, product, operand, layout)
 
     def _apply_to_values(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
-        """Record weights where they first meet values; return the product, recomputed if the weights are edited."""
+        """Record weights at their first product with values; return the product, recomputed if weights are edited."""
         known, recorder = weights.known, self.state.recorder
         site = self.state.stack.site("pattern")
         status = known.status
@@ -173,7 +173,7 @@ class EagerAttention:
         return output if axes is None else self.state.edit_output_heads(output, lambda: axes, outer=is_edited)
 
     def _record_parts(self, site: str, weights: EagerWeights) -> None:
-        """Record keys and scores, and the softmax's own output if the values are multiplied by other numbers."""
+        """Record keys and scores, and the softmax's output if it differs from the weights that multiply the values."""
         recorder, known = self.state.recorder, weights.known
         recorder.record_keys(site, weights.key_record)
         scores = weights.scores
@@ -201,7 +201,7 @@ class EagerAttention:
             edited = layout.from_bhqk(edited).to(tensor.dtype)
             is_writable = not (tensor.requires_grad or 0 in undropped.stride())
             if weights.scores is not None and is_writable:
-                undropped.copy_(edited)  # for later readers, such as the caller that gets the weights
+                undropped.copy_(edited)  # for code that reads the weights later, such as the caller
                 known.status = Status.EDITED if known.undropped is None else known.status
             if known.undropped is not None:
                 surviving = (tensor != 0) | (undropped == 0)

@@ -1,4 +1,4 @@
-"""Heads and positions that an edit of activations names, as indices of a tensor."""
+"""Conversion of the heads and positions of an activation edit to indices of a tensor."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Numbers = int | str | Collection[int | str]  # one or several; a string of digits is one, as the labels of a table are
-PositionIndices = Numbers | Tensor | None  # [batch]: one for each text; None: all
+Numbers = int | str | Collection[int | str]  # one or several; a string of digits (a table's label) is one number
+PositionIndices = Numbers | Tensor | None  # a tensor [batch]: one position in each text; None: all
 HeadIndices = Numbers | None  # None: all
 
 
 def in_each_text(positions: Tensor, tensor: Tensor, head: slice | Tensor | None = None) -> tuple[Any, ...]:
-    """Return an index of one position in each text, in which no axis is lost.
+    """Return an index that selects one position in each text and keeps all axes.
+
+    Args:
+        positions: [batch]; or shorter, if the batch of `tensor` repeats the texts.
+        tensor: [batch, position, dim], or [batch, head, position, dim].
+        head: the index of the heads, if the tensor has heads.
 
     Raises:
-        ValueError: there is not one for each text, or no such position.
+        ValueError: the number of positions does not fit the number of texts, or there is no such position.
     """
     texts, count = len(tensor), tensor.shape[-2]
     is_listed = positions.dim() == 1 and len(positions) > 0 and not positions.is_floating_point()
@@ -35,14 +40,14 @@ def in_each_text(positions: Tensor, tensor: Tensor, head: slice | Tensor | None 
 
 
 def _check_places(name: str, listed: Sequence[int], count: int) -> None:
-    """Raise ValueError unless there are such heads or positions."""
+    """Raise ValueError unless all these heads or positions exist."""
     for number in listed:
         if not -count <= number < count:
             raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0")
 
 
 def places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
-    """Return an index of one axis.
+    """Return an index of one axis that selects these heads or positions; None: all.
 
     Raises:
         ValueError: there is no such head or position.
@@ -55,10 +60,10 @@ def places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
 
 
 def as_list(axis: str, numbers: Numbers) -> list[int]:
-    """Return one number or several of heads or positions as a list, in their order; those of a set in ascending order.
+    """Return one head or position, or several, as a list of integers, sorted if they are a set.
 
     Raises:
-        ValueError: a string is no number.
+        ValueError: a string is not a number.
     """
     several = [numbers] if isinstance(numbers, int | str) else numbers
     wrong = next((each for each in several if isinstance(each, str) and not each.isdecimal()), None)

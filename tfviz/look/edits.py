@@ -1,6 +1,6 @@
 """Edits of attention weights for `capture(edit=)`, and of activations (`activation_edits`).
 
-The page's engine has the same edits of weights (`js/engine/edits.js`).
+`js/engine/edits.js` implements the same edits of weights for pages.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from tfviz.validation import describe
 __all__ = ["add", "hide", "mean", "noise", "paste", "pin", "uniform", "zero"]
 
 Weights = Float[Tensor, "batch head query key"]
-Cell = tuple[int | None, int | None]  # query, key; None for every one
-ROW_SUM_TOLERANCE = 1e-6  # by which pinned weights of a row may exceed 1
+Cell = tuple[int | None, int | None]  # query, key; None: all
+ROW_SUM_TOLERANCE = 1e-6  # by which the sum of a row's pinned weights may exceed 1
 
 
 @dataclass(eq=False)
 class ZeroHeads:
-    """An edit that switches off one head, several, or all (None); of a pattern without computing the map.
+    """An edit that sets one head, several, or all (None) to zero.
 
-    `capture` lets a fused kernel compute the output, and sets these heads' output to zero.
+    If it is the only edit of a pattern of fused attention, no map is computed: `capture` lets the kernel compute the
+    output, and sets the output of these heads to zero.
     """
 
     head: HeadIndices = None
@@ -37,7 +38,7 @@ class ZeroHeads:
         _check_numbers(self.head)
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
-        """Return a mask over the heads, True for each head that is switched off.
+        """Return a mask over the heads, True for each head that is set to zero.
 
         Raises:
             ValueError: there is no such head.
@@ -57,15 +58,15 @@ class ZeroHeads:
 
 
 def zero(head: HeadIndices = None, positions: PositionIndices = None) -> ZeroHeads | ActivationEdit:
-    """Return an edit that sets the weights or activations of a head, or of several, to zero; with None, those of all.
+    """Return an edit that sets the weights or activations of a head, of several, or of all (None) to zero.
 
-    If it is the only edit at a site of fused attention, no map is computed: the head's output is set to zero. At a
-    module's output it sets the whole output to zero.
+    Without `positions`, and as the only edit of a pattern of fused attention, it computes no map: the head's output is
+    set to zero. At a module's output, which has no head axis, it sets the whole output to zero.
 
     Args:
         head: the head or heads to edit; None: all.
-        positions: only these, counted from 0, or from the end with -1; of a pattern, the rows of these queries; a
-            tensor [batch]: one in each text.
+        positions: the positions to edit, counted from 0, or from the end with -1; for a pattern, the rows of these
+            queries; a tensor [batch]: one position in each text; None: all.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
     tensor([0.2500, 0.0000])
@@ -88,9 +89,13 @@ def uniform(head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
 
 
 def hide(cells: Sequence[Cell], head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
-    """Return an edit that hides keys from queries; the other keys of a row share its weight in proportion.
+    """Return an edit that sets weights of keys to zero and rescales the others, so that the row still sums to 1.
 
-    A query with no key left has a row of zeros, like a fully masked one.
+    A query without any other key gets a row of zeros, like a fully masked one.
+
+    Args:
+        cells: pairs (query, key) of indices; None: every query, or every key.
+        head: the head or heads to edit; None: all.
 
     >>> hide([(0, 0)])(torch.tensor([[[[0.5, 0.25, 0.25]]]]))
     tensor([[[[0.0000, 0.5000, 0.5000]]]])
@@ -99,17 +104,18 @@ def hide(cells: Sequence[Cell], head: HeadIndices = None) -> Callable[[Tensor], 
 
 
 def pin(cells: Sequence[Cell], to: float, head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
-    """Return an edit that sets a query's weight for a key; the other keys share the rest of the row in proportion.
+    """Return an edit that sets weights of keys to a number and rescales the others, so that the row still sums to 1.
 
-    Rows still sum to 1, and a query that sees nothing still sees nothing. A masked cell can be pinned, too.
+    A fully masked row remains zero. A masked cell can be pinned, too.
 
     Args:
-        cells: pairs (query, key).
+        cells: pairs (query, key) of indices; None: every query, or every key.
         to: the weight of each pinned cell, from 0 to 1; 0 is the same as `hide`.
-        head: the head or heads to edit; None: all heads.
+        head: the head or heads to edit; None: all.
 
     Raises:
-        ValueError: the pinned weights of a row sum to more than 1, or to less if no other key can take the rest.
+        ValueError: `to` is not from 0 to 1. The edit raises it if there is no such query or key, or if the pinned
+            weights of a row sum to more than 1, or to less where no other key can take the rest.
 
     >>> pin([(0, 0)], 0.8)(torch.tensor([[[[0.5, 0.25, 0.25]]]]))
     tensor([[[[0.8000, 0.1000, 0.1000]]]])
@@ -146,7 +152,7 @@ def pin(cells: Sequence[Cell], to: float, head: HeadIndices = None) -> Callable[
 
 
 def _warn_of_steps(shapes: set[tuple[int, ...]], shape: tuple[int, ...]) -> None:
-    """Warn that cells refer to each step of generation separately."""
+    """Warn if queries arrive one by one, as in generation with a cache, where each has the index 0."""
     shapes.add(shape)
     if shape[0] == 1 and len(shapes) > 1:
         warnings.warn(
@@ -174,12 +180,12 @@ def _first_row(rows: Bool[Tensor, "*lead query 1"], pinned: Bool[Tensor, "query 
 
 
 def _check_numbers(head: HeadIndices) -> None:
-    """Raise ValueError if a head is named by a string that is no number."""
+    """Raise ValueError if a head is a string that is not a number."""
     as_list("head", () if head is None else head)
 
 
 def _listed(head: Numbers, heads: int) -> list[int]:
-    """Return heads as a list.
+    """Return heads as a list of integers.
 
     Raises:
         ValueError: there is no such head.
@@ -200,7 +206,7 @@ def _check_axes(weights: Tensor) -> None:
 
 
 def _of_head(head: HeadIndices, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Return the change applied to a head, to several, or to all."""
+    """Return an edit that applies `change` to one head, to several, or to all (None)."""
     _check_numbers(head)
 
     def edit(weights: Tensor) -> Tensor:

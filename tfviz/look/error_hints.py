@@ -1,4 +1,4 @@
-"""Say in a sentence why a model failed on its inputs: a text that is too long or empty, a list in place of a tensor."""
+"""Clear errors for a model that failed on its inputs: a text too long or empty, a list instead of a tensor."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TOKENIZER_CALL = 'tokenizer(texts, return_tensors="pt", padding=True)'
 
 
 def explain(model: nn.Module, error: BaseException) -> Exception | None:
-    """Return a clear error in place of one that a call of this model raised, if its inputs are the reason.
+    """Return a clear error to replace one that a call of this model raised, if its inputs are the reason; else None.
 
     Args:
         model: the model that was called.
-        error: what was raised, with its traceback.
+        error: the error that was raised, with its traceback.
     """
     if not isinstance(error, UNCLEAR) or isinstance(error, torch.OutOfMemoryError):
         return None
@@ -50,7 +50,7 @@ def _arguments(model: nn.Module, frames: Sequence[FrameType]) -> dict[str, Any] 
 
 
 def _not_tensors(name: str, value: Any) -> str:
-    """Return a message for a text that is no tensor; empty if it may be something else, such as a list of pictures."""
+    """Return a message for a text that is not a tensor; "" if it may be something else, such as a list of pictures."""
     if isinstance(value, str):
         return f"{name} is {describe(value)}; give its ids, as {TOKENIZER_CALL} makes"
     if isinstance(value, Mapping):
@@ -64,7 +64,7 @@ def _not_tensors(name: str, value: Any) -> str:
 
 
 def _out_of_table(model: nn.Module, frames: Sequence[FrameType], ids: Mapping[str, Tensor]) -> ValueError | None:
-    """Return an error for an index that a table of embeddings does not have: an id, or a position."""
+    """Return an error for a token id or a position that an embedding table does not have; None if there is none."""
     frame = next((each for each in reversed(frames) if isinstance(each.f_locals.get("self"), nn.Embedding)), None)
     index = None if frame is None else frame.f_locals.get("input")
     if frame is None or not isinstance(index, Tensor) or not index.numel():
@@ -88,12 +88,12 @@ def _out_of_table(model: nn.Module, frames: Sequence[FrameType], ids: Mapping[st
 
 
 def _path(model: nn.Module, part: nn.Module) -> str:
-    """Return the path of a part of the model."""
+    """Return the path of a submodule; its class name if it is not part of the model."""
     return next((path for path, each in model.named_modules() if each is part), type(part).__name__)
 
 
 def _too_long(model: nn.Module, ids: Mapping[str, Tensor]) -> ValueError | None:
-    """Return an error for a text of more tokens than the model has positions by its config."""
+    """Return an error for a text with more tokens than the model's config has positions; None if it fits."""
     limit = getattr(getattr(model, "config", None), "max_position_embeddings", None)
     for name, part in model.named_modules():
         if isinstance(part, nn.Embedding) and part.num_embeddings == limit and "position" in name:

@@ -1,7 +1,7 @@
 """Attention kernels from outside PyTorch (flash-attn, xformers), described by the names of their arguments.
 
-Function modes do not see their calls. So while a capture is open, the code of such a function is replaced by a call to
-the capture, which computes the weights from the arguments.
+Function modes do not observe calls of such kernels. While a capture is open, the code of each kernel's function is
+therefore replaced by a call to the capture, which recomputes the weights from the arguments.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Kernel:
     """A function that computes attention, and the names of its arguments; None for those that it does not have.
 
     Attributes:
-        causal: a boolean that hides the future, with the last query aligned to the last key, as in flash-attn.
-        window: the numbers of keys before and after a query that it may see; -1 for all.
-        cu_seqlens: the cumulative lengths of texts that are packed along the position axis, of queries and of keys.
+        causal: name of a boolean that masks later keys, with the last query aligned to the last key, as in flash-attn.
+        window: name of a pair: the numbers of keys before and after a query that it may attend to; -1: all.
+        cu_seqlens: names of the cumulative lengths of packed texts, of queries and of keys.
         axes: the axes of query, key and value: b text, h head, n position, d dim.
         neutral: other arguments, each with the value for which it does not affect the weights.
     """
@@ -121,9 +121,9 @@ def packed_mask(
     Args:
         queries: cumulative lengths of the texts in queries, starting with 0 (`cu_seqlens`).
         keys: cumulative lengths of the texts in keys, starting with 0.
-        before: the number of keys before a query that it may see; -1: all.
-        after: the number of keys after a query that it may see; -1: all.
-        rows: the number of queries; those after the last text see nothing.
+        before: the number of keys before a query that it may attend to; -1: all.
+        after: the number of keys after a query that it may attend to; -1: all.
+        rows: the number of queries; queries after the last text attend to nothing.
         columns: the number of keys.
 
     Raises:
@@ -162,30 +162,32 @@ def register_kernel(
     axes: str = "b n h d",
     neutral: dict[str, Any] | None = None,
 ) -> None:
-    """Register an attention kernel from outside PyTorch, so that captures see its calls.
+    """Register an attention kernel from outside PyTorch, so that captures record its calls.
 
     flash-attn's `flash_attn_func` and `flash_attn_varlen_func`, PyTorch's `varlen_attn` and xformers'
-    `memory_efficient_attention` are already registered. An open capture sees all calls of the function, under whatever
-    name it was imported, and recomputes its weights as it does for PyTorch's own kernels.
+    `memory_efficient_attention` are already registered. An open capture observes all calls of the function, under
+    whatever name it was imported, and recomputes its weights as it does for PyTorch's own kernels.
 
     Args:
-        function: a Python function, such as a package's wrapper of its kernel, that returns only the output.
+        function: a Python function, such as a package's wrapper of its kernel, that returns the output, or a tuple that
+            begins with it.
         query: the name of the argument for queries.
         key: the name of the argument for keys.
         value: the name of the argument for values.
-        mask: boolean (True: may look) or float (added to the scores).
-        scale: name of the factor of the scores; None, or an argument of None: 1 / sqrt(dim).
-        causal: name of a boolean that hides the future, with the last query aligned to the last key.
-        window: name of a pair (before, after): numbers of keys that a query may see, -1 for all.
-        cu_seqlens: names of the cumulative lengths, starting with 0, of texts packed along the position axis, of
-            queries and of keys (flash-attn's `cu_seqlens_q`, `cu_seqlens_k`); each text sees only itself.
+        mask: the name of the mask, boolean (True: may attend) or float (added to the scores).
+        scale: the name of the factor of the scores; None, or an argument of None: 1 / sqrt(dim).
+        causal: the name of a boolean that masks later keys, with the last query aligned to the last key.
+        window: the name of a pair (before, after): numbers of keys that a query may attend to; -1: all.
+        cu_seqlens: the names of the cumulative lengths of texts packed along the position axis, of queries and of keys,
+            starting with 0 (flash-attn's `cu_seqlens_q`, `cu_seqlens_k`); each text attends only to itself.
         axes: "b n h d" or "b h n d", or without b: text, position, head, dim.
-        neutral: other arguments, each with the value for which it does not affect the weights; calls with other values
-            are not captured, with a warning.
+        neutral: other arguments, each with the value for which it does not affect the weights. Calls with other values
+            are not captured, and a warning is given.
 
     Raises:
-        TypeError: `function` is not a Python function.
-        ValueError: the function has no argument of a given name, or `axes` is none of these forms.
+        TypeError: `function` is not a plain Python function.
+        ValueError: the function has no argument of a given name; `axes` is none of these forms, or has b although texts
+            are packed.
     """
     if not isinstance(function, FunctionType) or function.__closure__:
         wraps = " (one that wraps another: give the inner one)"
@@ -207,7 +209,7 @@ def register_kernel(
 
 
 def _watch(undo: list[Callable[[], None]]) -> None:
-    """Replace the code of kernels that were registered, and of known ones whose packages are loaded."""
+    """Replace the code of registered kernels, and of known kernels whose packages are loaded."""
     for (module, name), arguments in KERNEL_ARGUMENTS.items():
         function = getattr(sys.modules.get(module), name, None)
         if isinstance(function, FunctionType) and not function.__closure__ and function not in KERNELS_BY_FUNCTION:
@@ -227,10 +229,10 @@ KERNEL_CALLS = SharedSetting(_watch)
 
 
 def _replace_code(kernel: Kernel) -> None:
-    """Replace a function's code by a call to the innermost capture.
+    """Replace a function's code with a call to the innermost capture.
 
     Other modules have imported the function by name, so the function object must stay: only its code can change. The
-    new code finds what it calls in the globals of the function's own module.
+    new code looks up the replacement in the globals of the function's own module.
     """
     function = kernel.function
     original = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)

@@ -13,7 +13,7 @@ from tfviz.shapes import Bool, Int
 
 
 def compiled_mask_mod(block_mask: tuple[Any, ...]) -> Callable[..., Tensor]:
-    """Return the mask of a compiled kernel: `mask_mod` in partial blocks, True in full blocks.
+    """Return the mask of a compiled kernel: `mask_mod` in partial blocks, True in full blocks, False in unlisted ones.
 
     Args:
         block_mask: `BlockMask.as_tuple()`.
@@ -31,7 +31,7 @@ def compiled_mask_mod(block_mask: tuple[Any, ...]) -> Callable[..., Tensor]:
 
 
 def _dense(counts: Int[Tensor, "batch head row"], indices: Int[Tensor, "batch head row column"]) -> Bool[Tensor, "..."]:
-    """Return a mask, True for each listed block: the first `counts` of `indices`."""
+    """Return a mask of blocks, True for each listed one: the first `counts` of `indices`."""
     columns = indices.shape[-1]
     valid = torch.arange(columns, device=indices.device) < counts[..., None]
     listed = torch.zeros(*indices.shape[:-1], columns + 1, dtype=torch.bool, device=indices.device)
@@ -39,7 +39,7 @@ def _dense(counts: Int[Tensor, "batch head row"], indices: Int[Tensor, "batch he
 
 
 def is_compiled() -> bool:
-    """Return whether `flex_attention` runs compiled outside of a capture."""
+    """Return whether the running `flex_attention` would be compiled without a capture."""
     inside = True
     for frame in frames():
         if not inside and frame.f_globals.get("__name__") == "torch._dynamo.eval_frame":

@@ -20,7 +20,7 @@ from tfviz.look.fused_weights import FusedWeights
 from tfviz.look.lazy import LazyStore
 from tfviz.look.torch_state import in_checkpoint, paused, untraced
 
-# What `flex_attention` calls, and a mode sees first.
+# The operator that `flex_attention` calls, which a mode observes first.
 FLEX_ATTENTION_OP = torch.ops.higher_order.flex_attention
 
 
@@ -28,7 +28,7 @@ class FusedAttention:
     """A matcher of fused attention: the kernel computes the output, the weights are recomputed from its arguments.
 
     Args:
-        store: the store of the arguments for lazy attention; None: weights are computed at once.
+        store: the store for the arguments of a lazy capture; None: weights are computed immediately.
     """
 
     def __init__(self, state: CaptureState, store: LazyStore | None) -> None:
@@ -70,7 +70,7 @@ class FusedAttention:
         return self._edit_output(output if off is None else output.masked_fill(off, 0.0), make)
 
     def _edit_output(self, output: Tensor, make: Callable[[], AttentionCall], outer: bool = False) -> Tensor:
-        """Edit and record the outputs of the heads; `outer`, where captures around this one do not see the call."""
+        """Edit and record the outputs of the heads; `outer`: enclosing captures cannot observe the call."""
         return self.state.edit_output_heads(output, lambda: self._weights(make()).output_axes(output), outer)
 
     def flex(
@@ -84,7 +84,7 @@ class FusedAttention:
         *args: Any,
         **kwargs: Any,
     ) -> tuple[Tensor, ...]:
-        """Compute `flex_attention`: its output and its rows' logsumexp, which edits of weights leave unchanged."""
+        """Compute `flex_attention` and record its weights; edits change the output, but not the rows' logsumexp."""
         inputs = query, key, value
         query, key, value = self._edit_inputs(*inputs)
         if is_compiled():  # the compiled kernel reads only listed blocks, and does not call mask_mod in full ones
@@ -105,7 +105,7 @@ class FusedAttention:
         return (output, *rows)
 
     def kernel(self, kernel: Kernel, arguments: dict[str, Any], original: Callable[[], Any]) -> Any:
-        """Compute a kernel that `look.register_kernel` has registered, and record its weights."""
+        """Compute a kernel that was registered by `look.register_kernel`, and record its weights."""
         with untraced():
             call = kernel.call(arguments)
         if isinstance(call, str):
@@ -115,7 +115,7 @@ class FusedAttention:
         query, key, value = self._edit_inputs(*inputs)
         is_changed = any(new is not old for new, old in zip((query, key, value), inputs))
         call = replace(call, query=query, key=key, value=value)
-        for outer in self.state.running_outer():  # these captures see no torch call of the kernel
+        for outer in self.state.running_outer():  # these captures cannot observe the kernel's call
             outer.fused.observe(lambda: call, (query, key, value))
         edited = self.observe(lambda: call, (query, key, value))
         with paused():
@@ -140,10 +140,10 @@ class FusedAttention:
         """Record the scores and weights of a call; return its output if they are edited, else None.
 
         Args:
-            make: returns the call; called again where gradients flow through it.
+            make: function that builds the call; edited attention builds it again, so that gradients flow through it.
             inputs: the model's own query, key and value.
             dropout: the probability with which the call drops weights.
-            is_repeated: whether its weights were already recorded and are now applied to other values.
+            is_repeated: whether the weights were already recorded and are now applied to other values.
         """
         weights = cache(lambda: self._weights(make()))
         if not is_repeated:
@@ -155,7 +155,7 @@ class FusedAttention:
         return None
 
     def _record(self, weights: Callable[[], FusedWeights], inputs: Sequence[Tensor], off: Tensor | None = None) -> None:
-        """Record scores and weights; `off` is True for heads that are switched off."""
+        """Record scores and weights; `off`, [head, 1, 1], is True for heads that are set to zero."""
 
         def pattern() -> Tensor | AttentionCall:
             if self.store and off is None and weights().layout.is_plain:
@@ -182,9 +182,9 @@ class FusedAttention:
     def _zeroed_heads(
         self, make: Callable[[], AttentionCall], inputs: Sequence[Tensor], is_repeated: bool = False
     ) -> Tensor | None:
-        """Record a call and return a mask [head, 1, 1] of switched-off heads, if that is the only edit.
+        """Record a call and return a mask [head, 1, 1] of heads set to zero, if that is the only edit; else None.
 
-        The kernel then computes the output, without a map.
+        The kernel then computes the output. Weights are computed only if their site is requested.
         """
         site, recorder, query = self.state.stack.site("pattern"), self.recorder, inputs[0]
         edits = [edit for edit in recorder.edits_of(site) if isinstance(edit, ZeroHeads)]
@@ -205,7 +205,10 @@ class FusedAttention:
         return off
 
     def _edit_inputs(self, *inputs: Tensor) -> Iterator[Tensor]:
-        """Edit and record query, key and value: at `.query_heads` and so on, where the module has a part `query`."""
+        """Edit, record and yield query, key and value.
+
+        Where the module has a submodule called `query`, the site is `.query_heads`, and so on.
+        """
         for name, tensor in zip(("query", "key", "value"), inputs):
             site = self.state.stack.site(name)
             site = f"{site}_heads" if site in self.state.stack.modules else site
@@ -217,9 +220,10 @@ class FusedAttention:
                 yield groups.repeat_interleave(copies, 1) if self.recorder.is_edited(site) else tensor
 
     def _copies(self, site: str, tensor: Tensor) -> int:
-        """Return how often each head of keys or values was repeated, for the heads of queries that share it.
+        """Return how often each head of keys or values is repeated, for the query heads that share it; 1 if it is not.
 
-        Hugging Face's models repeat them before the kernel for some masks only; a site has one head a group always.
+        Hugging Face's models repeat the heads before the kernel for some masks only. The site always has one head for
+        each group.
         """
         kv_count = self.state.heads().kv_count
         if not kv_count or not (self.recorder.wants(site) or self.recorder.is_edited(site)):

@@ -1,4 +1,4 @@
-"""The weights of a call of fused attention, recomputed from its arguments, as [batch, head, query, key]."""
+"""`FusedWeights`: the weights of a fused attention call, recomputed as [batch, head, query, key]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfviz.look.key_fingerprints import KeyRecord, keys_of_call
 class FusedWeights:
     """The weights of a fused call, and the layout of their axes.
 
-    Heads may share an axis with texts, or stand on the axis of a single query.
+    Heads may share an axis with the batch, or lie on the query axis of a single query.
     """
 
     call: AttentionCall
@@ -34,7 +34,7 @@ class FusedWeights:
         return self.arrange(self.call.pattern(dtype))
 
     def allowed(self) -> Tensor | None:
-        """Return a mask, True where a query may look; None if all may look everywhere."""
+        """Return a mask, True where a query may attend; None if every query may attend to every key."""
         allowed = self.call.allowed()
         if allowed is None or self.layout.is_plain:
             return allowed
@@ -46,7 +46,7 @@ class FusedWeights:
         return OutputAxes(self.layout.with_dim(keys, output.shape[-1]), tuple(range(output.dim())))
 
     def key_record(self) -> KeyRecord:
-        """Return the record of the keys by which maps are joined over time."""
+        """Return the key record of the call, by which maps are joined over time."""
         full_mask = cache(self.allowed)
 
         def allowed(rows: slice) -> Tensor | None:

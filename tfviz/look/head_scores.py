@@ -1,4 +1,4 @@
-"""Head scores: the share of a head's attention that goes to one kind of position (previous word, first word ...)."""
+"""Head scores: the share of a head's attention that goes to one kind of position (previous token, first token ...)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tfviz.look.map_statistics import CountedPositions, statistic
 from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.shapes import Bool, Float, Int
 
-Codes = Int[Tensor, "batch position"]  # equal where words are equal
+Codes = Int[Tensor, "batch position"]  # equal where tokens are equal
 Cells = Bool[Tensor, "#batch query key"]
 Kind = Callable[[Codes], Cells]
 
 
 def _mark_offset(back: int, codes: Codes) -> Cells:
-    """Mark the position a number of words back."""
+    """Mark, for each query, the key `back` positions before it."""
     return torch.ones(codes.shape[1], codes.shape[1], dtype=torch.bool).tril(-back).triu(-back)[None]
 
 
@@ -31,16 +31,16 @@ def _mark_first(codes: Codes) -> Cells:
 
 
 def _mark_same_word(after: int, codes: Codes) -> Cells:
-    """Mark earlier occurrences of the query's word, or a number of positions after them.
+    """Mark earlier occurrences of the query's token, or the keys `after` positions after them.
 
-    An induction head attends to the word after an earlier occurrence (Olsson et al. 2022).
+    An induction head attends to the token after an earlier occurrence (Olsson et al. 2022).
     """
     equal = torch.zeros(len(codes), codes.shape[1], codes.shape[1], dtype=torch.bool)
     equal[:, :, after:] = codes[:, :, None] == codes[:, None, : codes.shape[1] - after]
     return equal.tril(-1)
 
 
-# kinds of position: name -> function that marks the keys of the kind for each query, which can be pickled
+# kind of position -> function, which can be pickled, that marks the keys of this kind for each query
 SCORE_KINDS: dict[str, Kind] = {
     "current": partial(_mark_offset, 0),
     "previous": partial(_mark_offset, 1),
@@ -53,12 +53,12 @@ COMPARE_WORDS = ("duplicate", "induction")
 
 
 def check_kinds(kinds: Sequence[str] | Mapping[str, Kind]) -> dict[str, Kind]:
-    """Return name -> function of kinds of position given by name, or by name and function.
+    """Return name -> function for kinds of position, which are given as names or as such a mapping.
 
     Raises:
         TypeError: `kinds` is one name.
         LookupError: a kind is unknown; the message lists the known ones.
-        ValueError: there is no kind.
+        ValueError: `kinds` is empty.
     """
     if isinstance(kinds, str):
         raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
@@ -75,15 +75,15 @@ def check_kinds(kinds: Sequence[str] | Mapping[str, Kind]) -> dict[str, Kind]:
 class Marks:
     """The marked cells of each kind, and the queries that have any.
 
-    Few cells are marked, so their places are listed: a head's shares are sums of its weights there.
+    Few cells are marked, so their indices are listed: a head's share is the sum of its weights at these indices.
 
     Args:
         kinds: the marked cells of each kind, [#text, query, key].
 
     Attributes:
-        cell_indices: [#text, place], of the marked cells of one kind after another, as query x keys + key; 0 where a
-            text has fewer than others.
-        counts: whether a place counts, [#text, place].
+        cell_indices: flat indices of the marked cells, query x keys + key, of one kind after another, [#text, place];
+            padded with 0 where a text has fewer than others.
+        counts: False where a place is padding, [#text, place].
         sizes: the number of places of each kind.
         queries: 1 where a query has a marked cell, [#text, query, kind].
     """
@@ -111,7 +111,7 @@ class Marks:
 
 
 def _places(marked: Cells, texts: int) -> tuple[Int[Tensor, "batch place"], Bool[Tensor, "batch place"]]:
-    """Return the places of the marked cells of each text, as query x keys + key, and which of them are any."""
+    """Return the flat indices of each text's marked cells, query x keys + key, and a mask without the padding."""
     flat = marked.flatten(1)
     text, cell = flat.nonzero(as_tuple=True)
     sizes = text.bincount(minlength=len(flat))
@@ -125,17 +125,18 @@ def _places(marked: Cells, texts: int) -> tuple[Int[Tensor, "batch place"], Bool
 def head_scores(
     maps: AttentionMaps | Capture, kinds: Sequence[str] = tuple(SCORE_KINDS)
 ) -> dict[str, Float[Tensor, "layer head"]]:
-    """Return, for square maps, the share of each head's attention, 0 to 1, that goes to each kind of position.
+    """Return the share of each head's attention, from 0 to 1, that goes to each kind of position, for square maps.
 
     Args:
-        maps: the attention maps, as many queries as keys; or the capture of one text, which has no words.
+        maps: the attention maps, as many queries as keys; or the capture of one text, which has no tokens.
         kinds: kinds of position, of `SCORE_KINDS`: "current", "previous", "two back", "first", "duplicate",
             "induction".
 
     Raises:
-        LookupError: the kind is unknown; the message lists the known ones.
-        ValueError: `kinds` is empty; the maps are not square, have fewer than 3 words, or lack the words that a kind
-            needs.
+        LookupError: a kind is unknown; the message lists the known ones.
+        TypeError: `kinds` is one name instead of a list.
+        ValueError: `kinds` is empty; the maps are not square, attend from one text to another, have fewer than 3
+            tokens, or lack the tokens that a kind compares.
 
     >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], query_tokens=["a", "b", "c"])
     >>> round(head_scores(maps)["previous"].item(), 2), head_scores(maps)["current"].item()

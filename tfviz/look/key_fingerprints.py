@@ -1,4 +1,4 @@
-"""Fingerprints of the keys of each attention call, by which `AttentionMaps.over_time` matches the calls of one text.
+"""Signatures of the keys of each invocation, by which `AttentionMaps.over_time` matches the invocations of one text.
 
 Only a signature of each key is stored: its projection on a few fixed random directions (Johnson & Lindenstrauss 1984).
 A key keeps its signature wherever a cache moves it, and different keys have different signatures.
@@ -33,9 +33,10 @@ class KeyRecord(NamedTuple):
 
     Attributes:
         queries: number of queries.
-        allowed: function from rows to their mask, [batch, head, row, key], or None if nothing is masked.
+        allowed: function from rows to their mask, [batch, head, row, key], True where a query may attend; None: no
+            mask.
         keys: signatures of the keys, [batch, key, width].
-        dtype: type of the keys before they were projected.
+        dtype: dtype of the keys before they were projected.
     """
 
     queries: int
@@ -45,13 +46,13 @@ class KeyRecord(NamedTuple):
 
 
 class InvocationInfo(NamedTuple):
-    """Record of one invocation besides its keys.
+    """Facts about one invocation, apart from its keys.
 
     Attributes:
-        call: number of the model's call that it belongs to.
+        call: number of the model's call in which it was computed.
         queries: number of queries.
-        first_end: for each batch element, one past the last key that its first query may see.
-        starts, ends: for each batch element, the first key that its last query may see, and one past the last.
+        first_end: for each batch element, one past the last key to which the first query may attend.
+        starts, ends: for each batch element, the first key to which the last query may attend, and one past the last.
         tolerance: relative distance within which two signatures belong to the same key.
     """
 
@@ -121,7 +122,7 @@ class History:
         self._beam_calls: set[int] = set()
         self._cached: dict[int, tuple[int, int]] = {}  # call -> number of its cache, and of the tokens in it
         self._final_lengths: dict[int, int] = {}  # number of a cache -> its final number of tokens
-        self._cache: Any = None  # the one in use
+        self._cache: Any = None  # the cache in use
 
     def begin_call(self) -> None:
         """Record the start of a call of the model."""
@@ -142,7 +143,7 @@ class History:
         self._cached[self.calls] = len(self._final_lengths), int(cache.get_seq_length())
 
     def close(self) -> None:
-        """Record how many tokens stayed in the cache, when the capture ends or another cache comes into use."""
+        """Record the final number of tokens in the cache, when the capture ends or another cache comes into use."""
         if self._cache is not None:
             self._final_lengths[len(self._final_lengths)] = int(self._cache.get_seq_length())
             self._cache = None
@@ -158,7 +159,7 @@ class History:
             self.sites.setdefault(site, SiteHistory()).add(invocation, keys)
 
     def leads(self, site: str) -> bool:
-        """Return whether a site follows the generated text: the deepest such site, or any while none is known."""
+        """Return whether a site is the deepest one that attends to a growing text; True for any while none is known."""
         return self._leader in (None, site)
 
     def is_beam_search(self, call: int) -> bool:
@@ -176,7 +177,7 @@ class History:
 
 
 def _visible_range(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys) -> tuple[Tensor, Tensor]:
-    """Return, for each batch element, the range of keys that a query may see; the full range if it sees none."""
+    """Return the first key to which a query may attend and one past the last, [batch] each; all keys if it has none."""
     batch, count, _ = keys.shape
     if allowed is None or allowed.is_meta:
         return torch.zeros(batch, dtype=torch.long), torch.full((batch,), count)
@@ -196,7 +197,7 @@ def _tolerance(dtype: torch.dtype) -> float:
 
 
 def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
-    """Return signatures of a fused call's keys: the mean over heads, which repeated heads do not change."""
+    """Return signatures of a fused call's keys, as the mean over heads, which repeated heads do not change."""
     key = call.key.float()
     directions = _directions(key.shape[-1], key.device)
     if layout.is_plain:
@@ -210,8 +211,8 @@ def keys_of_product(product: Product, operand: int, keys: int, layout: Layout) -
 
     Args:
         product: the product of weights and values.
-        operand: which factor has the weights.
-        keys: axis of the keys in the weights.
+        operand: index of the factor that holds the weights.
+        keys: the key axis of the weights.
         layout: the layout of the weights.
     """
     letters, value_letters = product.letters[operand], product.letters[1 - operand]

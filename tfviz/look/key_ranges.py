@@ -1,4 +1,4 @@
-"""Masks as ranges of keys: each query may see the keys from one number up to another, in place of a dense mask."""
+"""Masks as ranges of keys: the first key and one past the last to which each query may attend."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class KeyRanges(NamedTuple):
     """A mask whose rows have no gaps, such as causal masks, windows, padding and their intersections.
 
     Attributes:
-        first: the first key that a query may see.
-        stop: one past the last; no more than `first` where it may see none.
+        first: the first key to which a query may attend.
+        stop: one past the last; at most `first` where the query may attend to none.
         keys: number of keys.
-        is_causal: whether query i sees the first i + 1 keys, so that no tensor need be read to know what it sees.
+        is_causal: whether query i may attend to the first i + 1 keys, in which case no tensor has to be read.
     """
 
     first: Int[Tensor, "#batch #head query"]
@@ -29,7 +29,7 @@ class KeyRanges(NamedTuple):
 
     @classmethod
     def causal(cls, queries: int, keys: int, device: torch.device | None = None) -> KeyRanges:
-        """Return a causal mask aligned to the upper left, as PyTorch's `is_causal`."""
+        """Return the key ranges of a causal mask that is aligned to the upper left, as PyTorch's `is_causal`."""
         stop = torch.arange(1, queries + 1, dtype=torch.int32, device=device).clamp(max=keys)[None, None]
         return cls(torch.zeros_like(stop), stop, keys, True)
 
@@ -41,7 +41,7 @@ class KeyRanges(NamedTuple):
         [[[2, 3]]]
         """
         parts = []
-        for rows in mask.split(ROWS_PER_CHUNK, dim=2):  # a few rows at a time, which take little room
+        for rows in mask.split(ROWS_PER_CHUNK, dim=2):  # a few rows at a time, to save memory
             begins = torch.cat([rows[..., :1], rows[..., 1:] & ~rows[..., :-1]], -1)
             if (begins.sum(-1) > 1).any():
                 return None
@@ -58,13 +58,13 @@ class KeyRanges(NamedTuple):
         return self._replace(first=self.first.to(device), stop=self.stop.to(device))
 
     def dense(self, rows: slice = slice(None), keys: slice = slice(None)) -> Bool[Tensor, "#batch #head row key"]:
-        """Return the mask of some rows and keys."""
+        """Return the mask of some rows and keys, True where a query may attend."""
         positions = torch.arange(self.keys, dtype=torch.int32, device=self.first.device)[keys]
         first, stop = self.first[..., rows, None], self.stop[..., rows, None]
         return (positions >= first) & (positions < stop)
 
     def mask_scores_(self, scores: Tensor, rows: slice, keys: slice) -> Tensor:
-        """Write -inf, in place, into the scores of cells where some rows may not look."""
+        """Set the scores of some rows and keys to -inf, in place, where a query may not attend."""
         start, end, _ = keys.indices(self.keys)
         if self.first[..., rows].numel() and end > start:
             for left, right in self._partly_hidden(rows, start, end):
@@ -75,13 +75,13 @@ class KeyRanges(NamedTuple):
         return scores
 
     def _partly_hidden(self, rows: slice, start: int, end: int) -> list[tuple[int, int]]:
-        """Return two ranges of keys outside of which all of these rows may look."""
+        """Return two ranges of keys outside of which all of these rows may attend."""
         if self.is_causal:
             return [(start, start), (min(range(*rows.indices(self.stop.shape[2]))) + 1, end)]
         return [(start, int(self.first[..., rows].max())), (int(self.stop[..., rows].min()), end)]
 
     def key_range(self, rows: slice) -> slice:
-        """Return the range from the first to the last key that any of these rows may see."""
+        """Return the range from the first to the last key to which any of these rows may attend."""
         if self.is_causal:
             positions = range(*rows.indices(self.stop.shape[2]))
             return slice(0, min(self.keys, max(positions, default=-1) + 1))
@@ -93,6 +93,6 @@ class KeyRanges(NamedTuple):
 
 
 def select(part: Tensor, batch: int, head: int | None) -> Tensor:
-    """Select a batch element, or one of its heads, of a mask or its key ranges; shared axes stay."""
+    """Select a batch element, or one of its heads, of a mask or of key ranges; all axes are kept, with size 1."""
     text = part[batch if len(part) > 1 else 0][None]
     return text if head is None or text.shape[1] == 1 else text[:, head, None]

@@ -22,7 +22,7 @@ class LazyStore:
     """A store for arguments of attention calls, in the model's dtype, without repeated heads or masks.
 
     Args:
-        device: the device that stores them; None: that of the model.
+        device: the device on which they are stored; None: the model's.
     """
 
     def __init__(self, device: torch.device | str | None = None) -> None:
@@ -34,12 +34,13 @@ class LazyStore:
 
         Args:
             call: the call to copy.
-            kv_heads: the number of heads of keys, if the model declares it, since it may have repeated them.
+            kv_heads: the number of heads of keys, if the model declares it; keys that it repeated for other heads are
+                dropped.
         """
         mask = self._shared_mask(call.mask) if isinstance(call.mask, Tensor) else call.mask
         if isinstance(mask, KeyRanges) and self.device is not None and mask.first.device != torch.device(self.device):
             mask = mask.to(self.device)  # else it stays the one that other layers share
-        if isinstance(mask, KeyRanges) and mask.first.shape[2] < call.shape[2]:  # one row that stands for all
+        if isinstance(mask, KeyRanges) and mask.first.shape[2] < call.shape[2]:  # one row for all queries
             first, stop = (part.expand(-1, -1, call.shape[2]) for part in mask[:2])
             mask = KeyRanges(first, stop, mask.keys)
         query, key = self._copy(call.query), self._copy(_without_repeats(call.key, kv_heads))
@@ -50,7 +51,7 @@ class LazyStore:
         return part.detach().to(self.device or part.device, copy=True, memory_format=torch.contiguous_format)
 
     def _shared_mask(self, mask: Tensor) -> Tensor | KeyRanges:
-        """Return a mask as key ranges if its rows have no gaps, otherwise as a copy; all layers share it."""
+        """Return a mask as key ranges if its rows have no gaps, otherwise as a copy; it is shared by all layers."""
         version = None if mask.is_inference() else mask._version
         known = (*memory_view(mask), version)
         if version is None or known not in self._masks:
@@ -65,13 +66,13 @@ class LazyStore:
         return self._masks[known][1]
 
     def _copy_mask(self, mask: Tensor) -> Tensor:
-        """Return a copy with -inf for the dtype's lowest value, including rows in which all is forbidden."""
+        """Return a copy in which the lowest value of a float dtype is replaced by -inf, also in fully masked rows."""
         copy = self._copy(mask)
         return copy if copy.dtype == torch.bool else copy.masked_fill_(~is_unmasked(copy), -torch.inf)
 
 
 def _without_repeats(key: Tensor, kv_heads: int | None) -> Tensor:
-    """Return keys without the copies that were repeated for other heads."""
+    """Return keys without the heads that the model repeated for grouped queries."""
     heads = key.shape[1]
     if key.stride(1) == 0 and heads > 1:
         return key[:, :1]
@@ -82,13 +83,13 @@ def _without_repeats(key: Tensor, kv_heads: int | None) -> Tensor:
 
 
 def _as_boolean(added: Tensor) -> Tensor | None:
-    """Return a float mask as boolean if it contains only 0 and -inf."""
+    """Return a float mask as boolean if it contains only 0 and -inf; else None."""
     allowed = added == 0
     return allowed if bool((allowed | ~is_unmasked(added)).all()) else None
 
 
 class LazyAttention:
-    """The weights of one layer and text, [head, query, key], computed from queries and keys when indexed."""
+    """The weights of one layer for one text, [head, query, key], computed from queries and keys when indexed."""
 
     def __init__(self, call: AttentionCall) -> None:
         self.call = call
@@ -101,7 +102,7 @@ class LazyAttention:
         return cls(_select(call, batch=batch))
 
     def with_query_and_key(self, query: Tensor, key: Tensor, head: int) -> LazyAttention:
-        """Return one head's weights for another query and key, [position, dim] each."""
+        """Return one head's weights for another query and key, [position, dim] each, under the same mask and scale."""
         mask = _select(self.call, head=head).mask
         return LazyAttention(
             AttentionCall(query[None, None], key[None, None], key[None, None, :, :0], mask, self.call.scale)
@@ -114,7 +115,7 @@ class LazyAttention:
 
     @torch.no_grad()
     def __getitem__(self, where: tuple[Any, ...]) -> Float[Tensor, "*cells"]:
-        """Compute weights by the indices of a tensor: all, those of a head, or those of some queries and keys."""
+        """Compute the weights at the indices of a tensor: all, those of a head, or those of some queries and keys."""
         if not where:
             return self.call.pattern(torch.float32)[0].cpu()
         head, *cells = where
@@ -127,12 +128,12 @@ class LazyAttention:
         return weights[(ALL_PLACES if isinstance(row, slice) else 0, *keys)]
 
     def allowed(self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Bool[Tensor, "row key"] | None:
-        """Return a mask, True where a query may look; None if nothing is forbidden."""
+        """Return a mask, True where a query may attend; None if nothing is masked."""
         allowed = self.head_call(head).allowed(rows, keys)
         return None if allowed is None else allowed[0, 0].cpu()
 
     def allowed_blocks(self, head: int, block: int) -> Bool[Tensor, "down across"] | None:
-        """Return a mask of blocks, True where some cell may be seen; None if nothing is forbidden."""
+        """Return a mask of `block` x `block` cells, True where any may be attended to; None if nothing is masked."""
         mask = self.head_call(head).mask
         if not isinstance(mask, KeyRanges):
             allowed = self.allowed(head)
@@ -168,11 +169,11 @@ class LazyAttention:
         return tile.cpu()
 
     def sketch(self, head: int, block: int) -> Float[Tensor, "down across"]:
-        """Return the largest weight in the first row of each `block` x `block` cells: cheaper than `tile`."""
+        """Return the largest weight in the first row of each `block` x `block` cells, which is cheaper than `tile`."""
         return max_pool_keys(self[(head, slice(None, None, block))], block)
 
     def _cells(self, call: AttentionCall, head: int, rows: slice, keys: slice, reach: slice) -> Tensor:
-        """Compute the weights of some rows and keys; `reach` is the range of all keys that these rows may see."""
+        """Compute the weights of some rows and keys; `reach` covers all keys that these rows may attend to."""
         unknown = torch.full((self.shape[1],), torch.nan, device=call.query.device)
         logsumexp = self._logsumexp.setdefault(head, unknown)[rows]  # a view
         if not logsumexp.isnan().any():
@@ -184,7 +185,7 @@ class LazyAttention:
         return weights[:, keys.start - reach.start : keys.stop - reach.start]
 
     def head_call(self, head: int) -> AttentionCall:
-        """Return the arguments of one head's attention, in float32."""
+        """Return the arguments of one head's attention, with query and key in float32."""
         call = _select(self.call, head=head)
         return replace(call, query=call.query.float(), key=call.key.float())
 
@@ -206,5 +207,5 @@ def _select(call: AttentionCall, batch: int = 0, head: int | None = None) -> Att
 
 
 def _shift_score_mod(score_mod: Callable[..., Tensor], batch: int, head: int) -> Callable[..., Tensor]:
-    """Return a score_mod whose batch and head indices start at these numbers."""
+    """Return a score_mod that adds these offsets to its batch and head indices."""
     return lambda score, b, h, q, k: score_mod(score, b + batch, h + head, q, k)

@@ -1,8 +1,8 @@
-"""Track attention weights from their softmax through all operations that a model applies to them.
+"""Tracking of attention weights from their softmax through all operations that a model applies to them.
 
-A softmax alone is not attention: routers and gates have one, too. So its output is tracked through changes of shape and
-type, dropout and arithmetic, until a product with values sums over its keys. An index tensor, which is reshaped along
-with each tensor on the way, tells which of its cells belong to which key.
+A softmax alone is not attention: routers and gates also use one. Its output is therefore tracked through changes of
+shape and type, dropout and arithmetic, until a product with values sums over its keys. An index tensor, which is
+reshaped along with the weights, records which of their cells belong to which key.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ MULTIPLY_OPS = frozenset({"mul", "multiply"})
 
 
 class Stage(Enum):
-    """What a followed tensor holds on the way to attention weights."""
+    """The contents of a tracked tensor: weights, their logarithms, or gates."""
 
     WEIGHTS = auto()
-    LOG_WEIGHTS = auto()  # a log-softmax's, before `exp`
-    GATES = auto()  # a sigmoid's, whose rows need not sum to 1
+    LOG_WEIGHTS = auto()  # output of a log-softmax, before `exp`
+    GATES = auto()  # output of a sigmoid, whose rows need not sum to 1
 
 
 class Status(Enum):
-    """The outcome of applying weights to values, possibly several times."""
+    """Whether weights were multiplied with values before, and what was done with them."""
 
     NEW = auto()  # not yet multiplied with values
     RECORDED = auto()
-    EDITED = auto()  # and were overwritten by an edit
+    EDITED = auto()  # recorded, and overwritten by an edit
 
 
 @dataclass(eq=False)
@@ -53,13 +53,14 @@ class TrackedWeights:
     """The facts known about a tensor of attention weights.
 
     Attributes:
-        key_index: the numbers of the keys, in the tensor's shape; only the axis of the keys has a stride.
+        key_index: the number of each cell's key, in the tensor's shape; only the key axis has a stride.
         scores: the softmax's input, in the tensor's shape; None if unknown.
-        softmax: the softmax's output and its axis of keys; None: this tensor is it.
-        changed: whether the numbers differ from the softmax's, apart from dropout.
+        softmax: the softmax's output and its key axis; None: this tensor is that output.
+        changed: whether the numbers differ from the softmax's output, apart from dropout.
         undropped: the weights before dropout; None without dropout.
         dropout: probability of the dropout.
-        pending_product: the weights, the tensor multiplied with them elementwise, and the call, if a sum may follow.
+        pending_product: the weights, the tensor with which they were multiplied elementwise, and the multiplication;
+            None unless a sum may complete the product.
     """
 
     key_index: Tensor
@@ -104,13 +105,13 @@ class Lineage:
         self._sums: Any = WeakIdKeyDictionary()  # result of logsumexp -> its scores, by weak reference, and axis
 
     def begin(self, weights: Tensor, scores: Tensor | None, axis: int, stage: Stage = Stage.WEIGHTS) -> TrackedWeights:
-        """Track weights over an axis, as a softmax computes them from scores."""
+        """Start to track weights that are a softmax of scores over an axis; return the facts known about them."""
         scores = None if scores is None else scores.detach()
         self.known[weights] = tracked = TrackedWeights(index_along(weights, axis % weights.dim()), scores, stage=stage)
         return tracked
 
     def follow_logsumexp(self, op: Operation, output: Any) -> None:
-        """Track `scores - scores.logsumexp(-1, keepdim=True)`, whose sums are too inexact to be recognized."""
+        """Track `scores - scores.logsumexp(-1, keepdim=True)`, whose row sums are too inexact to be recognized."""
         if op.name.endswith("logsumexp"):
             dim = op.argument(1, "dim")
             dim = dim[0] if isinstance(dim, list | tuple) and len(dim) == 1 else dim
@@ -136,14 +137,14 @@ class Lineage:
             HANDLERS.get(op.name, Lineage._change_values)(self, op, source, was, output)
 
     def _first_known(self, op: Operation) -> Tensor | None:
-        for value in (*op.args, *op.kwargs.values()):  # in plain loops, since this is asked of most calls
+        for value in (*op.args, *op.kwargs.values()):  # plain loops, since this runs for most calls
             for part in value if isinstance(value, list | tuple) else (value,):
                 if isinstance(part, Tensor) and part in self.known:
                     return part
         return None
 
     def _surviving_factor(self, product: Product) -> Tensor | None:
-        """Return the tracked factor whose keys are not summed over in a product."""
+        """Return the tracked factor whose keys a product does not sum over; None if there is none."""
         for factor, letters in zip(product.factors, product.letters):
             was = self.known.get(factor)
             if was and not was.pending_product and not any(product.contracts(letters[axis]) for axis in was.key_axes):
@@ -151,7 +152,7 @@ class Lineage:
         return None
 
     def pending_sum(self, op: Operation) -> Product | None:
-        """Return the product that a sum completes after weights and values were multiplied elementwise."""
+        """Return the product that a sum completes after weights and values were multiplied elementwise; else None."""
         was = self.known.get(op.args[0]) if op.args and isinstance(op.args[0], Tensor) else None
         dim = op.argument(1, "dim", op.kwargs.get("axis"))
         if was is None or was.pending_product is None or dim is None:
@@ -167,7 +168,7 @@ class Lineage:
         )
 
     def _reshape(self, op: Operation, source: Tensor, was: TrackedWeights, output: Any) -> None:
-        """Propagate tracking through a reshape or selection, as of the key index, scores and weights before dropout."""
+        """Apply a reshape or selection also to the key index, scores and undropped weights, and track the output."""
 
         def moved(tensor: Tensor | None) -> Any:
             args = (tensor if arg is source else arg for arg in op.args)
@@ -176,7 +177,7 @@ class Lineage:
         try:
             with untraced():  # gradients flow through the undropped weights, if they are edited
                 parts = [moved(part) for part in (was.key_index, was.scores, was.undropped)]
-        except RuntimeError:  # the keys were joined with something else
+        except RuntimeError:  # the key axis was joined with another
             return
         is_single = isinstance(output, Tensor)
         outputs = [output] if is_single else list(output)
@@ -205,14 +206,14 @@ class Lineage:
             self._change_values(op, source, was, output)
 
     def _multiply(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
-        """Follow weights multiplied with values elementwise, which a sum over keys may complete."""
+        """Track weights that are multiplied with values elementwise, a product that a sum over keys may complete."""
         if was.stage is Stage.LOG_WEIGHTS or output.shape == source.shape:
             self._change_values(op, source, was, output)
         elif isinstance(other := op.args[1] if op.args[0] is source else op.args[0], Tensor):
             self.known[output] = replace(was, pending_product=(source, other, op.func))
 
     def _change_values(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
-        """Follow cells whose values change, or heads that are mixed (talking heads, Shazeer 2020)."""
+        """Track cells whose values change, or heads that are mixed (talking heads, Shazeer 2020)."""
         if was.stage is not Stage.WEIGHTS:
             return
         index: Tensor | None = was.key_index

@@ -1,8 +1,8 @@
-"""Linear attention: its implicit map, which a model never computes.
+"""The implicit map of linear attention, which a model never computes.
 
 Linear attention first multiplies keys with values and sums over the text, then multiplies queries with that sum
-(Katharopoulos et al. 2020, equation 6). This equals attention with the weights q.k over their sum, which are computed
-here for display.
+(Katharopoulos et al. 2020, equation 6). This equals attention with the weights q.k divided by their sum over keys,
+which are computed here for display.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class KeyValueSum(NamedTuple):
     """A product of keys and values, summed over a text.
 
     Attributes:
-        factors: keys and values, in an order that only the queries determine.
+        factors: keys and values, in an order that is unknown until queries are multiplied with the sum.
         letters: the letters of each factor's axes.
-        summed: the letter of the text's positions, which was summed over.
+        summed: the letter of the axis of positions, which was summed over.
         axes: the letters of the sum's axes.
     """
 
@@ -37,14 +37,14 @@ class KeyValueSum(NamedTuple):
 
 
 class LinearAttention:
-    """A tracker of sums of keys times values, which records the map at `<module>.implicit` when queries meet a sum."""
+    """A tracker of sums of keys times values, which records `<module>.implicit` when queries multiply a sum."""
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state
         self.known: Any = WeakIdKeyDictionary()
 
     def observe(self, op: Operation, output: Any) -> None:
-        """Record the weights if queries meet a tracked sum; track the output if it is itself such a sum."""
+        """Record the map if queries multiply a tracked sum; track the output if it is itself such a sum."""
         self._record(op)
         if not isinstance(output, Tensor):
             return
@@ -64,7 +64,7 @@ class LinearAttention:
             del self.known[source]
 
     def _reshape(self, op: Operation, source: Tensor, was: KeyValueSum, output: Tensor) -> None:
-        """Follow the axes of a sum into another order; forget it if some are joined."""
+        """Track a sum whose axes are reordered; ignore the output if axes are joined."""
         try:
             with untraced():
                 moved = [op.func(index_along(source, axis), *op.args[1:], **op.kwargs) for axis in range(source.dim())]
@@ -76,7 +76,7 @@ class LinearAttention:
             self.known[output] = was._replace(axes=axes)
 
     def _record(self, op: Operation) -> None:
-        """Record the implicit map, if queries and a sum meet in this operation."""
+        """Record the implicit map if this operation multiplies queries with a tracked sum."""
         for factors, letters, output in _factor_pairs(op):
             was = self.known.get(factors[0])
             features = [letter for letter in letters[0] if letter in letters[1] and letter not in output]
@@ -84,7 +84,7 @@ class LinearAttention:
                 continue
             names = dict(zip(letters[0], was.axes))  # letters of this operation -> those of the sum's factors
             sides = [side for side in (0, 1) if names[features[0]] in was.letters[side]]
-            if len(sides) != 1:  # of both: an axis of texts or heads
+            if len(sides) != 1:  # in both: an axis of texts or heads
                 continue
             keys, key_letters = was.factors[sides[0]], was.letters[sides[0]]
             if keys.shape[key_letters.index(was.summed)] in self.state.position_counts():
@@ -95,7 +95,7 @@ class LinearAttention:
     def _record_map(
         self, factors: tuple[Tensor, Tensor], letters: tuple[Letters, Letters], feature: Any, key: Any
     ) -> None:
-        """Record q.k over its sum, of queries and keys whose axes have these letters."""
+        """Record q.k divided by its sum over keys, for queries and keys whose axes have these letters."""
         site = self.state.stack.site("implicit")
 
         def implied_map() -> Tensor:

@@ -1,4 +1,4 @@
-"""Functions that check and normalize weights, words of axes and masks, for `AttentionMaps`, analyses and views."""
+"""Checks and conversion of weights, axis labels and masks, for `AttentionMaps`, analyses and views."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfviz.shapes import Bool
 
 
 def check_layers(layers: Sequence[Any]) -> None:
-    """Raise ValueError unless all layers are [head, query, key], of one shape, and may hold weights."""
+    """Raise ValueError unless all layers are [head, query, key], of one shape, and of a dtype for weights."""
     for index, layer in enumerate(layers):
         if layer is None:
             raise ValueError(
@@ -63,7 +63,7 @@ def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str, 
 
 
 def check_batch_element(batch: int, size: int) -> None:
-    """Raise ValueError unless a capture of a batch of this size has an element with this number."""
+    """Raise ValueError unless a batch of this size has an element with the index `batch`."""
     if not -size <= batch < size:
         raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
 
@@ -74,15 +74,15 @@ def range_labels(count: int) -> list[str]:
 
 
 def are_numbers(labels: Sequence[str]) -> bool:
-    """Return whether an axis is labelled with the numbers of its positions instead of words."""
+    """Return whether an axis is labelled with the numbers of its positions instead of tokens."""
     return list(labels) == range_labels(len(labels))
 
 
 def as_strings(words: Sequence[Any]) -> list[str]:
-    """Return words as strings: token ids and other numbers as digits, bytes decoded as UTF-8.
+    """Return tokens as strings: token ids and other numbers as digits, bytes decoded as UTF-8.
 
     Raises:
-        ValueError: a word is None, which a tokenizer returns for an id that it does not have.
+        ValueError: a token is None, which a tokenizer returns for an unknown id, or a list, tuple or dictionary.
     """
     strings = []
     for position, word in enumerate(words):
@@ -102,7 +102,7 @@ def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
     """Return a boolean mask, converted from zeros and ones if necessary.
 
     Raises:
-        ValueError: the mask has other numbers.
+        ValueError: the mask holds other numbers.
     """
     if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
         raise ValueError("a mask is True where a query may look; of one that is added to the scores, give mask == 0")

@@ -1,4 +1,4 @@
-"""Group the patterns of a capture by kind and shape, such as those of an encoder, or of a stage of a vision model."""
+"""Groups of a capture's patterns by kind and shape, such as those of an encoder, or of a stage of a vision model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.look.recorder import Invocation
 from tfviz.validation import describe
 
-# parts of a path that mark attention from one text to another
+# parts of a path that mark cross-attention
 CROSS_ATTENTION_NAME = re.compile(r"cross|encoder_?attn|enc_?dec|encoder_?decoder_?att|src_attn", re.IGNORECASE)
 LAYER_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a path that is a number
 Words = Sequence[str] | Mapping[str, Sequence[str]]
@@ -29,17 +29,17 @@ def groups(
     batch: int = 0,
     invocations: str | None = None,
 ) -> dict[str, AttentionMaps]:
-    """Return all patterns of a capture, grouped by kind and shape, by names such as `encoder.layer.*.attention`.
+    """Return the maps of all patterns of a capture, one entry for each kind and shape of pattern.
 
-    `view.groups(**look.groups(captured))` shows them all.
+    The entries have names such as `encoder.layer.*.attention`. `view.groups(**look.groups(captured))` shows them all.
 
     Args:
         captured: the capture.
-        query_tokens: words of the queries, for groups whose maps have that size; or words by glob of the group's name,
-            which
-            may start at any part of its path: "encoder*" also matches "model.encoder...".
-        key_tokens: the same for keys. Without `key_tokens`, cross-attention takes the words that `query_tokens` has for
-            another group: for an encoder-decoder, `query_tokens={"encoder*": source, "decoder*": target}` is enough.
+        query_tokens: tokens of the queries, for groups with that number of queries; or tokens by glob of the group's
+            name. A glob may match from any part of the path on: "encoder*" also matches "model.encoder...".
+        key_tokens: the same for keys. Without `key_tokens`, cross-attention takes the tokens that `query_tokens` has
+            for another group: for an encoder-decoder, `query_tokens={"encoder*": source, "decoder*": target}` is
+            enough.
         batch: as in `AttentionMaps.from_capture`.
         invocations: as in `AttentionMaps.from_capture`. Invocations of different shapes form separate groups, such as
             `visual.blocks.*.attn, 1 of 2`; with None, this also holds for invocations that attend only to themselves,
@@ -47,7 +47,7 @@ def groups(
 
     Raises:
         LookupError: no pattern was captured, or a glob matches no group; the message lists the groups.
-        ValueError: there is no such batch element.
+        ValueError: there is no such batch element, or the number of tokens fits no group.
     """
     if invocations is not None:
         one_of(("last", "layers"), invocations=invocations)
@@ -76,13 +76,16 @@ def groups(
 
 
 def _are_pictures(some: Sequence[Invocation]) -> bool:
-    """Return whether invocations differ in size and each attends only to itself, so that they are not steps in time."""
+    """Return whether invocations differ in size and each attends only to itself, so they are not steps of a text."""
     shapes = {tuple(weights.shape[2:]) for weights, _ in some}
     return len(shapes) > 1 and all(queries == keys > 1 for queries, keys in shapes)
 
 
 def _match_start(name: str, glob: str) -> int | None:
-    """Return the index in its path from which a name matches a glob; a decoder's `encoder_attn` is not an encoder."""
+    """Return the index of the first part of a path from which it matches a glob; None if it does not match.
+
+    A decoder's `encoder_attn` does not match `encoder*`.
+    """
     parts = name.split(".")
     starts = [0, *(at for at in range(1, len(parts)) if not CROSS_ATTENTION_NAME.search(parts[at]))]
     return next((at for at in starts if fnmatchcase(".".join(parts[at:]), glob)), None)
@@ -95,7 +98,7 @@ def _best_glob(words: Mapping[str, Sequence[str]], name: str) -> str | None:
 
 
 def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> None:
-    """Raise an error if words fit no group; `counts` holds the number each group needs on this axis."""
+    """Raise an error if tokens fit no group; `counts` holds the number of positions of each group on this axis."""
     if isinstance(words, Mapping):
         for glob, labels in words.items():
             if not isinstance(glob, str) or not isinstance(labels, Sequence):
@@ -108,7 +111,7 @@ def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> N
 
 
 def _group_name(labels: Sequence[str]) -> str:
-    """Return the common path of labels, with a star for parts that differ, and which invocations it has if not all."""
+    """Return the common path of the sites, with `*` where they differ, and the invocations if they are not all."""
     sites = list(dict.fromkeys(INVOCATION_INDEX.sub("", label) for label in labels))
     paths = [site.removesuffix("pattern").removesuffix(".").split(".") for site in sites]
     shared = [parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*paths)]
@@ -122,7 +125,7 @@ def _group_name(labels: Sequence[str]) -> str:
 def _words_of_both_axes(
     query_tokens: Words | None, key_tokens: Words | None, name: str, shape: Shape
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """Return the words of a group's queries and keys."""
+    """Return the tokens of a group's queries and keys."""
     _, queries, keys = shape
     if key_tokens is None and isinstance(query_tokens, Mapping) and CROSS_ATTENTION_NAME.search(name):
         query_glob = _best_glob(query_tokens, name)

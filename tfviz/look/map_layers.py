@@ -1,4 +1,4 @@
-"""Build the layers of maps from stored invocations of one batch element, joining the invocations of one text."""
+"""The layers of maps, made of the stored invocations of one batch element, or of all invocations of one text."""
 
 import re
 import warnings
@@ -24,7 +24,7 @@ Layer = Tensor | LazyAttention
 
 
 def patterns(captured: Iterable[str], sites: str) -> list[str]:
-    """Return the captured sites that are patterns and match a glob.
+    """Return the captured sites that hold weights (patterns and implicit maps) and match a glob.
 
     Raises:
         LookupError: no captured site matches.
@@ -59,10 +59,10 @@ def choose_invocations(every: Mapping[str, Sequence[Invocation]], invocations: s
 
 
 def layers(invocations: Mapping[str, Invocation], batch: int) -> tuple[list[Layer], Tensor | None]:
-    """Return the weights of each site's invocation, [head, query, key], and a common mask; None if all is allowed.
+    """Return the weights of each site's invocation, [head, query, key], and a mask for all; None if nothing is masked.
 
     Raises:
-        ValueError: there is no such batch element, or the sites do not have one shape.
+        ValueError: there is no such batch element, or the sites have different shapes.
     """
     size = next(iter(invocations.values()))[0].shape[0]
     check_batch_element(batch, size)
@@ -79,8 +79,8 @@ def layers_over_time(
     """Return layers and mask of all invocations of one text, with their queries stacked in order of time.
 
     Raises:
-        ValueError: there is no such batch element; the invocations of one text cannot be determined; the sites do not
-            have one shape.
+        ValueError: there is no such batch element; the invocations of one text cannot be determined; the sites have
+            different shapes.
     """
     joined, sequences = {}, None
     for site, some in invocations.items():
@@ -109,7 +109,7 @@ def layers_over_time(
 
 
 def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[list[Layer], Tensor | None]:
-    """Return the layers if they have the same shape, and a common mask."""
+    """Return the layers and a mask for all of them, if the layers have the same shape."""
     shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
     if len(shapes) > 1:
         each = ", invocations='layers'" if any(INVOCATION_INDEX.search(site) for site in joined) else ""
@@ -137,7 +137,7 @@ def _layer(invocation: Invocation, batch: int) -> tuple[Layer, Bool[Tensor, "#he
 def _join(
     invocations: Sequence[Invocation], timeline: Timeline
 ) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """Join invocations to one map of a text; cells of keys that an invocation did not have are 0 and masked."""
+    """Join invocations to one map of a text; keys that an invocation did not have get weight 0 and are masked."""
     first = min(segment.offset for segment in timeline.segments)
     keys = timeline.length - first
     weights, masks, is_open = [], [], True
@@ -170,7 +170,7 @@ def _pad_keys(tensor: Tensor, keys: int, first: int = 0) -> Tensor:
 
 
 def _concatenate(parts: Sequence[Tensor]) -> Tensor:
-    if len(parts) == 1:  # which is not copied
+    if len(parts) == 1:  # no copy
         return parts[0]
-    same = len({part.dtype for part in parts}) == 1  # numbers that bytes cannot hold stay in float32
+    same = len({part.dtype for part in parts}) == 1  # weights that bytes cannot hold are stored in float32
     return torch.cat([part if same else unpack(part) for part in parts], dim=1)

@@ -1,4 +1,4 @@
-"""Statistics of maps over the positions that count: not padding, and not queries that see nothing."""
+"""Statistics of maps over positions that are not padding and queries that are not fully masked."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LARGE_LAYER_BYTES = 64 * 2**20  # the heads of a layer with larger float32 weigh
 class CountedPositions(NamedTuple):
     """The positions of a text that are not padding.
 
-    A key is padding if no query of any layer and head may look at it; in self-attention the query at its position is
-    then padding, too. Without a mask, a position of self-attention is padding if it neither gives nor receives weight.
+    A key is padding if no query of any layer and head may attend to it. In self-attention, the query at its position is
+    then padding, too. Without a mask, a position of self-attention is padding if its row and its column hold no weight.
 
     Attributes:
         queries, keys: True where a position is not padding.
-        sees: True where a query may look at any key; None without a mask.
+        sees: True where a query may attend to any key; None without a mask.
     """
 
     queries: Bool[Tensor, "query"]
@@ -36,7 +36,7 @@ class CountedPositions(NamedTuple):
 
     @classmethod
     def from_maps(cls, *several: AttentionMaps) -> CountedPositions:
-        """Return the positions of the text of these maps; padding known from one of them is padding in all."""
+        """Return the positions of the text of these maps; padding in one of them is padding in all."""
         queries, keys = (torch.ones(count, dtype=torch.bool) for count in several[0].shape[2:])
         known = [attended for maps in several if (attended := _attended(maps)) is not None]
         for attended in known:
@@ -58,7 +58,7 @@ class CountedPositions(NamedTuple):
     def counted_mask(
         self, weights: Float[Tensor, "head row column"], layer: int, head: int
     ) -> Bool[Tensor, "head row"]:
-        """Return a mask of the remaining queries that see anything, for heads from `head` on."""
+        """Return a mask of the remaining queries that are not fully masked, for heads from `head` on."""
         sees_any = weights.sum(-1) != 0  # a query with NaN counts, so that the NaN is visible
         if self.sees is None:
             return sees_any
@@ -76,7 +76,7 @@ def is_self_attention(maps: AttentionMaps) -> bool:
 
 
 def iterate_heads(maps: AttentionMaps, layer: int) -> Iterator[tuple[int, Float[Tensor, "head query key"]]]:
-    """Yield (first head, weights) of a layer: of all heads at once where they are small, else head by head."""
+    """Yield (first head, weights) of a layer: all heads at once if they are small, else head by head."""
     _, heads, queries, keys = maps.shape
     normalized = not maps.provenance.get("unnormalized")
     if 4 * heads * queries * keys <= LARGE_LAYER_BYTES:
@@ -90,10 +90,10 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
 
     Args:
         weights: the attention weights.
-        normalized: rows must sum to 1, or to 0 where all is masked, up to `MAX_SUM_ERROR`.
+        normalized: whether rows must sum to 1, or to 0 if fully masked, up to `MAX_SUM_ERROR`.
 
     Raises:
-        ValueError: they are not weights.
+        ValueError: a number is negative, complex, NaN or infinite, or a row has another sum.
     """
     materialized(weights=weights)
     if weights.is_complex():
@@ -115,9 +115,9 @@ def statistic(
 
     Args:
         maps: the attention maps.
-        measure: function from weights without padding, [head, query, key], and the mask of queries that count to [head,
-            ...].
-        positions: the positions to count; None: all.
+        measure: function from the weights without padding, [head, query, key], and the mask of counted queries,
+            [head, query], to [head, ...].
+        positions: the positions to count; None: those of `maps` that are not padding.
 
     Raises:
         ValueError: every position is padding.
@@ -135,12 +135,12 @@ def statistic(
 
 
 def mean(values: Float[Tensor, "head query"], counted: Bool[Tensor, "#head query"]) -> Float[Tensor, "head"]:
-    """Return the mean over the queries that count; 0 if none do."""
+    """Return the mean over the counted queries; 0 if there are none."""
     return torch.where(counted, values, 0.0).sum(-1) / counted.sum(-1).clamp(min=1)
 
 
 def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
-    """Return a mask of the keys that some query of any layer and head may look at; None if no mask is known."""
+    """Return a mask of the keys to which some query of any layer and head may attend; None if no mask is known."""
     if maps.mask is not None:
         return unexpanded(maps.mask, axes=2).flatten(0, 2).any(0)
     attended = None
@@ -155,7 +155,7 @@ def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
 
 
 def _in_use(maps: AttentionMaps) -> Bool[Tensor, "position"]:
-    """Return a mask of the positions that give or receive any weight."""
+    """Return a mask of the positions whose row or column holds any weight."""
     used = torch.zeros(maps.shape[2], dtype=torch.bool)
     for layer in maps.layers:
         assert isinstance(layer, Tensor)  # for other maps the mask is known

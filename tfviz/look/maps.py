@@ -1,4 +1,4 @@
-"""`AttentionMaps`: attention weights with the words of both axes, for views and measures."""
+"""`AttentionMaps`: attention weights with the tokens of both axes, for views and measures."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ T = TypeVar("T")
 
 
 class AttentionMaps:
-    """Attention weights of any model, with the words of both axes.
+    """Attention weights of any model, with the tokens of both axes.
 
     Args:
         weights: [layer, head, query, key], or a list with a tensor [head, query, key] for each layer; float, or uint8
             as `capture` stores it.
-        query_tokens: a word for each query; numbers are converted to strings.
-        key_tokens: a word for each key; default: `query_tokens`, where the map is square.
-        mask: True where a query might look; broadcastable to the weights.
+        query_tokens: a token for each query; numbers are converted to strings; default: the numbers of the positions.
+        key_tokens: a token for each key; default: `query_tokens` if the map is square, else numbers.
+        mask: True where a query may attend; broadcastable to the weights.
         sites: a name for each layer.
-        provenance: the origin of the maps, as any values that JSON can hold.
+        provenance: the origin of the maps, as values that JSON can hold.
 
     >>> maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), query_tokens=["the", "cat", "sat"])
     >>> maps
@@ -88,24 +88,25 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Return maps of one batch element, with a layer for each pattern of a capture.
 
+        Windows of a picture (Liu et al. 2021) and blocks of a text (Zaheer et al. 2020) are joined to one map between
+        all positions, by the origins of their queries and keys. The weights that windows at the edge give to padding
+        are omitted. Capture large maps in uint8.
+
         Args:
             captured: the capture.
-            query_tokens: words of the queries; by default numbers.
-            key_tokens: words of the keys; by default those of the queries or numbers.
+            query_tokens: tokens of the queries; by default numbers.
+            key_tokens: tokens of the keys; by default those of the queries if the map is square, else numbers.
             sites: a glob that selects patterns, such as `decoder.*.cross.*`; or their names.
             batch: the index of the batch element.
             invocations: for a site that was computed several times, "last", or "layers" for a layer for each
-                invocation; None: the last, with a warning. For a text that is generated word by word, see `over_time`.
+                invocation; None: the last, with a warning. For a text that is generated token by token, see
+                `over_time`.
             provenance: additional information on the origin, such as `{"step": 300}`.
 
         Raises:
             LookupError: no pattern was captured.
-            ValueError: the words do not fit; the patterns have different shapes (see `look.groups`); the places of
+            ValueError: the tokens do not fit; the patterns have different shapes (see `look.groups`); the positions of
                 blocks in the text are unknown.
-
-        Windows of a picture (Liu et al. 2021) and blocks of a text (Zaheer et al. 2020) are joined to one map between
-        all positions, by the origins of their queries and keys; if these are unknown, an error is raised. Capture large
-        maps in uint8. The weights that windows at the edge give to padding are omitted.
         """
         if invocations is not None:
             one_of(("last", "layers"), invocations=invocations)
@@ -125,7 +126,7 @@ class AttentionMaps:
         batch: int = 0,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return maps with a layer for each named invocation: the result of `from_capture` and `look.groups`."""
+        """Return maps with a layer for each named invocation, for `from_capture` and `look.groups`."""
         weights, mask = map_layers.layers(invocations, batch)
         known = captured.provenance(map_layers.INVOCATION_INDEX.sub("", name) for name in invocations)
         return cls(weights, query_tokens, key_tokens, mask, list(invocations), {**known, **(provenance or {})})
@@ -146,21 +147,22 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Return maps of all invocations of one text, with their queries stacked in order of time.
 
-        Patterns that are computed word by word are thus joined to one map, as of a single pass: all queries, and the
-        keys of the last invocation. Cells of keys that an earlier invocation did not have are 0 and masked. The
-        invocations of one
-        text are found by their keys: tokens that were read and discarded again (assisted generation, `cache.crop`) have
-        no row, and a beam is followed through the rows of the batch. The words of the axes are
+        Patterns that are computed token by token are joined to one map, like that of a single pass: all queries, and
+        the keys of the last invocation. Keys that an earlier invocation did not have get weight 0 and are masked. The
+        invocations of one text are matched by their keys. Tokens that were read and then discarded (assisted
+        generation, `cache.crop`) have no row. A beam is followed through the rows of the batch. The tokens of the axes
+        are
 
-        * for `models.Seq2Seq` with attention, an invocation for each target word: `over_time(captured, target,
-          source)`;
-        * for `models.LSTMN`, whose first word looks at nothing: `over_time(captured, words[1:], words[:-1])`;
-        * for a text written with a cache, the first invocation being the prompt: `over_time(captured, words_read)`.
+        * for `models.Seq2Seq` with attention, with an invocation for each target token:
+          `over_time(captured, target, source)`;
+        * for `models.LSTMN`, whose first token attends to nothing: `over_time(captured, tokens[1:], tokens[:-1])`;
+        * for a text that is generated with a cache, with the prompt as the first invocation:
+          `over_time(captured, tokens_read)`.
 
         Args:
             captured: the capture.
-            query_tokens: words of the queries; by default numbers.
-            key_tokens: words of the keys; by default numbers.
+            query_tokens: tokens of the queries; by default numbers.
+            key_tokens: tokens of the keys; by default those of the queries if the map is square, else numbers.
             sites: a glob of the sites.
             batch: the index of the batch element.
             beams: after a beam search, the row of the batch in which each token of each returned text was chosen,
@@ -173,8 +175,8 @@ class AttentionMaps:
         Raises:
             LookupError: no pattern was captured.
             ValueError: as in `from_capture`; or the invocations of one text cannot be determined: the rows of the batch
-                were reordered and `beams` is missing, keys were computed by none of the invocations, or the invocations
-                are layers, not steps.
+                were reordered and `beams` is missing, some keys were computed by none of the invocations, or the
+                invocations are layers instead of steps.
         """
         chosen, blocks = map_layers.patterns(captured, sites), captured.block_sites
         invocations = {
@@ -202,7 +204,7 @@ class AttentionMaps:
         return torch.stack([self[layer] for layer in range(len(self.layers))])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return the weights as an array of NumPy: `numpy.asarray(maps)`."""
+        """Return the weights as a NumPy array, as `numpy.asarray(maps)` does."""
         weights = self.weights.detach().cpu().numpy()
         return weights if dtype is None else weights.astype(dtype)
 
@@ -210,7 +212,8 @@ class AttentionMaps:
     def __getitem__(self, where: int | tuple[int | slice, ...]) -> Tensor:
         """Return `maps[layer]`, [head, query, key], or `maps[layer, head]`, [query, key], in float32.
 
-        Or a part of a head: `maps[layer, head, query]`, a row over keys, or `maps[layer, head, 10:20, :30]`.
+        Further indices select a part of a head: `maps[layer, head, query]`, a row over keys, or
+        `maps[layer, head, 10:20, :30]`.
         """
         indices = where if isinstance(where, tuple) else (where,)
         layer, cells = self._layer(*indices), indices[1:]
@@ -222,7 +225,7 @@ class AttentionMaps:
     def tile(
         self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, block: int = 1
     ) -> Float[Tensor, "down across"]:
-        """Return a head, or part of it, as the largest weight of each `block` x `block` cells."""
+        """Return the largest weight of each `block` x `block` cells of a head, or of a part of it."""
         at_least(1, block=block)
         weights, block = self._layer(layer, head, rows, keys), min(block, max(1, *self.shape[2:]))
         if isinstance(weights, LazyAttention):
@@ -231,7 +234,7 @@ class AttentionMaps:
 
     @validated
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
-        """Return a head as bytes: 255 times the square root of its weights, within 0.004.
+        """Return a head as bytes: 255 times the square root of its weights, with an error of at most 0.004.
 
         Args:
             layer: the index of the layer.
@@ -251,14 +254,14 @@ class AttentionMaps:
     def allowed(
         self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES
     ) -> Bool[Tensor, "query key"] | None:
-        """Return a mask, True where this head's queries may look; None if nothing was forbidden."""
+        """Return a mask, True where this head's queries may attend; None if nothing is masked."""
         weights = self._layer(layer, head)
         if isinstance(weights, LazyAttention):
             return weights.allowed(head, rows, keys)
         return None if self.mask is None else self.mask[layer, head, rows, keys]
 
     def _layer(self, *indices: Any) -> Tensor | LazyAttention:
-        """Return the layer of these indices.
+        """Return the layer at these indices (layer, head, query, key), after checking all of them.
 
         Raises:
             IndexError, TypeError, ValueError: there is no such layer, head, query or key.
@@ -291,7 +294,7 @@ class AttentionMaps:
 
     @cached_property
     def caveat(self) -> str:
-        """The reason why these may not be weights (scores, NaN, unnormalized rows, an inverted mask), or ""."""
+        """Why these may not be attention weights (scores, NaN, unnormalized rows, an inverted mask), or ""."""
         sites = self.provenance.get("unnormalized", [])
         if isinstance(sites, list) and sites:
             return f"rows need not add up to 1 in {', '.join(map(str, sites))}"
@@ -299,7 +302,12 @@ class AttentionMaps:
 
     @validated
     def save(self, path: str | Path) -> Path:
-        """Write one safetensors file, atomically; the path does not end in that of another format, such as ".csv"."""
+        """Write the maps to one safetensors file, atomically, and return its path.
+
+        Raises:
+            ValueError: the path ends in the suffix of another format, such as ".csv"; JSON cannot hold the provenance;
+                the scores of a lazy layer are changed by a `score_mod`, which cannot be stored.
+        """
         check_safetensors_name(path, "maps are")
         words = {
             "query_tokens": self.query_tokens,

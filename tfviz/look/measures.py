@@ -1,9 +1,9 @@
 """Measures of attention: entropy, distance, change, head scores, rollout, relevance, value-weighted norms.
 
-For `AttentionMaps`, or the `Capture` of one text, a measure is the mean over the queries that see something.
-Padding is removed as if the text did not contain it: keys that no query may look at (if the mask is known), and in
-self-attention the queries at their positions. So the first key is the first that is not padding, and distances do not
-count padding.
+For `AttentionMaps`, or the `Capture` of one text, a measure is the mean over the queries that are not fully masked.
+Padding is removed as if the text did not contain it: keys to which no query may attend (if the mask is known), and in
+self-attention the queries at their positions. The first key is therefore the first that is not padding, and distances
+do not count padding.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ __all__ = [
 def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture) -> Float[Tensor, "*lead query"]:
     """Return the entropy of each query's weights, in nats: 0 for a single key, log(n) for n keys of equal weight.
 
-    For `AttentionMaps`, return the mean of each head, [layer, head]; for a tensor, a number for each query. A row of
-    zeros, which sees nothing, has entropy 0 and should be excluded from a mean.
+    For maps or a capture, return the mean of each head, [layer, head]; for a tensor, a number for each query. A fully
+    masked row of zeros has entropy 0 and should be excluded from a mean.
 
     Raises:
         ValueError: a row has negative weights, or does not sum to 1 (or to 0 if fully masked).
@@ -40,10 +40,11 @@ def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture)
 
 
 def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture) -> Float[Tensor, "*lead query"]:
-    """Return the mean distance of each query to its keys, in positions; for `AttentionMaps`, the mean of each head.
+    """Return the mean distance of each query to its keys, in positions; for maps the mean of each head, [layer, head].
 
     Raises:
-        ValueError: as for `entropy`; or the maps of a tensor are not square, so that distances are undefined.
+        ValueError: as for `entropy`; or a tensor is not square, or maps are not square and their queries are not the
+            last keys, so that distances are undefined.
     """
     return _distances(as_maps(weights))
 
@@ -84,10 +85,11 @@ def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tens
 def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> Float[Tensor, "layer head"]:
     """Return the difference of each head between two captures of one text, from 0 (equal) to 1 (disjoint).
 
-    It is the total variation distance between each query's weights, averaged over queries that see something in either.
+    It is the total variation distance between each query's weights, averaged over the queries that are not fully masked
+    in at least one of the captures.
 
     Raises:
-        ValueError: the maps have different shapes.
+        ValueError: the maps have different shapes or tokens.
 
     >>> one, other = (AttentionMaps(torch.eye(2)[order].view(1, 1, 2, 2)) for order in ([0, 1], [0, 0]))
     >>> change(one, other)
@@ -109,12 +111,12 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
 
 
 def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) -> Float[Tensor, "layer query key"]:
-    """Return the share of each word in each position of each layer (Abnar & Zuidema 2020, section 3).
+    """Return the share of each input token in each position of each layer (Abnar & Zuidema 2020, section 3).
 
     Each layer is assumed to keep a share of each position and to take the rest by attention; the matrices of the layers
     are multiplied. Values, feed-forward networks and norms are ignored, so the result is a bound on the flow of
-    information, not a measure of it. A position that sees nothing in a layer is kept unchanged, and nothing flows out
-    of padding.
+    information, not a measure of it. A position that is fully masked in a layer is kept unchanged, and nothing flows
+    out of padding.
 
     Args:
         weights: a square map for each layer, such as the mean over heads; rows sum to 1, or to 0 if fully masked.
@@ -141,18 +143,18 @@ def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) ->
 
 
 def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor) -> Float[Tensor, "layer query key"]:
-    """Return the relevance of each word to each position of each layer for an output (Chefer et al. 2021, eq. 5 and 6).
+    """Return the relevance of each token to each position of each layer for an output (Chefer et al. 2021, eq. 5, 6).
 
     Starting from the identity, each layer adds the mean over heads of the positive part of gradient times weight:
-    R = R + mean(max(gradient * weight, 0)) R. The result for an output is the last layer's row at the position from
+    `R = R + mean(max(gradient * weight, 0)) R`. The result for an output is the last layer's row at the position from
     which the output is computed.
 
     Args:
-        weights: self-attention of one text, first layer first.
+        weights: self-attention of one text, [layer, head, query, key], first layer first.
         gradients: [layer, head, query, key], of the output with respect to the weights; see `capture(grad=True)`.
 
     Raises:
-        ValueError: the maps are not square, or the gradients have another shape.
+        ValueError: the maps are not square, the gradients have another shape, or numbers are not finite.
 
     >>> found = relevance(torch.full((1, 1, 2, 2), 0.5), torch.tensor([[[[0.0, 0.0], [4.0, -4.0]]]]))
     >>> found[-1]
@@ -182,9 +184,10 @@ def value_weighted_norms(
 ) -> Float[Tensor, "*lead head query key"]:
     """Return the norm of weight times value for each query and key (Kobayashi et al. 2020, section 2.2).
 
-    A large weight on a short value contributes little. `values` are those of the heads, `...value` in a capture; for
-    the contributions to the residual stream, multiply them by each head's part of the output matrix first. If there are
-    fewer heads of values, each is that of as many consecutive heads (grouped-query attention, Ainslie et al. 2023).
+    A large weight on a short value contributes little. `values` are the value vectors of the heads, the site `.value`
+    of a capture. For the contributions to the residual stream, first multiply them by each head's part of the output
+    matrix. If there are fewer heads of values, each is shared by the same number of consecutive heads (grouped-query
+    attention, Ainslie et al. 2023).
 
     Raises:
         ValueError: the shapes do not fit each other.

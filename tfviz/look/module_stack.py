@@ -1,4 +1,4 @@
-"""The modules whose forward is running in each thread, from which a tracer knows whose attention it sees."""
+"""`ModuleStack`: the modules whose forward is running in a thread, to which a tracer assigns the calls it observes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Frame(NamedTuple):
 
 
 class ThreadState(threading.local):
-    """Modules running in one thread."""
+    """The modules that are running in one thread."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []  # outermost first
-        self.skipped: str | None = None  # the module of a call in which no numbers flow, as in torch.export
+        self.skipped: str | None = None  # the module of a call on tensors without values, as in torch.export
         self.guards: list[tuple[str, Any]] = []  # modules that run with torch functions disabled
         self.num_heads: int | None = None  # of the `multi_head_attention_forward` that is running
         self.last_sdpa: Any = None  # query and key of the last fused call, as weak references
@@ -35,7 +35,7 @@ class ModuleStack:
     Attributes:
         called: paths of the modules that ran, in order.
         called_elsewhere: whether the model ran in a thread that is not the capture's.
-        traced: whether a call was skipped because a graph was traced and no numbers flowed.
+        traced: whether a call was skipped because a graph was traced from tensors without values.
         first_sizes: sizes of the first axes of the model's positional tensors: candidates for the batch size.
         sizes: sizes of the first two axes of all tensors passed to the model.
         unseen: path or site -> the reason why nothing in it can be captured.
@@ -76,7 +76,7 @@ class ModuleStack:
         return [self.modules[frame.path] for frame in reversed(self.state.frames[-count:])]
 
     def push(self, path: str, args: tuple[Any, ...]) -> None:
-        """Push a module that begins to run."""
+        """Push a module whose forward begins."""
         tensors = [arg for arg in args if is_dense(arg)]
         if not self.state.frames:
             self.first_sizes |= {tensor.shape[0] for tensor in tensors if tensor.dim()}
@@ -103,7 +103,7 @@ class ModuleStack:
         return True
 
     def repeats_last_sdpa(self, query: Tensor, key: Tensor) -> bool:
-        """Return whether a fused call has the query and key of the last one in this thread, with other values.
+        """Return whether a fused call has the same query and key as the thread's last one, with other values.
 
         DiffLlama applies the same weights twice.
         """
@@ -115,7 +115,7 @@ class ModuleStack:
         self.sizes |= {size for value in inputs if is_dense(value) for size in value.shape[:2]}
 
     def clear(self) -> None:
-        """Forget what is running in this thread: an exception may have left the model without a hook being called."""
+        """Clear this thread's stack, since an exception may end the model's forward without a call of its hook."""
         self.state.frames.clear()
         self.state.skipped = None
         while self.state.guards:
@@ -123,7 +123,7 @@ class ModuleStack:
 
 
 def first_tensor_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Tensor | None]:
-    """Return the first tensor among the arguments of a call, after its index or name; None for both without one."""
+    """Return (index or name, tensor) of the first tensor among a call's arguments; (None, None) if there is none."""
     named = (*enumerate(args), *kwargs.items())
     return next(((name, value) for name, value in named if isinstance(value, Tensor)), (None, None))
 

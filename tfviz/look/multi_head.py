@@ -16,8 +16,8 @@ from tfviz.look.capture_state import CaptureState
 from tfviz.look.module_paths import is_within
 from tfviz.look.torch_state import CaptureMode, paused
 
-# `multi_head_attention_forward` hands itself to a mode before it does anything; this is its body without that
-# step, so that the attention inside it can be seen. Some libraries leave wrappers where PyTorch had its functions.
+# `multi_head_attention_forward` first passes itself to the active function mode. This is its body without that step, so
+# that the mode observes the calls inside it. Some libraries replace PyTorch's functions with wrappers.
 _ORIGINAL = unwrap(functional.multi_head_attention_forward)
 _BODY = FunctionType(
     _ORIGINAL.__code__, {**vars(functional), "has_torch_function": lambda _: False}, argdefs=_ORIGINAL.__defaults__
@@ -32,7 +32,7 @@ class MultiHeadForward:
         self.state, self.mode = state, mode
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute `multi_head_attention_forward`."""
+        """Compute `multi_head_attention_forward` with the calls inside it observed."""
         bound = _SIGNATURE.bind(*args, **kwargs)
         self._read_masks_as_fast_path(bound.arguments)
         stacks = [self.state.stack, *(tracer.stack for tracer in self.state.running_outer())]
@@ -50,7 +50,7 @@ class MultiHeadForward:
         masks = {name: arguments.get(name) for name in ("attn_mask", "key_padding_mask")}
         floats = {name: mask for name, mask in masks.items() if isinstance(mask, Tensor) and mask.is_floating_point()}
         if not any(bool((is_unmasked(mask) & (mask != 0)).any()) for mask in floats.values()):
-            return  # these masks forbid and do not shift scores
+            return  # these masks only forbid and do not shift scores
         stack = self.state.stack
         around = [stack.modules[frame.path] for frame in stack.state.frames]
         if any(isinstance(module, nn.TransformerEncoderLayer) and takes_fast_path(module) for module in around):
@@ -61,9 +61,9 @@ class MultiHeadForward:
     def output_without_capture(
         self, module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
-        """Return the output that PyTorch's encoder gives without a capture.
+        """Return the output that PyTorch's encoder would return without a capture.
 
-        Its fast path leaves zeros at the padding and NaN in rows that see nothing.
+        Its fast path leaves zeros at the padding and NaN in fully masked rows.
         """
         padding = kwargs.get("src_key_padding_mask", args[2] if len(args) > 2 else None)
         is_padded = isinstance(module, nn.TransformerEncoder) and padding is not None and not torch.is_grad_enabled()

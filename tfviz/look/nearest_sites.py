@@ -1,4 +1,4 @@
-"""The error message for an unknown site, with the most similar sites of its kind."""
+"""The error message for an unknown site, with the most similar sites of the same kind."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def no_site(glob: str, sites: Sequence[str], inputs: Sequence[str] = ()) -> str:
     """Return an error message that names the available sites of the kind that was probably meant.
 
     Args:
-        glob: it matched nothing.
-        sites: those that were computed, or were captured.
+        glob: the glob that matched nothing.
+        sites: the sites that were computed, or were captured.
         inputs: the sites of the inputs of modules, which are recorded only if they are named.
     """
     if not sites:

@@ -17,11 +17,11 @@ class Product(NamedTuple):
     """A product of two tensors.
 
     Attributes:
-        factors: the tensors.
+        factors: the two tensors.
         letters: for each factor, a letter for each axis.
         output: the letters of the output.
-        recompute: function (left, right) -> the product, computed as the original call does.
-        batch: letters of axes that both factors have, if only by broadcasting.
+        recompute: function (left, right) -> the product, computed like the original call.
+        batch: letters of the axes that both factors have, if only by broadcasting.
     """
 
     factors: tuple[Tensor, Tensor]
@@ -43,8 +43,8 @@ class Operation(NamedTuple):
     """A torch call that a model made.
 
     Attributes:
-        name: `__name__` of the function, such as `add_`; of a property, the attribute's name.
-        product: the product that it computes, if any.
+        name: `__name__` of the function, such as `add_`; for a property, the name of the attribute.
+        product: the product that the call computes, if any.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Operation(NamedTuple):
         return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
 
     def tensors(self) -> Iterator[Tensor]:
-        """Yield the tensors among the arguments, also those in lists."""
+        """Yield the tensors among the arguments, including those in lists."""
         return tensors((*self.args, *self.kwargs.values()))
 
 
 def tensors(values: Iterable[Any]) -> Iterator[Tensor]:
-    """Yield the tensors among some values, also those in lists."""
+    """Yield the tensors among some values, including those in lists."""
     for value in values:
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, Tensor):
@@ -96,7 +96,10 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 
 def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], last: bool) -> Product | None:
-    """Sum over the specified axes of both; the remaining axes of the first factor precede those of the second."""
+    """Return the product of a `tensordot`, or of an `inner` (`last`); None if its axes are unknown.
+
+    The output has the remaining axes of the first factor, then those of the second.
+    """
     if len(args) < 2 or not all(isinstance(arg, Tensor) for arg in args[:2]):
         return None
     a, b = args[:2]
@@ -139,7 +142,7 @@ def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
 
 
 def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], Letters] | None:
-    """Return the factors of an einsum, the letters of each, and those of the output."""
+    """Return the factors of an einsum, the letters of each, and those of the output; None without an equation."""
     if not args or not isinstance(args[0], str):
         return None
     factors = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
@@ -156,7 +159,7 @@ def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], 
 
 
 def _letters(side: str, count: int) -> Letters:
-    """Return the letters of `b...k` for a number of axes; the axes of the dots get numbers that end at -1."""
+    """Return the letters of a term such as `b...k` with `count` axes; axes of the dots get numbers that end at -1."""
     before, dots, after = side.partition("...")
     hidden = count - len(re.sub(r"\.", "", side))
     return (*before, *(range(-hidden, 0) if dots else ()), *after)
@@ -204,5 +207,5 @@ def strided_axes(index: Tensor) -> list[int]:
 
 
 def is_learned(tensor: Tensor) -> bool:
-    """Return whether a tensor is a parameter, or a view of one: not values that attention reads."""
+    """Return whether a tensor is a parameter, or a view of one, and so cannot be values that attention reads."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)

@@ -9,7 +9,9 @@ from tfviz.shapes import Float, UInt8
 
 
 def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
-    """Return weights as bytes: 255 times their square root, which resolves small ones; the error is at most 0.004.
+    """Return weights as bytes: 255 times their square root, with an error of at most 0.004.
+
+    The square root gives small weights a finer resolution.
 
     Raises:
         ValueError: a number is not a weight from 0 to 1.
@@ -26,7 +28,7 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
 
 
 def range_problem(weights: Tensor) -> str:
-    """Return why numbers cannot be weights from 0 to 1, to follow their name in a sentence; empty if they can."""
+    """Return why numbers cannot be weights from 0 to 1, as a clause that follows their name; "" if they can."""
     low, high = (float(end) for end in weights.aminmax()) if weights.numel() else (0.0, 0.0)
     if low != low:
         return "holds NaN: a softmax over nothing, where a query may see no key?"
@@ -58,7 +60,7 @@ def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
 
 
 def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "down across"]:
-    """Return one head's weights as bytes: the largest of each `block` x `block` cells.
+    """Return the largest weight of each `block` x `block` cells of one head, as bytes.
 
     Raises:
         ValueError: a weight is not between 0 and 1; `where` names the head in the message.
@@ -73,12 +75,12 @@ def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "dow
 
 
 def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
-    """Return the largest of each `size` x `size` cells; cells at the edges may be smaller.
+    """Return the largest of each `size` x `size` cells; blocks at the edges may be smaller.
 
     Args:
-        weights: of one head, [query, key], as numbers or as their bytes.
+        weights: the weights of one head, [query, key], as numbers or as bytes.
         size: the number of rows and columns of a block.
-        before: number of cells of each row's first block that lie before these.
+        before: number of cells that the first block of each row lacks at its beginning.
     """
     if size == 1:
         return weights
@@ -87,6 +89,6 @@ def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
 
 
 def max_pool_keys(weights: Tensor, size: int, before: int = 0) -> Tensor:
-    """Return the largest of each `size` keys of a row, as `max_pool_2d`."""
+    """Return the largest of each `size` keys of a row; the arguments are those of `max_pool_2d`."""
     padded = functional.pad(weights, (before, -(before + weights.shape[1]) % size))
     return padded.unflatten(1, (-1, size)).amax(2)

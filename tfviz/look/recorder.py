@@ -1,4 +1,4 @@
-"""Edit the tensors computed at sites, and record the requested ones in the requested form."""
+"""`Recorder`: edits the tensors computed at sites, and stores the requested ones in the requested form."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, unt
 WEIGHT_SUFFIXES = ("pattern", "implicit")  # of sites that hold weights
 ATTENTION_SUFFIXES = (*WEIGHT_SUFFIXES, "scores", "softmax")  # of sites whose tensors are stored in the requested dtype
 MaskFactory = Callable[[], Tensor | None]
-Invocation = tuple[Tensor | AttentionCall, Tensor | None]  # what was computed, and where queries of a pattern may look
+Invocation = tuple[Tensor | AttentionCall, Tensor | None]  # a tensor or a lazy call, and the mask of a pattern
 
 
 @lru_cache(maxsize=2**14)
 def matches(site: str, glob: str) -> bool:
-    """Return whether a glob matches a site; `*.pattern` also matches that of a model that is itself attention."""
+    """Return whether a glob matches a site; `*.pattern` also matches `pattern`, of a model that is itself attention."""
     return fnmatchcase(site, glob) or fnmatchcase(f".{site}", glob)
 
 
 class Recorder:
-    """A recorder of every site that is computed, which first edits the tensor, and stores the requested sites.
+    """A recorder of all computed sites, which first edits their tensors, then stores the requested ones.
 
     Args:
         edits: site or glob -> function.
         globs: the sites to store.
-        dtype: of stored patterns: float32, float16 or uint8.
-        grad: store tensors of the autograd graph, so that they get gradients.
-        device: where tensors are stored; None: where they were computed.
+        dtype: dtype of stored patterns: float32, float16 or uint8.
+        grad: whether to store tensors of the autograd graph, so that they get gradients.
+        device: the device on which tensors are stored; None: where they were computed.
 
     Attributes:
         sites: all sites that were computed, in order, stored or not.
         invocations: site -> its stored invocations.
-        history: the calls of the model and the keys of each invocation, by which maps are joined over time.
+        history: the model's calls and the keys of each invocation, by which maps are joined over time.
     """
 
     def __init__(
@@ -77,18 +77,19 @@ class Recorder:
         return [function for glob, function in self.edits.items() if matches(site, glob)]
 
     def is_edited(self, site: str) -> bool:
-        """Return whether a site's tensor is replaced downstream; a tensor stored with its gradient is passed on."""
+        """Return whether the model continues with another tensor at a site: edited, or stored with its gradient."""
         return bool(self.edits_of(site)) or (self.grad and self.wants(site))
 
     def is_edited_below(self, path: str) -> bool:
-        """Return whether any site inside a module was changed."""
+        """Return whether any site inside a module is edited, or stored with its gradient."""
         return any(self.is_edited(site) for site in self.sites if is_within(site, path))
 
     def edit(self, site: str, tensor: Tensor) -> Tensor:
         """Return the edited tensor, with which the model continues.
 
         Raises:
-            ValueError: the site runs under gradient checkpointing, or an edit of weights is applied to something else.
+            ValueError: the site runs under gradient checkpointing, or an edit of weights is applied to another kind of
+                site.
         """
         for function in self.edits_of(site):
             if in_checkpoint():
@@ -118,7 +119,7 @@ class Recorder:
         return stored
 
     def amend(self, site: str, tensor: Tensor) -> None:
-        """Replace what was stored last at a site, since an inner capture has edited it; gradients keep the original."""
+        """Replace the last stored tensor of a site after an inner capture edited it; with `grad`, keep the original."""
         if self.invocations.get(site) and self.wants(site) and not self.grad:
             with untraced(), torch.no_grad():
                 _, allowed = self.invocations[site][-1]
@@ -127,7 +128,10 @@ class Recorder:
     def record(
         self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: MaskFactory = lambda: None
     ) -> None:
-        """Record the result of `make` if it is requested, except while the backward pass recomputes a part."""
+        """Store the result of `make` if the site is requested.
+
+        Nothing is recorded in a backward pass, which recomputes checkpointed parts, or under functorch.
+        """
         if in_backward() or in_functorch():
             return
         self.sites[site] = None
@@ -148,7 +152,7 @@ class Recorder:
         return tensor.to(self.device), None if allowed is None else allowed.to(self.device)
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
-        """Record the keys of an invocation, if its maps, or others of the same call, may be joined over time."""
+        """Record the keys of an invocation, if its maps, or other maps of the same call, may be joined over time."""
         needed = self.wants(site) or (self._wants_patterns and self.history.leads(site))
         if needed and not in_backward() and not in_functorch():
             with untraced(), torch.no_grad():
@@ -170,7 +174,7 @@ class Recorder:
         return parts if type(output) is tuple else type(output)(parts)
 
     def record_input(self, site: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Edit and record the first tensor that a module takes; return changed arguments, or None."""
+        """Edit and record the first tensor argument of a module; return changed (args, kwargs), or None."""
         name, first = first_tensor_argument(args, kwargs)
         if first is None:
             return None
@@ -192,7 +196,7 @@ class Recorder:
 
 
 def _zero_masked_weights(site: str, tensor: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Return weights with four axes and zeros in fully masked rows, where a softmax gives even weights or NaN."""
+    """Return weights with four axes and zeros in fully masked rows, where a softmax gives equal weights or NaN."""
     if site.endswith(WEIGHT_SUFFIXES):
         tensor = as_4d(tensor)
         if allowed is not None and allowed.numel():

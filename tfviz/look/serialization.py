@@ -1,4 +1,4 @@
-"""Read and write `AttentionMaps` as one safetensors file, which opens without a model, a GPU or a network."""
+"""Reading and writing of `AttentionMaps` as one safetensors file, which opens without a model, a GPU or a network."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,10 +36,16 @@ METADATA_SCHEMA = schema.object_of(
 def write(
     path: str | Path, layers: Sequence[Tensor | LazyAttention], mask: Tensor | None, labels: Mapping[str, Any]
 ) -> Path:
-    """Write one file, atomically; `labels` are those of `LABEL_KEYS`, anything JSON can hold.
+    """Write layers, mask and labels to one file, atomically, and return its path.
+
+    Args:
+        path: the path of the file.
+        layers: the weights of each layer, [head, query, key].
+        mask: True where a query may attend, [layer, head, query, key]; None: no mask.
+        labels: a value for each of `LABEL_KEYS`, which JSON can hold.
 
     Raises:
-        ValueError: JSON cannot hold the provenance, or scores are changed by a function, which cannot be stored.
+        ValueError: JSON cannot hold the provenance, or scores are changed by a `score_mod`, which cannot be stored.
     """
     tensors: dict[str, Tensor] = {}
     lazy: list[dict[str, Any] | None] = []
@@ -87,7 +93,7 @@ def _mask_tensors(name: str, mask: Tensor | KeyRanges | None) -> dict[str, Tenso
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Read a file and return the arguments of `AttentionMaps`; never unpickles.
+    """Read a file and return the arguments of `AttentionMaps`, without unpickling.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -114,7 +120,7 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 class _LayerReader:
-    """A reader of layers from the tensors of a file, which records the tensors that it used."""
+    """A reader of layers from the tensors of a file, which records the names of the tensors that it used."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self.tensors = tensors
@@ -136,7 +142,7 @@ class _LayerReader:
         return tensor
 
     def layer(self, name: str, lazy: Mapping[str, Any] | None) -> Tensor | LazyAttention:
-        """Return the weights of a layer, [head, query, key]: stored ones, or lazy ones from query and key.
+        """Return the weights of a layer, [head, query, key]: stored ones, or lazy ones computed from query and key.
 
         Raises:
             ValueError: query and key do not fit each other.

@@ -1,4 +1,4 @@
-"""Join the maps of blocks of a text, or of windows of a picture, to one map (BigBird, Swin)."""
+"""Joining the maps of a text's blocks (BigBird), or of a picture's windows (Swin), to one map."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ from tfviz.look.torch_state import untraced
 
 Replay = Callable[[int], Tensor]
 
-MAX_ROW_SUM = 1.01  # of the weights of a query: with more, it was computed twice
+MAX_ROW_SUM = 1.01  # of a query's weights; with a larger sum, it was computed twice
 
 
 class Text:
-    """A batch of texts, [batch, word, feature], or of pictures, [batch, row, col, feature], as input to a module.
+    """A batch of texts, [batch, position, feature], or of pictures, [batch, row, col, feature], as a module's input.
 
-    Everything derived from it shares this object. A picture's positions are its places in row-major order.
+    Everything derived from it shares this object. The positions of a picture are numbered in row-major order.
+
+    Attributes:
+        batch: number of texts.
+        words: number of positions of each text.
     """
 
     def __init__(self, shape: Sequence[int]) -> None:
@@ -40,10 +44,11 @@ class Origin:
     """The origin of a tensor's cells in a text.
 
     Attributes:
-        features: number of features of each word in the source tensor; for scores, of both factors.
-        is_whole: whether it is the text, word by word.
-        replay: returns for each cell the number of its source cell in the text, word * features + feature + 1, or 0 for
-            none. For scores, `replay(0)` refers to one factor's cells, `replay(1)` to the other's.
+        features: number of features of each position in the source tensor; for scores, of both factors.
+        is_whole: whether the tensor is the text, position by position.
+        replay: function that returns for each cell the number of its source cell in the text, position * features +
+            feature + 1, or 0 for none. For scores, `replay(0)` refers to the cells of one factor, `replay(1)` to those
+            of the other.
         is_softmax: whether a softmax was applied.
         other: the second factor's text, for scores.
     """
@@ -57,16 +62,17 @@ class Origin:
 
     @property
     def word_counts(self) -> tuple[int, ...]:
-        """The number of words of each factor's text."""
+        """The number of positions of each factor's text."""
         return (self.text.words, self.other.words) if self.other else (self.text.words,)
 
 
 class Coordinates(NamedTuple):
-    """Position of each weight of a block: tensors of its shape [batch, head, query, key].
+    """The indices in the whole map of each weight of a block: tensors of its shape [batch, head, query, key].
 
     Attributes:
-        batch: -1 where a weight belongs to no text.
-        heads, queries: their numbers in the whole map.
+        batch: the index of the text; -1 where a weight belongs to no text.
+        head, query, key: indices in the whole map.
+        heads, queries: numbers of heads and queries of the whole map.
     """
 
     batch: Tensor
@@ -78,7 +84,7 @@ class Coordinates(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Weights of a part of a text: their origin, that of their values, and the axes of both."""
+    """The weights of a block of a text: their origin, the origin of their values, and the axes of both."""
 
     weights: Origin | None
     values: Origin | None
@@ -88,17 +94,17 @@ class Block(NamedTuple):
 
     @property
     def text(self) -> Text:
-        """Text of the keys; that of the queries if it is unknown."""
+        """The text of the keys, or of the queries if that is unknown."""
         if self.values is None and self.weights is not None and self.weights.text is UNKNOWN_TEXT:
             return self.weights.other or UNKNOWN_TEXT
         known = self.values or self.weights
         return known.text if known else UNKNOWN_TEXT
 
     def coordinates(self) -> Coordinates:
-        """Return the position of each weight in the text.
+        """Return the indices of each weight in the whole map.
 
         Raises:
-            LookupError: the position is unknown.
+            LookupError: they are unknown.
         """
         weights, values = self.weights, self.values
         if values is None or len(values.features) != 1:
@@ -120,7 +126,7 @@ class Block(NamedTuple):
 
     @staticmethod
     def _query_side(weights: Origin, values: Origin, sides: Sequence[Tensor], key: Tensor) -> int:
-        """Return the index of the scores' factor that holds the queries; the other factor has the values' words."""
+        """Return the index of the scores' factor that holds the queries; the other has the values' positions."""
         texts = (weights.text, weights.other)
         for operand in (0, 1):
             words, text = word_of(sides[1 - operand], weights.features[1 - operand]), texts[1 - operand]
@@ -132,10 +138,10 @@ class Block(NamedTuple):
 
 @torch.no_grad()
 def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -> tuple[Tensor, Tensor]:
-    """Return one map of a text, [head, query, key], and a mask of where its queries may look.
+    """Return one map of a text, [head, query, key], and a mask of the same shape, True where a query may attend.
 
     Args:
-        parts: blocks with their weights, [batch, head, query, key] in float32, and where they may look.
+        parts: blocks with their weights, [batch, head, query, key] in float32, and the mask of the weights or None.
         batch: the index of the text.
 
     Raises:
@@ -153,7 +159,7 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
             part = torch.zeros_like(total).index_put_(cells, weights[of_text], accumulate=True)
             rewritten = (
                 total.sum(-1) + part.sum(-1) > MAX_ROW_SUM
-            )  # rows that are computed again, as those of global words
+            )  # rows that are computed again, as those of global tokens
             total[rewritten], mask[rewritten] = 0.0, False
             total += part
             allowed_of_text = of_text if allowed is None else of_text & allowed.cpu().expand(weights.shape)
@@ -164,7 +170,7 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
 def join_blocks(
     site: str, invocations: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, Block], batch: int
 ) -> list[Invocation]:
-    """Return the invocations of a site, with blocks of one text put together; `text` is the batch of texts.
+    """Return the invocations of a site, with those that cover blocks of one text joined to one.
 
     Raises:
         ValueError: there is no such text, or the position of a block is unknown.
@@ -192,5 +198,5 @@ def join_blocks(
 
 
 def word_of(cells: Tensor, features: int) -> Tensor:
-    """Return the word index, counted over all texts, of numbered cells; -1 for none."""
+    """Return the position, counted over all texts, to which numbered cells belong; -1 for none."""
     return (cells - 1).div(features, rounding_mode="floor")

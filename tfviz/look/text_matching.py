@@ -1,9 +1,9 @@
-"""Follow a text back through the invocations of a site, from the last one, by their keys.
+"""Matching a site's invocations to one text, from the last invocation back, by the signatures of their keys.
 
-An invocation computes the last queries of a text; earlier keys were computed by earlier invocations. So the previous
-invocation of the text is the latest one that has these keys. It may be in another row of the batch (beam search
-reorders rows), and only those of its queries count whose keys are still present (speculative decoding discards some). A
-invocation that computed all of its keys itself begins a text.
+An invocation computes the last queries of a text; earlier keys were computed by earlier invocations. The previous
+invocation of the text is therefore the latest one that has these keys. It may be in another row of the batch (beam
+search reorders rows). Only those of its queries count whose keys are still present (speculative decoding discards
+some). An invocation that computed all of its keys itself begins a text.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Segment:
     """The queries of a text that a single invocation computed.
 
     Attributes:
-        invocation: its index at its site.
-        row: its batch element.
-        start, stop: its first query, and one past the last.
-        offset: the position of its first key in the last invocation.
+        invocation: the index of the invocation at its site.
+        row: the batch element.
+        start, stop: the first of the invocation's queries, and one past the last.
+        offset: the position of the invocation's first key in the last invocation.
     """
 
     invocation: int
@@ -40,13 +40,14 @@ class Timeline:
     """The queries of one text, first to last.
 
     Attributes:
-        is_self_attention: whether queries are among the keys, as where a text looks at itself.
-        length: one past the last key seen, in the positions of the last invocation.
-        reordered: whether rows of the batch changed places on the way.
+        segments: the queries of each invocation, in order of time.
+        is_self_attention: whether queries are among the keys.
+        length: one past the last key attended to, in the positions of the last invocation.
+        reordered: whether rows of the batch were reordered between invocations.
         missing: number of keys of the first segment that no captured invocation computed.
-        keys: the signatures of the last invocation's row.
+        keys: the signatures of the last invocation's row, [key, width].
         others: invocations of other batch elements for the same text, such as abandoned beams.
-        sees_more_keys: whether later queries see more keys.
+        sees_more_keys: whether later queries attend to more keys.
         has_earlier: whether the site was computed for other texts before.
     """
 
@@ -66,7 +67,7 @@ class Timeline:
 
 
 class SiteInvocations:
-    """The invocations of one site and the signatures of their keys, in which texts are followed."""
+    """The invocations of one site and the signatures of their keys, among which those of a text are found."""
 
     def __init__(self, site: str, infos: Sequence[InvocationInfo], keys: Sequence[Keys]) -> None:
         self.site, self.infos, self.keys = site, infos, keys
@@ -74,7 +75,7 @@ class SiteInvocations:
     def follow(
         self, last: int, row: int, dropped: int = 0, rows: Mapping[int, Sequence[int]] | None = None
     ) -> Timeline:
-        """Follow back the text that ends in a batch element of an invocation, where queries are among the keys.
+        """Return the timeline of the self-attention text that ends in a batch element of an invocation.
 
         Args:
             last: the index of the invocation.
@@ -108,7 +109,7 @@ class SiteInvocations:
         return timeline
 
     def collect(self, last: int, row: int) -> Timeline:
-        """Collect the invocations of a text that attends to another: earlier invocations with the same keys."""
+        """Return the timeline of a text that attends to another: the invocations up to `last` with the same keys."""
         keys, segments = self.keys[last][row], []
         for index in range(last, -1, -1):
             if same := self.same_keys(index, keys):
@@ -124,7 +125,7 @@ class SiteInvocations:
         return list(range(first, last + 1))
 
     def sees_more_keys(self, timeline: Timeline) -> bool:
-        """Return whether later queries see more keys, as in self-attention, or the text was read in one invocation."""
+        """Return whether later queries attend to more keys, as in self-attention, or one invocation read the text."""
         segments = timeline.segments
         if len(segments) == 1 and not timeline.missing and self.infos[segments[0].invocation].queries > 1:
             return True
@@ -152,7 +153,7 @@ class SiteInvocations:
         return keys.shape == others.shape and bool(_are_close(keys, others, self.infos[index].tolerance).all())
 
     def _find_keys(self, index: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
-        """Return a batch element of an invocation that has these keys in this order, and the position of the first."""
+        """Return (batch element, index of the first key) where an invocation has these keys in this order; or None."""
         info, needed = self.infos[index], len(keys)
         for element in sorted(rows, key=lambda element: element != row):
             last_start, there = int(info.ends[element]) - needed, self.keys[index][element]

@@ -1,4 +1,4 @@
-"""Select the invocations of one text, for all sites of a capture.
+"""Selection of the invocations of one text, at all sites of a capture.
 
 Invocations are matched backwards by their keys at the deepest self-attention site, since the keys of a deep layer
 depend on all earlier tokens. Other sites use the invocations of the same calls.
@@ -17,11 +17,12 @@ from tfviz.look.text_matching import Segment, SiteInvocations, Timeline
 
 
 class SequenceSelector:
-    """The texts that were generated in a capture.
+    """A selector of the invocations of one text among the texts that were generated in a capture.
 
     Args:
         row: the batch element; with `beams`, the index of the returned text.
-        beams: for each returned text, the batch elements in which its tokens were chosen, -1 after its end.
+        beams: for each returned text, the batch elements in which its tokens were chosen, [text, step], -1 after its
+            end.
         generation: index of the text, if the capture holds several; None: the last.
     """
 
@@ -33,7 +34,7 @@ class SequenceSelector:
         self._timelines: dict[str, Timeline] = {}
 
     def timeline(self, site: str) -> Timeline:
-        """Return the invocations of the text at a site.
+        """Return the timeline of the text at a site.
 
         Raises:
             ValueError: the invocations of the text cannot be determined.
@@ -54,7 +55,7 @@ class SequenceSelector:
         return self._sites[site]
 
     def _leader(self, invocations: SiteInvocations) -> tuple[SiteInvocations, dict[int, int]] | None:
-        """Return the leading site, and its invocations together with those of this site in the same calls."""
+        """Return the leading site, and a mapping from its invocations to this site's in the same calls; or None."""
         numbers = {turn: index for index, turn in enumerate(_call_positions(invocations.infos))}
         last = len(invocations.infos) - 1
         for site in reversed(self.history.sites):
@@ -69,7 +70,7 @@ class SequenceSelector:
         return None
 
     def _select(self, invocations: SiteInvocations) -> Timeline:
-        """Return the requested text among those whose last invocation is at this site."""
+        """Return the requested text among those of a site; warn if there are several and none was requested."""
         texts = self._texts(invocations)
         if self.generation is None:
             latest = next(texts)
@@ -88,7 +89,7 @@ class SequenceSelector:
         return self._check_rows(invocations, ordered[self.generation])
 
     def _texts(self, invocations: SiteInvocations) -> Iterator[Timeline]:
-        """Yield the texts of a site, last to first, each from the invocations that remain."""
+        """Yield the texts of a site, last to first, each found among the invocations that remain."""
         left = set(range(len(invocations.infos)))
         while left:
             last = max(left)
@@ -173,7 +174,7 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
 def _map_to_site(
     invocations: SiteInvocations, leading: SiteInvocations, pairs: dict[int, int], text: Timeline
 ) -> Timeline:
-    """Return the queries of a text at a site that follows another site but has its own keys."""
+    """Return the timeline of a text at a site with keys of its own, from the timeline at the leading site."""
     segments = [
         _corresponding(segment, leading, invocations, pairs[segment.invocation])
         for segment in text.segments
@@ -207,7 +208,7 @@ def _same_queries(invocations: SiteInvocations, last: int, leading: SiteInvocati
 
 
 def _corresponding(segment: Segment, leading: SiteInvocations, invocations: SiteInvocations, index: int) -> Segment:
-    """Return the queries of an invocation that match those of the leading site."""
+    """Return the queries of an invocation that correspond to a segment of the leading site."""
     width = len(leading.keys[segment.invocation]) // len(invocations.keys[index])
     row, first = divmod(segment.row, width) if width > 1 else (segment.row, 0)
     first *= leading.infos[segment.invocation].queries

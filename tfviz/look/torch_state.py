@@ -1,7 +1,7 @@
-"""PyTorch's state around a call (transforms, checkpointing, tracing), and its changes while a capture is open.
+"""PyTorch's state during a call (transforms, checkpointing, tracing), and the changes made by an open capture.
 
 The computations of a capture itself must not be captured, counted by other modes, or rounded by autocast. While a
-capture is open, compiled code runs eagerly, so that a mode sees its calls.
+capture is open, compiled code runs eagerly, so that a function mode observes its calls.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXPECTED_WARNINGS = [  # about hooks and eager FlexAttention, which capture uses
 
 
 class CaptureMode(TorchFunctionMode):
-    """Marker base class by which other modules recognize the tracer's modes and hooks."""
+    """Base class by which other modules recognize the tracer's modes and hooks."""
 
     @classmethod
     def owns(cls, hook: Any) -> bool:
@@ -48,8 +48,8 @@ class SharedSetting:
     """A process-wide change that is made for its first holder and undone after its last.
 
     Args:
-        change: makes the change, and appends functions that undo it to the list passed to it; these must be safe to
-            call again, since `release` may be interrupted at any point.
+        change: function that makes the change, and appends functions that undo it to the list passed to it. These must
+            be safe to call again, since `release` may be interrupted at any point.
     """
 
     def __init__(self, change: Callable[[list[Callable[[], None]]], None]):
@@ -133,12 +133,12 @@ def in_backward() -> bool:
 
 
 def in_checkpoint() -> bool:
-    """Return whether the caller runs under gradient checkpointing, first or again."""
+    """Return whether the caller runs under gradient checkpointing, in the first pass or in the recomputation."""
     return any(frame.f_code.co_filename == checkpoint.__file__ for frame in frames())
 
 
 def is_tracing(tensors: list[Tensor]) -> bool:
-    """Return whether no numbers can be read: in torch.export, torch.jit, FX or torch.func, or from meta tensors."""
+    """Return whether no values can be read: in torch.export, torch.jit, FX or torch.func, or from meta tensors."""
     if in_functorch():
         return True
     fx = getattr(sys.modules.get("torch.fx._symbolic_trace"), "_is_fx_tracing_flag", False)
@@ -158,7 +158,7 @@ def frames() -> Iterator[Any]:
 
 
 def remove_modes(ours: Callable[[Any], bool]) -> None:
-    """Remove function modes from this thread's stack, wherever they are in it."""
+    """Remove the function modes for which `ours` returns True from this thread's stack, at any depth."""
     stack = _get_current_function_mode_stack()
     if stack and ours(stack[-1]) and not any(map(ours, stack[:-1])):
         _pop_mode()

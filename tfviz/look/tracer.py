@@ -1,26 +1,28 @@
-"""The tracer of `look.capture`: sees every torch call of a model and recognizes attention.
+"""`AttentionTracer`: observes every torch call of a model for `look.capture`, and recognizes attention.
 
-Why a `TorchFunctionMode` and module hooks. A hook on a module sees its output, never the weights inside; a fused kernel
-has none to see. A function mode sees each torch call with its arguments, whoever wrote the model, but not whose call it
-is. So hooks that PyTorch keeps for all modules (none is attached to the model, whose copies stay copies) say which
-module is running, and the mode, which is on only while the model runs, sees what that module calls.
+The tracer needs module hooks and a `TorchFunctionMode`. A hook on a module receives its output, but not the weights
+inside, and a fused kernel has no weights to return. A function mode receives each torch call with its arguments, in any
+model, but not the module that made the call. So hooks that PyTorch keeps for all modules record which module is
+running, and the mode, which is active only while the model runs, receives the calls of that module. No hook is attached
+to the model, except to modules that have hooks of their own or whose input is recorded.
 
-What happens, in order:
+The order of events:
 
 1. Before a module's forward, `_before_forward` pushes its path on the `ModuleStack`. The first one pushes the mode.
-2. Each torch call comes to `__torch_function__`, which hands it to one matcher:
-   * `FusedAttention` (SDPA, FlexAttention, kernels of others) lets the kernel compute the output, and computes the
-     weights again from query, key, mask and scale: in chunks of rows, only for requested sites, or not at
-     all if the capture is lazy: then the arguments are kept, and a map is computed when it is indexed.
-   * `MultiHeadForward` runs the body of `F.multi_head_attention_forward`, so that the calls inside it are seen.
-   * `EagerAttention` takes all other calls. A softmax starts a `Lineage`, which follows its output through reshapes,
-     casts, dropout and arithmetic to the product that sums over its keys: what multiplies values there are weights.
+2. `__torch_function__` receives each torch call and passes it to one matcher:
+   * `FusedAttention` (SDPA, FlexAttention, external kernels) lets the kernel compute the output, and recomputes the
+     weights from query, key, mask and scale, in chunks of rows and only for requested sites. A lazy capture stores the
+     arguments instead, and computes a map when it is indexed.
+   * `MultiHeadForward` runs the body of `F.multi_head_attention_forward`, so that the calls inside it are observed.
+   * `EagerAttention` takes all other calls. A softmax starts a `Lineage`, which tracks its output through reshapes,
+     casts, dropout and arithmetic to the product that sums over its keys. The factor there that multiplies the values
+     holds the weights.
 3. At a site the `Recorder` applies edits first, then stores a copy. A fused call whose weights are edited is computed
-   as softmax(scores) @ values instead; zeroing whole heads leaves the kernel in place.
-4. After a module's forward, `_after_forward` pops it, and its output is a site, too. Its input is one where a glob
-   names it (`blocks.0.input`): such modules get a hook of their own, since PyTorch's hooks for all modules see no
-   keyword arguments.
-5. In the backward pass nothing is recorded: gradient checkpointing runs parts of the model again there.
+   as softmax(scores) @ values instead. If whole heads are zeroed, the kernel still computes the output.
+4. After a module's forward, `_after_call` pops it, and `_after_forward` records its output. Its input is recorded only
+   if a glob names it (`blocks.0.input`). Such modules get a hook of their own, since PyTorch's pre-hooks for all
+   modules receive no keyword arguments.
+5. In the backward pass nothing is recorded, since gradient checkpointing computes parts of the model again there.
 
 One call, with `blocks.0.attention.pattern` as a site:
 
@@ -34,9 +36,9 @@ One call, with `blocks.0.attention.pattern` as a site:
                                   ├─ observe ──> Recorder: .scores, .pattern (recomputed from q and k, beside)
                                   └─ F.scaled_dot_product_attention(q', k', v') ──> output of the kernel
 
-Captures may be nested: the inner tracer sees a call first and repeats it, so that the outer one sees it, too. A tracer
-owns its hooks and modes in PyTorch. `close` removes all of them, wherever an exception occurred, and `open` first
-removes leftovers of captures that were never closed.
+Captures may be nested: the inner tracer receives a call first and repeats it, so that the outer one receives it, too.
+`close` removes all hooks and modes of a tracer, wherever an exception occurred, and `open` first removes those of
+captures that were never closed.
 """
 
 from __future__ import annotations
@@ -83,13 +85,14 @@ class AttentionTracer(CaptureMode):
     """A tracer of a model in the thread or task in which it was opened.
 
     Args:
-        globs: sites to record.
-        dtype: of recorded patterns.
+        model: the model to trace.
+        globs: globs of the sites to record.
+        dtype: dtype of recorded patterns.
         edits: site or glob -> function.
-        axes: glob of sites -> their axes.
-        grad: record tensors as they flow, with gradients.
-        store: of a lazy capture.
-        device: where recorded tensors are kept; None: where they were computed.
+        axes: glob of sites -> axes of their weights.
+        grad: whether to record tensors of the autograd graph, so that they get gradients.
+        store: the store of a lazy capture; None: the capture is not lazy.
+        device: the device on which recorded tensors are stored; None: where they were computed.
     """
 
     def __init__(
@@ -174,7 +177,7 @@ class AttentionTracer(CaptureMode):
         return matcher(*args, **kwargs) if matcher else self.eager.call(func, args, kwargs)
 
     def _path(self, module: nn.Module) -> str | None:
-        """Return the path of a module; None if it is not part of the model, or not visible to this capture."""
+        """Return the path of a module; None if it is not part of the model, or if this capture ignores its calls."""
         path = self.stack.paths.get(id(module))
         if path is None or is_paused():
             return None
@@ -201,7 +204,7 @@ class AttentionTracer(CaptureMode):
         self.stack.push(path, args)
 
     def _before_input(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record what a module takes; return the arguments that replace it, or None."""
+        """Record a module's input; return the changed (args, kwargs), or None."""
         path = self._path(module)
         if path is None or not self.stack.running:
             return None
@@ -214,7 +217,7 @@ class AttentionTracer(CaptureMode):
         return changed
 
     def amend_input(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Store what a module takes anew, since an inner capture has edited it."""
+        """Replace the recorded input of a module after an inner capture edited it."""
         path = self.stack.paths.get(id(module))
         site = None if path is None else self.stack.input_site(path)
         _, first = first_tensor_argument(args, kwargs)
@@ -222,7 +225,7 @@ class AttentionTracer(CaptureMode):
             self.recorder.amend(site, first)
 
     def _after_call(self, module: nn.Module, args: tuple[Any, ...], *results: Any) -> Any:
-        """Handle the end of a forward: PyTorch passes (kwargs, output), or None alone after an exception."""
+        """Handle the end of a forward: PyTorch passes (kwargs, output), or only None after an exception."""
         path = self._path(module)
         if path is not None and path == self.stack.state.skipped:
             self.stack.state.skipped = None
@@ -250,7 +253,7 @@ class AttentionTracer(CaptureMode):
         return None if path is None else self._record_output(module, path, output)
 
     def _record_output(self, module: nn.Module, path: str, output: Any) -> Any:
-        """Record a module's output here, and anew in outer captures if it is edited here; return its replacement."""
+        """Record a module's output, also in outer captures if it is edited here; return its replacement, or None."""
         edited = self.recorder.record_output(path, output)
         for outer in self.state.outer if edited is not None else ():
             outer_path = outer.stack.paths.get(id(module))
@@ -260,7 +263,10 @@ class AttentionTracer(CaptureMode):
         return edited
 
     def _run_eagerly(self) -> None:
-        """Run compiled parts eagerly, since a kernel shows nothing: once there may be any, for dynamo loads slowly."""
+        """Make compiled parts run eagerly, so that their calls can be observed.
+
+        This is done only once dynamo or FlexAttention is imported, because it imports dynamo, which is slow.
+        """
         if not self._runs_eagerly and ("torch._dynamo" in sys.modules or FLEX_MODULE in sys.modules):
             self._runs_eagerly = True
             EAGER_MODE.acquire(self)

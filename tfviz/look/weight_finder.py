@@ -1,4 +1,4 @@
-"""Find, among all products of a model, those in which attention weights are multiplied with values."""
+"""`WeightFinder`: finds the products of a model in which attention weights are multiplied with values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Match = tuple[int, TrackedWeights]  # index of the factor with weights, and the 
 
 
 class WeightFinder:
-    """A tracker that follows certain and possible weights to the products with their values."""
+    """A tracker of certain and possible attention weights up to the products with their values."""
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state
@@ -34,8 +34,8 @@ class WeightFinder:
     def follow(self, op: Operation, output: Any) -> None:
         """Track the output of an operation.
 
-        Most calls of a model have nothing to do with attention, so each tracker is consulted only if it is not empty
-        (by the dictionary inside a weak one, whose own length takes longer to compute).
+        Most calls of a model have nothing to do with attention, so each tracker is consulted only if it is not empty.
+        This is tested by the dictionary inside a weak one, whose own length takes longer to compute.
         """
         if op.name == "grid_sample":
             self.state.notes.sampled[self.state.stack.path] = None
@@ -90,7 +90,7 @@ class WeightFinder:
         return None if match is None else (match[0], self.lineage.begin(product.factors[match[0]], None, match[1]))
 
     def _by_name(self, product: Product) -> Match | None:
-        """Return weights whose rows do not sum to 1 if the user names their site without a star."""
+        """Return weights whose rows do not sum to 1 if the user names their site in full."""
         match = self.scores.find(product, self.state.position_counts())
         if match is None:
             return None
@@ -115,7 +115,7 @@ class WeightFinder:
         return size not in positions and (size == heads or (heads is None and bool(positions) and len(others) > 2))
 
     def _axis_of_ones(self, product: Product, operand: int) -> int | None:
-        """Return the axis along which all rows of a factor are nonnegative and sum to 1."""
+        """Return the axis along which all rows of a factor are nonnegative and sum to 1; None if there is none."""
         rows, axes = product.factors[operand], product.contracted_axes(operand)
         if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
             return None
@@ -134,7 +134,7 @@ class ScoreTracker:
     """A tracker of possible weights with rows that do not sum to 1: `relu(scores) / n`, `exp / (1 + sum)`, raw scores.
 
     Their numbers do not identify them as weights. They are recognized by their origin: a product of two tensors that
-    are not learned, changed elementwise, is multiplied with a third in another product that sums over positions.
+    are not learned is changed elementwise, then multiplied with a third tensor in a product that sums over positions.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class ScoreTracker:
 
     def follow(self, op: Operation, output: Any) -> None:
         """Track a product, or a tracked tensor that is reshaped or whose numbers change."""
-        if op.product:  # of one tracked factor and one that is not, values come
+        if op.product:  # with one tracked factor, the output is that of attention
             factors = op.product.factors
             if not any(map(is_learned, factors)) and len({factor in self.known for factor in factors}) == 1:
                 self._add(output)
