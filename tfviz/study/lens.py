@@ -104,7 +104,7 @@ def lens(
 ) -> LensTable:
     """Return the logit lens: each layer's prediction at each position, by the model's last norm and unembedding.
 
-    For each layer, the model runs with the layer's output in place of the last block's output. So all modules after the
+    For each layer, the model runs with the layer's output instead of the last block's output. So all modules after the
     blocks (a norm, a projection, a cap on logits) are applied; the blocks do not run again.
 
     Args:
