@@ -1,4 +1,4 @@
-"""`eval_mode`: a context manager for inference that restores the mode of each submodule; and a model's device."""
+"""Context managers that put a model into eval mode and restore the mode of each submodule; a model's device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -115,7 +115,7 @@ def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapp
 
     try:
         save_file(_without_shared_memory(tensors), path, dict(metadata) if metadata else None)
-    except SafetensorError as error:  # has neither errno nor file name
+    except SafetensorError as error:  # has no errno and no file name, such as for a full disk
         raise OSError(f"{path}: {error}") from error
     _sort_header(path)
 
@@ -208,7 +208,7 @@ def _without_shared_memory(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _sort_header(path: str | Path) -> None:
-    """Sort the metadata in the header of a safetensors file, whose order is random."""
+    """Sort the keys in the header of a safetensors file, which safetensors writes in random order."""
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.dumps(json.loads(file.read(size)), sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""`did_you_mean`: suggest a similar name in the message of an error for an unknown name."""
+"""`did_you_mean`: suggest a similar name in an error message about an unknown name."""
 
 from __future__ import annotations
 

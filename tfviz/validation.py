@@ -224,7 +224,7 @@ def check_callable(*arguments: str, **functions: Any) -> None:
     """Check that each function can be called with these positional arguments; one without a signature is accepted.
 
     Args:
-        *arguments: the names of the arguments, for messages.
+        *arguments: the names of the arguments, one for each that is passed.
         **functions: name -> function.
 
     Raises:

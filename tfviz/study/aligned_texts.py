@@ -30,7 +30,7 @@ class MarkedTexts:
 
     def __init__(self, aligned: AlignedTexts, marks: Marks) -> None:
         self.aligned, self.marks = aligned, marks
-        self._visible: VisibleKeys | None = None  # of the previous call
+        self._visible: VisibleKeys | None = None  # the result of the previous call
 
     def visible_keys(self, mask: Tensor | None, leave_out_first: bool) -> VisibleKeys:
         """Return the keys that the queries of a layer may attend to.

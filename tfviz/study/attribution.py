@@ -183,7 +183,7 @@ class _AttributedRun:
         """
         shares: dict[str, Tensor] = {}
         before = self.terms[0].time
-        waiting = {site: time for site, (_, time) in self.heads.items() if time > before}  # no encoder
+        waiting = {site: time for site, (_, time) in self.heads.items() if time > before}  # not in encoders
         for term in self.terms:
             for site in [site for site, time in waiting.items() if time <= term.time]:
                 self._check_linear_path(site, waiting.pop(site), term)

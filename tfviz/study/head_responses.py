@@ -22,7 +22,7 @@ PROBE_SCALE = 128.0  # standard deviation of a random vector's numbers
 BATCH_SIZE = 256  # basis vectors in one run
 PROJECTED = ("query", "key", "value")
 TOLERANCES = {torch.bfloat16: 6e-2, torch.float16: 2e-2}  # relative to the largest result of a linear map
-TOLERANCE = 1e-3  # of other dtypes
+TOLERANCE = 1e-3  # for other dtypes
 
 
 class HeadResponses:

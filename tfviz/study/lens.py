@@ -139,7 +139,7 @@ def lens(
         if token is not None and not 0 <= token < vocab_size:
             raise ValueError(f"token is {token}; there are {vocab_size}, counted from 0")
         stack = replay.stack()
-        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # not the whole vocabulary: memory
+        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # only top tokens, to save memory
         for part in _read_layers(model, inputs, replay, stack):
             shares = part.softmax(-1)
             best = shares.topk(min(top, vocab_size), dim=-1)
